@@ -1,0 +1,97 @@
+import js from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+/** Imports run downward: the rooms of src/, and for each the rooms that it may import from. */
+const ROOMS = {
+  config: ['auth', 'storage'],
+  http: ['errors'],
+  plants: ['auth', 'errors', 'storage'],
+  auth: ['errors'],
+  storage: [],
+  errors: [],
+};
+
+/** Packages that one room alone knows. */
+const KEPT_IN = {
+  storage: ['kysely', 'better-sqlite3'],
+  http: ['fastify', '@nestjs/platform-fastify'],
+};
+
+const layering = Object.entries(ROOMS).map(([room, below]) => {
+  const others = Object.keys(ROOMS).filter((other) => other !== room && !below.includes(other));
+  return {
+    files: [`src/${room}/**/*.ts`],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: `^(?:\\.\\./)+(?:${others.join('|')})/`,
+              message: `${room}/ does not import from there.`,
+            },
+            {
+              regex: '/(?:main|index|app\\.module)\\.js$',
+              message: 'Nothing imports the application or the door.',
+            },
+            ...foreignPackages(room),
+          ],
+        },
+      ],
+    },
+  };
+});
+
+function foreignPackages(room) {
+  return Object.entries(KEPT_IN)
+    .filter(([owner]) => owner !== room)
+    .map(([owner, packages]) => ({
+      regex: `^(?:${packages.join('|')})(?:/|$)`,
+      message: `${owner}/ alone knows it.`,
+    }));
+}
+
+export default tseslint.config(
+  { ignores: ['dist/', 'coverage/'] },
+  js.configs.recommended,
+  {
+    files: ['**/*.ts'],
+    extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
+    languageOptions: {
+      parserOptions: {
+        project: './test/tsconfig.json',
+        tsconfigRootDir: import.meta.dirname,
+      },
+    },
+    rules: {
+      // Nest's modules are classes with nothing in them but a decorator.
+      '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
+      '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      // What was caught is thrown on as it is.
+      '@typescript-eslint/only-throw-error': ['error', { allowThrowingUnknown: true }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      // TypeScript's types are structural, and so are Nest's options and our DTOs.
+      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
+      'no-restricted-properties': [
+        'error',
+        {
+          object: 'process',
+          property: 'env',
+          message: 'config/ alone reads it.',
+        },
+      ],
+    },
+  },
+  {
+    files: ['src/*.ts'],
+    rules: {
+      'no-restricted-imports': ['error', { patterns: foreignPackages('') }],
+    },
+  },
+  ...layering,
+  {
+    files: ['src/config/**/*.ts', 'test/**/*.ts'],
+    rules: { 'no-restricted-properties': 'off' },
+  },
+);

@@ -1,0 +1,33 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, RouterModule } from '@nestjs/core';
+import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
+import type { TokenVerifier } from './auth/token-verifier.js';
+import { ContractExceptionFilter } from './errors/contract-exception.filter.js';
+import { UnroutedController } from './http/unrouted.controller.js';
+import { PlantsModule } from './plants/plants.module.js';
+
+/** The standalone service: PlantsModule, with its guard and its filter in front of everything. */
+@Module({})
+export class AppModule {
+  static forRoot(options: {
+    readonly basePath: string;
+    readonly databaseUrl: string;
+    readonly verifier: TokenVerifier;
+  }): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        PlantsModule.forRoot({
+          repository: options.databaseUrl,
+          authentication: { verifier: options.verifier },
+        }),
+        RouterModule.register([{ path: options.basePath, module: PlantsModule }]),
+      ],
+      controllers: [UnroutedController],
+      providers: [
+        { provide: APP_GUARD, useExisting: BearerAuthGuard },
+        { provide: APP_FILTER, useExisting: ContractExceptionFilter },
+      ],
+    };
+  }
+}

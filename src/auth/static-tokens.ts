@@ -1,0 +1,35 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Principal } from './principal.js';
+import { TokenVerifier } from './token-verifier.js';
+
+/** A token that is known beforehand, by its digest alone. */
+export interface StaticToken {
+  /** The name of the principal. */
+  readonly name: string;
+  /** SHA-256 of the token, 32 bytes. */
+  readonly digest: Uint8Array;
+  /** The instant from which it is not valid any more. */
+  readonly expires?: Date | undefined;
+}
+
+/** Verifies tokens against a fixed list, in a time that does not depend on which of them comes near. */
+export class StaticTokens extends TokenVerifier {
+  constructor(private readonly tokens: readonly StaticToken[]) {
+    super();
+  }
+
+  override verify(token: string): Principal | undefined {
+    const digest = digestOf(token);
+    let found: StaticToken | undefined;
+    for (const candidate of this.tokens) {
+      if (timingSafeEqual(candidate.digest, digest)) found = candidate;
+    }
+    if (found === undefined || (found.expires !== undefined && found.expires.getTime() <= Date.now())) return undefined;
+    return { name: found.name };
+  }
+}
+
+/** SHA-256 of a token, which is all that is ever kept of it. */
+export function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

@@ -1,0 +1,42 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Injectable, Logger } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { ContractException } from './contract.exception.js';
+import { ERROR_TABLE, type ErrorNumber } from './error-table.js';
+
+/** Turns whatever is thrown into the contract's answer: 400 with `{error, message}`. */
+@Injectable()
+@Catch()
+export class ContractExceptionFilter implements ExceptionFilter {
+  readonly #logger = new Logger('PlantStore');
+
+  constructor(private readonly adapterHost: HttpAdapterHost) {}
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const { httpAdapter } = this.adapterHost;
+    const response = host.switchToHttp().getResponse<unknown>();
+    const exception = this.#exceptionFor(thrown);
+    for (const [name, value] of Object.entries(exception.headers)) {
+      httpAdapter.setHeader(response, name, value);
+    }
+    httpAdapter.reply(response, exception.body, 400);
+  }
+
+  #exceptionFor(thrown: unknown): ContractException {
+    if (thrown instanceof ContractException) return thrown;
+    // Nest's and Fastify's own refusals keep their number and lose their text, which is not ours.
+    const status = thrown instanceof HttpException ? thrown.getStatus() : 500;
+    if (status < 500) return new ContractException(isErrorNumber(status) ? status : 400);
+    this.#logger.error(thrown instanceof Error ? describe(thrown) : thrown);
+    return new ContractException(500);
+  }
+}
+
+function isErrorNumber(status: number): status is ErrorNumber {
+  return status in ERROR_TABLE;
+}
+
+/** An error with its stack and all its causes, for the log alone. */
+function describe(error: Error): string {
+  const stack = error.stack ?? error.message;
+  return error.cause instanceof Error ? `${stack}\nCaused by: ${describe(error.cause)}` : stack;
+}

@@ -1,0 +1,57 @@
+import type { IncomingMessage } from 'node:http';
+import { isIPv6 } from 'node:net';
+
+/** RFC 3986 §3.2.2 and §3.2.3, without the user information that HTTP has no use for. */
+const AUTHORITY =
+  /^(?:\[([\da-f:.]+)\]|\[v[\da-f]+\.[\w.~!$&'()*+,;=:-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
+
+/** RFC 9112 §3.2.1: an absolute path and optionally a query, of the characters of RFC 3986 §3.3 and §3.4. */
+const ORIGIN_FORM = /^\/(?:[\w.~!$&'()*+,;=:@/-]|%[\da-f]{2})*(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[\da-f]{2})*)?$/i;
+
+/** RFC 9112 §3.2.2, taken apart into the authority and the rest. */
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#]+)(.*)$/i;
+
+/**
+ * What RFC 9112 asks of a message and Node's parser lets pass.
+ *
+ * @returns what is wrong and what would be right, or undefined where nothing is wrong
+ */
+export function violationIn({ httpVersion, headers, method, url = '' }: IncomingMessage): string | undefined {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The HTTP version must be 1.1 or 1.0 (RFC 9112 §2.3).';
+  // Repeated headers arrive as one, joined by a comma and a space, which no host has.
+  if (headers.host === undefined ? httpVersion === '1.1' : !isAuthority(headers.host)) {
+    return 'There must be one Host header with a valid host (RFC 9112 §3.2).';
+  }
+  const coding = headers['transfer-encoding'];
+  if (coding !== undefined) {
+    if (headers['content-length'] !== undefined) {
+      return 'Content-Length and Transfer-Encoding must not come together (RFC 9112 §6.2).';
+    }
+    if (coding.toLowerCase() !== 'chunked' || httpVersion === '1.0') {
+      return 'The only Transfer-Encoding is chunked, and only in HTTP/1.1 (RFC 9112 §6.1).';
+    }
+  }
+  if (!isTarget(method, url))
+    return 'The request target is not valid (RFC 9112 §3.2): check its characters and escapes.';
+  return undefined;
+}
+
+/** The path and query that a valid request target names; of a target without them, the root. */
+export function originFormOf(url: string): string {
+  if (url.startsWith('/')) return url;
+  const rest = ABSOLUTE_FORM.exec(url)?.[2] ?? '';
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+function isAuthority(text: string): boolean {
+  const match = AUTHORITY.exec(text);
+  return match !== null && (match[1] === undefined || isIPv6(match[1]));
+}
+
+function isTarget(method: string | undefined, url: string): boolean {
+  if (method === 'CONNECT') return url !== '' && isAuthority(url);
+  if (url === '*') return method === 'OPTIONS';
+  if (url.startsWith('/')) return ORIGIN_FORM.test(url);
+  const [, authority = '', rest = ''] = ABSOLUTE_FORM.exec(url) ?? [];
+  return authority !== '' && isAuthority(authority) && ORIGIN_FORM.test(originFormOf(rest === '' ? '/' : rest));
+}

@@ -1,0 +1,19 @@
+import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import { ValidateIf } from 'class-validator';
+import { IsText } from './is-text.js';
+
+/** The Plant of the contract. */
+@ApiSchema({ name: 'Plant' })
+export class PlantDto {
+  @ApiProperty({ description: 'The name of the plant.' })
+  @IsText()
+  name!: string;
+
+  @ApiPropertyOptional({
+    description: 'A tag that specifies the type of the plant.',
+  })
+  // Not IsOptional, which takes null as well: the field may be absent, it is not nullable.
+  @ValidateIf((_plant, value) => value !== undefined)
+  @IsText()
+  tag?: string;
+}

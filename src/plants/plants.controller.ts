@@ -1,0 +1,32 @@
+import { Body, Controller, HttpCode, Post, UseFilters, UseGuards } from '@nestjs/common';
+import { ApiBadRequestResponse, ApiBearerAuth, ApiBody, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
+import { BearerAuthGuard, RequiredScope } from '../auth/bearer-auth.guard.js';
+import { ContractExceptionFilter } from '../errors/contract-exception.filter.js';
+import { ErrorDto } from '../errors/error.dto.js';
+import { NewPlantDto } from './dto/new-plant.dto.js';
+import { PlantDto } from './dto/plant.dto.js';
+import { NewPlantPipe } from './new-plant.pipe.js';
+import { PlantsService } from './plants.service.js';
+
+/** The operations of the contract. */
+@Controller('plants')
+@UseGuards(BearerAuthGuard)
+@UseFilters(ContractExceptionFilter)
+@ApiBearerAuth()
+export class PlantsController {
+  constructor(private readonly plants: PlantsService) {}
+
+  @Post()
+  @HttpCode(200)
+  @RequiredScope('plants:write')
+  @ApiOperation({
+    operationId: 'createPlant',
+    summary: 'Creates a new plant in the store.',
+  })
+  @ApiBody({ type: NewPlantDto, required: true })
+  @ApiOkResponse({ type: PlantDto, description: 'plant response' })
+  @ApiBadRequestResponse({ type: ErrorDto, description: 'unexpected error' })
+  create(@Body(NewPlantPipe) plant: NewPlantDto): Promise<PlantDto> {
+    return this.plants.create(plant);
+  }
+}

@@ -1,0 +1,14 @@
+import { ConfigurableModuleBuilder } from '@nestjs/common';
+import type { TokenVerifier } from '../auth/token-verifier.js';
+
+/** What an embedding application decides. */
+export interface PlantsModuleOptions {
+  /** Where the plants are kept: a URL such as `sqlite:data/plants.db`, or `sqlite::memory:`. */
+  readonly repository: string;
+  /** Who may create plants. */
+  readonly authentication: { readonly verifier: TokenVerifier };
+}
+
+export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<PlantsModuleOptions>()
+  .setClassMethodName('forRoot')
+  .build();

@@ -1,0 +1,33 @@
+import { Injectable } from '@nestjs/common';
+import { ContractException } from '../errors/contract.exception.js';
+import { GroupCommit } from '../storage/group-commit.js';
+import { RepositoryUnavailableError } from '../storage/plant-repository.js';
+import type { NewPlantDto } from './dto/new-plant.dto.js';
+import type { PlantDto } from './dto/plant.dto.js';
+
+/** Seconds after which a client that found no room may try again. */
+const RETRY_AFTER = '1';
+
+/** What creating a plant means. */
+@Injectable()
+export class PlantsService {
+  constructor(private readonly commit: GroupCommit) {}
+
+  /**
+   * Creates a plant, and resolves when it is durable. The id is the client's, and so the idempotency key: the same
+   * plant again is the same success, and stored once.
+   *
+   * @throws {ContractException} 409 where the id belongs to another plant, 503 where the store cannot be reached
+   */
+  async create({ id, name, tag }: NewPlantDto): Promise<PlantDto> {
+    try {
+      if ((await this.commit.add({ id, name, tag })) === 'conflict') throw new ContractException(409);
+    } catch (error) {
+      if (!(error instanceof RepositoryUnavailableError)) throw error;
+      throw new ContractException(503, undefined, {
+        'Retry-After': RETRY_AFTER,
+      });
+    }
+    return tag === undefined ? { name } : { name, tag };
+  }
+}

@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { AddressInfo, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Test } from '@nestjs/testing';
+import Database from 'better-sqlite3';
+import { AppModule } from '../src/app.module.js';
+import { digestOf, StaticTokens } from '../src/auth/static-tokens.js';
+import type { TokenVerifier } from '../src/auth/token-verifier.js';
+import { createFastifyAdapter } from '../src/http/fastify-adapter.js';
+import type { TimeLimits } from '../src/http/public-server.js';
+
+/** A token that every service of the tests takes. */
+export const TOKEN = 'a-token-of-the-tests';
+
+/** What is in the table, with the types that SQLite gives. */
+export interface Row {
+  id: bigint;
+  name: string;
+  tag: string | null;
+}
+
+/** The service as main.ts starts it, in this process, on a free port, with a database file of its own. */
+export interface Service {
+  readonly port: number;
+  /** {base_url}, without a trailing slash. */
+  readonly url: string;
+  /** Its SQLite file, until it is closed. */
+  readonly file: string;
+  /** What is in the store, in the order of ids, read past the service. */
+  rows(): Row[];
+  close(): Promise<void>;
+}
+
+/** Starts a service; the caller closes it. */
+export async function startService(
+  options: {
+    readonly basePath?: string;
+    readonly bodyLimit?: number;
+    readonly timeLimits?: Partial<TimeLimits>;
+    readonly verifier?: TokenVerifier;
+  } = {},
+): Promise<Service> {
+  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  const file = join(directory, 'plants.db');
+  const basePath = options.basePath ?? '';
+  const testing = await Test.createTestingModule({
+    imports: [
+      AppModule.forRoot({
+        basePath,
+        databaseUrl: `sqlite:${file}`,
+        verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
+      }),
+    ],
+  }).compile();
+  const adapter = createFastifyAdapter({
+    bodyLimit: options.bodyLimit ?? 1_048_576,
+    ...(options.timeLimits && { timeLimits: options.timeLimits }),
+  });
+  const app = testing.createNestApplication(adapter, { bodyParser: false });
+  await app.listen(0, '127.0.0.1');
+  const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+  // One reader for the whole life of the service: it is one more client of the file, and never writes.
+  const reader = new Database(file, { readonly: true });
+  reader.defaultSafeIntegers(true);
+  const all = reader.prepare<[], Row>('SELECT id, name, tag FROM plants ORDER BY id');
+  return {
+    port,
+    url: `http://127.0.0.1:${port}${basePath}`,
+    file,
+    rows: () => all.all(),
+    async close() {
+      reader.close();
+      await app.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
