@@ -17,7 +17,7 @@ export async function openRepository(url: string): Promise<PlantRepository> {
     await migrate(engine.database);
     return new SqlPlantRepository(engine);
   } catch (error) {
-    throw error instanceof RepositoryStartError ? error : sqliteStartError(file, error);
+    throw sqliteStartError(file, error);
   }
 }
 

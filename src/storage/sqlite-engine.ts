@@ -43,6 +43,8 @@ export function openSqlite(file: string): Engine {
 
 /** The error for the operator, where opening or migrating the database failed with `error`. */
 export function sqliteStartError(file: string, error: unknown): RepositoryStartError {
+  if (error instanceof RepositoryStartError)
+    return new RepositoryStartError(`the database ${file} ${error.message}`, { cause: error });
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   const reason = START_ERRORS.find(([pattern]) => pattern.test(code))?.[1] ?? `cannot be opened (${code || 'no code'})`;
   return new RepositoryStartError(`the database ${file} ${reason}`, {

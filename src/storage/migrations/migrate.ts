@@ -21,9 +21,9 @@ export async function migrate<Schema>(database: Kysely<Schema>): Promise<void> {
   if (error === undefined) return;
   if (error instanceof Error && error.message.startsWith('corrupted migrations')) {
     throw new RepositoryStartError(
-      'the database has a schema that this version does not know; run the version that made it, or a newer one',
+      'has a schema that this version does not know; run the version that made it, or a newer one',
       { cause: error },
     );
   }
-  throw error;
+  throw error as Error;
 }
