@@ -29,6 +29,8 @@ export interface Service {
   readonly file: string;
   /** What is in the store, in the order of ids, read past the service. */
   rows(): Row[];
+  /** The errors that the service has logged. */
+  log(): readonly string[];
   close(): Promise<void>;
 }
 
@@ -58,6 +60,9 @@ export async function startService(
     ...(options.timeLimits && { timeLimits: options.timeLimits }),
   });
   const app = testing.createNestApplication(adapter, { bodyParser: false });
+  const log: string[] = [];
+  const ignore = (): void => undefined;
+  app.useLogger({ log: ignore, warn: ignore, error: (message: unknown) => log.push(String(message)) });
   await app.listen(0, '127.0.0.1');
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
   // One reader for the whole life of the service: it is one more client of the file, and never writes.
@@ -69,6 +74,7 @@ export async function startService(
     url: `http://127.0.0.1:${port}${basePath}`,
     file,
     rows: () => all.all(),
+    log: () => log,
     async close() {
       reader.close();
       await app.close();

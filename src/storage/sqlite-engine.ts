@@ -37,7 +37,7 @@ export function openSqlite(file: string): Engine {
     database: new Kysely<Schema>({
       dialect: new TransactionalSqliteDialect({ database: connection }),
     }),
-    isUnavailable: (error) => error instanceof Database.SqliteError && UNAVAILABLE.test(error.code),
+    isUnavailable: (error) => UNAVAILABLE.test(codeOf(error)),
   };
 }
 
@@ -45,11 +45,16 @@ export function openSqlite(file: string): Engine {
 export function sqliteStartError(file: string, error: unknown): RepositoryStartError {
   if (error instanceof RepositoryStartError)
     return new RepositoryStartError(`the database ${file} ${error.message}`, { cause: error });
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const code = codeOf(error);
   const reason = START_ERRORS.find(([pattern]) => pattern.test(code))?.[1] ?? `cannot be opened (${code || 'no code'})`;
   return new RepositoryStartError(`the database ${file} ${reason}`, {
     cause: error,
   });
+}
+
+/** SQLite's name of the error; not by its class, of which the driver has one for each of a process's contexts. */
+function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 }
 
 /**

@@ -1,0 +1,77 @@
+import { GroupCommit } from './group-commit.js';
+import { openRepository } from './open-repository.js';
+import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
+
+/** A real repository that notes the size of each batch. */
+class CountingRepository extends PlantRepository {
+  readonly sizes: number[] = [];
+
+  constructor(private readonly repository: PlantRepository) {
+    super();
+  }
+
+  override add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    this.sizes.push(batch.length);
+    return this.repository.add(batch);
+  }
+
+  override close(): Promise<void> {
+    return this.repository.close();
+  }
+}
+
+function plants(count: number): StoredPlant[] {
+  return Array.from({ length: count }, (_, index) => ({ id: BigInt(index), name: `plant ${index}` }));
+}
+
+describe('group commit', () => {
+  let repository: CountingRepository;
+  let commit: GroupCommit;
+
+  beforeEach(async () => {
+    repository = new CountingRepository(await openRepository('sqlite::memory:'));
+    commit = new GroupCommit(repository);
+  });
+
+  afterEach(() => repository.close());
+
+  it('stores in one batch what comes in one turn of the event loop', async () => {
+    const outcomes = await Promise.all(plants(64).map((plant) => commit.add(plant)));
+
+    expect(outcomes).toEqual(Array.from({ length: 64 }, () => 'created'));
+    expect(repository.sizes).toEqual([64]);
+  });
+
+  it('makes several batches of more than one can hold', async () => {
+    await Promise.all(plants(600).map((plant) => commit.add(plant)));
+
+    expect(repository.sizes).toEqual([256, 256, 88]);
+  });
+
+  it('tells each its own outcome', async () => {
+    const outcomes = await Promise.all([
+      commit.add({ id: 1n, name: 'Monstera' }),
+      commit.add({ id: 1n, name: 'Ficus' }),
+      commit.add({ id: 1n, name: 'Monstera' }),
+    ]);
+
+    expect(outcomes).toEqual(['created', 'conflict', 'present']);
+  });
+
+  it('goes on after a batch has failed', async () => {
+    const huge = { id: 2n ** 63n, name: 'an id that no engine takes' };
+    const failed = Promise.allSettled([commit.add(huge), commit.add({ id: 1n, name: 'Monstera' })]);
+    expect((await failed).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+
+    expect(await commit.add({ id: 1n, name: 'Monstera' })).toBe('created');
+  });
+
+  it('refuses at once what would wait too long', async () => {
+    const waiting = plants(16_384).map((plant) => commit.add(plant));
+
+    await expect(commit.add({ id: -1n, name: 'one too many' })).rejects.toThrow(RepositoryUnavailableError);
+
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['created']));
+    expect(await commit.add({ id: -1n, name: 'welcome now' })).toBe('created');
+  });
+});
