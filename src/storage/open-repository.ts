@@ -1,22 +1,34 @@
 import { migrate } from './migrations/migrate.js';
 import { type PlantRepository, RepositoryStartError } from './plant-repository.js';
-import { SqlPlantRepository } from './sql-plant-repository.js';
+import { type Engine, SqlPlantRepository } from './sql-plant-repository.js';
 import { openSqlite, sqliteStartError } from './sqlite-engine.js';
+
+/** Milliseconds that a batch may wait for others to let go of the store. */
+const TIMEOUT = 5_000;
 
 /**
  * Opens the store that a URL names, creates it where it does not exist yet, and brings its schema up to date.
  *
  * @param url `sqlite:` and a path, relative to the working directory, or `sqlite::memory:`
+ * @param timeout milliseconds that a batch may wait for others to let go of the store
  * @throws {RepositoryStartError} when it cannot be had; the message is one line for the operator
  */
-export async function openRepository(url: string): Promise<PlantRepository> {
+export async function openRepository(url: string, timeout = TIMEOUT): Promise<PlantRepository> {
   const file = sqliteFile(url);
   if (file === undefined) throw new RepositoryStartError('a database URL must be of the form sqlite:data/plants.db');
+  let engine: Engine | undefined;
   try {
-    const engine = openSqlite(file);
+    engine = openSqlite(file);
     await migrate(engine.database);
-    return new SqlPlantRepository(engine);
+    // A damaged table is better found now than by a client.
+    await engine.database
+      .selectFrom('plants')
+      .select(({ fn }) => [fn.min('id').as('least'), fn.max('id').as('greatest')])
+      .execute();
+    engine.started();
+    return new SqlPlantRepository(engine, timeout);
   } catch (error) {
+    await engine?.database.destroy();
     throw sqliteStartError(file, error);
   }
 }

@@ -12,7 +12,7 @@ let repository: PlantRepository;
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
   file = join(directory, 'plants.db');
-  repository = await openRepository(`sqlite:${file}`);
+  repository = await openRepository(`sqlite:${file}`, 100);
 });
 
 afterEach(async () => {

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
@@ -9,38 +10,61 @@ export interface Schema {
 /** What is particular to a database: its connection, and what its errors mean. */
 export interface Engine {
   readonly database: Kysely<Schema>;
-  /** Whether the statement had no effect for a reason that may pass: a lock, a full disk. */
+  /** Whether the same statement may succeed in a moment: somebody else was in the way. */
+  isTransient(error: unknown): boolean;
+  /** Whether nothing can be stored for now, for a reason outside this program: a full disk. */
   isUnavailable(error: unknown): boolean;
+  /** Called once, when the schema is up to date. */
+  started(): void;
 }
+
+/** Milliseconds between two attempts, at most; each time another part of it, so that two processes do not keep step. */
+const RETRY_INTERVAL = 20;
 
 /** The repository over any SQL database: one statement for the batch, and a look at what was there before. */
 export class SqlPlantRepository extends PlantRepository {
-  constructor(private readonly engine: Engine) {
+  /** @param timeout milliseconds after which a batch that others are in the way of is given up */
+  constructor(
+    private readonly engine: Engine,
+    private readonly timeout: number,
+  ) {
     super();
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const standing = new Map<bigint, StoredPlant>();
-    for (const plant of batch) {
-      if (!standing.has(plant.id)) standing.set(plant.id, plant);
-    }
-    try {
-      const created = await this.#insert([...standing.values()]);
-      const others = [...standing.keys()].filter((id) => !created.has(id));
-      for (const plant of await this.#find(others)) standing.set(plant.id, plant);
-      return batch.map((plant) => {
-        // Only the first of an id's plants in the batch can be the one that was created.
-        if (created.delete(plant.id)) return 'created';
-        return isSame(plant, standing.get(plant.id)) ? 'present' : 'conflict';
-      });
-    } catch (error) {
-      if (!this.engine.isUnavailable(error)) throw error;
-      throw new RepositoryUnavailableError('The database did not store the batch', { cause: error });
+    const deadline = performance.now() + this.timeout;
+    for (;;) {
+      try {
+        return await this.#attempt(batch);
+      } catch (error) {
+        const transient = this.engine.isTransient(error);
+        if (!transient && !this.engine.isUnavailable(error)) throw error;
+        if (!transient || performance.now() > deadline) {
+          throw new RepositoryUnavailableError('The database did not take the batch', { cause: error });
+        }
+        // The statement adds what is missing, and so can be repeated whatever became of it.
+        await setTimeout(Math.random() * RETRY_INTERVAL);
+      }
     }
   }
 
   override async close(): Promise<void> {
     await this.engine.database.destroy();
+  }
+
+  async #attempt(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    const standing = new Map<bigint, StoredPlant>();
+    for (const plant of batch) {
+      if (!standing.has(plant.id)) standing.set(plant.id, plant);
+    }
+    const created = await this.#insert([...standing.values()]);
+    const others = [...standing.keys()].filter((id) => !created.has(id));
+    for (const plant of await this.#find(others)) standing.set(plant.id, plant);
+    return batch.map((plant) => {
+      // Only the first of an id's plants in the batch can be the one that was created.
+      if (created.delete(plant.id)) return 'created';
+      return isSame(plant, standing.get(plant.id)) ? 'present' : 'conflict';
+    });
   }
 
   async #insert(plants: readonly StoredPlant[]): Promise<Set<bigint>> {

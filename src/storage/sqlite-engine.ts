@@ -1,22 +1,33 @@
-import { mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import Database from 'better-sqlite3';
-import { CompiledQuery, type DatabaseConnection, Kysely, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  Kysely,
+  SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDialect,
+  SqliteDriver,
+} from 'kysely';
 import { RepositoryStartError } from './plant-repository.js';
 import type { Engine, Schema } from './sql-plant-repository.js';
 
-/** Milliseconds that a statement waits for another process to let go of the database. */
-const BUSY_TIMEOUT = 1_000;
+/** Milliseconds that the start waits for another process to let go of the database. */
+const START_TIMEOUT = 5_000;
 
-/** Nothing was stored now, and something may be later; each comes also with a suffix (SQLITE_IOERR_WRITE). */
-const UNAVAILABLE = /^SQLITE_(?:BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN|PROTOCOL|NOMEM)/;
+/** Another process is in the way; each code comes also with a suffix (SQLITE_BUSY_RECOVERY). */
+const TRANSIENT = /^SQLITE_(?:BUSY|LOCKED|PROTOCOL)/;
 
-/** What the operator is told when a database cannot be opened, by the first words of SQLite's code. */
+/** Nothing can be stored until somebody does something. */
+const UNAVAILABLE = /^SQLITE_(?:FULL|IOERR|READONLY|CANTOPEN|NOMEM)/;
+
+/** What the operator is told when a database cannot be opened, by the code of SQLite's or the system's error. */
 const START_ERRORS: readonly [RegExp, string][] = [
   [/^SQLITE_(?:NOTADB|CORRUPT)/, 'is no SQLite database, or a damaged one; restore a backup or name another file'],
   [/^SQLITE_(?:BUSY|LOCKED)/, 'is locked by another process; stop that one first'],
   [/^SQLITE_READONLY/, 'cannot be written; give this user the right to, on the file and its directory'],
-  [/^SQLITE_CANTOPEN/, 'cannot be opened; it must be a file in a directory where this user may write'],
+  [/^(?:SQLITE_CANTOPEN|E[A-Z]+$)/, 'cannot be opened; it must be a file in a directory where this user may write'],
   [/^SQLITE_FULL/, 'has no room left on its disk; free some'],
 ];
 
@@ -24,32 +35,86 @@ const START_ERRORS: readonly [RegExp, string][] = [
  * Opens or creates a SQLite database whose commits have reached the disk when they return.
  *
  * @param file a path, or `:memory:`
+ * @throws whatever {@link sqliteStartError} explains
  */
 export function openSqlite(file: string): Engine {
-  if (file !== ':memory:') mkdirSync(dirname(file), { recursive: true });
-  const connection = new Database(file, { timeout: BUSY_TIMEOUT });
+  if (file !== ':memory:') makeDirectory(dirname(resolve(file)));
+  const connection = new Database(file, { timeout: START_TIMEOUT });
   // A number cannot hold an int64.
   connection.defaultSafeIntegers(true);
   connection.pragma('journal_mode = WAL');
   // NORMAL, the usual companion of WAL, syncs at checkpoints alone: a power cut would lose answered plants.
   connection.pragma('synchronous = FULL');
+  const database = file === ':memory:' ? connection : watchFiles(connection, file);
   return {
-    database: new Kysely<Schema>({
-      dialect: new TransactionalSqliteDialect({ database: connection }),
-    }),
+    database: new Kysely<Schema>({ dialect: new TransactionalSqliteDialect({ database }) }),
+    isTransient: (error) => TRANSIENT.test(codeOf(error)),
     isUnavailable: (error) => UNAVAILABLE.test(codeOf(error)),
+    started: () => {
+      // SQLite waits by stopping the process; from now on it is the repository that waits.
+      connection.pragma('busy_timeout = 0');
+    },
+  };
+}
+
+/** Makes a directory that is there after a power cut, too: a directory's name is on disk when its parent is. */
+function makeDirectory(path: string): void {
+  const first = mkdirSync(path, { recursive: true });
+  if (first === undefined) return;
+  for (let made = path; made !== dirname(first); made = dirname(made)) {
+    const parent = openSync(dirname(made), 'r');
+    fsyncSync(parent);
+    closeSync(parent);
+  }
+}
+
+/** SQLite writes on to files that somebody has removed or replaced, where no later start would find the plants. */
+function watchFiles(connection: Database.Database, file: string): SqliteDatabase {
+  const path = resolve(file);
+  const identities = new Map<string, string>();
+  const assertInPlace = (): void => {
+    for (const name of [path, `${path}-wal`]) {
+      const stat = statSync(name, { throwIfNoEntry: false });
+      const identity = stat && `${stat.dev}:${stat.ino}`;
+      if (identity === undefined || (identities.get(name) ?? identity) !== identity) {
+        // The code that SQLite itself has for this, on the systems where it looks.
+        throw Object.assign(new Error('The files of the database are not in their place any more'), {
+          code: 'SQLITE_IOERR_VNODE',
+        });
+      }
+      identities.set(name, identity);
+    }
+  };
+  return {
+    close: () => connection.close(),
+    prepare(sql) {
+      const statement = connection.prepare(sql);
+      return {
+        reader: statement.reader,
+        all(parameters) {
+          const rows = statement.all(...parameters);
+          assertInPlace();
+          return rows;
+        },
+        run(parameters) {
+          const result = statement.run(...parameters);
+          assertInPlace();
+          return result;
+        },
+        iterate: (parameters) => statement.iterate(...parameters),
+      };
+    },
   };
 }
 
 /** The error for the operator, where opening or migrating the database failed with `error`. */
 export function sqliteStartError(file: string, error: unknown): RepositoryStartError {
-  if (error instanceof RepositoryStartError)
-    return new RepositoryStartError(`the database ${file} ${error.message}`, { cause: error });
   const code = codeOf(error);
-  const reason = START_ERRORS.find(([pattern]) => pattern.test(code))?.[1] ?? `cannot be opened (${code || 'no code'})`;
-  return new RepositoryStartError(`the database ${file} ${reason}`, {
-    cause: error,
-  });
+  const reason =
+    error instanceof RepositoryStartError
+      ? error.message
+      : (START_ERRORS.find(([pattern]) => pattern.test(code))?.[1] ?? 'cannot be used, for an unknown reason');
+  return new RepositoryStartError(`the database ${file} ${reason}`, { cause: error });
 }
 
 /** SQLite's name of the error; not by its class, of which the driver has one for each of a process's contexts. */
