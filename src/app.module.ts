@@ -5,20 +5,21 @@ import type { TokenVerifier } from './auth/token-verifier.js';
 import { ContractExceptionFilter } from './errors/contract-exception.filter.js';
 import { UnroutedController } from './http/unrouted.controller.js';
 import { PlantsModule } from './plants/plants.module.js';
+import type { PlantRepository } from './storage/plant-repository.js';
 
 /** The standalone service: PlantsModule, with its guard and its filter in front of everything. */
 @Module({})
 export class AppModule {
   static forRoot(options: {
     readonly basePath: string;
-    readonly databaseUrl: string;
+    readonly repository: string | PlantRepository;
     readonly verifier: TokenVerifier;
   }): DynamicModule {
     return {
       module: AppModule,
       imports: [
         PlantsModule.forRoot({
-          repository: options.databaseUrl,
+          repository: options.repository,
           authentication: { verifier: options.verifier },
         }),
         RouterModule.register([{ path: options.basePath, module: PlantsModule }]),

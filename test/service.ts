@@ -7,6 +7,8 @@ import Database from 'better-sqlite3';
 import { AppModule } from '../src/app.module.js';
 import { digestOf, StaticTokens } from '../src/auth/static-tokens.js';
 import type { TokenVerifier } from '../src/auth/token-verifier.js';
+import { openRepository } from '../src/storage/open-repository.js';
+import type { PlantRepository } from '../src/storage/plant-repository.js';
 import { createFastifyAdapter } from '../src/http/fastify-adapter.js';
 import type { TimeLimits } from '../src/http/public-server.js';
 
@@ -41,16 +43,19 @@ export async function startService(
     readonly bodyLimit?: number;
     readonly timeLimits?: Partial<TimeLimits>;
     readonly verifier?: TokenVerifier;
+    /** Puts something between the service and its store. */
+    readonly repository?: (inner: PlantRepository, file: string) => PlantRepository;
   } = {},
 ): Promise<Service> {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
   const file = join(directory, 'plants.db');
+  const repository = await openRepository(`sqlite:${file}`);
   const basePath = options.basePath ?? '';
   const testing = await Test.createTestingModule({
     imports: [
       AppModule.forRoot({
         basePath,
-        databaseUrl: `sqlite:${file}`,
+        repository: options.repository?.(repository, file) ?? repository,
         verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
       }),
     ],

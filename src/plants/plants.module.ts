@@ -22,7 +22,8 @@ import { PlantsService } from './plants.service.js';
     {
       provide: PlantRepository,
       inject: [MODULE_OPTIONS_TOKEN],
-      useFactory: ({ repository }: PlantsModuleOptions) => openRepository(repository),
+      useFactory: ({ repository }: PlantsModuleOptions) =>
+        typeof repository === 'string' ? openRepository(repository) : repository,
     },
     {
       provide: TokenVerifier,

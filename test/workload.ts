@@ -1,0 +1,99 @@
+import { Agent, request } from 'node:http';
+import { contentOf, type Operation } from './history.js';
+
+/** A pseudo-random number generator (mulberry32): the same seed gives the same requests. */
+export function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** What a client was told, beside what the checker wants to know of it. */
+export interface Told {
+  /** The error number; undefined with 200, and where there was no whole answer. */
+  readonly error?: number;
+}
+
+/**
+ * Clients that create plants one after another, each on a connection of its own. Ids overlap, and each id comes with
+ * a few contents, so that clients contend for them.
+ *
+ * @param target where to send the next request; it may change while the workload runs
+ */
+export class Workload {
+  readonly history: Operation[] = [];
+  /** How often each error number was told. */
+  readonly errors = new Map<number, number>();
+  #stopped = false;
+  readonly #agents: Agent[] = [];
+  readonly #clients: Promise<void>[];
+
+  constructor(target: () => string, options: { token: string; clients: number; seed: number }) {
+    this.#clients = Array.from({ length: options.clients }, (_, client) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      this.#agents.push(agent);
+      const random = randomOf(options.seed * 1_000 + client);
+      return this.#run(target, options.token, agent, random);
+    });
+  }
+
+  /** Lets every client finish its request. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#clients);
+    for (const agent of this.#agents) agent.destroy();
+  }
+
+  async #run(target: () => string, token: string, agent: Agent, random: () => number): Promise<void> {
+    let id = 0n;
+    while (!this.#stopped) {
+      // Most plants are new; the others contend for an id that this client, or perhaps another one, used before.
+      const choice = random();
+      if (choice < 0.7) id = BigInt(Math.floor(random() * Number.MAX_SAFE_INTEGER));
+      else if (choice < 0.85) id = BigInt(Math.floor(random() * 50));
+      const plant = {
+        id,
+        name: `plant ${id} ${Math.floor(random() * 3)}`,
+        ...(random() < 0.5 && { tag: 'contended' }),
+      };
+      const body = `{"id":${id},${JSON.stringify({ name: plant.name, tag: plant.tag }).slice(1)}`;
+      const { outcome, error } = await send(`${target()}/plants`, token, agent, body);
+      if (error !== undefined) this.errors.set(error, (this.errors.get(error) ?? 0) + 1);
+      this.history.push({ id, content: contentOf(plant), outcome });
+    }
+  }
+}
+
+function send(
+  url: string,
+  token: string,
+  agent: Agent,
+  body: string,
+): Promise<{ outcome: Operation['outcome']; error?: number }> {
+  return new Promise((resolve) => {
+    const unknown = (): void => resolve({ outcome: 'unknown' });
+    const outgoing = request(
+      url,
+      { agent, method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' } },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        response.on('error', unknown).on('close', unknown);
+        response.on('end', () => {
+          if (response.statusCode === 200) {
+            resolve({ outcome: 'ok' });
+            return;
+          }
+          const { error } = JSON.parse(text) as { error: number };
+          // Of 503 the contract says to send the same again: the plant may be stored, or not.
+          resolve({ outcome: error === 503 ? 'unknown' : 'refused', error });
+        });
+      },
+    );
+    outgoing.on('error', unknown).end(body);
+  });
+}
