@@ -32,7 +32,7 @@ export class Workload {
   readonly #agents: Agent[] = [];
   readonly #clients: Promise<void>[];
 
-  constructor(target: () => string, options: { token: string; clients: number; seed: number }) {
+  constructor(target: () => string | Promise<string>, options: { token: string; clients: number; seed: number }) {
     this.#clients = Array.from({ length: options.clients }, (_, client) => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       this.#agents.push(agent);
@@ -48,7 +48,7 @@ export class Workload {
     for (const agent of this.#agents) agent.destroy();
   }
 
-  async #run(target: () => string, token: string, agent: Agent, random: () => number): Promise<void> {
+  async #run(target: () => string | Promise<string>, token: string, agent: Agent, random: () => number): Promise<void> {
     let id = 0n;
     while (!this.#stopped) {
       // Most plants are new; the others contend for an id that this client, or perhaps another one, used before.
@@ -61,7 +61,7 @@ export class Workload {
         ...(random() < 0.5 && { tag: 'contended' }),
       };
       const body = `{"id":${id},${JSON.stringify({ name: plant.name, tag: plant.tag }).slice(1)}`;
-      const { outcome, error } = await send(`${target()}/plants`, token, agent, body);
+      const { outcome, error } = await send(`${await target()}/plants`, token, agent, body);
       if (error !== undefined) this.errors.set(error, (this.errors.get(error) ?? 0) + 1);
       this.history.push({ id, content: contentOf(plant), outcome });
     }

@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Injectable, Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { ContractException } from './contract.exception.js';
-import { ERROR_TABLE, type ErrorNumber } from './error-table.js';
+import { isErrorNumber } from './error-table.js';
 
 /** Turns whatever is thrown into the contract's answer: 400 with `{error, message}`. */
 @Injectable()
@@ -23,16 +23,13 @@ export class ContractExceptionFilter implements ExceptionFilter {
 
   #exceptionFor(thrown: unknown): ContractException {
     if (thrown instanceof ContractException) return thrown;
-    // Nest's and Fastify's own refusals keep their number and lose their text, which is not ours.
+    // The refusals of Nest, of Fastify or of a host keep their number where the table has it, and lose their text.
     const status = thrown instanceof HttpException ? thrown.getStatus() : 500;
-    if (status < 500) return new ContractException(isErrorNumber(status) ? status : 400);
+    if (status !== 500 && isErrorNumber(status)) return new ContractException(status);
+    if (status < 500) return new ContractException(400, `The request was refused, with the status ${status}.`);
     this.#logger.error(thrown instanceof Error ? describe(thrown) : thrown);
     return new ContractException(500);
   }
-}
-
-function isErrorNumber(status: number): status is ErrorNumber {
-  return status in ERROR_TABLE;
 }
 
 /** An error with its stack and all its causes, for the log alone. */

@@ -1,8 +1,10 @@
-interface ErrorRow {
+export interface ErrorRow {
   /** When a client meets this number; the documentation says it in the same words. */
   readonly when: string;
   /** The text of an answer that has nothing more exact to say. */
   readonly message: string;
+  /** What every such answer carries beside its body. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -13,7 +15,7 @@ interface ErrorRow {
 export const ERROR_TABLE = {
   400: {
     when: 'the request is not HTTP, or its body is absent, empty, not JSON, or not UTF-8',
-    message: 'The request is not valid HTTP/1.1.',
+    message: 'The request cannot be understood: send HTTP/1.1 as RFC 9112 has it, with a NewPlant as JSON in UTF-8.',
   },
   401: {
     when: 'there is no token, or not a valid one',
@@ -70,8 +72,13 @@ export const ERROR_TABLE = {
   503: {
     when: 'the service is overloaded or shutting down, or its store cannot be reached in time',
     message: 'The service cannot do this now: send the same request again after the time in Retry-After.',
+    headers: { 'Retry-After': '1' },
   },
 } as const satisfies Record<number, ErrorRow>;
 
 /** A number of the error table, and so an int32. */
 export type ErrorNumber = keyof typeof ERROR_TABLE;
+
+export function isErrorNumber(number: number): number is ErrorNumber {
+  return number in ERROR_TABLE;
+}

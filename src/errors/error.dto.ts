@@ -8,9 +8,16 @@ export class ErrorDto {
     type: 'integer',
     format: 'int32',
     enum: Object.keys(ERROR_TABLE).map(Number),
+    description: [
+      'The HTTP status that would describe the failure; the status of the answer itself is always 400.',
+      '',
+      '| error | when |',
+      '|---|---|',
+      ...Object.entries(ERROR_TABLE).map(([number, { when }]) => `| ${number} | ${when} |`),
+    ].join('\n'),
   })
   error!: number;
 
-  @ApiProperty()
+  @ApiProperty({ description: 'For people, in one line: what is wrong, and what would be right.' })
   message!: string;
 }

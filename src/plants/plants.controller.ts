@@ -25,7 +25,24 @@ export class PlantsController {
   })
   @ApiBody({ type: NewPlantDto, required: true })
   @ApiOkResponse({ type: PlantDto, description: 'plant response' })
-  @ApiBadRequestResponse({ type: ErrorDto, description: 'unexpected error' })
+  @ApiBadRequestResponse({
+    type: ErrorDto,
+    description: 'unexpected error',
+    headers: {
+      'WWW-Authenticate': {
+        description: 'With errors 401 and 403, the Bearer challenge (RFC 6750 §3).',
+        schema: { type: 'string' },
+      },
+      Allow: {
+        description: 'With error 405, the methods that the path takes.',
+        schema: { type: 'string' },
+      },
+      'Retry-After': {
+        description: 'With error 503, the seconds after which to send the same request again.',
+        schema: { type: 'integer' },
+      },
+    },
+  })
   create(@Body(NewPlantPipe) plant: NewPlantDto): Promise<PlantDto> {
     return this.plants.create(plant);
   }

@@ -5,9 +5,6 @@ import { RepositoryUnavailableError } from '../storage/plant-repository.js';
 import type { NewPlantDto } from './dto/new-plant.dto.js';
 import type { PlantDto } from './dto/plant.dto.js';
 
-/** Seconds after which a client that found no room may try again. */
-const RETRY_AFTER = '1';
-
 /** What creating a plant means. */
 @Injectable()
 export class PlantsService {
@@ -24,9 +21,7 @@ export class PlantsService {
       if ((await this.commit.add({ id, name, tag })) === 'conflict') throw new ContractException(409);
     } catch (error) {
       if (!(error instanceof RepositoryUnavailableError)) throw error;
-      throw new ContractException(503, undefined, {
-        'Retry-After': RETRY_AFTER,
-      });
+      throw new ContractException(503);
     }
     return tag === undefined ? { name } : { name, tag };
   }
