@@ -54,6 +54,7 @@ function foreignPackages(room) {
 export default tseslint.config(
   { ignores: ['dist/', 'coverage/'] },
   js.configs.recommended,
+  { files: ['**/*.js'], languageOptions: { globals: { console: false, fetch: false, process: false } } },
   {
     files: ['**/*.ts'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
