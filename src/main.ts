@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { rmSync } from 'node:fs';
-import { ConsoleLogger, type INestApplication, Logger, type LogLevel as NestLogLevel } from '@nestjs/common';
+import { ConsoleLogger, Logger, type LogLevel as NestLogLevel } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 import { digestOf, type StaticToken, StaticTokens } from './auth/static-tokens.js';
@@ -32,14 +32,14 @@ class StdoutLogger extends ConsoleLogger {
   }
 }
 
-async function start(configuration: Configuration): Promise<INestApplication> {
+async function start(configuration: Configuration): Promise<void> {
   const tokens = configuredTokens(configuration);
   const firstToken = tokens === undefined ? createTokenFile(configuration.firstTokenFile) : undefined;
   try {
     const app = await NestFactory.create(
       AppModule.forRoot({
         basePath: configuration.basePath,
-        databaseUrl: configuration.databaseUrl,
+        repository: configuration.databaseUrl,
         verifier: new StaticTokens(tokens ?? readTokenFile(configuration.firstTokenFile)),
       }),
       createFastifyAdapter({ bodyLimit: configuration.bodyLimit }),
@@ -52,12 +52,13 @@ async function start(configuration: Configuration): Promise<INestApplication> {
       },
     );
     await app.listen(configuration.port, configuration.host);
+    // Before anybody can know that the service is up, and stop it.
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void app.close());
     Logger.detachBuffer();
     app.useLogger(new StdoutLogger(configuration.logLevel));
     const url = `${await app.getUrl()}${configuration.basePath}/plants`;
     new Logger('PlantStore').log(`Listening: POST ${url}`);
     if (firstToken !== undefined) introduce(firstToken, url, configuration.firstTokenFile);
-    return app;
   } catch (error) {
     // A token that nobody has seen is of no use to anybody.
     if (firstToken !== undefined) rmSync(configuration.firstTokenFile);
@@ -95,8 +96,7 @@ curl -i ${url} \\
 }
 
 try {
-  const app = await start(loadConfiguration());
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void app.close());
+  await start(loadConfiguration());
 } catch (error) {
   process.stderr.write(`plant-store: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = error instanceof ConfigurationError ? BAD_CONFIGURATION : CANNOT_RUN;

@@ -10,7 +10,7 @@ import type { TokenVerifier } from '../src/auth/token-verifier.js';
 import { openRepository } from '../src/storage/open-repository.js';
 import type { PlantRepository } from '../src/storage/plant-repository.js';
 import { createFastifyAdapter } from '../src/http/fastify-adapter.js';
-import type { TimeLimits } from '../src/http/public-server.js';
+import type { ServerLimits } from '../src/http/public-server.js';
 
 /** A token that every service of the tests takes. */
 export const TOKEN = 'a-token-of-the-tests';
@@ -41,7 +41,7 @@ export async function startService(
   options: {
     readonly basePath?: string;
     readonly bodyLimit?: number;
-    readonly timeLimits?: Partial<TimeLimits>;
+    readonly limits?: Partial<ServerLimits>;
     readonly verifier?: TokenVerifier;
     /** Puts something between the service and its store. */
     readonly repository?: (inner: PlantRepository, file: string) => PlantRepository;
@@ -62,7 +62,7 @@ export async function startService(
   }).compile();
   const adapter = createFastifyAdapter({
     bodyLimit: options.bodyLimit ?? 1_048_576,
-    ...(options.timeLimits && { timeLimits: options.timeLimits }),
+    ...(options.limits && { limits: options.limits }),
   });
   const app = testing.createNestApplication(adapter, { bodyParser: false });
   const log: string[] = [];

@@ -76,7 +76,12 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
       parseTokens,
       'tokens of letters, digits and -._~+/ with a comma between them, for example first-token,second-token',
     ),
-    accessTokensFile: read('ACCESS_TOKENS_FILE', undefined, matching(/./), 'the path of a file'),
+    accessTokensFile: read(
+      'ACCESS_TOKENS_FILE',
+      undefined,
+      matching(/./),
+      'the path of a file, for example /etc/plants/tokens',
+    ),
     firstTokenFile: join(dirname(sqliteFile(databaseUrl) ?? 'data/plants.db'), 'tokens'),
     bodyLimit: read('BODY_LIMIT', 1_048_576, parseSize, 'a size from 1b to 256mb, for example 512kb'),
     logLevel: read(

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, METHODS } from 'node:http';
 import { isIPv6 } from 'node:net';
 
 /** RFC 3986 §3.2.2 and §3.2.3, without the user information that HTTP has no use for. */
@@ -8,15 +8,22 @@ const AUTHORITY =
 /** RFC 9112 §3.2.1: an absolute path and optionally a query, of the characters of RFC 3986 §3.3 and §3.4. */
 const ORIGIN_FORM = /^\/(?:[\w.~!$&'()*+,;=:@/-]|%[\da-f]{2})*(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[\da-f]{2})*)?$/i;
 
-/** RFC 9112 §3.2.2, taken apart into the authority and the rest. */
-const ABSOLUTE_FORM = /^https?:\/\/([^/?#]+)(.*)$/i;
+/** RFC 9112 §3.2.2, taken apart into the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#:][^/?#]*)(.*)$/i;
+
+/** RFC 9112 §3.2.3: the host and the port, both of them there (RFC 9110 §9.3.6). */
+const AUTHORITY_FORM = /^[^:].*:\d+$/;
+
+const KNOWN_METHODS = new Set(METHODS);
 
 /**
  * What RFC 9112 asks of a message and Node's parser lets pass.
  *
  * @returns what is wrong and what would be right, or undefined where nothing is wrong
  */
-export function violationIn({ httpVersion, headers, method, url = '' }: IncomingMessage): string | undefined {
+export function violationIn({ httpVersion, headers, method = '', url = '' }: IncomingMessage): string | undefined {
+  // Node's parser takes RTSP, too, whose methods no router knows.
+  if (!KNOWN_METHODS.has(method)) return 'The request is not one of HTTP (RFC 9112 §3).';
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The HTTP version must be 1.1 or 1.0 (RFC 9112 §2.3).';
   // Repeated headers arrive as one, joined by a comma and a space, which no host has.
   if (headers.host === undefined ? httpVersion === '1.1' : !isAuthority(headers.host)) {
@@ -43,13 +50,24 @@ export function originFormOf(url: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
+/** The same URL where its escapes are UTF-8, and else one that names nothing either: routers do not take the first. */
+export function routableFormOf(url: string): string {
+  if (!url.includes('%')) return url;
+  try {
+    decodeURI(url);
+    return url;
+  } catch {
+    return url.replace(/%[89a-f][\da-f]/gi, '%EF%BF%BD');
+  }
+}
+
 function isAuthority(text: string): boolean {
   const match = AUTHORITY.exec(text);
   return match !== null && (match[1] === undefined || isIPv6(match[1]));
 }
 
-function isTarget(method: string | undefined, url: string): boolean {
-  if (method === 'CONNECT') return url !== '' && isAuthority(url);
+function isTarget(method: string, url: string): boolean {
+  if (method === 'CONNECT') return AUTHORITY_FORM.test(url) && isAuthority(url);
   if (url === '*') return method === 'OPTIONS';
   if (url.startsWith('/')) return ORIGIN_FORM.test(url);
   const [, authority = '', rest = ''] = ABSOLUTE_FORM.exec(url) ?? [];

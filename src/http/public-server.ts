@@ -3,39 +3,35 @@ import type { Socket } from 'node:net';
 import { answer } from '../errors/answer.js';
 import { ContractException } from '../errors/contract.exception.js';
 import { violationIn } from './message-rules.js';
+import { exceptionFor, exceptionForHead, type ParserError } from './parser-error.js';
 import { PublicRequest } from './public-request.js';
 
-/** Bytes of the request line and the headers together; more is 414 or 431. */
+/** Bytes of the URL and of the names and values of the headers together; as many are 414 or 431. */
 const MAX_HEAD = 16_384;
 
 /** Milliseconds that a connection is read on after its last answer. */
 const LINGER = 2_000;
 
-/** Milliseconds; a client that takes longer is answered 408. */
-export interface TimeLimits {
+/** What the server takes at most: milliseconds, after which a client is answered 408, and connections. */
+export interface ServerLimits {
   /** From the first byte of a request to the end of its headers. */
   readonly headers: number;
   /** From the first byte of a request to its last. */
   readonly request: number;
   /** Between two requests of a connection, which ends without an answer then. */
   readonly keepAlive: number;
-}
-
-/** What Node's parser says of an error: the packet that it is in, and how far into it the parser came. */
-interface ParserError extends Error {
-  readonly code?: string;
-  readonly rawPacket?: Uint8Array;
-  readonly bytesParsed?: number;
+  /** At the same time; those beyond are answered 503, whatever they want. */
+  readonly connections: number;
 }
 
 /** The last exchange of each connection: the answers to what comes below the router must wait for it. */
 const lastResponses = new WeakMap<Socket, ServerResponse<PublicRequest>>();
 
-/** Connections that have had their last answer; nothing that comes after it is a request any more (RFC 9112 §9.6). */
-const lingering = new WeakSet<Socket>();
+/** Connections whose last answer is decided; nothing that comes on them is a request any more (RFC 9112 §9.6). */
+const abandoned = new WeakSet<Socket>();
 
 /** A server that answers in the contract's words whatever comes, HTTP or not, once, and in order. */
-export function createPublicServer(handle: RequestListener, limits: TimeLimits): Server {
+export function createPublicServer(handle: RequestListener, limits: ServerLimits): Server {
   const server = createServer({
     IncomingMessage: PublicRequest,
     maxHeaderSize: MAX_HEAD,
@@ -54,20 +50,38 @@ export function createPublicServer(handle: RequestListener, limits: TimeLimits):
   Object.assign(server, { httpAllowHalfOpen: true });
 
   const accept = (request: PublicRequest, response: ServerResponse<PublicRequest>): void => {
-    if (lingering.has(request.socket)) {
+    const { socket } = request;
+    if (lastResponses.get(socket)?.shouldKeepAlive === false) {
+      // The answer before this one, given or not, ends the connection: this request has no effect and no answer.
+      abandon(socket);
       request.resume();
       return;
     }
-    lastResponses.set(request.socket, response);
+    lastResponses.set(socket, response);
     const violation = violationIn(request);
     if (violation === undefined) handle(request, response);
     else answer(response, new ContractException(400, violation));
   };
 
+  const connections = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
     // Node's own would reset a connection whose client is still sending, and the answer with it.
     socket.destroySoon = () => linger(socket);
+    if (connections.size <= limits.connections) return;
+    // Those that are told so need room, too, until they have read it.
+    if (connections.size > 2 * limits.connections) socket.destroy();
+    else refuse(socket, new ContractException(503));
   });
+  // Node's own would reset a connection whose next request is on its way.
+  server.closeIdleConnections = () => {
+    for (const socket of connections) {
+      const last = lastResponses.get(socket);
+      if (last?.headersSent === false) last.shouldKeepAlive = false;
+      closeWhenIdle(socket);
+    }
+  };
   server.on('clientError', onClientError);
   server.on('request', accept);
   server.on('checkExpectation', accept);
@@ -77,6 +91,7 @@ export function createPublicServer(handle: RequestListener, limits: TimeLimits):
   });
   server.on('connect', (request: PublicRequest, socket: Socket) => {
     // Node hands over the bare connection; for us CONNECT is a method like any other.
+    abandon(socket);
     afterLastAnswer(socket, () => accept(request, responseOn(socket, request)));
   });
   return server;
@@ -84,26 +99,41 @@ export function createPublicServer(handle: RequestListener, limits: TimeLimits):
 
 /** Answers what the parser refuses, and what does not come in time. */
 function onClientError(error: ParserError, socket: Socket): void {
-  if (lingering.has(socket)) return;
+  if (abandoned.has(socket)) return;
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy(error);
     return;
   }
-  const exception = exceptionFor(error);
   const last = lastResponses.get(socket);
   if (last !== undefined && !last.req.complete) {
     // The error is in a body whose request is being answered.
-    last.req.fail(exception);
+    last.req.fail(exceptionFor(error));
     return;
   }
+  // The parser would report the same error for every packet, and go on after a timeout.
+  abandon(socket);
+  void exceptionForHead(error, socket).then((exception) => refuse(socket, exception));
+}
+
+/** Answers what is no request, as the last answer of the connection. */
+function refuse(socket: Socket, exception: ContractException): void {
+  abandon(socket);
   afterLastAnswer(socket, () => answer(responseOn(socket, new IncomingMessage(socket)), exception));
 }
 
-/** Runs when the answers to all the requests before are sent, unless the last of them has ended the connection. */
+/** Closes a connection when all that came on it until now is answered. */
+function closeWhenIdle(socket: Socket): void {
+  // What the operating system has received already is read before the second of these turns of the event loop.
+  setImmediate(() => setImmediate(() => afterLastAnswer(socket, () => linger(socket))));
+}
+
+/** Runs when the answers to all the requests before are sent, unless the last of them ends the connection. */
 function afterLastAnswer(socket: Socket, run: () => void): void {
   const last = lastResponses.get(socket);
-  if (last === undefined || last.writableFinished) run();
-  else last.once('finish', () => lingering.has(socket) || run());
+  if (last === undefined) run();
+  // Only when `finish` is emitted, after the last byte, the connection is free for another response.
+  else if (!last.writableFinished || last.socket !== null) last.once('finish', () => afterLastAnswer(socket, run));
+  else if (last.shouldKeepAlive) run();
 }
 
 /** A response to write on a connection that Node's parser has given up. */
@@ -118,31 +148,24 @@ function responseOn<Request extends IncomingMessage>(socket: Socket, request: Re
   return response;
 }
 
+/** Takes the connection from Node's parser: answers still leave, and what comes is thrown away. */
+function abandon(socket: Socket): void {
+  if (abandoned.has(socket)) return;
+  abandoned.add(socket);
+  // Node's own listeners feed the parser, and end the connection with the answer that is on its way.
+  socket.removeAllListeners('data').removeAllListeners('end');
+  // A client that resets the connection now is nobody's business any more, and no reason to stop the process.
+  socket.on('error', () => undefined);
+  socket.on('data', () => undefined).resume();
+  // The parser may have stopped the reading below the stream, which does not know of it.
+  socket._read(0);
+}
+
 /** Closes in stages (RFC 9112 §9.6): says that no more comes, and reads on until the client has heard. */
 function linger(socket: Socket): void {
-  if (lingering.has(socket)) return;
-  lingering.add(socket);
+  if (socket.writableEnded) return;
+  abandon(socket);
   socket.end();
-  socket.resume();
   const timer = setTimeout(() => socket.destroy(), LINGER);
   socket.once('close', () => clearTimeout(timer));
-}
-
-function exceptionFor(error: ParserError): ContractException {
-  switch (error.code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new ContractException(408);
-    case 'HPE_HEADER_OVERFLOW':
-      return new ContractException(isInRequestLine(error) ? 414 : 431);
-    case 'HPE_INVALID_EOF_STATE':
-      return new ContractException(400, 'The request ended before it was complete.');
-    default:
-      return new ContractException(400);
-  }
-}
-
-/** Whether the parser gave up in the request line: in the packet, no line has ended before that place. */
-function isInRequestLine({ rawPacket, bytesParsed }: ParserError): boolean {
-  const line = Buffer.from(rawPacket ?? []).toString('latin1', 0, bytesParsed);
-  return /^[A-Z-]+ \S+$/.test(line);
 }

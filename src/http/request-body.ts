@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { ContractException } from '../errors/contract.exception.js';
+import type { Admission } from './admission.js';
 import type { PublicRequest } from './public-request.js';
 
 /**
@@ -8,32 +9,72 @@ import type { PublicRequest } from './public-request.js';
  */
 export class RequestBody implements PromiseLike<Uint8Array> {
   #bytes: Promise<Uint8Array> | undefined;
+  #admitted = false;
+  #taken = 0;
 
   /** @param limit the greatest length, in bytes */
   constructor(
     private readonly request: PublicRequest,
     private readonly response: ServerResponse,
     private readonly limit: number,
+    private readonly admission: Admission,
   ) {}
 
   then<A = Uint8Array, B = never>(
     onFulfilled?: ((value: Uint8Array) => A | PromiseLike<A>) | null,
     onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    this.#bytes ??= read(this.request, this.response, this.limit);
+    this.#bytes ??= this.#read();
     return this.#bytes.then(onFulfilled, onRejected);
+  }
+
+  /** Gives back the room that the body took, when the request is answered. */
+  release(): void {
+    if (!this.#admitted) return;
+    this.#admitted = false;
+    this.admission.leave(this.#taken);
+  }
+
+  /** @throws {ContractException} in the order of checks: 417, 400 where there is no body, 415, 413, 503 */
+  async #read(): Promise<Uint8Array> {
+    assertReadable(this.request, this.limit);
+    this.#admitted = this.admission.enter();
+    if (!this.#admitted) throw new ContractException(503);
+    if (this.request.awaitsContinue) this.response.writeContinue();
+    return this.#collect();
+  }
+
+  #collect(): Promise<Uint8Array> {
+    const { request, limit } = this;
+    return new Promise((resolve, reject) => {
+      if (request.failure !== undefined) {
+        reject(request.failure);
+        return;
+      }
+      let chunks: Uint8Array[] = [];
+      request.on('data', (chunk: Uint8Array) => {
+        // Of a body that is refused already the rest is read on, so that the client is there to read the answer.
+        if (!this.#admitted) return;
+        chunks.push(chunk);
+        this.#taken += chunk.length;
+        const room = this.admission.take(chunk.length);
+        if (room && this.#taken <= limit) return;
+        chunks = [];
+        reject(room ? tooLarge(limit) : new ContractException(503));
+      });
+      request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+      request.on('failure', reject);
+      request.on('close', () =>
+        reject(new ContractException(400, 'The connection was closed before the body was complete.')),
+      );
+    });
   }
 }
 
-/** @throws {ContractException} in the order of checks: 417, 400 where there is no body, 415, 413 */
-async function read(request: PublicRequest, response: ServerResponse, limit: number): Promise<Uint8Array> {
-  const { headers } = request;
+/** @throws {ContractException} where the headers alone say that the body is not to be read */
+function assertReadable({ headers, httpVersion }: PublicRequest, limit: number): void {
   // HTTP/1.0 knows no expectations (RFC 9110 §10.1.1).
-  if (
-    headers.expect !== undefined &&
-    headers.expect.toLowerCase() !== '100-continue' &&
-    request.httpVersion !== '1.0'
-  ) {
+  if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue' && httpVersion !== '1.0') {
     throw new ContractException(417);
   }
   const length = Number(headers['content-length'] ?? 0);
@@ -47,39 +88,11 @@ async function read(request: PublicRequest, response: ServerResponse, limit: num
     throw new ContractException(415);
   }
   if (length > limit) throw tooLarge(limit);
-  if (request.awaitsContinue) response.writeContinue();
-  return collect(request, limit);
 }
 
 /** A content coding (RFC 9110 §8.4) makes another media type of the body; `identity` is none. */
 function isEncoded(coding: string | undefined): boolean {
   return coding !== undefined && coding.toLowerCase() !== 'identity';
-}
-
-function collect(request: PublicRequest, limit: number): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    if (request.failure !== undefined) {
-      reject(request.failure);
-      return;
-    }
-    let chunks: Uint8Array[] = [];
-    let length = 0;
-    request.on('data', (chunk: Uint8Array) => {
-      length += chunk.length;
-      if (length <= limit) {
-        chunks.push(chunk);
-      } else {
-        // The rest is read on, so that the client is there to read the answer, and thrown away.
-        chunks = [];
-        reject(tooLarge(limit));
-      }
-    });
-    request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-    request.on('failure', reject);
-    request.on('close', () =>
-      reject(new ContractException(400, 'The connection was closed before the body was complete.')),
-    );
-  });
 }
 
 function tooLarge(limit: number): ContractException {
