@@ -1,16 +1,19 @@
 import 'reflect-metadata';
-import { rmSync } from 'node:fs';
-import { ConsoleLogger, Logger, type LogLevel as NestLogLevel } from '@nestjs/common';
+import { existsSync } from 'node:fs';
+import { ConsoleLogger, type INestApplication, Logger, type LogLevel as NestLogLevel } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
-import { digestOf, type StaticToken, StaticTokens } from './auth/static-tokens.js';
+import { digestOf, randomToken, type StaticToken, StaticTokens } from './auth/static-tokens.js';
 import { createTokenFile, readTokenFile, TokenFileError } from './auth/token-file.js';
 import { type Configuration, ConfigurationError, loadConfiguration, type LogLevel } from './config/configuration.js';
 import { createFastifyAdapter } from './http/fastify-adapter.js';
+import { openRepository } from './storage/open-repository.js';
 
 /** Exit statuses; 0 is that of a service which was told to stop. */
 const CANNOT_RUN = 1;
 const BAD_CONFIGURATION = 2;
+
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 const NEST_LEVELS: Record<LogLevel, NestLogLevel> = {
   fatal: 'fatal',
@@ -33,46 +36,44 @@ class StdoutLogger extends ConsoleLogger {
 }
 
 async function start(configuration: Configuration): Promise<void> {
-  const tokens = configuredTokens(configuration);
-  const firstToken = tokens === undefined ? createTokenFile(configuration.firstTokenFile) : undefined;
+  const known = knownTokens(configuration);
+  const firstToken = randomToken();
+  const tokens = new StaticTokens(known ?? [{ name: 'first-start', digest: digestOf(firstToken) }]);
+  const app = await NestFactory.create(
+    AppModule.forRoot({
+      basePath: configuration.basePath,
+      repository: await openRepository(configuration.databaseUrl, configuration.storeTimeout),
+      verifier: tokens,
+    }),
+    createFastifyAdapter(configuration),
+    // What Nest says of its own start interests nobody, and its account of a failure is not one line.
+    { abortOnError: false, bodyParser: false, bufferLogs: true, autoFlushLogs: false },
+  );
   try {
-    const app = await NestFactory.create(
-      AppModule.forRoot({
-        basePath: configuration.basePath,
-        repository: configuration.databaseUrl,
-        verifier: new StaticTokens(tokens ?? readTokenFile(configuration.firstTokenFile)),
-      }),
-      createFastifyAdapter({ bodyLimit: configuration.bodyLimit }),
-      // What Nest says of its own start interests nobody, and its account of a failure is not one line.
-      {
-        abortOnError: false,
-        bodyParser: false,
-        bufferLogs: true,
-        autoFlushLogs: false,
-      },
-    );
     await app.listen(configuration.port, configuration.host);
     // Before anybody can know that the service is up, and stop it.
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void app.close());
+    stopOnSignals(app, configuration.shutdownTimeout);
     Logger.detachBuffer();
     app.useLogger(new StdoutLogger(configuration.logLevel));
     const url = `${await app.getUrl()}${configuration.basePath}/plants`;
+    if (known === undefined) {
+      if (createTokenFile(configuration.firstTokenFile, firstToken)) introduce(firstToken, url, configuration);
+      // Another first start was faster.
+      else tokens.replace(readTokenFile(configuration.firstTokenFile));
+    }
     new Logger('PlantStore').log(`Listening: POST ${url}`);
-    if (firstToken !== undefined) introduce(firstToken, url, configuration.firstTokenFile);
   } catch (error) {
-    // A token that nobody has seen is of no use to anybody.
-    if (firstToken !== undefined) rmSync(configuration.firstTokenFile);
+    await app.close();
     throw error;
   }
 }
 
-/** The tokens that the operator has named; undefined where nothing names any. */
-function configuredTokens({ accessTokens, accessTokensFile }: Configuration): StaticToken[] | undefined {
-  if (accessTokens.length === 0 && accessTokensFile === undefined) return undefined;
-  const listed = accessTokens.map((token, index) => ({
-    name: `token-${index + 1}`,
-    digest: digestOf(token),
-  }));
+/** The tokens that are configured, or that an earlier start has made; undefined where there are none yet. */
+function knownTokens({ accessTokens, accessTokensFile, firstTokenFile }: Configuration): StaticToken[] | undefined {
+  if (accessTokens.length === 0 && accessTokensFile === undefined) {
+    return existsSync(firstTokenFile) ? readTokenFile(firstTokenFile) : undefined;
+  }
+  const listed = accessTokens.map((token, index) => ({ name: `token-${index + 1}`, digest: digestOf(token) }));
   try {
     return accessTokensFile === undefined ? listed : [...listed, ...readTokenFile(accessTokensFile)];
   } catch (error) {
@@ -81,10 +82,20 @@ function configuredTokens({ accessTokens, accessTokensFile }: Configuration): St
   }
 }
 
+/** The first signal lets everybody be answered who is connected, the second one ends the process at once. */
+function stopOnSignals(app: INestApplication, timeout: number): void {
+  const stop = (): void => {
+    for (const signal of SIGNALS) process.off(signal, stop);
+    setTimeout(() => process.exit(0), timeout).unref();
+    void app.close();
+  };
+  for (const signal of SIGNALS) process.on(signal, stop);
+}
+
 /** To the person who starts the service for the first time, and not to the log, which is kept. */
-function introduce(token: string, url: string, file: string): void {
+function introduce(token: string, url: string, { firstTokenFile }: Configuration): void {
   process.stderr.write(`
-This is a new store, so here is a new token. It is shown this once; ${file} keeps its digest.
+This is a new store, so here is a new token. It is shown this once; ${firstTokenFile} keeps its digest.
 Create a plant with it:
 
 curl -i ${url} \\
@@ -96,6 +107,8 @@ curl -i ${url} \\
 }
 
 try {
+  if (process.argv.length > 2)
+    throw new ConfigurationError('the service takes no arguments: it is configured by environment variables');
   await start(loadConfiguration());
 } catch (error) {
   process.stderr.write(`plant-store: ${error instanceof Error ? error.message : String(error)}\n`);

@@ -486,6 +486,7 @@ describe('a message of HTTP', () => {
     ['no Host in HTTP/1.0', { line: 'POST /plants HTTP/1.0', host: [] }, CLOSE],
     ['HTTP/1.0 with keep-alive', { line: 'POST /plants HTTP/1.0', more: ['Connection: keep-alive'] }, KEEP_ALIVE],
     ['the path in its escaped form', { line: 'POST /%70l%61nts HTTP/1.1' }, KEEP_ALIVE],
+    ['a query that is not UTF-8', { line: 'POST /plants?%ff HTTP/1.1' }, KEEP_ALIVE],
     ['a query', { line: 'POST /plants?a=%C3%A4&b=/?:@ HTTP/1.1' }, KEEP_ALIVE],
     ['an absolute form', { line: 'POST http://other.example/plants HTTP/1.1' }, KEEP_ALIVE],
     [
@@ -583,7 +584,7 @@ describe('a request without a valid token', () => {
         const bytes = message({ line, authorization: [], type: [], ...framing, body });
         const { answers, ending } = await converse(service.port, bytes, { method });
 
-        expectRefusal(answers[0], 401, {}, method);
+        expectRefusal(answers[0], 401, method === 'CONNECT' ? CLOSE : KEEP_ALIVE, method);
         expect(answers).toHaveLength(1);
         expect(ending).toBe('FIN');
       }
@@ -1027,11 +1028,9 @@ describe('a message that takes too long', () => {
   ])('is refused with error 408 though %s still come, bit by bit', async (_what, begun, bit) => {
     const client = await RawClient.connect(service.port);
     await client.send(begun);
-    let isAnswered = false;
-    const answer = client.answer().finally(() => (isAnswered = true));
-    while (!isAnswered) await client.send(bit);
+    while (!client.isEnded) await client.send(bit);
 
-    expectRefusal(await answer, 408, CLOSE);
+    expectRefusal(await client.answer(), 408, CLOSE);
     await client.send(bit);
     expect(await client.hangUp()).toBe('FIN');
   });
@@ -1148,6 +1147,7 @@ describe('a connection', () => {
       ['a request in chunks', chunkedMessage(chunks(plant(1))), [1]],
       ['a request of HTTP/1.0', message({ line: 'POST /plants HTTP/1.0' }), [1]],
       ['a request that asks to close', message({ more: ['Connection: close'] }), [1]],
+      ['a slow request whose body is complete', chunkedMessage(chunks(plant(1)), SLOW), [1]],
       ['many requests', [1, 2, 3, 4, 5].map((id) => message({ body: plant(id) })).join(''), [1, 2, 3, 4, 5]],
       ['a request whose answer takes its time', message(SLOW), [1]],
       ['many requests whose answers take their time', message(SLOW) + message({ ...SLOW, body: plant(2) }), [1, 2]],
@@ -1296,6 +1296,10 @@ describe('a connection', () => {
       const cycle: [number, Parts][] = [
         [200, { body: plant(1) }],
         [404, { line: 'GET /elsewhere HTTP/1.1', framing: [], body: '' }],
+        [404, { line: 'POST /elsewhere HTTP/1.1' }],
+        [415, { type: ['Content-Type: text/plain'] }],
+        [401, { authorization: [], framing: ['Transfer-Encoding: chunked'], body: chunks('{', '}') }],
+        [417, { more: ['Expect: a-miracle'] }],
         [422, { body: '{}' }],
         [405, { line: 'PUT /plants HTTP/1.1', framing: [], body: '' }],
         [400, { framing: [], body: '' }],
@@ -1365,16 +1369,6 @@ describe('a connection', () => {
     ['a bad chunk after half a plant', [chunkedMessage('5\r\n{"id"'), 'x', BAD], [400]],
     ['a URL over the limit', [`GET /${'a'.repeat(20_000)} HTTP/1.1\r\n`, message({ body: plant(2) })], [414]],
     ['headers over the limit', [`GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n`, message({ body: plant(2) })], [431]],
-    [
-      'a refused body and a request',
-      [message({ authorization: [], framing: ['Content-Length: 100'] }), ' '.repeat(75) + message({ body: plant(2) })],
-      [401],
-    ],
-    [
-      'a refused body and garbage',
-      [message({ authorization: [], framing: ['Content-Length: 100'] }), ' '.repeat(75) + BAD, BAD],
-      [401],
-    ],
     ['refused chunks that are bad', [chunkedMessage('1\r\n', { authorization: [] }), 'xx', 'yy'], [401]],
     ['CONNECT', [message({ line: 'CONNECT plants.example:80 HTTP/1.1' }), message({ body: plant(2) })], [404]],
     ['CONNECT and garbage', [message({ line: 'CONNECT plants.example:80 HTTP/1.1' }) + BAD, BAD], [404]],
@@ -1469,6 +1463,36 @@ describe('a connection', () => {
     });
   });
 
+  it.each([
+    ['a request', message({ body: plant(2) })],
+    ['garbage', BAD],
+  ])('ends with the refusal of a body that comes late, whatever %s comes behind it', async (_what, behind) => {
+    for (const before of [[], [message({ ...SLOW, body: plant(7) })]]) {
+      verifier.shut();
+      const client = await RawClient.connect(service.port);
+      for (const packet of before) await client.send(packet);
+      await client.send(message({ authorization: [], framing: ['Content-Length: 100'] }));
+      await afterAllThatCame();
+      await client.send(' '.repeat(75) + behind);
+      await client.send(behind);
+      verifier.open();
+
+      await expectInOrder(client, [401], before.length === 0 ? [] : [7]);
+    }
+  });
+
+  it('goes on after the refusal of a body that comes at once', async () => {
+    for (const before of [[], [message({ ...SLOW, body: plant(7) })]]) {
+      verifier.shut();
+      const client = await RawClient.connect(service.port);
+      await client.send(together(...before, message({ authorization: [] }), message({ more: ['Connection: close'] })));
+      await afterAllThatCame();
+      verifier.open();
+
+      await expectInOrder(client, [401, 200], before.length === 0 ? [] : [7]);
+    }
+  });
+
   it('keeps the order of a slow request and those after it', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(
@@ -1502,10 +1526,7 @@ describe('a connection', () => {
     await client.send(message({ authorization: [], framing: [`Content-Length: ${Number.MAX_SAFE_INTEGER}`] }));
 
     expectRefusal(await client.answer(), 401, CLOSE);
-    let isReleased = false;
-    const released = client.release().finally(() => (isReleased = true));
-    while (!isReleased) await client.hand(' '.repeat(100_000));
-    await released;
+    while (client.isHeld) await client.hand(' '.repeat(100_000));
     client.reset();
   });
 });

@@ -10,6 +10,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -45,8 +46,12 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-function launch(variables: Variables = {}, workingDirectory = directory): ServiceProcess {
-  const service = new ServiceProcess(workingDirectory, variables);
+function launch(
+  variables: Variables = {},
+  workingDirectory = directory,
+  wrapper: readonly string[] = [],
+): ServiceProcess {
+  const service = new ServiceProcess(workingDirectory, variables, wrapper);
   processes.push(service);
   return service;
 }
@@ -311,6 +316,11 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   ACCESS_TOKENS: ['not one secret', 'secret-one,,secret-two', 'geheimnis-ä'],
   ACCESS_TOKENS_FILE: ['\n'],
   BODY_LIMIT: ['0', '257mb', 'much'],
+  MAX_CONNECTIONS: ['0', '1000001', 'many'],
+  REQUEST_TIMEOUT: ['0s', '30', '61m', 'soon'],
+  KEEP_ALIVE_TIMEOUT: ['0ms', '-1s'],
+  STORE_TIMEOUT: ['5 s', '1h'],
+  SHUTDOWN_TIMEOUT: ['10S', '1.5s'],
   LOG_LEVEL: ['verbose', 'INFO'],
 };
 
@@ -544,13 +554,20 @@ describe('A service that cannot start', () => {
     expect(status).toBe(1);
   });
 
-  it('ends with status 1 and one line where its first token would be below a file', async () => {
-    write('below', '');
+  it('ends with status 1 and one line where its first token cannot be written', async () => {
+    mkdirSync(join(directory, 'data/tokens.d'), { recursive: true });
+    symlinkSync('tokens.d/nowhere/tokens', join(directory, 'data/tokens'));
 
-    expect(await failedStart({ DATABASE_URL: 'sqlite:below/plants.db' })).toEqual({
-      status: 1,
-      complaint: 'plant-store: below/tokens cannot be written; its directory must be one where this user may write\n',
-    });
+    expect(await failedStart()).toEqual({ status: 1, complaint: expect.stringMatching(/tokens/) as unknown });
+  });
+
+  it('ends with status 2 and one line where it is given arguments', async () => {
+    const service = launch(WITH_TOKEN, directory, ['sh', '-c', 'exec "$@" --port 8080', 'sh']);
+
+    expect(await service.ended).toBe(2);
+    expect(service.stderr).toBe(
+      'plant-store: the service takes no arguments: it is configured by environment variables\n',
+    );
   });
 
   it('leaves the database as it was', async () => {

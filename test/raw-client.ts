@@ -104,6 +104,16 @@ export class RawClient {
     this.#socket.resetAndDestroy();
   }
 
+  /** Whether the service has ended the connection; there may be answers left to take. */
+  get isEnded(): boolean {
+    return this.#ending !== undefined;
+  }
+
+  /** Whether the service still holds the connection. */
+  get isHeld(): boolean {
+    return this.#served() !== undefined;
+  }
+
   /** Listens no more, or again. */
   pause(): void {
     this.#socket.pause();
@@ -145,7 +155,7 @@ export class RawClient {
 
   /** Resolves when the service has let go of the connection. */
   async release(): Promise<void> {
-    while (this.#served() !== undefined) await change();
+    while (this.isHeld) await change();
   }
 
   #end(ending: Ending): void {

@@ -18,10 +18,10 @@ export class ServiceProcess {
   /**
    * @param directory its working directory
    * @param variables its environment
-   * @param wrapper a command that runs the one it is given, such as prlimit with its options
+   * @param wrapper a command that runs the one it is given, such as a shell with a limit
    */
   constructor(directory: string, variables: Readonly<Record<string, string>>, wrapper: readonly string[] = []) {
-    const [command = '', ...parameters] = [...wrapper, process.execPath, MAIN];
+    const [command, ...parameters] = [...wrapper, process.execPath, MAIN];
     this.#child = spawn(command, parameters, {
       cwd: directory,
       env: { PATH: process.env.PATH, PORT: '0', ...variables },
@@ -29,10 +29,6 @@ export class ServiceProcess {
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.ended = once(this.#child, 'close').then(([status]: (number | null)[]) => status ?? null);
-  }
-
-  get pid(): number {
-    return this.#child.pid ?? 0;
   }
 
   /** {base_url}, as soon as the process says where it listens. */

@@ -12,10 +12,13 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-/** What a client was told, beside what the checker wants to know of it. */
-export interface Told {
-  /** The error number; undefined with 200, and where there was no whole answer. */
+/** What became of one request. */
+interface Exchange {
+  readonly outcome: Operation['outcome'];
+  /** The error number of a refusal. */
   readonly error?: number;
+  /** Whether the connection ended in the middle of the answer. */
+  readonly cut?: boolean;
 }
 
 /**
@@ -28,6 +31,8 @@ export class Workload {
   readonly history: Operation[] = [];
   /** How often each error number was told. */
   readonly errors = new Map<number, number>();
+  /** How many answers were cut in the middle. */
+  cut = 0;
   #stopped = false;
   readonly #agents: Agent[] = [];
   readonly #clients: Promise<void>[];
@@ -61,19 +66,15 @@ export class Workload {
         ...(random() < 0.5 && { tag: 'contended' }),
       };
       const body = `{"id":${id},${JSON.stringify({ name: plant.name, tag: plant.tag }).slice(1)}`;
-      const { outcome, error } = await send(`${await target()}/plants`, token, agent, body);
+      const { outcome, error, cut } = await send(`${await target()}/plants`, token, agent, body);
       if (error !== undefined) this.errors.set(error, (this.errors.get(error) ?? 0) + 1);
+      if (cut === true) this.cut += 1;
       this.history.push({ id, content: contentOf(plant), outcome });
     }
   }
 }
 
-function send(
-  url: string,
-  token: string,
-  agent: Agent,
-  body: string,
-): Promise<{ outcome: Operation['outcome']; error?: number }> {
+function send(url: string, token: string, agent: Agent, body: string): Promise<Exchange> {
   return new Promise((resolve) => {
     const unknown = (): void => resolve({ outcome: 'unknown' });
     const outgoing = request(
@@ -82,7 +83,8 @@ function send(
       (response) => {
         let text = '';
         response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-        response.on('error', unknown).on('close', unknown);
+        const cut = (): void => resolve({ outcome: 'unknown', cut: true });
+        response.on('error', cut).on('close', cut);
         response.on('end', () => {
           if (response.statusCode === 200) {
             resolve({ outcome: 'ok' });

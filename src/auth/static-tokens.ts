@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Principal } from './principal.js';
 import { TokenVerifier } from './token-verifier.js';
 
@@ -14,19 +14,32 @@ export interface StaticToken {
 
 /** Verifies tokens against a fixed list, in a time that does not depend on which of them comes near. */
 export class StaticTokens extends TokenVerifier {
-  constructor(private readonly tokens: readonly StaticToken[]) {
+  #tokens: readonly StaticToken[];
+
+  constructor(tokens: readonly StaticToken[]) {
     super();
+    this.#tokens = tokens;
+  }
+
+  /** Verifies against this list from now on. */
+  replace(tokens: readonly StaticToken[]): void {
+    this.#tokens = tokens;
   }
 
   override verify(token: string): Principal | undefined {
     const digest = digestOf(token);
     let found: StaticToken | undefined;
-    for (const candidate of this.tokens) {
+    for (const candidate of this.#tokens) {
       if (timingSafeEqual(candidate.digest, digest)) found = candidate;
     }
     if (found === undefined || (found.expires !== undefined && found.expires.getTime() <= Date.now())) return undefined;
     return { name: found.name };
   }
+}
+
+/** A new token of 256 bits. */
+export function randomToken(): string {
+  return randomBytes(32).toString('base64url');
 }
 
 /** SHA-256 of a token, which is all that is ever kept of it. */

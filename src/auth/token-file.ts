@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { digestOf, type StaticToken } from './static-tokens.js';
@@ -27,7 +26,7 @@ export function readTokenFile(file: string): StaticToken[] {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof TokenFileError) throw error;
-    throw new TokenFileError(`${file} cannot be read`, { cause: error });
+    throw new TokenFileError(`${file} cannot be read: it must be a file that this user may read`, { cause: error });
   }
   return text.split(/\r?\n/).flatMap((line, index) => {
     if (/^\s*(?:#|$)/.test(line)) return [];
@@ -51,29 +50,28 @@ function parseLine(line: string): StaticToken | undefined {
 }
 
 /**
- * Makes a file with one new random token in it, unless the file exists.
+ * Makes a file with the digest of one token in it, unless the file exists.
  *
- * @returns the token, which is written nowhere; undefined where the file exists
+ * @returns whether it did not
  * @throws {TokenFileError} when the file cannot be written
  */
-export function createTokenFile(file: string): string | undefined {
-  const token = randomBytes(32).toString('base64url');
+export function createTokenFile(file: string, token: string): boolean {
   const draft = `${file}.${process.pid}`;
   try {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(draft, `first-start sha256:${digestOf(token).toString('hex')}\n`, { mode: 0o600 });
     try {
-      // Whoever comes first has made the file, and nobody ever sees half of it.
+      // Whoever comes first makes the file, and nobody ever sees half of it.
       linkSync(draft, file);
-      return token;
+      return true;
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return undefined;
+      if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
       throw error;
     } finally {
       rmSync(draft);
     }
   } catch (error) {
-    throw new TokenFileError(`${file} cannot be written; its directory must be one where this user may write`, {
+    throw new TokenFileError(`${file} cannot be written: its directory must be one where this user may write`, {
       cause: error,
     });
   }

@@ -27,6 +27,18 @@ export interface Configuration {
   readonly firstTokenFile: string;
   /** Bytes, at least 1. */
   readonly bodyLimit: number;
+  readonly limits: {
+    /** Milliseconds for a request to arrive. */
+    readonly request: number;
+    /** Milliseconds between two requests of a connection. */
+    readonly keepAlive: number;
+    /** At the same time. */
+    readonly connections: number;
+  };
+  /** Milliseconds that a plant may wait for the store. */
+  readonly storeTimeout: number;
+  /** Milliseconds for the last answers, after the signal to stop. */
+  readonly shutdownTimeout: number;
   readonly logLevel: LogLevel;
 }
 
@@ -42,7 +54,8 @@ export class ConfigurationError extends Error {
  */
 export function loadConfiguration(): Configuration {
   const file = existsSync('.env') ? parseEnv(readFileSync('.env', 'utf8')) : {};
-  return parseConfiguration({ ...file, ...process.env });
+  const present = Object.entries(process.env).filter(([, value]) => value !== '');
+  return parseConfiguration({ ...file, ...Object.fromEntries(present) });
 }
 
 /**
@@ -82,8 +95,15 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
       matching(/./),
       'the path of a file, for example /etc/plants/tokens',
     ),
-    firstTokenFile: join(dirname(sqliteFile(databaseUrl) ?? 'data/plants.db'), 'tokens'),
+    firstTokenFile: firstTokenFileOf(databaseUrl),
     bodyLimit: read('BODY_LIMIT', 1_048_576, parseSize, 'a size from 1b to 256mb, for example 512kb'),
+    limits: {
+      request: read('REQUEST_TIMEOUT', 30_000, parseDuration, DURATION),
+      keepAlive: read('KEEP_ALIVE_TIMEOUT', 72_000, parseDuration, DURATION),
+      connections: read('MAX_CONNECTIONS', 10_000, parseCount, 'a number from 1 to 1000000, for example 20000'),
+    },
+    storeTimeout: read('STORE_TIMEOUT', 5_000, parseDuration, DURATION),
+    shutdownTimeout: read('SHUTDOWN_TIMEOUT', 10_000, parseDuration, DURATION),
     logLevel: read(
       'LOG_LEVEL',
       'info',
@@ -93,12 +113,32 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
   };
 }
 
+function firstTokenFileOf(databaseUrl: string): string {
+  const file = sqliteFile(databaseUrl);
+  return join(file === undefined || file === ':memory:' ? 'data' : dirname(file), 'tokens');
+}
+
 function matching(pattern: RegExp) {
   return (text: string) => (pattern.test(text) ? text : undefined);
 }
 
 function parsePort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
+}
+
+/** Milliseconds in a unit. */
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
+
+const DURATION = 'a time from 1ms to 60m, for example 30s';
+
+function parseDuration(text: string): number | undefined {
+  const [, count, unit = ''] = /^(\d{1,7})(ms|s|m)$/.exec(text) ?? [];
+  const duration = Number(count) * (UNITS[unit] ?? 0);
+  return duration >= 1 && duration <= 3_600_000 ? duration : undefined;
+}
+
+function parseCount(text: string): number | undefined {
+  return /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined;
 }
 
 function parsePath(text: string): string | undefined {

@@ -44,9 +44,16 @@ export function createFastifyAdapter(options: {
     (request.body as RequestBody).release();
     // Fastify adds a charset, which the media type does not have (RFC 8259 §11).
     reply.header('Content-Type', 'application/json');
-    // What is left of the body is not read as a request, and not waited for; Node says so in the answer.
-    if (!request.raw.complete) reply.raw.shouldKeepAlive = false;
-    done(null, payload);
+    if (request.raw.complete) {
+      done(null, payload);
+      return;
+    }
+    // The parser may be in the middle of a packet that has the rest of the body, and requests after it.
+    setImmediate(() => {
+      // What is left of the body is not read as a request, and not waited for; Node says so in the answer.
+      if (!request.raw.complete) reply.raw.shouldKeepAlive = false;
+      done(null, payload);
+    });
   });
   return adapter;
 }

@@ -35,7 +35,7 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
   const server = createServer({
     IncomingMessage: PublicRequest,
     maxHeaderSize: MAX_HEAD,
-    headersTimeout: limits.headers,
+    headersTimeout: Math.min(limits.headers, limits.request),
     requestTimeout: limits.request,
     keepAliveTimeout: limits.keepAlive,
     connectionsCheckingInterval: Math.min(1_000, limits.headers, limits.request),
@@ -57,6 +57,8 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
       request.resume();
       return;
     }
+    // A service that shuts down gives each connection one more answer.
+    if (!server.listening) response.shouldKeepAlive = false;
     lastResponses.set(socket, response);
     const violation = violationIn(request);
     if (violation === undefined) handle(request, response);
@@ -133,7 +135,7 @@ function afterLastAnswer(socket: Socket, run: () => void): void {
   if (last === undefined) run();
   // Only when `finish` is emitted, after the last byte, the connection is free for another response.
   else if (!last.writableFinished || last.socket !== null) last.once('finish', () => afterLastAnswer(socket, run));
-  else if (last.shouldKeepAlive) run();
+  else if (last.shouldKeepAlive && socket.writable) run();
 }
 
 /** A response to write on a connection that Node's parser has given up. */

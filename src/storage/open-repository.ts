@@ -4,7 +4,7 @@ import { type Engine, SqlPlantRepository } from './sql-plant-repository.js';
 import { openSqlite, sqliteStartError } from './sqlite-engine.js';
 
 /** Milliseconds that a batch may wait for others to let go of the store. */
-const TIMEOUT = 5_000;
+const DEFAULT_TIMEOUT = 5_000;
 
 /**
  * Opens the store that a URL names, creates it where it does not exist yet, and brings its schema up to date.
@@ -13,7 +13,7 @@ const TIMEOUT = 5_000;
  * @param timeout milliseconds that a batch may wait for others to let go of the store
  * @throws {RepositoryStartError} when it cannot be had; the message is one line for the operator
  */
-export async function openRepository(url: string, timeout = TIMEOUT): Promise<PlantRepository> {
+export async function openRepository(url: string, timeout = DEFAULT_TIMEOUT): Promise<PlantRepository> {
   const file = sqliteFile(url);
   if (file === undefined) throw new RepositoryStartError('a database URL must be of the form sqlite:data/plants.db');
   let engine: Engine | undefined;
@@ -35,5 +35,5 @@ export async function openRepository(url: string, timeout = TIMEOUT): Promise<Pl
 
 /** The path in a SQLite URL, `:memory:` included, or undefined where the URL is another engine's. */
 export function sqliteFile(url: string): string | undefined {
-  return /^sqlite:(.+)$/.exec(url)?.[1];
+  return /^sqlite:(\S.*)$/.exec(url)?.[1];
 }
