@@ -1,5 +1,5 @@
 /** Requests whose body is read, or waits to be stored, at the same time; more would only wait for each other. */
-const MAX_REQUESTS = 4_096;
+const MAX_REQUESTS = 1_024;
 
 /** Bytes of all these bodies together; of large ones, at least two. */
 const MAX_BYTES = 67_108_864;

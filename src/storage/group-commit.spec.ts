@@ -67,7 +67,7 @@ describe('group commit', () => {
   });
 
   it('refuses at once what would wait too long', async () => {
-    const waiting = plants(16_384).map((plant) => commit.add(plant));
+    const waiting = plants(4_096).map((plant) => commit.add(plant));
 
     await expect(commit.add({ id: -1n, name: 'one too many' })).rejects.toThrow(RepositoryUnavailableError);
 

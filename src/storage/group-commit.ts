@@ -5,7 +5,7 @@ import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredP
 const BATCH_SIZE = 256;
 
 /** Plants that may wait for their batch; a longer queue only makes clients wait for nothing. */
-const QUEUE_LENGTH = 16_384;
+const QUEUE_LENGTH = 4_096;
 
 interface Waiting {
   readonly plant: StoredPlant;
