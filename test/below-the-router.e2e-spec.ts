@@ -453,6 +453,14 @@ describe('below the router', () => {
     });
   });
 
+  it('has no body in the answer to HEAD', async () => {
+    const bytes = message({ line: 'HEAD /plants HTTP/1.1', host: [], framing: [], body: '' });
+    const { answers, ending } = await converse(service.port, bytes, { method: 'HEAD' });
+
+    expectRefusal(answers[0], 400, CLOSE, 'HEAD');
+    expect(ending).toBe('FIN');
+  });
+
   it('says nothing to a client that says nothing and hangs up', async () => {
     const client = await RawClient.connect(service.port);
 
@@ -887,8 +895,6 @@ describe('a message that is too large', () => {
   });
 
   describe.each<[number, string, string]>([
-    // A client that is refused in its URL may still send all its headers.
-    [414, 'a URL at the limit', withUrl(LIMIT * 2).replace('HTTP/1.1', 'HTTP/1.1')],
     [414, 'a URL that reaches the limit alone', message({ line: `POST /${'a'.repeat(LIMIT - 1)} HTTP/1.1` })],
     [414, 'a URL over the limit', message({ line: `POST /${'a'.repeat(LIMIT)} HTTP/1.1` })],
     [414, 'a URL far over the limit', message({ line: `POST /${'a'.repeat(LIMIT * 20)} HTTP/1.1` })],
@@ -1161,6 +1167,21 @@ describe('a connection', () => {
       for (const id of expected) expectPlant(await client.answer(), id);
       expect(await client.hangUp()).toBe('FIN');
       expect(ids()).toEqual(expected);
+    });
+
+    it.each<[string, readonly string[]]>([
+      ['half a body', [message({ ...SLOW, framing: ['Content-Length: 26'] })]],
+      ['half a chunk', [chunkedMessage('19\r\n{', SLOW)]],
+    ])('gets one refusal of %s, though it is not read yet', async (_what, packets) => {
+      const client = await RawClient.connect(service.port);
+      for (const packet of packets) await client.send(packet);
+      client.finish();
+      await afterAllThatCame();
+      verifier.open();
+
+      expectRefusal(await client.answer(), 400, CLOSE);
+      expect(await client.hangUp()).toBe('FIN');
+      expect(ids()).toEqual([]);
     });
   });
 
