@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { METHODS } from 'node:http';
+import { connect } from 'node:net';
 import Database from 'better-sqlite3';
 import type { Principal } from '../src/auth/principal.js';
 import { TokenVerifier } from '../src/auth/token-verifier.js';
@@ -997,6 +999,18 @@ describe('a message that takes too long', () => {
   });
 
   afterEach(() => service.close());
+
+  it('is no excuse for a client that does not read its answers: it loses the connection', async () => {
+    const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
+    client.pause();
+    client.write('GET / HTTP/1.1\r\nHost: plants.example\r\n\r\n'.repeat(40_000));
+    await once(client, 'connect');
+    // The service has both connections when this one has its answer.
+    await converse(service.port, message({ line: 'GET / HTTP/1.1' }));
+
+    await everyConnectionIsClosed();
+    client.destroy();
+  });
 
   it('is refused with error 408 wherever it stops', async () => {
     const beginnings: [string, Bytes[]][] = [
