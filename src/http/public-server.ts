@@ -49,15 +49,6 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
   // A client that has shut down its half of the connection still waits for its answers (RFC 9112 §9.6).
   Object.assign(server, { httpAllowHalfOpen: true });
 
-  // Of silence; twice the time of a request, so that a slow one is answered 408 before.
-  server.timeout = 2 * limits.request;
-  server.on('timeout', (socket: Socket) => {
-    const last = lastResponses.get(socket);
-    if (last === undefined || last.writableFinished) linger(socket);
-    // A client that does not read what it asked for; one that is not answered yet waits for us.
-    else if (socket.writableLength > 0) socket.destroy();
-  });
-
   const accept = (request: PublicRequest, response: ServerResponse<PublicRequest>): void => {
     const { socket } = request;
     if (lastResponses.get(socket)?.shouldKeepAlive === false) {
