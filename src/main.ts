@@ -50,7 +50,7 @@ async function start(configuration: Configuration): Promise<void> {
     { abortOnError: false, bodyParser: false, bufferLogs: true, autoFlushLogs: false },
   );
   try {
-    await app.listen(configuration.port, configuration.host);
+    await listen(app, configuration);
     // Before anybody can know that the service is up, and stop it.
     stopOnSignals(app, configuration.shutdownTimeout);
     Logger.detachBuffer();
@@ -65,6 +65,17 @@ async function start(configuration: Configuration): Promise<void> {
   } catch (error) {
     await app.close();
     throw error;
+  }
+}
+
+async function listen(app: INestApplication, { host, port }: Configuration): Promise<void> {
+  try {
+    await app.listen(port, host);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code';
+    throw new Error(`HOST and PORT: cannot listen on ${host}:${port} (${code}); choose others, or free them`, {
+      cause: error,
+    });
   }
 }
 
@@ -85,17 +96,17 @@ function knownTokens({ accessTokens, accessTokensFile, firstTokenFile }: Configu
 /** The first signal lets everybody be answered who is connected, the second one ends the process at once. */
 function stopOnSignals(app: INestApplication, timeout: number): void {
   const stop = (): void => {
-    for (const signal of SIGNALS) process.off(signal, stop);
+    for (const signal of SIGNALS) process.removeAllListeners(signal);
     setTimeout(() => process.exit(0), timeout).unref();
     void app.close();
   };
-  for (const signal of SIGNALS) process.on(signal, stop);
+  for (const signal of SIGNALS) process.removeAllListeners(signal).on(signal, stop);
 }
 
 /** To the person who starts the service for the first time, and not to the log, which is kept. */
 function introduce(token: string, url: string, { firstTokenFile }: Configuration): void {
   process.stderr.write(`
-This is a new store, so here is a new token. It is shown this once; ${firstTokenFile} keeps its digest.
+No token is configured, so here is a new one. It is shown this once; ${firstTokenFile} keeps its digest.
 Create a plant with it:
 
 curl -i ${url} \\
@@ -105,6 +116,11 @@ curl -i ${url} \\
 
 `);
 }
+
+// Until there is something to stop in order.
+for (const signal of SIGNALS) process.on(signal, () => process.exit(0));
+// Whoever read the log is gone; those who create plants are not.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 try {
   if (process.argv.length > 2)

@@ -8,7 +8,7 @@ export interface Operation {
   readonly id: bigint;
   /** Name and tag, in a form that is equal when they are. */
   readonly content: string;
-  /** `ok`: 200. `refused`: an answer that says nothing was stored. `unknown`: 503, or no whole answer. */
+  /** `ok`: 200. `refused`: an answer that says nothing was stored. `unknown`: 503 or 500, or no whole answer. */
   readonly outcome: 'ok' | 'refused' | 'unknown';
 }
 

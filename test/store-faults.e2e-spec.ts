@@ -133,6 +133,17 @@ describe('a directory that is gone', () => {
   });
 });
 
+describe.each(['', '-wal', '-shm'])('a removed file, plants.db%s,', (suffix) => {
+  it('is told with 503, before anything is written that another process would not see', async () => {
+    const first = await launch().listening();
+    expect(await create(first, 1)).toEqual(CREATED);
+    rmSync(join(directory, `data/plants.db${suffix}`));
+
+    expect(await create(first, 2)).toEqual(UNAVAILABLE);
+    expect(await create(first, 1)).toEqual(UNAVAILABLE);
+  });
+});
+
 describe('two processes on one file', () => {
   it('tell everybody the truth, whatever they contend for', async () => {
     const urls = [await launch().listening(), await launch().listening()];

@@ -91,8 +91,8 @@ function send(url: string, token: string, agent: Agent, body: string): Promise<E
             return;
           }
           const { error } = JSON.parse(text) as { error: number };
-          // Of 503 the contract says to send the same again: the plant may be stored, or not.
-          resolve({ outcome: error === 503 ? 'unknown' : 'refused', error });
+          // Of a plant that the store had trouble with nobody can know whether it is stored.
+          resolve({ outcome: error === 503 || error === 500 ? 'unknown' : 'refused', error });
         });
       },
     );

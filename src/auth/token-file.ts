@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { digestOf, type StaticToken } from './static-tokens.js';
@@ -14,7 +15,7 @@ const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$
  * Reads a file of tokens: one a line, as a name, `sha256:` with the token's digest in hexadecimal, and optionally
  * the instant from which it is not valid any more. Blank lines and those that begin with # say nothing.
  *
- * @throws {TokenFileError} when the file cannot be read, others than its owner may read it, or a line is wrong
+ * @throws {TokenFileError} when the file cannot be read, others than its owner may read it, a line is wrong, or there is none
  */
 export function readTokenFile(file: string): StaticToken[] {
   let text: string;
@@ -28,7 +29,7 @@ export function readTokenFile(file: string): StaticToken[] {
     if (error instanceof TokenFileError) throw error;
     throw new TokenFileError(`${file} cannot be read: it must be a file that this user may read`, { cause: error });
   }
-  return text.split(/\r?\n/).flatMap((line, index) => {
+  const tokens = text.split(/\r?\n/).flatMap((line, index) => {
     if (/^\s*(?:#|$)/.test(line)) return [];
     const token = parseLine(line);
     if (token !== undefined) return [token];
@@ -37,6 +38,8 @@ export function readTokenFile(file: string): StaticToken[] {
         'and optionally an expiry such as 2030-01-01T00:00:00Z',
     );
   });
+  if (tokens.length === 0) throw new TokenFileError(`${file} has no token in it: add one, or remove the file`);
+  return tokens;
 }
 
 function parseLine(line: string): StaticToken | undefined {
@@ -56,10 +59,14 @@ function parseLine(line: string): StaticToken | undefined {
  * @throws {TokenFileError} when the file cannot be written
  */
 export function createTokenFile(file: string, token: string): boolean {
-  const draft = `${file}.${process.pid}`;
+  const draft = `${file}.${randomUUID()}`;
   try {
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(draft, `first-start sha256:${digestOf(token).toString('hex')}\n`, { mode: 0o600 });
+    writeFileSync(draft, `first-start sha256:${digestOf(token).toString('hex')}\n`, {
+      mode: 0o600,
+      flag: 'wx',
+      flush: true,
+    });
     try {
       // Whoever comes first makes the file, and nobody ever sees half of it.
       linkSync(draft, file);

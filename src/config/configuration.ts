@@ -76,7 +76,7 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
     'DATABASE_URL',
     'sqlite:data/plants.db',
     (text) => (sqliteFile(text) === undefined ? undefined : text),
-    'a database URL, for example sqlite:/var/lib/plants/plants.db',
+    'a database URL that begins with sqlite:, for example sqlite:data/plants.db',
   );
   return {
     host: read('HOST', '127.0.0.1', matching(/^[\w.:-]+$/), 'a host name or an IP address, for example 0.0.0.0'),

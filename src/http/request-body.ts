@@ -47,8 +47,9 @@ export class RequestBody implements PromiseLike<Uint8Array> {
   #collect(): Promise<Uint8Array> {
     const { request, limit } = this;
     return new Promise((resolve, reject) => {
-      if (request.failure !== undefined) {
-        reject(request.failure);
+      const gone = new ContractException(400, 'The connection was closed before the body was complete.');
+      if (request.failure !== undefined || request.destroyed) {
+        reject(request.failure ?? gone);
         return;
       }
       let chunks: Uint8Array[] = [];
@@ -64,9 +65,7 @@ export class RequestBody implements PromiseLike<Uint8Array> {
       });
       request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
       request.on('failure', reject);
-      request.on('close', () =>
-        reject(new ContractException(400, 'The connection was closed before the body was complete.')),
-      );
+      request.on('close', () => reject(gone));
     });
   }
 }

@@ -34,12 +34,17 @@ import { PlantsService } from './plants.service.js';
   exports: [BearerAuthGuard, ContractExceptionFilter],
 })
 export class PlantsModule extends ConfigurableModuleClass implements OnApplicationShutdown {
-  constructor(private readonly repository: PlantRepository) {
+  constructor(
+    private readonly repository: PlantRepository,
+    private readonly commit: GroupCommit,
+  ) {
     super();
   }
 
   /** Runs after the server has given its last answer. */
   async onApplicationShutdown(): Promise<void> {
+    // Those whose client is gone are on their way, too.
+    await this.commit.settled();
     await this.repository.close();
   }
 }

@@ -1,10 +1,10 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
 /** Plants a batch: large enough to share one sync to disk among all clients, small enough for any engine. */
 const BATCH_SIZE = 256;
 
-/** Plants that may wait for their batch; a longer queue only makes clients wait for nothing. */
+/** Plants that may wait for their batch. The standalone service takes fewer at a time; a host may not. */
 const QUEUE_LENGTH = 4_096;
 
 interface Waiting {
@@ -19,8 +19,9 @@ interface Waiting {
  */
 @Injectable()
 export class GroupCommit {
+  readonly #logger = new Logger('PlantStore');
   #queue: Waiting[] = [];
-  #committing = false;
+  #committing: Promise<void> | undefined;
 
   constructor(private readonly repository: PlantRepository) {}
 
@@ -36,27 +37,36 @@ export class GroupCommit {
         return;
       }
       this.#queue.push({ plant, resolve, reject });
-      if (this.#committing) return;
-      this.#committing = true;
-      // Not at once: the other requests that this turn of the event loop reads belong to the same batch.
-      setImmediate(() => void this.#commit());
+      this.#committing ??= this.#commitAll();
     });
   }
 
-  async #commit(): Promise<void> {
-    while (this.#queue.length > 0) {
-      const batch = this.#queue.splice(0, BATCH_SIZE);
-      try {
-        const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
-        batch.forEach(({ resolve, reject }, index) => {
-          const outcome = outcomes[index];
-          if (outcome === undefined) reject(new Error('The repository answered for fewer plants than it was given'));
-          else resolve(outcome);
-        });
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-      }
+  /** Resolves when everything that was added is stored, or refused. */
+  async settled(): Promise<void> {
+    await this.#committing;
+  }
+
+  async #commitAll(): Promise<void> {
+    // Not at once: the other requests that this turn of the event loop reads belong to the same batch.
+    await new Promise(setImmediate);
+    while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, BATCH_SIZE));
+    this.#committing = undefined;
+  }
+
+  async #commit(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
+      batch.forEach(({ resolve, reject }, index) => {
+        const outcome = outcomes[index];
+        if (outcome === undefined) reject(new Error('The repository answered for fewer plants than it was given'));
+        else resolve(outcome);
+      });
+    } catch (error) {
+      const unavailable = error instanceof RepositoryUnavailableError;
+      if (unavailable) this.#logger.warn(`${batch.length} plants were refused with 503: ${error.message}`);
+      // What is wrong with one plant is no reason to refuse the others; those that are stored already stay so.
+      if (unavailable || batch.length === 1) for (const { reject } of batch) reject(error);
+      else for (const waiting of batch) await this.#commit([waiting]);
     }
-    this.#committing = false;
   }
 }

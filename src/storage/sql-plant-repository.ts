@@ -23,7 +23,10 @@ const RETRY_INTERVAL = 20;
 
 /** The repository over any SQL database: one statement for the batch, and a look at what was there before. */
 export class SqlPlantRepository extends PlantRepository {
-  /** @param timeout milliseconds after which a batch that others are in the way of is given up */
+  /** Since when others have been in the way, in milliseconds; who comes later does not wait for as long again. */
+  #blockedSince: number | undefined;
+
+  /** @param timeout milliseconds that others may be in the way */
   constructor(
     private readonly engine: Engine,
     private readonly timeout: number,
@@ -32,15 +35,18 @@ export class SqlPlantRepository extends PlantRepository {
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const deadline = performance.now() + this.timeout;
     for (;;) {
       try {
-        return await this.#attempt(batch);
+        const outcomes = await this.#attempt(batch);
+        this.#blockedSince = undefined;
+        return outcomes;
       } catch (error) {
         const transient = this.engine.isTransient(error);
         if (!transient && !this.engine.isUnavailable(error)) throw error;
-        if (!transient || performance.now() > deadline) {
-          throw new RepositoryUnavailableError('The database did not take the batch', { cause: error });
+        this.#blockedSince ??= performance.now();
+        if (!transient || performance.now() - this.#blockedSince > this.timeout) {
+          const reason = error instanceof Error ? error.message : 'no reason given';
+          throw new RepositoryUnavailableError(`the database did not take them: ${reason}`, { cause: error });
         }
         // The statement adds what is missing, and so can be repeated whatever became of it.
         await setTimeout(Math.random() * RETRY_INTERVAL);

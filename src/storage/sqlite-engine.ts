@@ -29,6 +29,7 @@ const START_ERRORS: readonly [RegExp, string][] = [
   [/^SQLITE_READONLY/, 'cannot be written; give this user the right to, on the file and its directory'],
   [/^(?:SQLITE_CANTOPEN|E[A-Z]+$)/, 'cannot be opened; it must be a file in a directory where this user may write'],
   [/^SQLITE_FULL/, 'has no room left on its disk; free some'],
+  [/^SQLITE_IOERR/, 'cannot be read or written; look after its disk, and stop other processes that use it'],
 ];
 
 /**
@@ -68,22 +69,34 @@ function makeDirectory(path: string): void {
   }
 }
 
-/** SQLite writes on to files that somebody has removed or replaced, where no later start would find the plants. */
+/**
+ * SQLite writes on to files that somebody has removed or replaced, where no later start would find the plants, and where
+ * another process would not see them. So the files are looked at before each statement, which must not write to a log
+ * that others write to without our locks, and after it, before anybody is told that it was done.
+ */
 function watchFiles(connection: Database.Database, file: string): SqliteDatabase {
   const path = resolve(file);
   const identities = new Map<string, string>();
   const assertInPlace = (): void => {
-    for (const name of [path, `${path}-wal`]) {
-      const stat = statSync(name, { throwIfNoEntry: false });
-      const identity = stat && `${stat.dev}:${stat.ino}`;
-      if (identity === undefined || (identities.get(name) ?? identity) !== identity) {
+    for (const [name, identity] of identities) {
+      if (identityOf(name) !== identity) {
         // The code that SQLite itself has for this, on the systems where it looks.
-        throw Object.assign(new Error('The files of the database are not in their place any more'), {
+        throw Object.assign(new Error('the files of the database are not in their place any more'), {
           code: 'SQLITE_IOERR_VNODE',
         });
       }
-      identities.set(name, identity);
     }
+  };
+  const watched = <Result>(run: () => Result): Result => {
+    assertInPlace();
+    const result = run();
+    // SQLite makes the log and its index with the first statement, and keeps them while the connection is open.
+    for (const name of [path, `${path}-wal`, `${path}-shm`]) {
+      const identity = identities.has(name) ? undefined : identityOf(name);
+      if (identity !== undefined) identities.set(name, identity);
+    }
+    assertInPlace();
+    return result;
   };
   return {
     close: () => connection.close(),
@@ -91,20 +104,22 @@ function watchFiles(connection: Database.Database, file: string): SqliteDatabase
       const statement = connection.prepare(sql);
       return {
         reader: statement.reader,
-        all(parameters) {
-          const rows = statement.all(...parameters);
-          assertInPlace();
-          return rows;
-        },
-        run(parameters) {
-          const result = statement.run(...parameters);
-          assertInPlace();
-          return result;
-        },
+        all: (parameters) => watched(() => statement.all(...parameters)),
+        run: (parameters) => watched(() => statement.run(...parameters)),
         iterate: (parameters) => statement.iterate(...parameters),
       };
     },
   };
+}
+
+/** Which file a name stands for; undefined where there is none to be found, for whatever reason. */
+function identityOf(name: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(name);
+    return `${dev}:${ino}`;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The error for the operator, where opening or migrating the database failed with `error`. */
