@@ -1000,17 +1000,19 @@ describe('a message that takes too long', () => {
 
   afterEach(() => service.close());
 
-  it('is no excuse for a client that does not read its answers: it loses the connection', async () => {
-    const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
-    client.pause();
-    // 64 bytes each, so that none is left half read, which would be refused with 408.
-    client.write(`GET /${'p'.repeat(24)} HTTP/1.1\r\nHost: plants.example\r\n\r\n`.repeat(40_000));
-    await once(client, 'connect');
-    // The service has both connections when this one has its answer.
+  it('is no excuse for clients that do not read their answers: they lose the connection', async () => {
+    const clients = Array.from({ length: 20 }, () => {
+      const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
+      client.pause();
+      client.write('GET / HTTP/1.1\r\nHost: plants.example\r\n\r\n'.repeat(40_000));
+      return client;
+    });
+    await Promise.all(clients.map((client) => once(client, 'connect')));
+    // The service has all connections when this one has its answer.
     await converse(service.port, message({ line: 'GET / HTTP/1.1' }));
 
     await everyConnectionIsClosed();
-    client.destroy();
+    for (const client of clients) client.destroy();
   });
 
   it('is refused with error 408 wherever it stops', async () => {

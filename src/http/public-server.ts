@@ -76,6 +76,8 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
     if (connections.size > 2 * limits.connections) socket.destroy();
     else refuse(socket, new ContractException(503));
   });
+  const watch = setInterval(() => dropUnread(connections), limits.request);
+  server.once('close', () => clearInterval(watch));
   // Node's own would reset a connection whose next request is on its way.
   server.closeIdleConnections = () => {
     for (const socket of connections) {
@@ -97,6 +99,19 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
     afterLastAnswer(socket, () => accept(request, responseOn(socket, request)));
   });
   return server;
+}
+
+/** How many bytes of its answers a client had taken when it was last looked after. */
+const taken = new WeakMap<Socket, number>();
+
+/** Ends the connections whose clients have not taken a byte of a waiting answer since the last call. */
+function dropUnread(connections: Iterable<Socket>): void {
+  for (const socket of connections) {
+    const last = lastResponses.get(socket);
+    const bytes = socket.bytesWritten - socket.writableLength;
+    if (last?.writableEnded === true && !last.writableFinished && taken.get(socket) === bytes) socket.destroy();
+    else taken.set(socket, bytes);
+  }
 }
 
 /** Answers what the parser refuses, and what does not come in time. */
