@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { plainToInstance } from 'class-transformer';
 import { ContractException } from '../errors/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { RepositoryUnavailableError } from '../storage/plant-repository.js';
 import type { NewPlantDto } from './dto/new-plant.dto.js';
-import type { PlantDto } from './dto/plant.dto.js';
+import { PlantDto } from './dto/plant.dto.js';
 
 /** What creating a plant means. */
 @Injectable()
@@ -16,13 +17,14 @@ export class PlantsService {
    *
    * @throws {ContractException} 409 where the id belongs to another plant, 503 where the store cannot be reached
    */
-  async create({ id, name, tag }: NewPlantDto): Promise<PlantDto> {
+  async create(plant: NewPlantDto): Promise<PlantDto> {
     try {
-      if ((await this.commit.add({ id, name, tag })) === 'conflict') throw new ContractException(409);
+      if ((await this.commit.add(plant)) === 'conflict') throw new ContractException(409);
     } catch (error) {
       if (!(error instanceof RepositoryUnavailableError)) throw error;
       throw new ContractException(503);
     }
-    return tag === undefined ? { name } : { name, tag };
+    // The answer has what a Plant exposes, and so not the id.
+    return plainToInstance(PlantDto, plant, { excludeExtraneousValues: true, exposeUnsetFields: false });
   }
 }

@@ -1,4 +1,5 @@
 import { ApiProperty, ApiPropertyOptional, ApiSchema } from '@nestjs/swagger';
+import { Expose } from 'class-transformer';
 import { ValidateIf } from 'class-validator';
 import { IsText } from './is-text.js';
 
@@ -6,6 +7,7 @@ import { IsText } from './is-text.js';
 @ApiSchema({ name: 'Plant' })
 export class PlantDto {
   @ApiProperty({ description: 'The name of the plant.' })
+  @Expose()
   @IsText()
   name!: string;
 
@@ -14,6 +16,7 @@ export class PlantDto {
   })
   // Not IsOptional, which takes null as well: the field may be absent, it is not nullable.
   @ValidateIf((_plant, value) => value !== undefined)
+  @Expose()
   @IsText()
   tag?: string;
 }
