@@ -76,7 +76,8 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
     if (connections.size > 2 * limits.connections) socket.destroy();
     else refuse(socket, new ContractException(503));
   });
-  const watch = setInterval(() => dropUnread(connections), limits.request);
+  // Not by itself a reason to go on, where the service could not listen.
+  const watch = setInterval(() => dropUnread(connections), limits.request).unref();
   server.once('close', () => clearInterval(watch));
   // Node's own would reset a connection whose next request is on its way.
   server.closeIdleConnections = () => {
