@@ -16,5 +16,7 @@ export default {
       },
     ],
   },
+  // Most of the time is spent in waiting for processes to start.
+  maxWorkers: '100%',
   testTimeout: 60_000,
 };
