@@ -57,7 +57,6 @@ function endOfValue(json: string, from: number): number {
     const code = json.charCodeAt(position);
     if (code === QUOTE) {
       position = endOfString(json, position);
-      if (depth === 0) return position;
       continue;
     }
     if (code === OPENING_BRACE || code === OPENING_BRACKET) {
