@@ -1117,6 +1117,18 @@ describe('a message that takes too long', () => {
     expect(await client.hangUp()).toBe('FIN');
   });
 
+  it('is not one whose answer is ready and waits for one before it', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(message(SLOW) + message({ authorization: [] }));
+    // Each of them takes as long as the service gives clients to read.
+    for (let times = 0; times < 3; times++) await converse(service.port, 'POST');
+    verifier.open();
+
+    expectPlant(await client.answer(), 1, KEEP_ALIVE);
+    expectRefusal(await client.answer(), 401, { ...KEEP_ALIVE, 'www-authenticate': 'Bearer realm="plants"' });
+    expect(await client.hangUp()).toBe('FIN');
+  });
+
   it('is not refused where there is none: an idle connection ends without a word', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(message());

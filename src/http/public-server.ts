@@ -102,15 +102,16 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
   return server;
 }
 
-/** How many bytes of its answers a client had taken when it was last looked after. */
+/** How many bytes of its answers a client had taken when some of them were seen to wait. */
 const taken = new WeakMap<Socket, number>();
 
 /** Ends the connections whose clients have not taken a byte of a waiting answer since the last call. */
 function dropUnread(connections: Iterable<Socket>): void {
   for (const socket of connections) {
-    const last = lastResponses.get(socket);
     const bytes = socket.bytesWritten - socket.writableLength;
-    if (last?.writableEnded === true && !last.writableFinished && taken.get(socket) === bytes) socket.destroy();
+    // An answer that waits for one before it is not written yet: the client can do nothing about it.
+    if (socket.writableLength === 0) taken.delete(socket);
+    else if (taken.get(socket) === bytes) socket.destroy();
     else taken.set(socket, bytes);
   }
 }
