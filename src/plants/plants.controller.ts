@@ -1,6 +1,6 @@
-import { Body, Controller, HttpCode, Post, UseFilters, UseGuards } from '@nestjs/common';
+import { Body, Controller, HttpCode, Post, UseFilters, UseGuards, VERSION_NEUTRAL } from '@nestjs/common';
 import { ApiBadRequestResponse, ApiBearerAuth, ApiBody, ApiOkResponse, ApiOperation } from '@nestjs/swagger';
-import { BearerAuthGuard, RequiredScope } from '../auth/bearer-auth.guard.js';
+import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
 import { ContractExceptionFilter } from '../errors/contract-exception.filter.js';
 import { ErrorDto } from '../errors/error.dto.js';
 import { NewPlantDto } from './dto/new-plant.dto.js';
@@ -9,7 +9,8 @@ import { NewPlantPipe } from './new-plant.pipe.js';
 import { PlantsService } from './plants.service.js';
 
 /** The operations of the contract. */
-@Controller('plants')
+// A host may version its routes; the path of this one is the contract's.
+@Controller({ path: 'plants', version: VERSION_NEUTRAL })
 @UseGuards(BearerAuthGuard)
 @UseFilters(ContractExceptionFilter)
 @ApiBearerAuth()
@@ -18,7 +19,7 @@ export class PlantsController {
 
   @Post()
   @HttpCode(200)
-  @RequiredScope('plants:write')
+  @RequiresScope(true)
   @ApiOperation({
     operationId: 'createPlant',
     summary: 'Creates a new plant in the store.',
