@@ -4,6 +4,7 @@ import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { ContractExceptionFilter } from '../errors/contract-exception.filter.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
+import { NewPlantPipe } from './new-plant.pipe.js';
 import { PlantsController } from './plants.controller.js';
 import { ConfigurableModuleClass } from './plants.module-definition.js';
 import { optionProviders } from './plants.providers.js';
@@ -12,7 +13,15 @@ import { PlantsService } from './plants.service.js';
 /** `POST /plants` and all that it takes, for any Nest application; nothing of it acts on other routes. */
 @Module({
   controllers: [PlantsController],
-  providers: [PlantsService, GroupCommit, BearerAuthGuard, BearerStrategy, ContractExceptionFilter, ...optionProviders],
+  providers: [
+    NewPlantPipe,
+    PlantsService,
+    GroupCommit,
+    BearerAuthGuard,
+    BearerStrategy,
+    ContractExceptionFilter,
+    ...optionProviders,
+  ],
   exports: [BearerAuthGuard, ContractExceptionFilter],
 })
 export class PlantsModule extends ConfigurableModuleClass implements OnApplicationShutdown {
