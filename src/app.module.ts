@@ -1,11 +1,13 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, RouterModule } from '@nestjs/core';
-import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
-import type { TokenVerifier } from './auth/token-verifier.js';
-import { ContractExceptionFilter } from './errors/contract-exception.filter.js';
 import { UnroutedController } from './http/unrouted.controller.js';
-import { PlantsModule } from './plants/plants.module.js';
-import type { PlantRepository } from './storage/plant-repository.js';
+import {
+  BearerAuthGuard,
+  ContractExceptionFilter,
+  type PlantRepository,
+  PlantsModule,
+  type TokenVerifier,
+} from './index.js';
 
 /** The standalone service: PlantsModule, with its guard and its filter in front of everything. */
 @Module({})

@@ -9,6 +9,7 @@ import { parse } from 'yaml';
 import { AppModule } from '../src/app.module.js';
 import { StaticTokens } from '../src/auth/static-tokens.js';
 import { ERROR_TABLE } from '../src/errors/error-table.js';
+import { describePlants, PlantsModule } from '../src/index.js';
 import { createFastifyAdapter } from '../src/http/fastify-adapter.js';
 import { type Service, startService, TOKEN } from './service.js';
 
@@ -285,7 +286,7 @@ describe('The examples of contract/openapi.yaml', () => {
   });
 });
 
-/** What @nestjs/swagger makes of the decorators; the security scheme is the embedding application's to declare. */
+/** What @nestjs/swagger makes of the code; the security scheme is the embedding application's to declare. */
 async function derivedDocument(): Promise<JsonObject> {
   const testing = await Test.createTestingModule({
     imports: [AppModule.forRoot({ basePath: '', repository: 'sqlite::memory:', verifier: new StaticTokens([]) })],
@@ -295,7 +296,11 @@ async function derivedDocument(): Promise<JsonObject> {
     .setOpenAPIVersion('3.1.0')
     .addSecurity('bearer', { type: 'http', scheme: 'bearer' })
     .build();
-  const document = SwaggerModule.createDocument(app, configuration, { autoTagControllers: false });
+  await describePlants();
+  const document = SwaggerModule.createDocument(app, configuration, {
+    autoTagControllers: false,
+    include: [PlantsModule],
+  });
   await app.close();
   return JSON.parse(JSON.stringify(document)) as JsonObject;
 }

@@ -2,14 +2,13 @@ import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ContractException } from '../errors/contract.exception.js';
+import { Authentication } from './authentication.js';
 import { attemptsBearer, bearerTokenIn } from './bearer-token.js';
-import { STRATEGY } from './bearer.strategy.js';
+import { type Credentials, STRATEGY } from './bearer.strategy.js';
 import { type Principal, principalOf, setPrincipal } from './principal.js';
 
-/** Names the scope that a handler wants of those whose token has scopes at all. */
-export const RequiredScope = Reflector.createDecorator<string | undefined>();
-
-const REALM = 'Bearer realm="plants"';
+/** Marks a handler that wants the scope of those whose token has scopes at all. */
+export const RequiresScope = Reflector.createDecorator<boolean>();
 
 interface WithHeaders {
   readonly headers: { readonly authorization?: string };
@@ -18,7 +17,10 @@ interface WithHeaders {
 /** Lets those pass who have a valid token, taken from the Authorization header alone (RFC 6750 §2.1). */
 @Injectable()
 export class BearerAuthGuard extends AuthGuard(STRATEGY) {
-  constructor(private readonly reflector: Reflector) {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly authentication: Authentication,
+  ) {
     super();
   }
 
@@ -26,13 +28,14 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    * @throws {ContractException} 401 without a valid token, 403 where the token's scopes lack the required one
    */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
+    const { verifier, scope } = this.authentication;
+    if (verifier === false) return true;
     const request = context.switchToHttp().getRequest<WithHeaders>();
     // The guard may stand in front of the application and of the controller: once is enough.
     if (principalOf(request) === undefined) await super.canActivate(context);
-    const scope = this.reflector.get(RequiredScope, context.getHandler());
     const scopes = principalOf(request)?.scopes;
-    if (scope !== undefined && scopes !== undefined && !scopes.includes(scope)) {
-      const challenge = `${REALM}, error="insufficient_scope", scope="${scope}"`;
+    if (this.reflector.get(RequiresScope, context.getHandler()) && scopes?.includes(scope) === false) {
+      const challenge = `${this.#challenge}, error="insufficient_scope", scope="${scope}"`;
       throw new ContractException(403, undefined, {
         'WWW-Authenticate': challenge,
       });
@@ -41,10 +44,11 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /** What passport sees of the request: the strategy would take a token from query and body, too. */
-  override getRequest(context: ExecutionContext): WithHeaders {
+  override getRequest(context: ExecutionContext): Credentials {
     const token = bearerTokenIn(context.switchToHttp().getRequest<WithHeaders>().headers.authorization);
     return {
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+      verifier: this.authentication.verifier,
     };
   }
 
@@ -57,12 +61,17 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     if (error) throw error;
     const request = context.switchToHttp().getRequest<WithHeaders>();
     if (!principal) {
-      const challenge = attemptsBearer(request.headers.authorization) ? `${REALM}, error="invalid_token"` : REALM;
+      const attempted = attemptsBearer(request.headers.authorization);
+      const challenge = attempted ? `${this.#challenge}, error="invalid_token"` : this.#challenge;
       throw new ContractException(401, undefined, {
         'WWW-Authenticate': challenge,
       });
     }
     setPrincipal(request, principal);
     return principal;
+  }
+
+  get #challenge(): string {
+    return `Bearer realm="${this.authentication.realm}"`;
   }
 }

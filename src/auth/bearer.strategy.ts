@@ -2,20 +2,27 @@ import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import type { Principal } from './principal.js';
-import { TokenVerifier } from './token-verifier.js';
+import type { TokenVerifier } from './token-verifier.js';
 
 /** Passport's registry belongs to the whole process: a host's own `bearer` must stay what it is. */
 export const STRATEGY = 'plant-store-bearer';
 
+/** All that passport sees of a request. */
+export interface Credentials {
+  readonly headers: { readonly authorization?: string };
+  /** Comes with the request, because applications in one process share the strategy. */
+  readonly verifier: TokenVerifier | false;
+}
+
 /** Hands the token of a request to the verifier. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
-  constructor(private readonly verifier: TokenVerifier) {
-    super();
+  constructor() {
+    super({ passReqToCallback: true });
   }
 
   /** @returns the principal, or false, which is passport's word for an invalid token */
-  async validate(token: string): Promise<Principal | false> {
-    return (await this.verifier.verify(token)) ?? false;
+  async validate({ verifier }: Credentials, token: string): Promise<Principal | false> {
+    return verifier && ((await verifier.verify(token)) ?? false);
   }
 }

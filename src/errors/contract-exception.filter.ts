@@ -1,7 +1,8 @@
+import type { ServerResponse } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Injectable, Logger } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
 import { ContractException } from './contract.exception.js';
 import { isErrorNumber } from './error-table.js';
+import { type Reply, send } from './send.js';
 
 /** Turns whatever is thrown into the contract's answer: 400 with `{error, message}`. */
 @Injectable()
@@ -9,16 +10,14 @@ import { isErrorNumber } from './error-table.js';
 export class ContractExceptionFilter implements ExceptionFilter {
   readonly #logger = new Logger('PlantStore');
 
-  constructor(private readonly adapterHost: HttpAdapterHost) {}
-
   catch(thrown: unknown, host: ArgumentsHost): void {
-    const { httpAdapter } = this.adapterHost;
-    const response = host.switchToHttp().getResponse<unknown>();
+    this.answer(thrown, host.switchToHttp().getResponse());
+  }
+
+  /** Answers with what was thrown, in the contract's words. */
+  answer(thrown: unknown, response: Reply | ServerResponse): void {
     const exception = this.#exceptionFor(thrown);
-    for (const [name, value] of Object.entries(exception.headers)) {
-      httpAdapter.setHeader(response, name, value);
-    }
-    httpAdapter.reply(response, exception.body, 400);
+    send(response, 400, exception.body, exception.headers);
   }
 
   #exceptionFor(thrown: unknown): ContractException {

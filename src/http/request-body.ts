@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ContractException } from '../errors/contract.exception.js';
 import type { Admission } from './admission.js';
+import { tooLarge } from '../plants/plant-request.js';
 import type { PublicRequest } from './public-request.js';
 
 /**
@@ -35,9 +36,9 @@ export class RequestBody implements PromiseLike<Uint8Array> {
     this.admission.leave(this.#taken);
   }
 
-  /** @throws {ContractException} in the order of checks: 417, 400 where there is no body, 415, 413, 503 */
+  /** @throws {ContractException} 413, 503 */
   async #read(): Promise<Uint8Array> {
-    assertReadable(this.request, this.limit);
+    if (Number(this.request.headers['content-length'] ?? 0) > this.limit) throw tooLarge(this.limit);
     this.#admitted = this.admission.enter();
     if (!this.#admitted) throw new ContractException(503);
     if (this.request.awaitsContinue) this.response.writeContinue();
@@ -68,32 +69,4 @@ export class RequestBody implements PromiseLike<Uint8Array> {
       request.on('close', () => reject(gone));
     });
   }
-}
-
-/** @throws {ContractException} where the headers alone say that the body is not to be read */
-function assertReadable({ headers, httpVersion }: PublicRequest, limit: number): void {
-  // HTTP/1.0 knows no expectations (RFC 9110 §10.1.1).
-  if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue' && httpVersion !== '1.0') {
-    throw new ContractException(417);
-  }
-  const length = Number(headers['content-length'] ?? 0);
-  if (length === 0 && headers['transfer-encoding'] === undefined) {
-    throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
-  }
-  if (
-    !/^application\/json[ \t]*(?:;|$)/i.test(headers['content-type'] ?? '') ||
-    isEncoded(headers['content-encoding'])
-  ) {
-    throw new ContractException(415);
-  }
-  if (length > limit) throw tooLarge(limit);
-}
-
-/** A content coding (RFC 9110 §8.4) makes another media type of the body; `identity` is none. */
-function isEncoded(coding: string | undefined): boolean {
-  return coding !== undefined && coding.toLowerCase() !== 'identity';
-}
-
-function tooLarge(limit: number): ContractException {
-  return new ContractException(413, `The body is too large: at most ${limit} bytes are taken.`);
 }

@@ -2,12 +2,10 @@ import { METHODS } from 'node:http';
 import { All, Controller, Req } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyAdapter } from '@nestjs/platform-fastify';
-import { ApiExcludeController } from '@nestjs/swagger';
 import { ContractException } from '../errors/contract.exception.js';
 
 /** Every route that there is not: Nest answers these before its guards, so that a stranger could map the paths. */
 @Controller()
-@ApiExcludeController()
 export class UnroutedController {
   constructor(private readonly adapterHost: HttpAdapterHost<FastifyAdapter>) {}
 

@@ -6,15 +6,19 @@ import { NewPlantDto } from './dto/new-plant.dto.js';
 import { exactInteger } from './exact-integer.js';
 import { visitOutermostMembers } from './outermost-members.js';
 
-/** Makes a NewPlant of the bytes of a body; what it must be is said by the DTO's decorators alone. */
+/** What JSON.parse makes of the greatest int64. */
+const ROUNDED_MAX = 2 ** 63;
+
+/** Makes a NewPlant of a body; what it must be is said by the DTO's decorators alone. */
 @Injectable()
-export class NewPlantPipe implements PipeTransform<Uint8Array, NewPlantDto> {
+export class NewPlantPipe implements PipeTransform<unknown, NewPlantDto> {
   /**
+   * @param body its bytes, or what a host's parser has made of them
    * @throws {ContractException} 400 where the bytes are no JSON in UTF-8, or name a field of NewPlant twice,
-   *   422 where they are no NewPlant
+   *   422 where they are no NewPlant, or the parser has rounded the id
    */
-  transform(body: Uint8Array): NewPlantDto {
-    const plant = newPlantIn(body);
+  transform(body: unknown): NewPlantDto {
+    const plant = body instanceof Uint8Array ? newPlantIn(body) : newPlantOf(body);
     const errors = validateSync(plant, {
       validationError: { target: false, value: false },
     });
@@ -29,18 +33,36 @@ export class NewPlantPipe implements PipeTransform<Uint8Array, NewPlantDto> {
 /** The fields of NewPlant that these bytes hold, of whatever type they are yet; others are of no concern. */
 function newPlantIn(body: Uint8Array): NewPlantDto {
   const text = textIn(body);
-  const parsed = parse(text);
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new ContractException(422);
-  const { id, name, tag } = parsed as Partial<NewPlantDto>;
-  const fields = { id, name, tag };
+  const fields = fieldsOf(parse(text));
   const seen = new Set<string>();
   visitOutermostMembers(text, (member, value) => {
     if (!Object.hasOwn(fields, member)) return;
     if (seen.has(member)) throw new ContractException(400, `The field ${member} is given twice: give it once.`);
     seen.add(member);
-    if (member === 'id') fields.id = exactInteger(value) ?? id;
+    if (member === 'id') fields.id = exactInteger(value) ?? fields.id;
   });
   return Object.assign(new NewPlantDto(), fields);
+}
+
+/** The same of what a host's parser has made of the bytes, where nothing tells any more how a number was written. */
+function newPlantOf(parsed: unknown): NewPlantDto {
+  const fields = fieldsOf(parsed);
+  if (Number.isSafeInteger(fields.id)) {
+    fields.id = BigInt(fields.id as number);
+  } else if (Number.isInteger(fields.id) && Math.abs(fields.id as number) <= ROUNDED_MAX) {
+    throw new ContractException(
+      422,
+      'id has lost digits before it came here: for ids beyond 9007199254740991 the application must turn on ' +
+        'rawBody, or use unparsedBody().',
+    );
+  }
+  return Object.assign(new NewPlantDto(), fields);
+}
+
+function fieldsOf(parsed: unknown): Record<'id' | 'name' | 'tag', unknown> {
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new ContractException(422);
+  const { id, name, tag }: Partial<Record<'id' | 'name' | 'tag', unknown>> = parsed;
+  return { id, name, tag };
 }
 
 function textIn(body: Uint8Array): string {

@@ -1,7 +1,6 @@
 import { migrate } from './migrations/migrate.js';
 import { type PlantRepository, RepositoryStartError } from './plant-repository.js';
 import { type Engine, SqlPlantRepository } from './sql-plant-repository.js';
-import { openSqlite, sqliteStartError } from './sqlite-engine.js';
 
 /** Milliseconds that a batch may wait for others to let go of the store. */
 const DEFAULT_TIMEOUT = 5_000;
@@ -16,6 +15,7 @@ const DEFAULT_TIMEOUT = 5_000;
 export async function openRepository(url: string, timeout = DEFAULT_TIMEOUT): Promise<PlantRepository> {
   const file = sqliteFile(url);
   if (file === undefined) throw new RepositoryStartError('a database URL must be of the form sqlite:data/plants.db');
+  const { openSqlite, sqliteStartError } = await withDriver('better-sqlite3', import('./sqlite-engine.js'));
   let engine: Engine | undefined;
   try {
     engine = openSqlite(file);
@@ -30,6 +30,16 @@ export async function openRepository(url: string, timeout = DEFAULT_TIMEOUT): Pr
   } catch (error) {
     await engine?.database.destroy();
     throw sqliteStartError(file, error);
+  }
+}
+
+/** The module of an engine. It imports the driver, which a host has installed only where it uses it. */
+async function withDriver<Module>(driver: string, module: Promise<Module>): Promise<Module> {
+  try {
+    return await module;
+  } catch (error) {
+    if (!(error instanceof Error && error.message.includes(`'${driver}'`))) throw error;
+    throw new RepositoryStartError(`the package ${driver} is not installed: npm install ${driver}`, { cause: error });
   }
 }
 

@@ -1,0 +1,82 @@
+import { ERROR_TABLE } from '../errors/error-table.js';
+import { NewPlantDto } from './dto/new-plant.dto.js';
+import { PlantDto } from './dto/plant.dto.js';
+import { PlantsController } from './plants.controller.js';
+
+/** The Error object of the contract. */
+class ErrorDto {
+  error!: number;
+  message!: string;
+}
+
+/**
+ * Lets `SwaggerModule.createDocument` know all about `POST /plants`. Nobody else has to install or load
+ * `@nestjs/swagger`, which takes long to start. The document has to declare the security scheme `bearer`.
+ */
+export async function describePlants(): Promise<void> {
+  const { ApiBearerAuth, ApiBody, ApiOperation, ApiProperty, ApiPropertyOptional, ApiResponse, ApiSchema } =
+    await import('@nestjs/swagger');
+  const property = (
+    dto: { readonly prototype: object },
+    name: string,
+    options: Parameters<typeof ApiProperty>[0],
+    decorator = ApiProperty,
+  ): void => decorator(options)(dto.prototype, name);
+
+  ApiSchema({ name: 'Plant' })(PlantDto);
+  property(PlantDto, 'name', { description: 'The name of the plant.' });
+  property(PlantDto, 'tag', { description: 'A tag that specifies the type of the plant.' }, ApiPropertyOptional);
+
+  ApiSchema({ name: 'NewPlant' })(NewPlantDto);
+  property(NewPlantDto, 'id', {
+    type: 'integer',
+    format: 'int64',
+    description: 'The identification number of the plant.',
+  });
+
+  ApiSchema({ name: 'Error' })(ErrorDto);
+  property(ErrorDto, 'error', {
+    type: 'integer',
+    format: 'int32',
+    enum: Object.keys(ERROR_TABLE).map(Number),
+    description: [
+      'The HTTP status that would describe the failure; the status of the answer itself is always 400.',
+      '',
+      '| error | when |',
+      '|---|---|',
+      ...Object.entries(ERROR_TABLE).map(([number, { when }]) => `| ${number} | ${when} |`),
+    ].join('\n'),
+  });
+  property(ErrorDto, 'message', {
+    type: 'string',
+    description: 'For people, in one line: what is wrong, and what would be right.',
+  });
+
+  const operation = [
+    ApiOperation({ operationId: 'createPlant', summary: 'Creates a new plant in the store.' }),
+    ApiBearerAuth(),
+    ApiBody({ type: NewPlantDto, required: true }),
+    ApiResponse({ status: 200, type: PlantDto, description: 'plant response' }),
+    ApiResponse({
+      status: 400,
+      type: ErrorDto,
+      description: 'unexpected error',
+      headers: {
+        'WWW-Authenticate': {
+          description: 'With errors 401 and 403, the Bearer challenge (RFC 6750 §3).',
+          schema: { type: 'string' },
+        },
+        Allow: {
+          description: 'With error 405, the methods that the path takes.',
+          schema: { type: 'string' },
+        },
+        'Retry-After': {
+          description: 'With error 503, the seconds after which to send the same request again.',
+          schema: { type: 'integer' },
+        },
+      },
+    }),
+  ];
+  const create = Object.getOwnPropertyDescriptor(PlantsController.prototype, 'create');
+  if (create !== undefined) for (const decorate of operation) decorate(PlantsController.prototype, 'create', create);
+}

@@ -1,0 +1,62 @@
+import type { FactoryProvider, Type } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { Authentication } from '../auth/authentication.js';
+import { isBearerToken } from '../auth/bearer-token.js';
+import { digestOf, StaticTokens } from '../auth/static-tokens.js';
+import type { TokenVerifier } from '../auth/token-verifier.js';
+import { openRepository } from '../storage/open-repository.js';
+import { PlantRepository } from '../storage/plant-repository.js';
+import { MODULE_OPTIONS_TOKEN, type PlantsModuleOptions } from './plants.module-definition.js';
+
+/** RFC 6749 §3.3, scope-token. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+/** What a quoted string (RFC 9110 §5.6.4) holds without escapes. */
+const REALM = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/;
+
+/** The options as the rooms below want them; whoever writes JavaScript is told what is wrong with theirs. */
+export const optionProviders: FactoryProvider[] = [
+  {
+    provide: PlantRepository,
+    inject: [MODULE_OPTIONS_TOKEN, ModuleRef],
+    useFactory: async ({ repository }: Partial<PlantsModuleOptions>, module: ModuleRef): Promise<PlantRepository> => {
+      if (typeof repository === 'string') return openRepository(repository);
+      if (typeof repository === 'function') return module.create(repository);
+      return repository ?? missing('repository', 'a URL such as sqlite:data/plants.db, or a PlantRepository');
+    },
+  },
+  {
+    provide: Authentication,
+    inject: [MODULE_OPTIONS_TOKEN, ModuleRef],
+    useFactory: async (options: Partial<PlantsModuleOptions>, module: ModuleRef): Promise<Authentication> => ({
+      verifier: await verifierOf(options, module),
+      scope: matching(SCOPE, 'scope', options.scope ?? 'plants:write'),
+      realm: matching(REALM, 'realm', options.realm ?? 'plants'),
+    }),
+  },
+];
+
+async function verifierOf(
+  { authentication }: Partial<PlantsModuleOptions>,
+  module: ModuleRef,
+): Promise<TokenVerifier | false> {
+  if (authentication === false) return false;
+  const { verifier, tokens = [] }: { verifier?: TokenVerifier | Type<TokenVerifier>; tokens?: readonly string[] } =
+    authentication ?? {};
+  if (typeof verifier === 'function') return module.create(verifier);
+  if (verifier) return verifier;
+  if (tokens.length === 0) return missing('authentication', '{ tokens: [...] }, { verifier }, or false');
+  if (!tokens.every(isBearerToken)) {
+    throw new TypeError('PlantsModule: a token is made of letters, digits and -._~+/, and = may end it');
+  }
+  return new StaticTokens(tokens.map((token, index) => ({ name: `token-${index + 1}`, digest: digestOf(token) })));
+}
+
+function missing(option: string, remedy: string): never {
+  throw new TypeError(`PlantsModule: the option ${option} is missing; it must be ${remedy}`);
+}
+
+function matching(pattern: RegExp, option: string, text: string): string {
+  if (pattern.test(text)) return text;
+  throw new TypeError(`PlantsModule: the option ${option} is empty, or has characters that a challenge cannot carry`);
+}
