@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, RouterModule } from '@nestjs/core';
 import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
+import { RefusalDelay, RefusalLog } from './auth/refusals.js';
 import type { TokenVerifier } from './auth/token-verifier.js';
 import { ContractExceptionFilter } from './errors/contract-exception.filter.js';
 import { UnroutedController } from './http/unrouted.controller.js';
@@ -14,6 +15,8 @@ export class AppModule {
     readonly basePath: string;
     readonly repository: string | PlantRepository;
     readonly verifier: TokenVerifier;
+    /** See `RefusalDelay`. */
+    readonly refusedTokensPerMinute: number;
   }): DynamicModule {
     return {
       module: AppModule,
@@ -26,7 +29,12 @@ export class AppModule {
       ],
       controllers: [UnroutedController],
       providers: [
-        { provide: APP_GUARD, useExisting: BearerAuthGuard },
+        RefusalLog,
+        {
+          provide: APP_GUARD,
+          inject: [BearerAuthGuard],
+          useFactory: (guard: BearerAuthGuard) => new RefusalDelay(guard, options.refusedTokensPerMinute),
+        },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],
     };

@@ -5,6 +5,8 @@ import { ContractException } from '../errors/contract.exception.js';
 import { attemptsBearer, bearerTokenIn } from './bearer-token.js';
 import { STRATEGY } from './bearer.strategy.js';
 import { type Principal, principalOf, setPrincipal } from './principal.js';
+import { publishRefusal } from './refusals.js';
+import { TokenRefused } from './token-verifier.js';
 
 /** Names the scope that a handler wants of those whose token has scopes at all. */
 export const RequiredScope = Reflector.createDecorator<string | undefined>();
@@ -13,6 +15,8 @@ const REALM = 'Bearer realm="plants"';
 
 interface WithHeaders {
   readonly headers: { readonly authorization?: string };
+  /** Whom the server takes for the client. */
+  readonly ip?: string;
 }
 
 /** Lets those pass who have a valid token, taken from the Authorization header alone (RFC 6750 §2.1). */
@@ -54,10 +58,12 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     _info: unknown,
     context: ExecutionContext,
   ): User {
-    if (error) throw error;
+    if (error && !(error instanceof TokenRefused)) throw error;
     const request = context.switchToHttp().getRequest<WithHeaders>();
     if (!principal) {
-      const challenge = attemptsBearer(request.headers.authorization) ? `${REALM}, error="invalid_token"` : REALM;
+      const attempted = attemptsBearer(request.headers.authorization);
+      publishRefusal(attempted ? (error?.reason ?? 'malformed') : 'missing', request.ip);
+      const challenge = attempted ? `${REALM}, error="invalid_token"` : REALM;
       throw new ContractException(401, undefined, {
         'WWW-Authenticate': challenge,
       });

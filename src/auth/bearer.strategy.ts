@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import type { Principal } from './principal.js';
-import { TokenVerifier } from './token-verifier.js';
+import { principalFor, TokenVerifier } from './token-verifier.js';
 
 /** Passport's registry belongs to the whole process: a host's own `bearer` must stay what it is. */
 export const STRATEGY = 'plant-store-bearer';
@@ -14,8 +14,8 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
     super();
   }
 
-  /** @returns the principal, or false, which is passport's word for an invalid token */
-  async validate(token: string): Promise<Principal | false> {
-    return (await this.verifier.verify(token)) ?? false;
+  /** @throws {TokenRefused} when the token is not valid */
+  validate(token: string): Promise<Principal> {
+    return principalFor(token, this.verifier);
   }
 }
