@@ -15,8 +15,8 @@ export class AppModule {
     readonly basePath: string;
     readonly repository: string | PlantRepository;
     readonly verifier: TokenVerifier;
-    /** See `RefusalDelay`. */
-    readonly refusedTokensPerMinute: number;
+    /** See `RefusalDelay`; without a limit by default. */
+    readonly refusedTokensPerMinute?: number;
   }): DynamicModule {
     return {
       module: AppModule,
@@ -33,7 +33,7 @@ export class AppModule {
         {
           provide: APP_GUARD,
           inject: [BearerAuthGuard],
-          useFactory: (guard: BearerAuthGuard) => new RefusalDelay(guard, options.refusedTokensPerMinute),
+          useFactory: (guard: BearerAuthGuard) => new RefusalDelay(guard, options.refusedTokensPerMinute ?? Infinity),
         },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],

@@ -14,7 +14,10 @@ import { ConfigurationError, loadConfiguration } from '../config/configuration.j
 const FAILED = 1;
 const BAD_COMMAND_LINE = 2;
 
-const DAY = 86_400_000;
+/** An instant in whole seconds. */
+function inDays(days: number): Date {
+  return new Date((Math.floor(Date.now() / 1_000) + days * 86_400) * 1_000);
+}
 
 /** What is in a new file, and in one whose last token was revoked: a file that is empty counts as half written. */
 const HEADER =
@@ -36,7 +39,7 @@ program
   .description('make a token, and print it; only its digest is kept')
   .requiredOption('--name <name>', 'whose it is, for the log: one word', parseName)
   .option('--expires <when>', 'days such as 90d, an instant such as 2030-01-01T00:00:00Z, or never', parseExpiry, {
-    at: new Date(Date.now() + 90 * DAY),
+    at: inDays(90),
   })
   .action(async ({ name, expires }: { name: string; expires: { at: Date | undefined } }) => {
     const file = tokenFile();
@@ -106,7 +109,7 @@ function parseName(text: string): string {
 function parseExpiry(text: string): { at: Date | undefined } {
   if (text === 'never') return { at: undefined };
   const days = /^(\d{1,5})d$/.exec(text)?.[1];
-  const at = days === undefined ? parseInstant(text) : new Date(Date.now() + Number(days) * DAY);
+  const at = days === undefined ? parseInstant(text) : inDays(Number(days));
   if (at === undefined || at.getTime() <= Date.now()) {
     throw new InvalidArgumentError(
       'It must be days such as 90d, an instant to come such as 2030-01-01T00:00:00Z, or never.',
