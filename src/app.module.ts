@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, RouterModule } from '@nestjs/core';
+import { RefusalLog } from './auth/refusals.js';
 import { UnroutedController } from './http/unrouted.controller.js';
 import {
   BearerAuthGuard,
@@ -16,6 +17,7 @@ export class AppModule {
     readonly basePath: string;
     readonly repository: string | PlantRepository;
     readonly verifier: TokenVerifier;
+    readonly refusedTokensPerMinute?: number;
   }): DynamicModule {
     return {
       module: AppModule,
@@ -23,11 +25,15 @@ export class AppModule {
         PlantsModule.forRoot({
           repository: options.repository,
           authentication: { verifier: options.verifier },
+          ...(options.refusedTokensPerMinute !== undefined && {
+            refusedTokensPerMinute: options.refusedTokensPerMinute,
+          }),
         }),
         RouterModule.register([{ path: options.basePath, module: PlantsModule }]),
       ],
       controllers: [UnroutedController],
       providers: [
+        RefusalLog,
         { provide: APP_GUARD, useExisting: BearerAuthGuard },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],

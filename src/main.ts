@@ -1,10 +1,11 @@
 import 'reflect-metadata';
-import { existsSync } from 'node:fs';
 import { ConsoleLogger, type INestApplication, Logger, type LogLevel as NestLogLevel } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
-import { digestOf, randomToken, type StaticToken, StaticTokens } from './auth/static-tokens.js';
-import { createTokenFile, readTokenFile, TokenFileError } from './auth/token-file.js';
+import { AccessTokens } from './auth/access-tokens.js';
+import { JwtVerifier } from './auth/jwt-verifier.js';
+import { TokenFileError } from './auth/token-file.js';
+import { TokenVerifiers } from './auth/token-verifier.js';
 import { type Configuration, ConfigurationError, loadConfiguration, type LogLevel } from './config/configuration.js';
 import { createFastifyAdapter } from './http/fastify-adapter.js';
 import { openRepository } from './storage/open-repository.js';
@@ -36,14 +37,13 @@ class StdoutLogger extends ConsoleLogger {
 }
 
 async function start(configuration: Configuration): Promise<void> {
-  const known = knownTokens(configuration);
-  const firstToken = randomToken();
-  const tokens = new StaticTokens(known ?? [{ name: 'first-start', digest: digestOf(firstToken) }]);
+  const tokens = await openTokens(configuration);
   const app = await NestFactory.create(
     AppModule.forRoot({
       basePath: configuration.basePath,
       repository: await openRepository(configuration.databaseUrl, configuration.storeTimeout),
-      verifier: tokens,
+      verifier: new TokenVerifiers([tokens, ...jwtVerifiers(configuration)]),
+      refusedTokensPerMinute: configuration.refusedTokensPerMinute,
     }),
     createFastifyAdapter(configuration),
     // What Nest says of its own start interests nobody, and its account of a failure is not one line.
@@ -56,11 +56,10 @@ async function start(configuration: Configuration): Promise<void> {
     Logger.detachBuffer();
     app.useLogger(new StdoutLogger(configuration.logLevel));
     const url = `${await app.getUrl()}${configuration.basePath}/plants`;
-    if (known === undefined) {
-      if (createTokenFile(configuration.firstTokenFile, firstToken)) introduce(firstToken, url, configuration);
-      // Another first start was faster.
-      else tokens.replace(readTokenFile(configuration.firstTokenFile));
-    }
+    const firstToken = await tokens.keepFirst();
+    if (firstToken !== undefined) introduce(firstToken, url, configuration);
+    tokens.watch();
+    process.on('SIGHUP', () => void tokens.reload());
     new Logger('PlantStore').log(`Listening: POST ${url}`);
   } catch (error) {
     await app.close();
@@ -79,18 +78,18 @@ async function listen(app: INestApplication, { host, port }: Configuration): Pro
   }
 }
 
-/** The tokens that are configured, or that an earlier start has made; undefined where there are none yet. */
-function knownTokens({ accessTokens, accessTokensFile, firstTokenFile }: Configuration): StaticToken[] | undefined {
-  if (accessTokens.length === 0 && accessTokensFile === undefined) {
-    return existsSync(firstTokenFile) ? readTokenFile(firstTokenFile) : undefined;
-  }
-  const listed = accessTokens.map((token, index) => ({ name: `token-${index + 1}`, digest: digestOf(token) }));
+async function openTokens(configuration: Configuration): Promise<AccessTokens> {
   try {
-    return accessTokensFile === undefined ? listed : [...listed, ...readTokenFile(accessTokensFile)];
+    return await AccessTokens.open({ ...configuration, others: configuration.jwtIssuer !== undefined });
   } catch (error) {
-    if (error instanceof TokenFileError) throw new ConfigurationError(`ACCESS_TOKENS_FILE: ${error.message}`);
-    throw error;
+    if (!(error instanceof TokenFileError) || configuration.accessTokensFile === undefined) throw error;
+    throw new ConfigurationError(`ACCESS_TOKENS_FILE: ${error.message}`);
   }
+}
+
+function jwtVerifiers({ jwtIssuer, jwtAudience, jwtJwksUrl, jwtType }: Configuration): JwtVerifier[] {
+  if (jwtIssuer === undefined || jwtAudience === undefined) return [];
+  return [new JwtVerifier({ issuer: jwtIssuer, audience: jwtAudience, jwksUrl: jwtJwksUrl, type: jwtType })];
 }
 
 /** The first signal lets everybody be answered who is connected, the second one ends the process at once. */

@@ -243,6 +243,10 @@ describe('The log on stdout', () => {
 
     expect(service.lines.map((line): unknown => JSON.parse(line))).toEqual([
       expect.objectContaining({ level: 'log', message: `Listening: POST ${url}/plants` }),
+      expect.objectContaining({
+        level: 'warn',
+        message: 'Refused tokens: 1 unknown; the last one from 127.0.0.1',
+      }),
       expect.objectContaining({ level: 'error', message: expect.stringContaining('no such table') as unknown }),
     ]);
     expect(service.stdout).not.toContain(token);
@@ -315,6 +319,11 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   DATABASE_URL: ['plants.db', 'sqlite:', 'mysql://user:secret@localhost/plants'],
   ACCESS_TOKENS: ['not one secret', 'secret-one,,secret-two', 'geheimnis-ä'],
   ACCESS_TOKENS_FILE: ['\n'],
+  JWT_ISSUER: ['login.example.com', 'http://login.example.com', 'https://user:secret@login.example.com'],
+  JWT_AUDIENCE: ['two words'],
+  JWT_JWKS_URL: ['/jwks', 'http://login.example.com/jwks', 'file:///jwks'],
+  JWT_TYPE: ['jwt', 'id_token'],
+  REFUSED_TOKENS_PER_MINUTE: ['0', 'none', '-1'],
   BODY_LIMIT: ['0', '257mb', 'much'],
   MAX_CONNECTIONS: ['0', '1000001', 'many'],
   REQUEST_TIMEOUT: ['0s', '30', '61m', 'soon'],

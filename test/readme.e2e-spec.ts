@@ -1,9 +1,5 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { StaticTokens } from '../src/auth/static-tokens.js';
-import { readTokenFile } from '../src/auth/token-file.js';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseConfiguration } from '../src/config/configuration.js';
 import { ERROR_TABLE } from '../src/errors/error-table.js';
 import { type Service, startService, TOKEN } from './service.js';
@@ -129,38 +125,6 @@ describe("The README's examples", () => {
 
     expect(answers).toEqual(examples);
     expect(service.rows().map(({ id }) => id)).toEqual([7n, 9007199254740992n, 9007199254740993n]);
-  });
-});
-
-describe("The README's tokens", () => {
-  let file: string;
-
-  beforeEach(() => {
-    file = join(mkdtempSync(join(tmpdir(), 'plant-store-')), 'tokens');
-  });
-
-  afterEach(() => rmSync(dirname(file), { recursive: true }));
-
-  function write(text: string): void {
-    writeFileSync(file, text, { mode: 0o600 });
-  }
-
-  it('are lines that the service can read', () => {
-    write(blockIn('Tokens', 'text'));
-
-    expect(readTokenFile(file)).toMatchObject([
-      { name: 'gardener' },
-      { name: 'trainee', expires: new Date('2030-01-01T00:00:00Z') },
-    ]);
-  });
-
-  it('are made by its command, with the line for the file', () => {
-    const [token = '', line = ''] = spawnSync('sh', ['-c', blockIn('Tokens', 'sh')], { encoding: 'utf8' }).stdout.split(
-      '\n',
-    );
-    write(line);
-
-    expect(new StaticTokens(readTokenFile(file)).verify(token)).toEqual({ name: 'gardener' });
   });
 });
 

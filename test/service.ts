@@ -33,6 +33,8 @@ export interface Service {
   rows(): Row[];
   /** The errors that the service has logged. */
   log(): readonly string[];
+  /** The warnings that it has. */
+  warnings(): readonly string[];
   close(): Promise<void>;
 }
 
@@ -43,6 +45,7 @@ export async function startService(
     readonly bodyLimit?: number;
     readonly limits?: Partial<ServerLimits>;
     readonly verifier?: TokenVerifier;
+    readonly refusedTokensPerMinute?: number;
     /** Puts something between the service and its store. */
     readonly repository?: (inner: PlantRepository, file: string) => PlantRepository;
   } = {},
@@ -57,6 +60,7 @@ export async function startService(
         basePath,
         repository: options.repository?.(repository, file) ?? repository,
         verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
+        ...(options.refusedTokensPerMinute && { refusedTokensPerMinute: options.refusedTokensPerMinute }),
       }),
     ],
   }).compile();
@@ -67,7 +71,9 @@ export async function startService(
   const app = testing.createNestApplication(adapter, { bodyParser: false });
   const log: string[] = [];
   const ignore = (): void => undefined;
-  app.useLogger({ log: ignore, warn: ignore, error: (message: unknown) => log.push(String(message)) });
+  const warnings: string[] = [];
+  const warn = (message: unknown): void => void warnings.push(String(message));
+  app.useLogger({ log: ignore, warn, error: (message: unknown) => log.push(String(message)) });
   await app.listen(0, '127.0.0.1');
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
   // One reader for the whole life of the service: it is one more client of the file, and never writes.
@@ -80,6 +86,7 @@ export async function startService(
     file,
     rows: () => all.all(),
     log: () => log,
+    warnings: () => warnings,
     async close() {
       reader.close();
       await app.close();

@@ -1,3 +1,4 @@
+import type { RefusalDelay } from './refusals.js';
 import type { TokenVerifier } from './token-verifier.js';
 
 /** What the guard goes by: a port, and its own injection token. */
@@ -8,4 +9,6 @@ export abstract class Authentication {
   abstract readonly scope: string;
   /** Names the protected space in challenges (RFC 9110 §11.5). */
   abstract readonly realm: string;
+  /** Slows down those who guess. */
+  abstract readonly delay: RefusalDelay;
 }

@@ -6,12 +6,16 @@ import { Authentication } from './authentication.js';
 import { attemptsBearer, bearerTokenIn } from './bearer-token.js';
 import { type Credentials, STRATEGY } from './bearer.strategy.js';
 import { type Principal, principalOf, setPrincipal } from './principal.js';
+import { publishRefusal } from './refusals.js';
+import { TokenRefused } from './token-verifier.js';
 
 /** Marks a handler that wants the scope of those whose token has scopes at all. */
 export const RequiresScope = Reflector.createDecorator<boolean>();
 
 interface WithHeaders {
   readonly headers: { readonly authorization?: string };
+  /** Whom the server takes for the client. */
+  readonly ip?: string;
 }
 
 /** Lets those pass who have a valid token, taken from the Authorization header alone (RFC 6750 §2.1). */
@@ -32,7 +36,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     if (verifier === false) return true;
     const request = context.switchToHttp().getRequest<WithHeaders>();
     // The guard may stand in front of the application and of the controller: once is enough.
-    if (principalOf(request) === undefined) await super.canActivate(context);
+    if (principalOf(request) === undefined) await this.#authenticate(context, request);
     const scopes = principalOf(request)?.scopes;
     if (this.reflector.get(RequiresScope, context.getHandler()) && scopes?.includes(scope) === false) {
       const challenge = `${this.#challenge}, error="insufficient_scope", scope="${scope}"`;
@@ -41,6 +45,16 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
       });
     }
     return true;
+  }
+
+  async #authenticate(context: ExecutionContext, { headers, ip }: WithHeaders): Promise<void> {
+    try {
+      await super.canActivate(context);
+    } catch (error) {
+      const failed = error instanceof ContractException && error.error === 401;
+      if (failed && attemptsBearer(headers.authorization)) await this.authentication.delay.after(ip);
+      throw error;
+    }
   }
 
   /** What passport sees of the request: the strategy would take a token from query and body, too. */
@@ -58,10 +72,11 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     _info: unknown,
     context: ExecutionContext,
   ): User {
-    if (error) throw error;
+    if (error && !(error instanceof TokenRefused)) throw error;
     const request = context.switchToHttp().getRequest<WithHeaders>();
     if (!principal) {
       const attempted = attemptsBearer(request.headers.authorization);
+      publishRefusal(attempted ? (error?.reason ?? 'malformed') : 'missing', request.ip);
       const challenge = attempted ? `${this.#challenge}, error="invalid_token"` : this.#challenge;
       throw new ContractException(401, undefined, {
         'WWW-Authenticate': challenge,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import type { Principal } from './principal.js';
-import type { TokenVerifier } from './token-verifier.js';
+import { principalFor, type TokenVerifier } from './token-verifier.js';
 
 /** Passport's registry belongs to the whole process: a host's own `bearer` must stay what it is. */
 export const STRATEGY = 'plant-store-bearer';
@@ -21,8 +21,8 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
     super({ passReqToCallback: true });
   }
 
-  /** @returns the principal, or false, which is passport's word for an invalid token */
+  /** @throws {TokenRefused} when the token is not valid */
   async validate({ verifier }: Credentials, token: string): Promise<Principal | false> {
-    return verifier && ((await verifier.verify(token)) ?? false);
+    return verifier && principalFor(token, verifier);
   }
 }

@@ -4,6 +4,8 @@ export interface Principal {
   readonly name: string;
   /** What the token may do (RFC 6749 §3.3); without scopes it may do everything. */
   readonly scopes?: readonly string[];
+  /** The instant from which its token is not valid any more. */
+  readonly expires?: Date;
 }
 
 const principals = new WeakMap<object, Principal>();

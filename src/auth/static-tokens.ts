@@ -1,6 +1,5 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Principal } from './principal.js';
-import { TokenVerifier } from './token-verifier.js';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { TokenVerifier, type Verdict } from './token-verifier.js';
 
 /** A token that is known beforehand, by its digest alone. */
 export interface StaticToken {
@@ -26,14 +25,14 @@ export class StaticTokens extends TokenVerifier {
     this.#tokens = tokens;
   }
 
-  override verify(token: string): Principal | undefined {
+  override verify(token: string): Verdict {
     const digest = digestOf(token);
     let found: StaticToken | undefined;
     for (const candidate of this.#tokens) {
       if (timingSafeEqual(candidate.digest, digest)) found = candidate;
     }
-    if (found === undefined || (found.expires !== undefined && found.expires.getTime() <= Date.now())) return undefined;
-    return { name: found.name };
+    if (found === undefined) return 'unknown';
+    return found.expires === undefined ? { name: found.name } : { name: found.name, expires: found.expires };
   }
 }
 
@@ -44,5 +43,5 @@ export function randomToken(): string {
 
 /** SHA-256 of a token, which is all that is ever kept of it. */
 export function digestOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
+  return hash('sha256', token, 'buffer');
 }

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import bytes from 'bytes';
 import { isBearerToken } from '../auth/bearer-token.js';
+import { isSecure, JWT_TYPES, type JwtType } from '../auth/jwt-verifier.js';
 import { sqliteFile } from '../storage/open-repository.js';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
@@ -21,10 +22,18 @@ export interface Configuration {
   readonly databaseUrl: string;
   /** Tokens in clear text. */
   readonly accessTokens: readonly string[];
-  /** See `readTokenFile`; undefined where nothing names one. */
+  /** See `parseTokens` of auth/; undefined where nothing names one. */
   readonly accessTokensFile: string | undefined;
   /** Where the first start leaves a token, when nothing else is configured: beside the data. */
   readonly firstTokenFile: string;
+  /** See `JwtSettings`, which these four make; undefined where no JWT counts. */
+  readonly jwtIssuer: string | undefined;
+  /** Given whenever there is an issuer. */
+  readonly jwtAudience: string | undefined;
+  readonly jwtJwksUrl: URL | undefined;
+  readonly jwtType: JwtType;
+  /** As many refused tokens of one address a minute are answered at once; Infinity for all. */
+  readonly refusedTokensPerMinute: number;
   /** Bytes, at least 1. */
   readonly bodyLimit: number;
   readonly limits: {
@@ -78,6 +87,27 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
     (text) => (sqliteFile(text) === undefined ? undefined : text),
     'a database URL that begins with sqlite:, for example sqlite:data/plants.db',
   );
+  const jwtIssuer = read(
+    'JWT_ISSUER',
+    undefined,
+    (text) => (parseSecureUrl(text) === undefined ? undefined : text),
+    'the https URL that tokens have in iss, for example https://login.example.com',
+  );
+  const jwtAudience = read('JWT_AUDIENCE', undefined, matching(/^\S+$/), AUDIENCE);
+  const jwtJwksUrl = read(
+    'JWT_JWKS_URL',
+    undefined,
+    parseSecureUrl,
+    'the https URL of a JWK Set, for example https://login.example.com/jwks',
+  );
+  if (jwtIssuer !== undefined && jwtAudience === undefined) {
+    throw new ConfigurationError(`JWT_AUDIENCE must be ${AUDIENCE}`);
+  }
+  if (jwtIssuer === undefined && (jwtAudience ?? jwtJwksUrl) !== undefined) {
+    throw new ConfigurationError(
+      'JWT_ISSUER must be given beside JWT_AUDIENCE and JWT_JWKS_URL, for example https://login.example.com',
+    );
+  }
   return {
     host: read('HOST', '127.0.0.1', matching(/^[\w.:-]+$/), 'a host name or an IP address, for example 0.0.0.0'),
     port: read('PORT', 3000, parsePort, 'a number from 0 to 65535, for example 8080'),
@@ -96,6 +126,21 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
       'the path of a file, for example /etc/plants/tokens',
     ),
     firstTokenFile: firstTokenFileOf(databaseUrl),
+    jwtIssuer,
+    jwtAudience,
+    jwtJwksUrl,
+    jwtType: read(
+      'JWT_TYPE',
+      'at+jwt',
+      (text) => JWT_TYPES.find((type) => type === text),
+      `one of ${JWT_TYPES.join(', ')}, for example at+jwt`,
+    ),
+    refusedTokensPerMinute: read(
+      'REFUSED_TOKENS_PER_MINUTE',
+      60,
+      (text) => (text === 'off' ? Infinity : parseCount(text)),
+      'off, or a number from 1 to 1000000, for example 60',
+    ),
     bodyLimit: read('BODY_LIMIT', 1_048_576, parseSize, 'a size from 1b to 256mb, for example 512kb'),
     limits: {
       request: read('REQUEST_TIMEOUT', 30_000, parseDuration, DURATION),
@@ -120,6 +165,14 @@ function firstTokenFileOf(databaseUrl: string): string {
 
 function matching(pattern: RegExp) {
   return (text: string) => (pattern.test(text) ? text : undefined);
+}
+
+const AUDIENCE = 'what tokens for this service have in aud, for example https://plants.example.com';
+
+/** A URL whose answers nobody on the way can forge. */
+function parseSecureUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url !== undefined && isSecure(url) && url.username === '' && url.password === '' ? url : undefined;
 }
 
 function parsePort(text: string): number | undefined {

@@ -19,6 +19,11 @@ export interface PlantsModuleOptions {
   readonly scope?: string;
   /** Names the protected space in the challenge to those without a valid token (RFC 9110 §11.5): `plants` by default. */
   readonly realm?: string;
+  /**
+   * As many refused tokens of one address are answered at once, further ones a second late; valid ones never wait.
+   * Without a limit by default.
+   */
+  readonly refusedTokensPerMinute?: number;
 }
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<PlantsModuleOptions>()

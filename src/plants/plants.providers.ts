@@ -2,6 +2,7 @@ import type { FactoryProvider, Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { Authentication } from '../auth/authentication.js';
 import { isBearerToken } from '../auth/bearer-token.js';
+import { RefusalDelay } from '../auth/refusals.js';
 import { digestOf, StaticTokens } from '../auth/static-tokens.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import { openRepository } from '../storage/open-repository.js';
@@ -32,6 +33,7 @@ export const optionProviders: FactoryProvider[] = [
       verifier: await verifierOf(options, module),
       scope: matching(SCOPE, 'scope', options.scope ?? 'plants:write'),
       realm: matching(REALM, 'realm', options.realm ?? 'plants'),
+      delay: new RefusalDelay(options.refusedTokensPerMinute ?? Infinity),
     }),
   },
 ];

@@ -1,0 +1,132 @@
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { randomToken } from '../auth/static-tokens.js';
+import {
+  changeTokenFile,
+  lineOf,
+  parseInstant,
+  parseTokens,
+  readTokenText,
+  TokenFileError,
+} from '../auth/token-file.js';
+import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
+
+/** Exit statuses; 0 is that of a command which did what it was told. */
+const FAILED = 1;
+const BAD_COMMAND_LINE = 2;
+
+/** An instant in whole seconds. */
+function inDays(days: number): Date {
+  return new Date((Math.floor(Date.now() / 1_000) + days * 86_400) * 1_000);
+}
+
+/** What is in a new file, and in one whose last token was revoked: a file that is empty counts as half written. */
+const HEADER =
+  '# Tokens of Plant Store: name, digest, and optionally expiry. "npm run token -- --help" changes them.\n';
+
+/** A command that was understood, and cannot be obeyed; the message is one line. */
+class CommandError extends Error {}
+
+const program = new Command('token')
+  .description(
+    'Makes, lists and revokes static tokens. A running service takes up the change within a second.\n' +
+      'The file is that of ACCESS_TOKENS_FILE, from the environment or .env; without one, it is beside the data.',
+  )
+  .option('--file <path>', 'the file of tokens')
+  .exitOverride();
+
+program
+  .command('create')
+  .description('make a token, and print it; only its digest is kept')
+  .requiredOption('--name <name>', 'whose it is, for the log: one word', parseName)
+  .option('--expires <when>', 'days such as 90d, an instant such as 2030-01-01T00:00:00Z, or never', parseExpiry, {
+    at: inDays(90),
+  })
+  .action(async ({ name, expires }: { name: string; expires: { at: Date | undefined } }) => {
+    const file = tokenFile();
+    const token = randomToken();
+    await changeTokenFile(file, (text) => {
+      if (namesIn(text, file).includes(name)) {
+        throw new CommandError(`${name} has a token already: choose another name, or revoke it first`);
+      }
+      return `${text === '' || text.endsWith('\n') ? text || HEADER : `${text}\n`}${lineOf(name, token, expires.at)}\n`;
+    });
+    process.stdout.write(`${token}\n`);
+    const until = expires.at === undefined ? 'never expires' : `expires at ${expires.at.toISOString()}`;
+    process.stderr.write(`${name} ${until}. The token is shown this once; ${file} keeps its digest.\n`);
+  });
+
+program
+  .command('list')
+  .description('print names, expiries, and whether those are over, with tabs between them')
+  .action(async () => {
+    const file = tokenFile();
+    for (const { name, expires } of parseTokens(await readTokenText(file), file)) {
+      const state = expires !== undefined && expires.getTime() <= Date.now() ? 'expired' : 'valid';
+      process.stdout.write(`${name}\t${expires?.toISOString() ?? 'never'}\t${state}\n`);
+    }
+  });
+
+program
+  .command('revoke')
+  .description('take away every token of this name')
+  .argument('<name>')
+  .action(async (name: string) => {
+    const file = tokenFile();
+    await changeTokenFile(file, (text) => {
+      if (!namesIn(text, file).includes(name)) throw new CommandError(`${file} has no token of the name ${name}`);
+      const rest = text.split(/(?<=\n)/).filter((line) => nameOf(line) !== name);
+      return rest.join('') || HEADER;
+    });
+    process.stderr.write(`${name} is revoked.\n`);
+  });
+
+function tokenFile(): string {
+  const { file } = program.opts<{ file?: string }>();
+  if (file !== undefined) return file;
+  const { accessTokens, accessTokensFile, firstTokenFile } = loadConfiguration();
+  if (accessTokensFile === undefined && accessTokens.length > 0) {
+    throw new ConfigurationError(
+      'with ACCESS_TOKENS alone the service reads no file: set ACCESS_TOKENS_FILE, too, or give --file',
+    );
+  }
+  return accessTokensFile ?? firstTokenFile;
+}
+
+/** The names in a file; a file that is wrong is left to a person. */
+function namesIn(text: string, file: string): string[] {
+  return text === '' ? [] : parseTokens(text, file).map(({ name }) => name);
+}
+
+function nameOf(line: string): string | undefined {
+  return /^\s*([^\s#]\S*)/.exec(line)?.[1];
+}
+
+function parseName(text: string): string {
+  if (!/^[^\s#\p{C}][^\s\p{C}]*$/u.test(text)) throw new InvalidArgumentError('It must be one word, such as ci.');
+  return text;
+}
+
+function parseExpiry(text: string): { at: Date | undefined } {
+  if (text === 'never') return { at: undefined };
+  const days = /^(\d{1,5})d$/.exec(text)?.[1];
+  const at = days === undefined ? parseInstant(text) : inDays(Number(days));
+  if (at === undefined || at.getTime() <= Date.now()) {
+    throw new InvalidArgumentError(
+      'It must be days such as 90d, an instant to come such as 2030-01-01T00:00:00Z, or never.',
+    );
+  }
+  return { at };
+}
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) {
+    process.exitCode = error.exitCode === 0 ? 0 : BAD_COMMAND_LINE;
+  } else if (error instanceof CommandError || error instanceof TokenFileError || error instanceof ConfigurationError) {
+    process.stderr.write(`token: ${error.message}\n`);
+    process.exitCode = error instanceof ConfigurationError ? BAD_COMMAND_LINE : FAILED;
+  } else {
+    throw error;
+  }
+}

@@ -1,0 +1,119 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, type JWK } from 'jose';
+import { type Adapter, Provider } from 'oidc-provider';
+
+const CLIENT = { id: 'ci', secret: 'a-client-secret-of-the-tests' };
+
+export const AUDIENCE = 'https://plants.example.com';
+
+/** A private key with a name. */
+export async function newKey(alg: 'RS256' | 'ES256', kid: string): Promise<JWK> {
+  const { privateKey } = await generateKeyPair(alg, { extractable: true });
+  return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' };
+}
+
+/** The provider's storage: the tokens that it gives here are nowhere but in the client's hand. */
+class NothingKept implements Adapter {
+  upsert = (): Promise<undefined> => Promise.resolve(undefined);
+  find = this.upsert;
+  findByUserCode = this.upsert;
+  findByUid = this.upsert;
+  consume = this.upsert;
+  destroy = this.upsert;
+  revokeByGrantId = this.upsert;
+}
+
+/** A real OpenID provider on loopback that gives access tokens of RFC 9068 to one client. */
+export class IdentityProvider {
+  /** The paths that were asked for, since the start. */
+  readonly requests: string[] = [];
+  /** What to answer in place of the provider; nothing leaves it to the provider. */
+  reply: (path: string) => { status?: number; body?: string; location?: string } = () => ({});
+  readonly #moved = new Map<string, string>();
+  #server: Server | undefined;
+  #handle: RequestListener = () => undefined;
+  #port = 0;
+
+  get issuer(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** Comes up, at the first time on a free port, and later on the same one. */
+  async start(keys: readonly JWK[]): Promise<void> {
+    this.#server = createServer((request, response) => {
+      const { url = '' } = request;
+      this.requests.push(url);
+      const { status, body, location } = this.reply(url);
+      if (status === undefined && body === undefined) {
+        request.url = this.#moved.get(url) ?? url;
+        this.#handle(request, response);
+      } else {
+        response.writeHead(status ?? 200, location === undefined ? {} : { Location: location }).end(body);
+      }
+    });
+    this.#server.listen(this.#port, '127.0.0.1');
+    await once(this.#server, 'listening');
+    this.#port = (this.#server.address() as AddressInfo).port;
+    this.rotate(keys);
+  }
+
+  /** Signs with the first of these keys from now on, and publishes all of them. */
+  rotate(keys: readonly JWK[]): void {
+    const provider = new Provider(this.issuer, {
+      clients: [
+        {
+          client_id: CLIENT.id,
+          client_secret: CLIENT.secret,
+          grant_types: ['client_credentials'],
+          redirect_uris: [],
+          response_types: [],
+        },
+      ],
+      adapter: NothingKept,
+      ttl: { ClientCredentials: 300 },
+      jwks: { keys: [...keys] },
+      features: {
+        devInteractions: { enabled: false },
+        clientCredentials: { enabled: true },
+        resourceIndicators: {
+          enabled: true,
+          getResourceServerInfo: () => ({
+            scope: 'plants:read plants:write',
+            audience: AUDIENCE,
+            accessTokenFormat: 'jwt' as const,
+            jwt: { sign: { alg: keys[0]?.alg === 'ES256' ? ('ES256' as const) : ('RS256' as const) } },
+          }),
+        },
+      },
+    });
+    this.#handle = provider.callback() as RequestListener;
+  }
+
+  /** Has under the second path what was under the first. */
+  hide(from: string, to: string): void {
+    this.#moved.set(from, '/nowhere').set(to, from);
+  }
+
+  /** What a client gets that asks for these scopes. */
+  async token(scope: string): Promise<string> {
+    const response = await fetch(`${this.issuer}/token`, {
+      method: 'POST',
+      headers: { Authorization: `Basic ${Buffer.from(`${CLIENT.id}:${CLIENT.secret}`).toString('base64')}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials', resource: AUDIENCE, scope }),
+    });
+    const { access_token: token } = (await response.json()) as { access_token?: string };
+    if (token === undefined) throw new Error(`No token, but status ${response.status}`);
+    return token;
+  }
+
+  /** Goes down: nothing listens any more. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (server?.listening !== true) return;
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  }
+}
