@@ -296,7 +296,7 @@ describe('The environment', () => {
   it('may have empty variables, which count as absent', async () => {
     const empty = Object.fromEntries(variableNames().map((name) => [name, '']));
 
-    const { service, token, url } = await firstStart({ ...empty, PORT: '0' });
+    const { service, token, url } = await firstStart({ ...empty, PORT: '0', MANAGEMENT_PORT: 'off' });
 
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
@@ -322,6 +322,8 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   STORE_TIMEOUT: ['5 s', '1h'],
   SHUTDOWN_TIMEOUT: ['10S', '1.5s'],
   LOG_LEVEL: ['verbose', 'INFO'],
+  MANAGEMENT_HOST: ['two words', 'http://localhost'],
+  MANAGEMENT_PORT: ['http', '65536', 'OFF'],
 };
 
 describe('A variable with a bad value', () => {
@@ -544,13 +546,13 @@ describe('A service that cannot start', () => {
     expect(failure.status).toBe(1);
   });
 
-  it('ends with status 1 and one line where its port is taken', async () => {
+  it.each(['PORT', 'MANAGEMENT_PORT'])('ends with status 1 and one line where its %s is taken', async (name) => {
     const taken = await occupyPort();
 
-    const { status, complaint } = await failedStart({ ...WITH_TOKEN, PORT: `${taken.port}` });
+    const { status, complaint } = await failedStart({ ...WITH_TOKEN, [name]: `${taken.port}` });
     taken.free();
 
-    expect(complaint).toMatch(new RegExp(`^plant-store: [^\n]*127\\.0\\.0\\.1:${taken.port}[^\n]*\n$`));
+    expect(complaint).toMatch(new RegExp(`^plant-store: [^\n]*${name}: [^\n]*127\\.0\\.0\\.1:${taken.port}[^\n]*\n$`));
     expect(status).toBe(1);
   });
 

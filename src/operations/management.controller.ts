@@ -1,0 +1,50 @@
+import { Controller, Get, Header, Inject } from '@nestjs/common';
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { HealthCheck, type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
+import { Readiness } from './readiness.js';
+
+/** Milliseconds that a look at the store is good for: probes, however many, are not to keep plants waiting. */
+const STORE_CHECK_INTERVAL = 1_000;
+
+/** The injection token of the function that yields the document. */
+export const DOCUMENT = Symbol('document');
+
+/** What the management listener answers, with the statuses of HTTP: it is not the contract. */
+@Controller()
+export class ManagementController {
+  constructor(
+    private readonly health: HealthCheckService,
+    private readonly indicator: HealthIndicatorService,
+    private readonly readiness: Readiness,
+    @Inject(DOCUMENT) private readonly document: () => OpenAPIObject,
+  ) {}
+
+  /** Whether the process is to be left alone: 200 as long as it can answer at all. */
+  @Get('health/live')
+  @HealthCheck()
+  live(): Promise<HealthCheckResult> {
+    return this.health.check([]);
+  }
+
+  /** Whether to send requests here: 200, or 503 with the check that failed. */
+  @Get('health/ready')
+  @HealthCheck()
+  ready(): Promise<HealthCheckResult> {
+    return this.health.check([
+      () => {
+        const service = this.indicator.check('service');
+        return this.readiness.isShuttingDown ? service.down('it is shutting down') : service.up();
+      },
+      this.indicator
+        .check('store')
+        .attempt(() => this.readiness.repository.check())
+        .cacheFor(STORE_CHECK_INTERVAL),
+    ]);
+  }
+
+  @Get('openapi.json')
+  @Header('Cache-Control', 'no-cache')
+  openapi(): OpenAPIObject {
+    return this.document();
+  }
+}
