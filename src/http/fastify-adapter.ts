@@ -1,10 +1,12 @@
-import { METHODS, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { METHODS, type IncomingMessage, type RequestListener } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { answer } from '../errors/answer.js';
+import { principalOf } from '../auth/principal.js';
 import { ContractException } from '../errors/contract.exception.js';
+import type { ErrorNumber } from '../errors/error-table.js';
 import { Admission } from './admission.js';
 import { originFormOf, routableFormOf } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
+import type { PublicResponse } from './public-response.js';
 import { createPublicServer, type ServerLimits } from './public-server.js';
 import { RequestBody } from './request-body.js';
 
@@ -21,8 +23,9 @@ export function createFastifyAdapter(options: {
     // The server has its own; Fastify would add another one.
     clientErrorHandler: () => undefined,
     // The router's own refusals come before the guard, and in its own words. After the rules of the message none is left.
-    frameworkErrors: (_error: unknown, _request: unknown, reply: { readonly raw: ServerResponse }) =>
-      answer(reply.raw, new ContractException(400)),
+    frameworkErrors: (_error: unknown, _request: unknown, reply: { readonly raw: unknown }) =>
+      (reply.raw as PublicResponse).refuse(new ContractException(400)),
+    genReqId: (request: unknown) => (request as PublicRequest).id,
     rewriteUrl: ({ url = '' }: IncomingMessage) => routableFormOf(originFormOf(url)),
     // Requests that were accepted are answered, also while the service shuts down.
     return503OnClosing: false,
@@ -40,8 +43,13 @@ export function createFastifyAdapter(options: {
     request.body = new RequestBody(request.raw as PublicRequest, reply.raw, options.bodyLimit, admission);
     done();
   });
+  fastify.addHook('preSerialization', (_request, reply, payload: { readonly error?: ErrorNumber }, done) => {
+    if (reply.statusCode === 400) (reply.raw as PublicResponse).error = payload.error;
+    done(null, payload);
+  });
   fastify.addHook('onSend', (request, reply, payload, done) => {
     (request.body as RequestBody).release();
+    (reply.raw as PublicResponse).principal = principalOf(request)?.name;
     // Fastify adds a charset, which the media type does not have (RFC 8259 §11).
     reply.header('Content-Type', 'application/json');
     if (request.raw.complete) {
