@@ -1,7 +1,9 @@
+import { channel } from 'node:diagnostics_channel';
 import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ContractException } from '../errors/contract.exception.js';
+import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from './authentication-refused.js';
 import { attemptsBearer, bearerTokenIn } from './bearer-token.js';
 import { STRATEGY } from './bearer.strategy.js';
 import { type Principal, principalOf, setPrincipal } from './principal.js';
@@ -10,6 +12,8 @@ import { type Principal, principalOf, setPrincipal } from './principal.js';
 export const RequiredScope = Reflector.createDecorator<string | undefined>();
 
 const REALM = 'Bearer realm="plants"';
+
+const refusals = channel(AUTHENTICATION_REFUSED);
 
 interface WithHeaders {
   readonly headers: { readonly authorization?: string };
@@ -57,7 +61,9 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     if (error) throw error;
     const request = context.switchToHttp().getRequest<WithHeaders>();
     if (!principal) {
-      const challenge = attemptsBearer(request.headers.authorization) ? `${REALM}, error="invalid_token"` : REALM;
+      const attempted = attemptsBearer(request.headers.authorization);
+      refusals.publish({ reason: attempted ? 'invalid' : 'missing' } satisfies AuthenticationRefused);
+      const challenge = attempted ? `${REALM}, error="invalid_token"` : REALM;
       throw new ContractException(401, undefined, {
         'WWW-Authenticate': challenge,
       });

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
+import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
+import { Metrics } from './metrics.js';
 import { Readiness } from './readiness.js';
 
 /** The listener of those who operate the service: health, metrics and documents. It asks for no token. */
@@ -30,9 +32,10 @@ export async function startManagementServer(
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The management listener has no port');
+  const metrics = new Metrics(app.get(GroupCommit, { strict: false }));
   const readiness = new Readiness(app.get(PlantRepository, { strict: false }));
   const management = import('./management.module.js').then(({ createManagementHandler }) =>
-    createManagementHandler(app, { readiness, server }),
+    createManagementHandler(app, { metrics, readiness, server }),
   );
   const answer: RequestListener = (request, response) =>
     void management.then(({ handle }) => handle(request, response));
@@ -41,6 +44,7 @@ export async function startManagementServer(
     url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
     shuttingDown: () => void (readiness.isShuttingDown = true),
     async close() {
+      metrics.close();
       await (await management).close();
       server.close();
       server.closeAllConnections();

@@ -1,6 +1,8 @@
 import { Controller, Get, Header, Inject } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { HealthCheck, type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
+import { Registry } from 'prom-client';
+import { Metrics } from './metrics.js';
 import { Readiness } from './readiness.js';
 
 /** Milliseconds that a look at the store is good for: probes, however many, are not to keep plants waiting. */
@@ -16,6 +18,7 @@ export class ManagementController {
     private readonly health: HealthCheckService,
     private readonly indicator: HealthIndicatorService,
     private readonly readiness: Readiness,
+    private readonly metrics: Metrics,
     @Inject(DOCUMENT) private readonly document: () => OpenAPIObject,
   ) {}
 
@@ -40,6 +43,14 @@ export class ManagementController {
         .attempt(() => this.readiness.repository.check())
         .cacheFor(STORE_CHECK_INTERVAL),
     ]);
+  }
+
+  /** In the text format of Prometheus, version 0.0.4. */
+  @Get('metrics')
+  @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
+  @Header('Cache-Control', 'no-store')
+  prometheus(): Promise<string> {
+    return this.metrics.registry.metrics();
   }
 
   @Get('openapi.json')

@@ -5,23 +5,26 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { TerminusModule } from '@nestjs/terminus';
 import { DOCUMENT, ManagementController } from './management.controller.js';
+import { Metrics } from './metrics.js';
 import { createOpenApiDocument } from './openapi-document.js';
 import { Readiness } from './readiness.js';
 
 /** What the pages of the management listener need. */
 interface Options {
+  readonly metrics: Metrics;
   readonly readiness: Readiness;
   readonly document: () => OpenAPIObject;
 }
 
 @Module({})
 class ManagementModule {
-  static register({ readiness, document }: Options): DynamicModule {
+  static register({ metrics, readiness, document }: Options): DynamicModule {
     return {
       module: ManagementModule,
       imports: [TerminusModule.forRoot({ logger: false })],
       controllers: [ManagementController],
       providers: [
+        { provide: Metrics, useValue: metrics },
         { provide: Readiness, useValue: readiness },
         { provide: DOCUMENT, useValue: document },
       ],
@@ -37,7 +40,7 @@ class ManagementModule {
  */
 export async function createManagementHandler(
   app: INestApplication,
-  { server, readiness }: { readonly server: Server; readonly readiness: Readiness },
+  { server, metrics, readiness }: { readonly server: Server; readonly metrics: Metrics; readonly readiness: Readiness },
 ): Promise<{ readonly handle: RequestListener; close(): Promise<void> }> {
   const url = await app.getUrl();
   let created: OpenAPIObject | undefined;
@@ -49,7 +52,7 @@ export async function createManagementHandler(
       return server;
     },
   });
-  const management = await NestFactory.create(ManagementModule.register({ readiness, document }), adapter, {
+  const management = await NestFactory.create(ManagementModule.register({ metrics, readiness, document }), adapter, {
     // The public application has kept to itself what Nest says of a start.
     autoFlushLogs: false,
   });
