@@ -1,12 +1,13 @@
 import 'reflect-metadata';
 import { existsSync } from 'node:fs';
-import { ConsoleLogger, type INestApplication, Logger, type LogLevel as NestLogLevel } from '@nestjs/common';
+import { type INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 import { digestOf, randomToken, type StaticToken, StaticTokens } from './auth/static-tokens.js';
 import { createTokenFile, readTokenFile, TokenFileError } from './auth/token-file.js';
-import { type Configuration, ConfigurationError, loadConfiguration, type LogLevel } from './config/configuration.js';
+import { type Configuration, ConfigurationError, loadConfiguration } from './config/configuration.js';
 import { createFastifyAdapter } from './http/fastify-adapter.js';
+import { StructuredLogger } from './operations/logger.js';
 import { type ManagementServer, startManagementServer } from './operations/management-server.js';
 import { openRepository } from './storage/open-repository.js';
 
@@ -15,26 +16,6 @@ const CANNOT_RUN = 1;
 const BAD_CONFIGURATION = 2;
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
-
-const NEST_LEVELS: Record<LogLevel, NestLogLevel> = {
-  fatal: 'fatal',
-  error: 'error',
-  warn: 'warn',
-  info: 'log',
-  debug: 'debug',
-  trace: 'verbose',
-};
-
-/** One JSON line an event on stdout, readable lines on a terminal. */
-class StdoutLogger extends ConsoleLogger {
-  constructor(level: LogLevel) {
-    super({ json: !process.stdout.isTTY, logLevels: [NEST_LEVELS[level]] });
-  }
-
-  protected override printAsJson(...[message, options]: Parameters<ConsoleLogger['printAsJson']>): void {
-    super.printAsJson(message, { ...options, writeStreamType: 'stdout' });
-  }
-}
 
 async function start(configuration: Configuration): Promise<void> {
   const known = knownTokens(configuration);
@@ -57,7 +38,9 @@ async function start(configuration: Configuration): Promise<void> {
     // Before anybody can know that the service is up, and stop it.
     stopOnSignals(app, management, configuration.shutdownTimeout);
     Logger.detachBuffer();
-    app.useLogger(new StdoutLogger(configuration.logLevel));
+    const structured = await StructuredLogger.create(configuration.logLevel);
+    app.useLogger(structured);
+    structured.logRequests();
     const url = `${await app.getUrl()}${configuration.basePath}/plants`;
     if (known === undefined) {
       if (createTokenFile(configuration.firstTokenFile, firstToken)) introduce(firstToken, url, configuration);

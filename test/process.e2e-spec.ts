@@ -232,6 +232,8 @@ describe('The first start with nothing configured', () => {
 });
 
 describe('The log on stdout', () => {
+  const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
   it('is one JSON object a line, without any token', async () => {
     const { service, token, url } = await firstStart({ LOG_LEVEL: 'trace' });
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
@@ -241,9 +243,15 @@ describe('The log on stdout', () => {
     expect(await create(url, MONSTERA, token)).toEqual(refusal(500));
     await service.stop();
 
-    expect(service.lines.map((line): unknown => JSON.parse(line))).toEqual([
-      expect.objectContaining({ level: 'log', message: `Listening: POST ${url}/plants` }),
-      expect.objectContaining({ level: 'error', message: expect.stringContaining('no such table') as unknown }),
+    const request = { time: expect.stringMatching(ISO_TIME) as unknown, message: 'request', path: '/plants' };
+    const lines = service.lines.map((line): unknown => JSON.parse(line));
+    expect(lines).toMatchObject([
+      { level: 'info', time: expect.stringMatching(ISO_TIME) as unknown, message: `Listening: POST ${url}/plants` },
+      { ...request, level: 'info', status: 200, principal: 'first-start' },
+      { ...request, level: 'info', status: 400, error: 409, principal: 'first-start' },
+      { ...request, level: 'info', status: 400, error: 401 },
+      { level: 'error', message: expect.stringContaining('no such table') as unknown },
+      { ...request, level: 'error', status: 400, error: 500, principal: 'first-start' },
     ]);
     expect(service.stdout).not.toContain(token);
     expect(service.stdout).not.toContain(SECOND_TOKEN);
@@ -251,11 +259,11 @@ describe('The log on stdout', () => {
 
   it.each([
     ['fatal', []],
-    ['error', ['error']],
-    ['warn', ['error']],
-    ['info', ['log', 'error']],
-    ['debug', ['log', 'error']],
-    ['trace', ['log', 'error']],
+    ['error', ['error', 'error']],
+    ['warn', ['error', 'error']],
+    ['info', ['info', 'error', 'error']],
+    ['debug', ['info', 'error', 'error']],
+    ['trace', ['info', 'error', 'error']],
   ])('has, with LOG_LEVEL=%s, what is that grave: %j', async (level, expected) => {
     const { service, token, url } = await firstStart({ LOG_LEVEL: level });
     breakStore();

@@ -36,6 +36,10 @@ export class ServiceProcess {
     return this.printed(LISTENING);
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   get lines(): string[] {
     return this.stdout.split('\n').slice(0, -1);
   }

@@ -14,20 +14,24 @@ export class ContractExceptionFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
     const { httpAdapter } = this.adapterHost;
     const response = host.switchToHttp().getResponse<unknown>();
-    const exception = this.#exceptionFor(thrown);
+    const exception = this.#exceptionFor(thrown, host.switchToHttp().getRequest<{ readonly id?: unknown }>().id);
     for (const [name, value] of Object.entries(exception.headers)) {
       httpAdapter.setHeader(response, name, value);
     }
     httpAdapter.reply(response, exception.body, 400);
   }
 
-  #exceptionFor(thrown: unknown): ContractException {
+  #exceptionFor(thrown: unknown, requestId: unknown): ContractException {
     if (thrown instanceof ContractException) return thrown;
     // The refusals of Nest, of Fastify or of a host keep their number where the table has it, and lose their text.
     const status = thrown instanceof HttpException ? thrown.getStatus() : 500;
     if (status !== 500 && isErrorNumber(status)) return new ContractException(status);
     if (status < 500) return new ContractException(400, `The request was refused, with the status ${status}.`);
-    this.#logger.error(thrown instanceof Error ? describe(thrown) : thrown);
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    this.#logger.error(
+      `${typeof requestId === 'string' ? `The request ${requestId}` : 'A request'} failed: ${message}`,
+      thrown instanceof Error ? describe(thrown) : undefined,
+    );
     return new ContractException(500);
   }
 }

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../auth/authentication-refused.js';
+import { ERROR_TABLE, type ErrorNumber } from '../errors/error-table.js';
 import { REQUEST, type RequestMessage } from '../http/public-response.js';
 import { BATCH, type BatchMessage, type GroupCommit } from '../storage/group-commit.js';
 
@@ -51,8 +52,14 @@ export class Metrics {
   readonly #created = this.#plants.labels('created');
   readonly #repeated = this.#plants.labels('repeated');
   readonly #conflicting = this.#plants.labels('conflicting');
-  /** One for each error number that was told; looking it up by its labels takes longer than counting. */
-  readonly #answers = new Map<RequestMessage['error'], Counter.Internal>();
+  /** One for each error number; looking it up by its labels takes longer than counting. */
+  readonly #answers = new Map<ErrorNumber | undefined, Counter.Internal>([
+    [undefined, this.#requests.labels('200', '')],
+    ...Object.keys(ERROR_TABLE).map((error): [ErrorNumber, Counter.Internal] => [
+      Number(error) as ErrorNumber,
+      this.#requests.labels('400', error),
+    ]),
+  ]);
 
   /** Counts from now on. */
   constructor(commit: GroupCommit) {
@@ -65,6 +72,8 @@ export class Metrics {
       },
     });
     collectDefaultMetrics({ register: this.registry });
+    // A series that is there before it counts shows its first failure as one.
+    for (const answers of this.#answers.values()) answers.inc(0);
     subscribe(REQUEST, this.#onRequest);
     subscribe(BATCH, this.#onBatch);
     subscribe(AUTHENTICATION_REFUSED, this.#onRefusal);
@@ -79,13 +88,8 @@ export class Metrics {
   }
 
   readonly #onRequest = (message: unknown): void => {
-    const { status, error, duration } = message as RequestMessage;
-    let answers = this.#answers.get(error);
-    if (answers === undefined) {
-      answers = this.#requests.labels(String(status), error === undefined ? '' : String(error));
-      this.#answers.set(error, answers);
-    }
-    answers.inc();
+    const { error, duration } = message as RequestMessage;
+    this.#answers.get(error)?.inc();
     if (duration !== undefined) this.#durations.observe(duration / 1_000);
   };
 
