@@ -5,20 +5,25 @@ import tseslint from 'typescript-eslint';
 const ROOMS = {
   commands: ['auth', 'config'],
   config: ['auth', 'storage'],
-  http: ['errors', 'plants'],
+  operations: ['auth', 'errors', 'http', 'plants', 'storage'],
+  http: ['auth', 'errors', 'plants'],
   plants: ['auth', 'errors', 'storage'],
   auth: ['errors'],
   storage: [],
   errors: [],
 };
 
-/** Packages that one room alone knows. */
-const KEPT_IN = {
-  auth: ['jose'],
-  commands: ['commander'],
-  storage: ['kysely', 'better-sqlite3'],
-  http: ['fastify', '@nestjs/platform-fastify'],
-};
+/** Packages that few rooms know, and which. */
+const KEPT_IN = [
+  [['auth'], ['jose']],
+  [['commands'], ['commander']],
+  [['storage'], ['kysely', 'better-sqlite3']],
+  [
+    ['http', 'operations'],
+    ['fastify', '@nestjs/platform-fastify'],
+  ],
+  [['operations'], ['@nestjs/terminus', 'pino', 'pino-pretty', 'prom-client']],
+];
 
 const layering = Object.entries(ROOMS).map(([room, below]) => {
   const others = Object.keys(ROOMS).filter((other) => other !== room && !below.includes(other));
@@ -46,12 +51,10 @@ const layering = Object.entries(ROOMS).map(([room, below]) => {
 });
 
 function foreignPackages(room) {
-  return Object.entries(KEPT_IN)
-    .filter(([owner]) => owner !== room)
-    .map(([owner, packages]) => ({
-      regex: `^(?:${packages.join('|')})(?:/|$)`,
-      message: `${owner}/ alone knows it.`,
-    }));
+  return KEPT_IN.filter(([owners]) => !owners.includes(room)).map(([owners, packages]) => ({
+    regex: `^(?:${packages.join('|')})(?:/|$)`,
+    message: `${owners.join('/ and ')}/ alone know${owners.length > 1 ? '' : 's'} it.`,
+  }));
 }
 
 export default tseslint.config(

@@ -1,13 +1,15 @@
 import 'reflect-metadata';
-import { ConsoleLogger, type INestApplication, Logger, type LogLevel as NestLogLevel } from '@nestjs/common';
+import { type INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 import { AccessTokens } from './auth/access-tokens.js';
 import { JwtVerifier } from './auth/jwt-verifier.js';
 import { TokenFileError } from './auth/token-file.js';
 import { TokenVerifiers } from './auth/token-verifier.js';
-import { type Configuration, ConfigurationError, loadConfiguration, type LogLevel } from './config/configuration.js';
+import { type Configuration, ConfigurationError, loadConfiguration } from './config/configuration.js';
 import { createFastifyAdapter } from './http/fastify-adapter.js';
+import { StructuredLogger } from './operations/logger.js';
+import { type ManagementServer, startManagementServer } from './operations/management-server.js';
 import { openRepository } from './storage/open-repository.js';
 
 /** Exit statuses; 0 is that of a service which was told to stop. */
@@ -15,26 +17,6 @@ const CANNOT_RUN = 1;
 const BAD_CONFIGURATION = 2;
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
-
-const NEST_LEVELS: Record<LogLevel, NestLogLevel> = {
-  fatal: 'fatal',
-  error: 'error',
-  warn: 'warn',
-  info: 'log',
-  debug: 'debug',
-  trace: 'verbose',
-};
-
-/** One JSON line an event on stdout, readable lines on a terminal. */
-class StdoutLogger extends ConsoleLogger {
-  constructor(level: LogLevel) {
-    super({ json: !process.stdout.isTTY, logLevels: [NEST_LEVELS[level]] });
-  }
-
-  protected override printAsJson(...[message, options]: Parameters<ConsoleLogger['printAsJson']>): void {
-    super.printAsJson(message, { ...options, writeStreamType: 'stdout' });
-  }
-}
 
 async function start(configuration: Configuration): Promise<void> {
   const tokens = await openTokens(configuration);
@@ -49,33 +31,58 @@ async function start(configuration: Configuration): Promise<void> {
     // What Nest says of its own start interests nobody, and its account of a failure is not one line.
     { abortOnError: false, bodyParser: false, bufferLogs: true, autoFlushLogs: false },
   );
+  let management: ManagementServer | undefined;
   try {
-    await listen(app, configuration);
+    await listen('HOST and PORT', configuration, ({ host, port }) => app.listen(port, host));
+    management = await startManagement(app, configuration);
     // Before anybody can know that the service is up, and stop it.
-    stopOnSignals(app, configuration.shutdownTimeout);
+    stopOnSignals(app, management, configuration.shutdownTimeout);
     Logger.detachBuffer();
-    app.useLogger(new StdoutLogger(configuration.logLevel));
+    const structured = await StructuredLogger.create(configuration.logLevel);
+    app.useLogger(structured);
+    structured.logRequests();
     const url = `${await app.getUrl()}${configuration.basePath}/plants`;
     const firstToken = await tokens.keepFirst();
     if (firstToken !== undefined) introduce(firstToken, url, configuration);
     tokens.watch();
     process.on('SIGHUP', () => void tokens.reload());
-    new Logger('PlantStore').log(`Listening: POST ${url}`);
+    const logger = new Logger('PlantStore');
+    if (management !== undefined) logger.log(`Management: ${management.url}`);
+    logger.log(`Listening: POST ${url}`);
   } catch (error) {
     await app.close();
+    await management?.close();
     throw error;
   }
 }
 
-async function listen(app: INestApplication, { host, port }: Configuration): Promise<void> {
+/** Where to listen. */
+interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** @param variables what the operator sets the address with */
+async function listen<T>(variables: string, address: Address, begin: (address: Address) => T | Promise<T>): Promise<T> {
   try {
-    await app.listen(port, host);
+    return await begin(address);
   } catch (error) {
+    const { host, port } = address;
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'no code';
-    throw new Error(`HOST and PORT: cannot listen on ${host}:${port} (${code}); choose others, or free them`, {
+    throw new Error(`${variables}: cannot listen on ${host}:${port} (${code}); choose others, or free them`, {
       cause: error,
     });
   }
+}
+
+async function startManagement(
+  app: INestApplication,
+  { managementHost: host, managementPort: port }: Configuration,
+): Promise<ManagementServer | undefined> {
+  if (port === undefined) return undefined;
+  return listen('MANAGEMENT_HOST and MANAGEMENT_PORT', { host, port }, (address) =>
+    startManagementServer(app, address),
+  );
 }
 
 async function openTokens(configuration: Configuration): Promise<AccessTokens> {
@@ -93,11 +100,13 @@ function jwtVerifiers({ jwtIssuer, jwtAudience, jwtJwksUrl, jwtType }: Configura
 }
 
 /** The first signal lets everybody be answered who is connected, the second one ends the process at once. */
-function stopOnSignals(app: INestApplication, timeout: number): void {
+function stopOnSignals(app: INestApplication, management: ManagementServer | undefined, timeout: number): void {
   const stop = (): void => {
     for (const signal of SIGNALS) process.removeAllListeners(signal);
     setTimeout(() => process.exit(0), timeout).unref();
-    void app.close();
+    // Whoever sends requests here learns it from the one before the other takes no more of them.
+    management?.shuttingDown();
+    void app.close().then(() => management?.close());
   };
   for (const signal of SIGNALS) process.removeAllListeners(signal).on(signal, stop);
 }

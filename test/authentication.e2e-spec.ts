@@ -153,7 +153,12 @@ describe('a verifier that fails', () => {
         message: 'The service failed. This is a defect of the service, not of the request.',
       });
       expect(service.log()).toEqual([
-        expect.stringMatching(/^Error: The verifier met defect\n(?: {4}at .*\n)+Caused by: Error: its cause\n/),
+        expect.stringMatching(
+          new RegExp(
+            `^The request ${String(response.headers['x-request-id'])} failed: The verifier met defect\n` +
+              'Error: The verifier met defect\n(?: {4}at .*\n)+Caused by: Error: its cause\n',
+          ),
+        ),
       ]);
     } finally {
       await service.close();

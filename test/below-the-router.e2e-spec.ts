@@ -52,7 +52,7 @@ function together(...packets: readonly Bytes[]): Bytes {
   return Buffer.concat(packets.map((packet) => (typeof packet === 'string' ? Buffer.from(packet, 'latin1') : packet)));
 }
 
-/** What an answer has to say; Date and Content-Length are taken for granted. */
+/** What an answer has to say; Date, Content-Length and the id of the request are taken for granted. */
 function expectAnswer(
   answer: Answer | undefined,
   status: string,
@@ -60,12 +60,22 @@ function expectAnswer(
   body: unknown,
 ): void {
   expect(answer?.statusLine).toBe(`HTTP/1.1 ${status}`);
-  const { date, 'content-length': length, 'keep-alive': keepAlive, connection, ...others } = answer?.headers ?? {};
+  const {
+    date,
+    'content-length': length,
+    'keep-alive': keepAlive,
+    'x-request-id': requestId,
+    connection,
+    ...others
+  } = answer?.headers ?? {};
   expect(date).toMatch(/GMT$/);
   expect(length).toMatch(/^\d+$/);
+  expect(requestId).toMatch(/^[\da-f-]{36}$/);
   expect({ connection, ...others }).toEqual({
     connection: keepAlive === undefined ? 'close' : 'keep-alive',
     'content-type': 'application/json',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
     ...headers,
   });
   if (body === undefined) expect(answer?.body).toBe('');

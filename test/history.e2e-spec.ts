@@ -55,6 +55,10 @@ describe('the history checker, over a service with a planted fault,', () => {
       super();
     }
 
+    override check(): Promise<void> {
+      return this.inner.check();
+    }
+
     override close(): Promise<void> {
       return this.inner.close();
     }

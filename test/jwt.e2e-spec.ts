@@ -485,8 +485,10 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
   ],
 ];
 
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
 describe('An attack', () => {
-  it.each(ATTACKS)('is refused with 401 and no reason: %s (%s)', async (_, reason, attack) => {
+  it.each(ATTACKS)('is refused with 401 and no reason: %s (%s)', async (_what, reason, attack) => {
     const response = await fetch(`${service.url}/plants`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${await attack()}`, 'Content-Type': 'application/json' },
@@ -498,12 +500,16 @@ describe('An attack', () => {
     expect(await response.text()).toBe(
       '{"error":401,"message":"A valid token is required: send the header \\"Authorization: Bearer <ACCESS_TOKEN>\\"."}',
     );
-    expect(Object.fromEntries([...response.headers].filter(([name]) => name !== 'date'))).toEqual({
+    const { date: _date, ...headers } = Object.fromEntries(response.headers);
+    expect(headers).toEqual({
+      'cache-control': 'no-store',
       connection: 'keep-alive',
       'content-length': '110',
       'content-type': 'application/json',
       'keep-alive': 'timeout=72',
       'www-authenticate': 'Bearer realm="plants", error="invalid_token"',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.stringMatching(UUID) as unknown,
     });
     expect(reasons).toEqual([reason]);
     expect(provider.requests).not.toContain('/planted');

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { Test } from '@nestjs/testing';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
@@ -9,8 +8,8 @@ import { parse } from 'yaml';
 import { AppModule } from '../src/app.module.js';
 import { StaticTokens } from '../src/auth/static-tokens.js';
 import { ERROR_TABLE } from '../src/errors/error-table.js';
-import { describePlants, PlantsModule } from '../src/index.js';
 import { createFastifyAdapter } from '../src/http/fastify-adapter.js';
+import { createOpenApiDocument } from '../src/operations/openapi-document.js';
 import { type Service, startService, TOKEN } from './service.js';
 
 type Json = null | boolean | number | string | Json[] | JsonObject;
@@ -286,21 +285,13 @@ describe('The examples of contract/openapi.yaml', () => {
   });
 });
 
-/** What @nestjs/swagger makes of the code; the security scheme is the embedding application's to declare. */
+/** What the management listener shows. */
 async function derivedDocument(): Promise<JsonObject> {
   const testing = await Test.createTestingModule({
     imports: [AppModule.forRoot({ basePath: '', repository: 'sqlite::memory:', verifier: new StaticTokens([]) })],
   }).compile();
   const app = testing.createNestApplication(createFastifyAdapter({ bodyLimit: 1_024 }), { bodyParser: false });
-  const configuration = new DocumentBuilder()
-    .setOpenAPIVersion('3.1.0')
-    .addSecurity('bearer', { type: 'http', scheme: 'bearer' })
-    .build();
-  await describePlants();
-  const document = SwaggerModule.createDocument(app, configuration, {
-    autoTagControllers: false,
-    include: [PlantsModule],
-  });
+  const document = await createOpenApiDocument(app);
   await app.close();
   return JSON.parse(JSON.stringify(document)) as JsonObject;
 }

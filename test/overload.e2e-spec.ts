@@ -28,8 +28,7 @@ async function start(variables: Record<string, string> = {}): Promise<void> {
 
 /** The resident memory of the service, in MB. */
 function memory(): number {
-  const { pid } = JSON.parse(service.lines[0] ?? '') as { pid: number };
-  return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)])) / 1_024;
+  return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(service.pid)])) / 1_024;
 }
 
 /** A connection, and all that has come on it. */

@@ -232,6 +232,8 @@ describe('The first start with nothing configured', () => {
 });
 
 describe('The log on stdout', () => {
+  const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
   it('is one JSON object a line, without any token', async () => {
     const { service, token, url } = await firstStart({ LOG_LEVEL: 'trace' });
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
@@ -241,13 +243,16 @@ describe('The log on stdout', () => {
     expect(await create(url, MONSTERA, token)).toEqual(refusal(500));
     await service.stop();
 
-    expect(service.lines.map((line): unknown => JSON.parse(line))).toEqual([
-      expect.objectContaining({ level: 'log', message: `Listening: POST ${url}/plants` }),
-      expect.objectContaining({
-        level: 'warn',
-        message: 'Refused tokens: 1 unknown; the last one from 127.0.0.1',
-      }),
-      expect.objectContaining({ level: 'error', message: expect.stringContaining('no such table') as unknown }),
+    const request = { time: expect.stringMatching(ISO_TIME) as unknown, message: 'request', path: '/plants' };
+    const lines = service.lines.map((line): unknown => JSON.parse(line));
+    expect(lines).toMatchObject([
+      { level: 'info', time: expect.stringMatching(ISO_TIME) as unknown, message: `Listening: POST ${url}/plants` },
+      { ...request, level: 'info', status: 200, principal: 'first-start' },
+      { ...request, level: 'info', status: 400, error: 409, principal: 'first-start' },
+      { level: 'warn', message: 'Refused tokens: 1 unknown; the last one from 127.0.0.1' },
+      { ...request, level: 'info', status: 400, error: 401 },
+      { level: 'error', message: expect.stringContaining('no such table') as unknown },
+      { ...request, level: 'error', status: 400, error: 500, principal: 'first-start' },
     ]);
     expect(service.stdout).not.toContain(token);
     expect(service.stdout).not.toContain(SECOND_TOKEN);
@@ -255,11 +260,11 @@ describe('The log on stdout', () => {
 
   it.each([
     ['fatal', []],
-    ['error', ['error']],
-    ['warn', ['error']],
-    ['info', ['log', 'error']],
-    ['debug', ['log', 'error']],
-    ['trace', ['log', 'error']],
+    ['error', ['error', 'error']],
+    ['warn', ['error', 'error']],
+    ['info', ['info', 'error', 'error']],
+    ['debug', ['info', 'error', 'error']],
+    ['trace', ['info', 'error', 'error']],
   ])('has, with LOG_LEVEL=%s, what is that grave: %j', async (level, expected) => {
     const { service, token, url } = await firstStart({ LOG_LEVEL: level });
     breakStore();
@@ -300,7 +305,7 @@ describe('The environment', () => {
   it('may have empty variables, which count as absent', async () => {
     const empty = Object.fromEntries(variableNames().map((name) => [name, '']));
 
-    const { service, token, url } = await firstStart({ ...empty, PORT: '0' });
+    const { service, token, url } = await firstStart({ ...empty, PORT: '0', MANAGEMENT_PORT: 'off' });
 
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
@@ -331,6 +336,8 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   STORE_TIMEOUT: ['5 s', '1h'],
   SHUTDOWN_TIMEOUT: ['10S', '1.5s'],
   LOG_LEVEL: ['verbose', 'INFO'],
+  MANAGEMENT_HOST: ['two words', 'http://localhost'],
+  MANAGEMENT_PORT: ['http', '65536', 'OFF'],
 };
 
 describe('A variable with a bad value', () => {
@@ -553,13 +560,13 @@ describe('A service that cannot start', () => {
     expect(failure.status).toBe(1);
   });
 
-  it('ends with status 1 and one line where its port is taken', async () => {
+  it.each(['PORT', 'MANAGEMENT_PORT'])('ends with status 1 and one line where its %s is taken', async (name) => {
     const taken = await occupyPort();
 
-    const { status, complaint } = await failedStart({ ...WITH_TOKEN, PORT: `${taken.port}` });
+    const { status, complaint } = await failedStart({ ...WITH_TOKEN, [name]: `${taken.port}` });
     taken.free();
 
-    expect(complaint).toMatch(new RegExp(`^plant-store: [^\n]*127\\.0\\.0\\.1:${taken.port}[^\n]*\n$`));
+    expect(complaint).toMatch(new RegExp(`^plant-store: [^\n]*${name}: [^\n]*127\\.0\\.0\\.1:${taken.port}[^\n]*\n$`));
     expect(status).toBe(1);
   });
 

@@ -24,7 +24,7 @@ export class ServiceProcess {
     const [command, ...parameters] = [...wrapper, process.execPath, MAIN];
     this.#child = spawn(command, parameters, {
       cwd: directory,
-      env: { PATH: process.env.PATH, PORT: '0', ...variables },
+      env: { PATH: process.env.PATH, PORT: '0', MANAGEMENT_PORT: 'off', ...variables },
     });
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
@@ -34,6 +34,10 @@ export class ServiceProcess {
   /** {base_url}, as soon as the process says where it listens. */
   listening(): Promise<string> {
     return this.printed(LISTENING);
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
   }
 
   get lines(): string[] {

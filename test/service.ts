@@ -31,7 +31,7 @@ export interface Service {
   readonly file: string;
   /** What is in the store, in the order of ids, read past the service. */
   rows(): Row[];
-  /** The errors that the service has logged. */
+  /** The errors that the service has logged: the message, the stack where there is one, and the context. */
   log(): readonly string[];
   /** The warnings that it has. */
   warnings(): readonly string[];
@@ -73,7 +73,7 @@ export async function startService(
   const ignore = (): void => undefined;
   const warnings: string[] = [];
   const warn = (message: unknown): void => void warnings.push(String(message));
-  app.useLogger({ log: ignore, warn, error: (message: unknown) => log.push(String(message)) });
+  app.useLogger({ log: ignore, warn, error: (...parts: unknown[]) => log.push(parts.join('\n')) });
   await app.listen(0, '127.0.0.1');
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
   // One reader for the whole life of the service: it is one more client of the file, and never writes.

@@ -49,6 +49,9 @@ export interface Configuration {
   /** Milliseconds for the last answers, after the signal to stop. */
   readonly shutdownTimeout: number;
   readonly logLevel: LogLevel;
+  readonly managementHost: string;
+  /** As `port`; undefined where there is to be no management listener. */
+  readonly managementPort: number | undefined;
 }
 
 /** A setting that cannot be used; the message is one line that names the variable. */
@@ -155,6 +158,18 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
       (text) => LOG_LEVELS.find((level) => level === text),
       `one of ${LOG_LEVELS.join(', ')}, for example warn`,
     ),
+    managementHost: read(
+      'MANAGEMENT_HOST',
+      '127.0.0.1',
+      matching(/^[\w.:-]+$/),
+      'a host name or an IP address, for example 0.0.0.0',
+    ),
+    managementPort: read<{ readonly port: number | undefined }>(
+      'MANAGEMENT_PORT',
+      { port: 3001 },
+      parseManagementPort,
+      'a number from 0 to 65535, or off, for example 8081',
+    ).port,
   };
 }
 
@@ -177,6 +192,12 @@ function parseSecureUrl(text: string): URL | undefined {
 
 function parsePort(text: string): number | undefined {
   return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined;
+}
+
+function parseManagementPort(text: string): { readonly port: number | undefined } | undefined {
+  if (text === 'off') return { port: undefined };
+  const port = parsePort(text);
+  return port === undefined ? undefined : { port };
 }
 
 /** Milliseconds in a unit. */

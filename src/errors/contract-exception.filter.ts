@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Injectable, Logger } from '@nestjs/common';
 import { ContractException } from './contract.exception.js';
 import { isErrorNumber } from './error-table.js';
-import { type Reply, send } from './send.js';
+import { refuse, type Reply } from './send.js';
 
 /** Turns whatever is thrown into the contract's answer: 400 with `{error, message}`. */
 @Injectable()
@@ -11,22 +11,26 @@ export class ContractExceptionFilter implements ExceptionFilter {
   readonly #logger = new Logger('PlantStore');
 
   catch(thrown: unknown, host: ArgumentsHost): void {
-    this.answer(thrown, host.switchToHttp().getResponse());
+    const http = host.switchToHttp();
+    this.answer(thrown, http.getRequest(), http.getResponse());
   }
 
   /** Answers with what was thrown, in the contract's words. */
-  answer(thrown: unknown, response: Reply | ServerResponse): void {
-    const exception = this.#exceptionFor(thrown);
-    send(response, 400, exception.body, exception.headers);
+  answer(thrown: unknown, request: { readonly id?: unknown }, response: Reply | ServerResponse): void {
+    refuse(response, this.#exceptionFor(thrown, request.id));
   }
 
-  #exceptionFor(thrown: unknown): ContractException {
+  #exceptionFor(thrown: unknown, requestId: unknown): ContractException {
     if (thrown instanceof ContractException) return thrown;
     // The refusals of Nest, of Fastify or of a host keep their number where the table has it, and lose their text.
     const status = thrown instanceof HttpException ? thrown.getStatus() : 500;
     if (status !== 500 && isErrorNumber(status)) return new ContractException(status);
     if (status < 500) return new ContractException(400, `The request was refused, with the status ${status}.`);
-    this.#logger.error(thrown instanceof Error ? describe(thrown) : thrown);
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    this.#logger.error(
+      `${typeof requestId === 'string' ? `The request ${requestId}` : 'A request'} failed: ${message}`,
+      thrown instanceof Error ? describe(thrown) : undefined,
+    );
     return new ContractException(500);
   }
 }

@@ -1,10 +1,11 @@
-import { METHODS, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { METHODS, type IncomingMessage, type RequestListener } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { answer } from '../errors/answer.js';
+import { principalOf } from '../auth/principal.js';
 import { ContractException } from '../errors/contract.exception.js';
 import { Admission } from './admission.js';
 import { originFormOf, routableFormOf } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
+import type { PublicResponse } from './public-response.js';
 import { createPublicServer, type ServerLimits } from './public-server.js';
 import { RequestBody } from './request-body.js';
 
@@ -21,8 +22,9 @@ export function createFastifyAdapter(options: {
     // The server has its own; Fastify would add another one.
     clientErrorHandler: () => undefined,
     // The router's own refusals come before the guard, and in its own words. After the rules of the message none is left.
-    frameworkErrors: (_error: unknown, _request: unknown, reply: { readonly raw: ServerResponse }) =>
-      answer(reply.raw, new ContractException(400)),
+    frameworkErrors: (_error: unknown, _request: unknown, reply: { readonly raw: unknown }) =>
+      (reply.raw as PublicResponse).refuse(new ContractException(400)),
+    genReqId: (request: unknown) => (request as PublicRequest).id,
     rewriteUrl: ({ url = '' }: IncomingMessage) => routableFormOf(originFormOf(url)),
     // Requests that were accepted are answered, also while the service shuts down.
     return503OnClosing: false,
@@ -42,8 +44,7 @@ export function createFastifyAdapter(options: {
   });
   fastify.addHook('onSend', (request, reply, payload, done) => {
     (request.body as RequestBody).release();
-    // Fastify adds a charset, which the media type does not have (RFC 8259 §11).
-    reply.header('Content-Type', 'application/json');
+    (reply.raw as PublicResponse).principal = principalOf(request)?.name;
     if (request.raw.complete) {
       done(null, payload);
       return;

@@ -1,10 +1,10 @@
-import { createServer, IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { answer } from '../errors/answer.js';
 import { ContractException } from '../errors/contract.exception.js';
 import { violationIn } from './message-rules.js';
 import { exceptionFor, exceptionForHead, type ParserError } from './parser-error.js';
 import { PublicRequest } from './public-request.js';
+import { PublicResponse } from './public-response.js';
 
 /** Bytes of the URL and of the names and values of the headers together; as many are 414 or 431. */
 const MAX_HEAD = 16_384;
@@ -25,7 +25,7 @@ export interface ServerLimits {
 }
 
 /** The last exchange of each connection: the answers to what comes below the router must wait for it. */
-const lastResponses = new WeakMap<Socket, ServerResponse<PublicRequest>>();
+const lastResponses = new WeakMap<Socket, PublicResponse>();
 
 /** Connections whose last answer is decided; nothing that comes on them is a request any more (RFC 9112 §9.6). */
 const abandoned = new WeakSet<Socket>();
@@ -34,6 +34,7 @@ const abandoned = new WeakSet<Socket>();
 export function createPublicServer(handle: RequestListener, limits: ServerLimits): Server {
   const server = createServer({
     IncomingMessage: PublicRequest,
+    ServerResponse: PublicResponse,
     maxHeaderSize: MAX_HEAD,
     headersTimeout: Math.min(limits.headers, limits.request),
     requestTimeout: limits.request,
@@ -49,7 +50,7 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
   // A client that has shut down its half of the connection still waits for its answers (RFC 9112 §9.6).
   Object.assign(server, { httpAllowHalfOpen: true });
 
-  const accept = (request: PublicRequest, response: ServerResponse<PublicRequest>): void => {
+  const accept = (request: PublicRequest, response: PublicResponse): void => {
     const { socket } = request;
     if (lastResponses.get(socket)?.shouldKeepAlive === false) {
       // The answer before this one, given or not, ends the connection: this request has no effect and no answer.
@@ -62,7 +63,7 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
     lastResponses.set(socket, response);
     const violation = violationIn(request);
     if (violation === undefined) handle(request, response);
-    else answer(response, new ContractException(400, violation));
+    else response.refuse(new ContractException(400, violation));
   };
 
   const connections = new Set<Socket>();
@@ -90,7 +91,7 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
   server.on('clientError', onClientError);
   server.on('request', accept);
   server.on('checkExpectation', accept);
-  server.on('checkContinue', (request: PublicRequest, response: ServerResponse<PublicRequest>) => {
+  server.on('checkContinue', (request: PublicRequest, response: PublicResponse) => {
     request.awaitsContinue = true;
     accept(request, response);
   });
@@ -99,7 +100,8 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
     abandon(socket);
     afterLastAnswer(socket, () => accept(request, responseOn(socket, request)));
   });
-  return server;
+  // To those who only listen and close it is a server like any other.
+  return server as unknown as Server;
 }
 
 /** How many bytes of its answers a client had taken when some of them were seen to wait. */
@@ -137,7 +139,7 @@ function onClientError(error: ParserError, socket: Socket): void {
 /** Answers what is no request, as the last answer of the connection. */
 function refuse(socket: Socket, exception: ContractException): void {
   abandon(socket);
-  afterLastAnswer(socket, () => answer(responseOn(socket, new IncomingMessage(socket)), exception));
+  afterLastAnswer(socket, () => responseOn(socket, new PublicRequest(socket)).refuse(exception));
 }
 
 /** Closes a connection when all that came on it until now is answered. */
@@ -156,8 +158,8 @@ function afterLastAnswer(socket: Socket, run: () => void): void {
 }
 
 /** A response to write on a connection that Node's parser has given up. */
-function responseOn<Request extends IncomingMessage>(socket: Socket, request: Request): ServerResponse<Request> {
-  const response = new ServerResponse(request);
+function responseOn(socket: Socket, request: PublicRequest): PublicResponse {
+  const response = new PublicResponse(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
   response.once('finish', () => {

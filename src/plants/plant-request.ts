@@ -6,6 +6,8 @@ const BODY_LIMIT = 1_048_576;
 
 /** A request as Express has it, or as Fastify does, around Node's own. */
 export type PlantRequest = (IncomingMessage | { readonly raw: IncomingMessage }) & {
+  /** What Fastify calls it. */
+  readonly id?: unknown;
   /** What the application's parser made of the body, or what promises it. */
   readonly body?: unknown;
   /** The bytes of the body, with Nest's option of that name. */

@@ -25,9 +25,9 @@ export class PlantsController {
   async create(@Req() request: PlantRequest, @Res() response: Reply | ServerResponse): Promise<void> {
     try {
       const plant = this.pipe.transform(await bodyOf(request));
-      send(response, 200, await this.plants.create(plant));
+      send(response, await this.plants.create(plant));
     } catch (thrown) {
-      this.filter.answer(thrown, response);
+      this.filter.answer(thrown, request, response);
     }
   }
 }

@@ -15,6 +15,10 @@ class CountingRepository extends PlantRepository {
     return this.repository.add(batch);
   }
 
+  override check(): Promise<void> {
+    return this.repository.check();
+  }
+
   override close(): Promise<void> {
     return this.repository.close();
   }

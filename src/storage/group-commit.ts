@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import { Injectable, Logger } from '@nestjs/common';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
@@ -6,6 +7,22 @@ const BATCH_SIZE = 256;
 
 /** Plants that may wait for their batch. The standalone service takes fewer at a time; a host may not. */
 const QUEUE_LENGTH = 4_096;
+
+/** One message for every batch that is stored. */
+export const BATCH = 'plant-store:batch';
+
+/** What the channel `plant-store:batch` carries. */
+export interface BatchMessage {
+  /** Plants; what became of them adds up to as many. */
+  readonly size: number;
+  /** Until it was durable. */
+  readonly seconds: number;
+  readonly created: number;
+  readonly repeated: number;
+  readonly conflicting: number;
+}
+
+const batches = channel(BATCH);
 
 interface Waiting {
   readonly plant: StoredPlant;
@@ -41,6 +58,11 @@ export class GroupCommit {
     });
   }
 
+  /** Plants that wait for their batch. */
+  get depth(): number {
+    return this.#queue.length;
+  }
+
   /** Resolves when everything that was added is stored, or refused. */
   async settled(): Promise<void> {
     await this.#committing;
@@ -55,7 +77,9 @@ export class GroupCommit {
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
     try {
+      const begun = performance.now();
       const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
+      if (batches.hasSubscribers) batches.publish(messageOf(outcomes, (performance.now() - begun) / 1_000));
       batch.forEach(({ resolve, reject }, index) => {
         const outcome = outcomes[index];
         if (outcome === undefined) reject(new Error('The repository answered for fewer plants than it was given'));
@@ -69,4 +93,16 @@ export class GroupCommit {
       else for (const waiting of batch) await this.#commit([waiting]);
     }
   }
+}
+
+function messageOf(outcomes: readonly Outcome[], seconds: number): BatchMessage {
+  const count = { created: 0, present: 0, conflict: 0 };
+  for (const outcome of outcomes) count[outcome] += 1;
+  return {
+    size: outcomes.length,
+    seconds,
+    created: count.created,
+    repeated: count.present,
+    conflicting: count.conflict,
+  };
 }

@@ -25,6 +25,13 @@ export abstract class PlantRepository {
    */
   abstract add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]>;
 
+  /**
+   * Resolves when the store has taken a plant and forgotten it again, which leaves no trace, within a second.
+   *
+   * @throws {RepositoryUnavailableError} when it takes none
+   */
+  abstract check(): Promise<void>;
+
   /** Releases the store; it is not used afterwards. */
   abstract close(): Promise<void>;
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { Kysely } from 'kysely';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
@@ -20,6 +21,9 @@ export interface Engine {
 
 /** Milliseconds between two attempts, at most; each time another part of it, so that two processes do not keep step. */
 const RETRY_INTERVAL = 20;
+
+/** Milliseconds that a check may take, at most: whoever asks for one does not wait for long. */
+const CHECK_TIMEOUT = 1_000;
 
 /** The repository over any SQL database: one statement for the batch, and a look at what was there before. */
 export class SqlPlantRepository extends PlantRepository {
@@ -45,10 +49,48 @@ export class SqlPlantRepository extends PlantRepository {
         if (!transient && !this.engine.isUnavailable(error)) throw error;
         this.#blockedSince ??= performance.now();
         if (!transient || performance.now() - this.#blockedSince > this.timeout) {
-          const reason = error instanceof Error ? error.message : 'no reason given';
-          throw new RepositoryUnavailableError(`the database did not take them: ${reason}`, { cause: error });
+          throw new RepositoryUnavailableError(`the database did not take them: ${reasonOf(error)}`, { cause: error });
         }
         // The statement adds what is missing, and so can be repeated whatever became of it.
+        await setTimeout(Math.random() * RETRY_INTERVAL);
+      }
+    }
+  }
+
+  override async check(): Promise<void> {
+    const timeout = Math.min(this.timeout, CHECK_TIMEOUT);
+    const over = new AbortController();
+    const late = setTimeout(timeout, undefined, { signal: over.signal }).then(() => {
+      throw new Error(`it did not answer within ${timeout} ms`);
+    });
+    try {
+      await Promise.race([this.#tryToWrite(performance.now() + timeout), late]);
+    } catch (error) {
+      throw new RepositoryUnavailableError(`the database takes no plants: ${reasonOf(error)}`, { cause: error });
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** @param deadline the time until which others may be in the way, as `performance.now()` tells it */
+  async #tryToWrite(deadline: number): Promise<void> {
+    for (;;) {
+      try {
+        const transaction = await this.engine.database.startTransaction().execute();
+        try {
+          // An id of its own each time, so that nobody who creates a plant waits for the end of this.
+          const id = randomBytes(8).readBigInt64LE();
+          await transaction
+            .insertInto('plants')
+            .values({ id, name: '', tag: null })
+            .onConflict((conflict) => conflict.column('id').doNothing())
+            .execute();
+        } finally {
+          await transaction.rollback().execute();
+        }
+        return;
+      } catch (error) {
+        if (!this.engine.isTransient(error) || performance.now() > deadline) throw error;
         await setTimeout(Math.random() * RETRY_INTERVAL);
       }
     }
@@ -92,6 +134,10 @@ export class SqlPlantRepository extends PlantRepository {
       tag: tag ?? undefined,
     }));
   }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'no reason given';
 }
 
 function isSame(plant: StoredPlant, other: StoredPlant | undefined): boolean {

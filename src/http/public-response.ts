@@ -1,0 +1,88 @@
+import { channel } from 'node:diagnostics_channel';
+import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { ContractException } from '../errors/contract.exception.js';
+import type { ErrorNumber } from '../errors/error-table.js';
+import { errorOf, refuse } from '../errors/send.js';
+import type { PublicRequest } from './public-request.js';
+
+/** One message for every answer of the public port. */
+export const REQUEST = 'plant-store:request';
+
+/** What the channel `plant-store:request` carries. */
+export interface RequestMessage {
+  readonly requestId: string;
+  /** Who sent it; undefined where nobody got so far. */
+  readonly principal: string | undefined;
+  /** One of HTTP's; undefined where what came was no HTTP. */
+  readonly method: string | undefined;
+  /** Without the query, which may hold anything, and at most 256 printable characters of ASCII. */
+  readonly path: string | undefined;
+  readonly status: number;
+  readonly error: ErrorNumber | undefined;
+  /** Milliseconds from the last byte of the head to the answer; undefined where there was no head. */
+  readonly duration: number | undefined;
+  /** The other end of the connection, which may be a proxy's. */
+  readonly address: string | undefined;
+  /** W3C Trace Context: the trace, and the caller's span in it. */
+  readonly traceId: string | undefined;
+  readonly spanId: string | undefined;
+}
+
+const requests = channel(REQUEST);
+
+const MAX_PATH = 256;
+
+/** An answer of the public port, with what every one of them carries and what the log tells of it. */
+export class PublicResponse extends ServerResponse<PublicRequest> {
+  /** Who sent the request. */
+  principal: string | undefined;
+  readonly #begun = performance.now();
+
+  /** Answers what does not reach the router, and ends the connection. */
+  refuse(exception: ContractException): void {
+    // What follows on the connection cannot be told from the rest of what was refused.
+    this.shouldKeepAlive = false;
+    refuse(this, exception);
+  }
+
+  /** All answers pass here, once, whoever writes them. */
+  override writeHead(
+    statusCode: number,
+    reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
+    headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
+  ): this {
+    // Fastify and `answer` give the headers as an object, and no reason.
+    const all = (typeof reason === 'object' ? reason : (headers ?? {})) as OutgoingHttpHeaders;
+    all['X-Content-Type-Options'] = 'nosniff';
+    all['Cache-Control'] = 'no-store';
+    all['X-Request-Id'] = this.req.id;
+    super.writeHead(statusCode, all);
+    if (requests.hasSubscribers) requests.publish(this.#message(statusCode));
+    return this;
+  }
+
+  #message(status: number): RequestMessage {
+    const { id, method, url, trace, socket } = this.req;
+    // The parser leaves them empty where there was no request line to read them from.
+    const isHttp = typeof method === 'string' && typeof url === 'string' && url !== '';
+    return {
+      requestId: id,
+      principal: this.principal,
+      method: isHttp ? method : undefined,
+      path: isHttp ? pathOf(url) : undefined,
+      status,
+      error: errorOf(this),
+      duration: isHttp ? performance.now() - this.#begun : undefined,
+      address: socket.remoteAddress,
+      traceId: trace?.traceId,
+      spanId: trace?.spanId,
+    };
+  }
+}
+
+function pathOf(url: string): string {
+  const query = url.indexOf('?');
+  const path = url.slice(0, Math.min(query < 0 ? MAX_PATH : query, MAX_PATH));
+  // Of a target that the rules of the message refuse.
+  return /^[!-~]*$/.test(path) ? path : path.replace(/[^!-~]/g, '?');
+}

@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { INestApplication } from '@nestjs/common';
+import { GroupCommit } from '../storage/group-commit.js';
+import { PlantRepository } from '../storage/plant-repository.js';
+import { Metrics } from './metrics.js';
+import { Readiness } from './readiness.js';
+
+/** The listener of those who operate the service: health, metrics and documents. It asks for no token. */
+export interface ManagementServer {
+  /** Where it listens, without a trailing slash. */
+  readonly url: string;
+  /** Says from now on that no more requests are to be sent to the service. */
+  shuttingDown(): void;
+  /** Ends it, and the connections to it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Listens at once, and gets ready to answer by and by: what answers is large, and no part of a quick start.
+ *
+ * @param app the public application, which listens
+ * @param options.port 0 … 65535, where 0 takes any free port
+ * @throws the error of the socket, where it cannot listen
+ */
+export async function startManagementServer(
+  app: INestApplication,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<ManagementServer> {
+  const server = createServer();
+  server.listen(port, host);
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The management listener has no port');
+  const metrics = new Metrics(app.get(GroupCommit, { strict: false }));
+  const readiness = new Readiness(app.get(PlantRepository, { strict: false }));
+  const management = import('./management.module.js').then(({ createManagementHandler }) =>
+    createManagementHandler(app, { metrics, readiness, server }),
+  );
+  const answer: RequestListener = (request, response) =>
+    void management.then(({ handle }) => handle(request, response));
+  server.on('request', answer);
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    shuttingDown: () => void (readiness.isShuttingDown = true),
+    async close() {
+      metrics.close();
+      await (await management).close();
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
