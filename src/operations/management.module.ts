@@ -37,12 +37,13 @@ class ManagementModule {
  *
  * @param app the public application
  * @param options.server the server that the requests come from
+ * @param options.url where the public application is
  */
 export async function createManagementHandler(
   app: INestApplication,
-  { server, metrics, readiness }: { readonly server: Server; readonly metrics: Metrics; readonly readiness: Readiness },
+  options: { readonly server: Server; readonly url: string; readonly metrics: Metrics; readonly readiness: Readiness },
 ): Promise<{ readonly handle: RequestListener; close(): Promise<void> }> {
-  const url = await app.getUrl();
+  const { server, url, metrics, readiness } = options;
   let created: OpenAPIObject | undefined;
   const document = (): OpenAPIObject => (created ??= createOpenApiDocument(app, url));
   let handle: RequestListener | undefined;
