@@ -30,7 +30,7 @@ export class StructuredLogger implements LoggerService {
   static async create(level: Level): Promise<StructuredLogger> {
     if (process.stdout.isTTY) {
       const { createTerminalStream } = await import('./terminal-stream.js');
-      return new StructuredLogger(level, createTerminalStream());
+      return new StructuredLogger(level, createTerminalStream(process.stdout));
     }
     return new StructuredLogger(level, createStdoutStream());
   }
