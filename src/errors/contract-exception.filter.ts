@@ -27,10 +27,8 @@ export class ContractExceptionFilter implements ExceptionFilter {
     if (status !== 500 && isErrorNumber(status)) return new ContractException(status);
     if (status < 500) return new ContractException(400, `The request was refused, with the status ${status}.`);
     const message = thrown instanceof Error ? thrown.message : String(thrown);
-    this.#logger.error(
-      `${typeof requestId === 'string' ? `The request ${requestId}` : 'A request'} failed: ${message}`,
-      thrown instanceof Error ? describe(thrown) : undefined,
-    );
+    const id = typeof requestId === 'string' ? requestId : 'without an id';
+    this.#logger.error(`The request ${id} failed: ${message}`, thrown instanceof Error ? describe(thrown) : undefined);
     return new ContractException(500);
   }
 }

@@ -19,7 +19,7 @@ export interface RequestMessage {
   readonly path: string | undefined;
   readonly status: number;
   readonly error: ErrorNumber | undefined;
-  /** Milliseconds from the last byte of the head to the answer; undefined where there was no head. */
+  /** Milliseconds, to the microsecond, from the last byte of the head to the answer; undefined where there was no head. */
   readonly duration: number | undefined;
   /** The other end of the connection, which may be a proxy's. */
   readonly address: string | undefined;
@@ -71,8 +71,13 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       method: isHttp ? method : undefined,
       path: isHttp ? pathOf(url) : undefined,
       status,
+<<<<<<< HEAD
       error: errorOf(this),
       duration: isHttp ? performance.now() - this.#begun : undefined,
+=======
+      error: this.error,
+      duration: isHttp ? Math.round((performance.now() - this.#begun) * 1_000) / 1_000 : undefined,
+>>>>>>> ops
       address: socket.remoteAddress,
       traceId: trace?.traceId,
       spanId: trace?.spanId,

@@ -19,7 +19,7 @@ export class StructuredLogger implements LoggerService {
         level,
         base: null,
         messageKey: 'message',
-        timestamp: () => `,"time":"${new Date().toISOString()}"`,
+        timestamp: timestamp(),
         formatters: { level: (label) => ({ level: label }) },
       },
       stream,
@@ -30,13 +30,9 @@ export class StructuredLogger implements LoggerService {
   static async create(level: Level): Promise<StructuredLogger> {
     if (process.stdout.isTTY) {
       const { createTerminalStream } = await import('./terminal-stream.js');
-      return new StructuredLogger(level, createTerminalStream());
+      return new StructuredLogger(level, createTerminalStream(process.stdout));
     }
-    // Written when the event loop has a moment, and at exit what is left; see docs/operating.md for what that means.
-    const stdout = destination({ dest: 1, sync: false, maxLength: MAX_WAITING });
-    // Whoever read the log is gone; those who create plants are not.
-    stdout.on('error', () => undefined);
-    return new StructuredLogger(level, stdout);
+    return new StructuredLogger(level, createStdoutStream());
   }
 
   /** Logs each request from now on, until the function that it returns is called. */
@@ -80,9 +76,44 @@ export class StructuredLogger implements LoggerService {
   }
 
   /** What a client did is in order; what the service could not do is not. */
-  #request({ error, duration, ...request }: RequestMessage): void {
-    const level = error === 500 ? 'error' : error === 503 ? 'warn' : 'info';
-    const milliseconds = duration === undefined ? undefined : Math.round(duration * 1_000) / 1_000;
-    this.#logger[level]({ ...request, error, duration: milliseconds }, 'request');
+  #request(message: RequestMessage): void {
+    const level = message.error === 500 ? 'error' : message.error === 503 ? 'warn' : 'info';
+    this.#logger[level](message, 'request');
   }
+}
+
+/** The field `time`, whose text is made once a millisecond. */
+function timestamp(): () => string {
+  let last = 0;
+  let text = '';
+  return () => {
+    const now = Date.now();
+    if (now !== last) {
+      last = now;
+      text = `,"time":"${new Date(now).toISOString()}"`;
+    }
+    return text;
+  };
+}
+
+/** Writes in the background, what comes in one turn of the event loop at once, and at exit what is left. */
+function createStdoutStream(): DestinationStream {
+  const stdout = destination({ dest: 1, sync: false, maxLength: MAX_WAITING });
+  // Whoever read the log is gone; those who create plants are not.
+  stdout.on('error', () => undefined);
+  let lines = '';
+  const write = (): void => {
+    stdout.write(lines);
+    lines = '';
+  };
+  process.once('exit', () => {
+    write();
+    stdout.flushSync();
+  });
+  return {
+    write(line) {
+      if (lines === '') setImmediate(write);
+      lines += line;
+    },
+  };
 }

@@ -32,10 +32,12 @@ export async function startManagementServer(
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The management listener has no port');
+  // Asked for now: an application that shuts down has none.
+  const url = await app.getUrl();
   const metrics = new Metrics(app.get(GroupCommit, { strict: false }));
   const readiness = new Readiness(app.get(PlantRepository, { strict: false }));
   const management = import('./management.module.js').then(({ createManagementHandler }) =>
-    createManagementHandler(app, { metrics, readiness, server }),
+    createManagementHandler(app, { metrics, readiness, server, url }),
   );
   const answer: RequestListener = (request, response) =>
     void management.then(({ handle }) => handle(request, response));

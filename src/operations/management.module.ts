@@ -37,14 +37,21 @@ class ManagementModule {
  *
  * @param app the public application
  * @param options.server the server that the requests come from
+ * @param options.url where the public application is
  */
 export async function createManagementHandler(
   app: INestApplication,
-  { server, metrics, readiness }: { readonly server: Server; readonly metrics: Metrics; readonly readiness: Readiness },
+  options: { readonly server: Server; readonly url: string; readonly metrics: Metrics; readonly readiness: Readiness },
 ): Promise<{ readonly handle: RequestListener; close(): Promise<void> }> {
+<<<<<<< HEAD
   const url = await app.getUrl();
   let created: Promise<OpenAPIObject> | undefined;
   const document = (): Promise<OpenAPIObject> => (created ??= createOpenApiDocument(app, url));
+=======
+  const { server, url, metrics, readiness } = options;
+  let created: OpenAPIObject | undefined;
+  const document = (): OpenAPIObject => (created ??= createOpenApiDocument(app, url));
+>>>>>>> ops
   let handle: RequestListener | undefined;
   const adapter = new FastifyAdapter({
     serverFactory: (handler: RequestListener) => {

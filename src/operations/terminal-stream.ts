@@ -1,12 +1,16 @@
 import type { DestinationStream } from 'pino';
 import { PinoPretty } from 'pino-pretty';
 
-/** C0, DEL and C1 but for the line feed: on a terminal they are commands; as JSON escapes, and as they are. */
-const CONTROLS = /\\u00(?:[01][\da-f]|7f|[89][\da-f])|\\[bfrt]|[\u007f-\u009f]/gi;
+/** In a line of JSON, what may stand for a control character: an escape, or one of those that need none. */
+const ESCAPES = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f]/g;
+
+/** C0, DEL and C1 but for the line feed: on a terminal they are commands. */
+const CONTROLS = /^(?:\\u00(?:[01].|7f|[89].)|\\[bfrt]|[\u007f-\u009f])$/;
 
 /** Readable, coloured lines for the person who looks at the terminal. */
-export function createTerminalStream(): DestinationStream {
+export function createTerminalStream(terminal: NodeJS.WritableStream): DestinationStream {
   const pretty = PinoPretty({
+    destination: terminal,
     colorize: true,
     messageKey: 'message',
     translateTime: 'SYS:HH:MM:ss.l',
@@ -19,5 +23,7 @@ export function createTerminalStream(): DestinationStream {
       return parts.filter((part) => typeof part === 'string' || typeof part === 'number').join(' ');
     },
   });
-  return { write: (line) => void pretty.write(line.replace(CONTROLS, '\ufffd')) };
+  return {
+    write: (line) => void pretty.write(line.replace(ESCAPES, (text) => (CONTROLS.test(text) ? '\ufffd' : text))),
+  };
 }

@@ -105,6 +105,33 @@ describe('a batch of plants', () => {
   });
 });
 
+describe('a check', () => {
+  it('leaves nothing in the store, also where many come at once and between plants', async () => {
+    const checks = Array.from({ length: 50 }, () => repository.check());
+    const outcomes = await repository.add([{ id: 1n, name: 'Monstera' }]);
+    await Promise.all(checks);
+
+    expect(outcomes).toEqual(['created']);
+    expect(rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
+  });
+
+  it('fails within its time while another process locks the database, and not afterwards', async () => {
+    const other = new Database(file);
+    other.exec('BEGIN EXCLUSIVE');
+
+    await expect(repository.check()).rejects.toThrow(RepositoryUnavailableError);
+
+    other.close();
+    await repository.check();
+  });
+
+  it('fails where there is no table to write to', async () => {
+    withDatabase((other) => other.exec('DROP TABLE plants'));
+
+    await expect(repository.check()).rejects.toThrow('the database takes no plants: no such table: plants');
+  });
+});
+
 describe('the database', () => {
   it('is a strict table in a write-ahead log', () => {
     withDatabase((database) => {

@@ -64,7 +64,7 @@ export class SqlPlantRepository extends PlantRepository {
       throw new Error(`it did not answer within ${timeout} ms`);
     });
     try {
-      await Promise.race([this.#tryToWrite(performance.now() + timeout), late]);
+      await Promise.race([this.#tryToWrite(performance.now() + timeout - RETRY_INTERVAL), late]);
     } catch (error) {
       throw new RepositoryUnavailableError(`the database takes no plants: ${reasonOf(error)}`, { cause: error });
     } finally {

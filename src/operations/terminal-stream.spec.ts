@@ -1,0 +1,47 @@
+import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
+import { pino } from 'pino';
+import { createTerminalStream } from './terminal-stream.js';
+
+/** What a terminal is sent for an object and its message, as the service logs them. */
+async function shown(fields: object, message: string): Promise<string> {
+  const terminal = new PassThrough({ encoding: 'utf8' });
+  const options = { base: null, messageKey: 'message', formatters: { level: (level: string) => ({ level }) } };
+  pino(options, createTerminalStream(terminal)).info(fields, message);
+  for await (const text of terminal) return String(text);
+  return '';
+}
+
+describe('the log on a terminal', () => {
+  it('has a request in one readable line, with colours', async () => {
+    const request = { requestId: 'an-id', method: 'POST', path: '/plants', status: 400, error: 409, duration: 1.25 };
+    const line = await shown({ ...request, principal: 'gardener' }, 'request');
+
+    expect(line).not.toBe(stripVTControlCharacters(line));
+    expect(stripVTControlCharacters(line)).toMatch(/INFO: POST \/plants 400 409 1\.25 ms gardener an-id\n$/);
+  });
+
+  it('has the stack of an error', async () => {
+    const line = stripVTControlCharacters(await shown({ stack: 'Error: a defect\n    at a place' }, 'a defect'));
+
+    expect(line).toMatch(/Error: a defect\n {4}at a place\n$/);
+  });
+
+  it('has a backslash as it is', async () => {
+    expect(await shown({}, 'C:\\buds\\roots')).toContain('C:\\buds\\roots');
+  });
+
+  it.each([
+    ['an escape', '\x1b[2J'],
+    ['one of C1', '\x9b2J'],
+    ['a bell', '\x07'],
+    ['a carriage return', '\r'],
+    ['a backspace', '\b'],
+    ['DEL', '\x7f'],
+  ])('takes no commands from what is logged: %s', async (_what, command) => {
+    const line = await shown({}, `before${command}after`);
+
+    expect(line).not.toContain(`before${command.charAt(0)}`);
+    expect(line).toContain('before\ufffd');
+  });
+});
