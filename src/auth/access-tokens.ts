@@ -4,10 +4,10 @@ import { digestOf, randomToken, type StaticToken, StaticTokens } from './static-
 import { createTokenFile, lineOf, parseTokens, readTokenText, TokenFileError } from './token-file.js';
 
 /** Milliseconds between two looks at the file; a change counts when the second of two finds it at rest. */
-const POLL_INTERVAL = 200;
+const POLL_INTERVAL = 100;
 
 /** Looks after which a file that never rests counts as it is. */
-const MAX_LOOKS = 3;
+const MAX_LOOKS = 5;
 
 /** The name of the token that the first start makes. */
 const FIRST = 'first-start';

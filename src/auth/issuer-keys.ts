@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { ContractException } from '../errors/contract.exception.js';
+import { isSecure } from './jwt-settings.js';
 
 /** Milliseconds for one answer of the provider. */
 const TIMEOUT = 5_000;
@@ -14,11 +15,6 @@ const MAX_AGE = 300_000;
 
 /** Milliseconds between two fetches, whatever strangers ask for. */
 const COOLDOWN = 1_000;
-
-/** Whether nobody on the way can read or forge what such a URL gives. */
-export function isSecure({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || (protocol === 'http:' && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname));
-}
 
 /** The keys with which an issuer signs. They are fetched when a token first needs one, and again when they change. */
 export class IssuerKeys {

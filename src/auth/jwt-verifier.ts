@@ -2,27 +2,9 @@ import { hash } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import { ContractException } from '../errors/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
+import type { JwtSettings, JwtType } from './jwt-settings.js';
 import type { Principal } from './principal.js';
 import { type Refusal, TokenRefused, TokenVerifier, type Verdict } from './token-verifier.js';
-
-export { isSecure } from './issuer-keys.js';
-
-export const JWT_TYPES = ['at+jwt', 'JWT'] as const;
-
-/** What the header of an access token says of its type; `JWT` stands for none, too. */
-export type JwtType = (typeof JWT_TYPES)[number];
-
-/** Which JWTs are valid. */
-export interface JwtSettings {
-  /** Exactly what `iss` must be: an https URL, or one of this machine. */
-  readonly issuer: string;
-  /** What `aud` must be, or have among others. */
-  readonly audience: string;
-  /** Where the issuer's keys are; from its discovery document by default. */
-  readonly jwksUrl?: URL | undefined;
-  /** `at+jwt` by default, as RFC 9068 §4 wants it, so that no ID token passes. */
-  readonly type?: JwtType;
-}
 
 /** Signatures with a key pair (RFC 7518 §3.1, RFC 8037, RFC 9864): whoever can verify those cannot forge them. */
 const ALGORITHMS = [

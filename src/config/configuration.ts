@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import bytes from 'bytes';
 import { isBearerToken } from '../auth/bearer-token.js';
-import { isSecure, JWT_TYPES, type JwtType } from '../auth/jwt-verifier.js';
+import { isSecure, JWT_TYPES, type JwtType } from '../auth/jwt-settings.js';
 import { sqliteFile } from '../storage/open-repository.js';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
