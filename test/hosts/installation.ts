@@ -76,11 +76,13 @@ export class Installation {
     writeFileSync(join(this.directory, name), outputText);
   }
 
-  /** What TypeScript says of a program that imports the package, in the words of its command line. */
-  complaintsOf(source: string): string {
-    const file = join(this.directory, 'checked.ts');
-    writeFileSync(file, source);
-    const program = ts.createProgram([file], {
+  /** What TypeScript says of these programs, by file name, and of the types of the package that they import. */
+  complaintsOf(sources: Readonly<Record<string, string>>): string {
+    const files = Object.entries(sources).map(([name, source]) => {
+      writeFileSync(join(this.directory, name), source);
+      return join(this.directory, name);
+    });
+    const program = ts.createProgram(files, {
       target: ts.ScriptTarget.ES2022,
       module: ts.ModuleKind.NodeNext,
       moduleResolution: ts.ModuleResolutionKind.NodeNext,
@@ -88,23 +90,16 @@ export class Installation {
       noEmit: true,
       experimentalDecorators: true,
       emitDecoratorMetadata: true,
-      // Those of other packages are not ours to answer for; ours are listed apart.
-      skipLibCheck: true,
+      // Other packages have to answer for their own.
+      skipDefaultLibCheck: true,
       types: ['node'],
       typeRoots: [join(ROOT, 'node_modules/@types')],
     });
-    const ours = program.getSourceFiles().filter(({ fileName }) => fileName.includes('/plant-store/'));
+    const ours = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(this.directory));
     return ts.formatDiagnostics(
-      [
-        ...ts.getPreEmitDiagnostics(program),
-        ...ours.flatMap((declarations) => this.#unresolved(program, declarations)),
-      ],
+      ours.flatMap((file) => [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]),
       { getCanonicalFileName: (name) => name, getCurrentDirectory: () => this.directory, getNewLine: () => '\n' },
     );
-  }
-
-  #unresolved(program: ts.Program, declarations: ts.SourceFile): readonly ts.Diagnostic[] {
-    return program.getSemanticDiagnostics(declarations);
   }
 
   run(program: string, parameter: unknown, options: readonly string[] = []): HostProcess {
