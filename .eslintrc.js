@@ -96,7 +96,7 @@ export default tseslint.config(
   },
   ...layering,
   {
-    files: ['src/config/**/*.ts', 'test/**/*.ts'],
+    files: ['src/config/**/*.ts', 'test/**/*.ts', 'examples/**/*.ts'],
     rules: { 'no-restricted-properties': 'off' },
   },
 );

@@ -1,0 +1,29 @@
+import 'reflect-metadata';
+import { Controller, Get, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { PlantsModule, unparsedBody } from 'plant-store';
+
+@Controller()
+class GardenController {
+  @Get()
+  welcome(): string {
+    return 'Welcome to the garden.';
+  }
+}
+
+@Module({
+  imports: [
+    PlantsModule.forRoot({
+      repository: 'sqlite:plants.db',
+      authentication: { tokens: [process.env.PLANT_TOKEN ?? ''] },
+    }),
+  ],
+  controllers: [GardenController],
+})
+class GardenModule {}
+
+const app = await NestFactory.create(GardenModule);
+app.use('/plants', unparsedBody());
+app.enableShutdownHooks();
+await app.listen(process.env.PORT ?? 3000, '127.0.0.1');
+console.log(`The garden is open: ${await app.getUrl()}`);

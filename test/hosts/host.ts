@@ -1,0 +1,197 @@
+import 'reflect-metadata';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import {
+  type ArgumentsHost,
+  BadGatewayException,
+  Body,
+  type CallHandler,
+  type CanActivate,
+  Catch,
+  Controller,
+  type DynamicModule,
+  type ExceptionFilter,
+  type ExecutionContext,
+  ForbiddenException,
+  Get,
+  HttpCode,
+  HttpException,
+  Injectable,
+  Module,
+  type NestInterceptor,
+  type PipeTransform,
+  Post,
+  UseGuards,
+  ValidationPipe,
+  VersioningType,
+} from '@nestjs/common';
+import { HttpAdapterHost, NestFactory } from '@nestjs/core';
+import { AuthGuard, PassportStrategy } from '@nestjs/passport';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { IsString } from 'class-validator';
+import { Strategy } from 'passport-http-bearer';
+import { PlantsModule, unparsedBody } from 'plant-store';
+import { catchError, map, type Observable, throwError } from 'rxjs';
+
+/** One application of this process; a test says which there are. */
+export interface Host {
+  readonly platform: 'express' | 'fastify';
+  /** The token that creates plants; without one there is no PlantsModule. */
+  readonly token?: string;
+  readonly repository: string;
+  /** Who reads the body: the host's parser, or that with rawBody, or nobody but us. */
+  readonly body: 'parsed' | 'rawBody' | 'unparsed';
+  /** Whether the host has made everything global that can be. */
+  readonly global?: boolean;
+}
+
+class Word {
+  @IsString()
+  word!: string;
+}
+
+/** The host's own `bearer`, which is not ours. */
+@Injectable()
+class HostStrategy extends PassportStrategy(Strategy) {
+  validate(token: string): false | { name: string } {
+    return token === 'the-token-of-the-host' && { name: 'host' };
+  }
+}
+
+@Controller('own')
+class OwnController {
+  @Get()
+  read(): object {
+    return { own: true };
+  }
+
+  @Post()
+  @HttpCode(201)
+  write(@Body() body: Word): object {
+    return { own: body };
+  }
+
+  @Get('failure')
+  fail(): never {
+    throw new ForbiddenException('The host says no.');
+  }
+
+  @Get('secret')
+  @UseGuards(AuthGuard('bearer'))
+  secret(): object {
+    return { secret: true };
+  }
+}
+
+@Module({})
+class HostModule {
+  static register({ token, repository }: Host): DynamicModule {
+    return {
+      module: HostModule,
+      imports: token === undefined ? [] : [PlantsModule.forRoot({ repository, authentication: { tokens: [token] } })],
+      controllers: [OwnController],
+      providers: [HostStrategy],
+    };
+  }
+}
+
+class HostGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const { headers } = context.switchToHttp().getRequest<IncomingMessage>();
+    return headers['x-refuse'] === undefined;
+  }
+}
+
+/** What the host tells its clients of any failure. */
+@Catch()
+class HostFilter implements ExceptionFilter {
+  constructor(private readonly adapterHost: HttpAdapterHost) {}
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const status = thrown instanceof HttpException ? thrown.getStatus() : 500;
+    this.adapterHost.httpAdapter.reply(host.switchToHttp().getResponse(), { host: 'failed' }, status);
+  }
+}
+
+/** Wraps what handlers return, and replaces what they throw. */
+class HostInterceptor implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(
+      map((data: unknown) => ({ data })),
+      catchError(() => throwError(() => new BadGatewayException())),
+    );
+  }
+}
+
+/** Changes every text that Nest hands to a handler. */
+class HostPipe implements PipeTransform {
+  transform(value: unknown): unknown {
+    if (typeof value === 'string') return value.toUpperCase();
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, this.transform(member)]));
+  }
+}
+
+/** What the middleware `compression` does, as far as one answer in one piece goes. */
+function compress(_request: unknown, response: ServerResponse, next: () => void): void {
+  const writeHead = response.writeHead.bind(response);
+  const end = response.end.bind(response);
+  let [status, headers]: [number, object] = [0, {}];
+  Object.assign(response, {
+    writeHead(code: number, given: object = {}) {
+      [status, headers] = [code, given];
+      return response;
+    },
+    end(chunk: Uint8Array | string = '') {
+      const body = gzipSync(chunk);
+      response.removeHeader('Content-Length');
+      Object.assign(response, { writeHead, end });
+      response.writeHead(status === 0 ? response.statusCode : status, {
+        ...headers,
+        'Content-Encoding': 'gzip',
+        'Content-Length': body.length,
+      });
+      return response.end(body);
+    },
+  });
+  next();
+}
+
+/** Starts an application; it listens on a free port. */
+export async function start(host: Host) {
+  const adapter = host.platform === 'express' ? new ExpressAdapter() : new FastifyAdapter();
+  const app = await NestFactory.create(HostModule.register(host), adapter, {
+    logger: false,
+    abortOnError: false,
+    rawBody: host.body === 'rawBody',
+  });
+  if (host.global === true) {
+    if (adapter instanceof FastifyAdapter) {
+      adapter.getInstance().addHook('onSend', async (_request, reply, payload) => {
+        reply.header('Content-Encoding', 'gzip').removeHeader('Content-Length');
+        return gzipSync(payload as Uint8Array | string);
+      });
+    } else app.use(compress);
+    app.setGlobalPrefix('api');
+    app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
+    app.useGlobalGuards(new HostGuard());
+    app.useGlobalFilters(new HostFilter(app.get(HttpAdapterHost)));
+    app.useGlobalInterceptors(new HostInterceptor());
+    app.useGlobalPipes(
+      new ValidationPipe({
+        whitelist: true,
+        forbidNonWhitelisted: true,
+        forbidUnknownValues: true,
+        transform: true,
+        validateCustomDecorators: true,
+      }),
+      new HostPipe(),
+    );
+  }
+  if (host.body === 'unparsed') app.use(host.global === true ? '/api/plants' : '/plants', unparsedBody(1_000));
+  await app.listen(0, '127.0.0.1');
+  const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+  return { app, port };
+}
