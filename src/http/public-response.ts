@@ -71,13 +71,8 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       method: isHttp ? method : undefined,
       path: isHttp ? pathOf(url) : undefined,
       status,
-<<<<<<< HEAD
       error: errorOf(this),
-      duration: isHttp ? performance.now() - this.#begun : undefined,
-=======
-      error: this.error,
       duration: isHttp ? Math.round((performance.now() - this.#begun) * 1_000) / 1_000 : undefined,
->>>>>>> ops
       address: socket.remoteAddress,
       traceId: trace?.traceId,
       spanId: trace?.spanId,

@@ -43,15 +43,9 @@ export async function createManagementHandler(
   app: INestApplication,
   options: { readonly server: Server; readonly url: string; readonly metrics: Metrics; readonly readiness: Readiness },
 ): Promise<{ readonly handle: RequestListener; close(): Promise<void> }> {
-<<<<<<< HEAD
-  const url = await app.getUrl();
+  const { server, url, metrics, readiness } = options;
   let created: Promise<OpenAPIObject> | undefined;
   const document = (): Promise<OpenAPIObject> => (created ??= createOpenApiDocument(app, url));
-=======
-  const { server, url, metrics, readiness } = options;
-  let created: OpenAPIObject | undefined;
-  const document = (): OpenAPIObject => (created ??= createOpenApiDocument(app, url));
->>>>>>> ops
   let handle: RequestListener | undefined;
   const adapter = new FastifyAdapter({
     serverFactory: (handler: RequestListener) => {
