@@ -1,11 +1,14 @@
 import 'reflect-metadata';
 import { existsSync } from 'node:fs';
+import type { Server } from 'node:https';
 import { type INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
 import { digestOf, randomToken, type StaticToken, StaticTokens } from './auth/static-tokens.js';
 import { createTokenFile, readTokenFile, TokenFileError } from './auth/token-file.js';
 import { type Configuration, ConfigurationError, loadConfiguration } from './config/configuration.js';
+import { watchFiles } from './config/watched-file.js';
+import { type Certificate, CertificateError, expiryOf, readCertificate } from './http/certificate.js';
 import { createFastifyAdapter } from './http/fastify-adapter.js';
 import { StructuredLogger } from './operations/logger.js';
 import { type ManagementServer, startManagementServer } from './operations/management-server.js';
@@ -17,17 +20,23 @@ const BAD_CONFIGURATION = 2;
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
+const IN_CLEAR_TEXT =
+  'Tokens travel in clear text to this address: give the service a certificate (TLS_CERT_FILE and TLS_KEY_FILE), ' +
+  'or name the proxy in front of it that has one (TRUST_PROXY)';
+
 async function start(configuration: Configuration): Promise<void> {
   const known = knownTokens(configuration);
   const firstToken = randomToken();
   const tokens = new StaticTokens(known ?? [{ name: 'first-start', digest: digestOf(firstToken) }]);
+  const origins = new Set(configuration.corsOrigins);
+  const certificate = readCertificateOf(configuration);
   const app = await NestFactory.create(
     AppModule.forRoot({
       basePath: configuration.basePath,
       repository: await openRepository(configuration.databaseUrl, configuration.storeTimeout),
       verifier: tokens,
     }),
-    createFastifyAdapter(configuration),
+    createFastifyAdapter({ ...configuration, origins, certificate }),
     // What Nest says of its own start interests nobody, and its account of a failure is not one line.
     { abortOnError: false, bodyParser: false, bufferLogs: true, autoFlushLogs: false },
   );
@@ -41,7 +50,9 @@ async function start(configuration: Configuration): Promise<void> {
     const structured = await StructuredLogger.create(configuration.logLevel);
     app.useLogger(structured);
     structured.logRequests();
-    const url = `${await app.getUrl()}${configuration.basePath}/plants`;
+    // Nest knows of no HTTPS that it has not made.
+    const origin = (await app.getUrl()).replace('http:', certificate === undefined ? 'http:' : 'https:');
+    const url = `${origin}${configuration.basePath}/plants`;
     if (known === undefined) {
       if (createTokenFile(configuration.firstTokenFile, firstToken)) introduce(firstToken, url, configuration);
       // Another first start was faster.
@@ -50,11 +61,46 @@ async function start(configuration: Configuration): Promise<void> {
     const logger = new Logger('PlantStore');
     if (management !== undefined) logger.log(`Management: ${management.url}`);
     logger.log(`Listening: POST ${url}`);
+    if (certificate !== undefined) keepCertificate(app, configuration, logger);
+    else if (configuration.trustProxy.length === 0 && !isLoopback(configuration.host)) logger.warn(IN_CLEAR_TEXT);
   } catch (error) {
     await app.close();
     await management?.close();
     throw error;
   }
+}
+
+/** @throws {ConfigurationError} where it cannot be used */
+function readCertificateOf({ tlsCertFile, tlsKeyFile }: Configuration): Certificate | undefined {
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
+  try {
+    return readCertificate(tlsCertFile, tlsKeyFile);
+  } catch (error) {
+    if (error instanceof CertificateError) {
+      throw new ConfigurationError(`TLS_CERT_FILE and TLS_KEY_FILE: ${error.message}`);
+    }
+    throw error;
+  }
+}
+
+/** Takes another certificate when there is one, for connections that begin afterwards. */
+function keepCertificate(app: INestApplication, configuration: Configuration, logger: Logger): void {
+  const { tlsCertFile = '', tlsKeyFile = '' } = configuration;
+  watchFiles([tlsCertFile, tlsKeyFile], () => {
+    try {
+      const certificate = readCertificate(tlsCertFile, tlsKeyFile);
+      (app.getHttpServer() as Server).setSecureContext(certificate);
+      logger.log(`The certificate has changed: this one is valid until ${expiryOf(certificate).toISOString()}`);
+    } catch (error) {
+      if (!(error instanceof CertificateError)) throw error;
+      logger.error(`${error.message}; until then the certificate of before stays in use`);
+    }
+  });
+}
+
+/** Whether nobody on a network can listen to what is sent there. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }
 
 /** Where to listen. */

@@ -4,6 +4,7 @@ import { principalOf } from '../auth/principal.js';
 import { ContractException } from '../errors/contract.exception.js';
 import type { ErrorNumber } from '../errors/error-table.js';
 import { Admission } from './admission.js';
+import type { Certificate } from './certificate.js';
 import { originFormOf, routableFormOf } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
@@ -17,9 +18,15 @@ export function createFastifyAdapter(options: {
   /** Bytes. */
   readonly bodyLimit: number;
   readonly limits?: Partial<ServerLimits>;
+  /** See `createPublicServer`. */
+  readonly origins?: ReadonlySet<string>;
+  readonly certificate?: Certificate | undefined;
+  /** The addresses and networks of proxies whose word on the client's address is taken, as proxy-addr has them. */
+  readonly trustProxy?: readonly string[];
 }): FastifyAdapter {
   const adapter = new FastifyAdapter({
-    serverFactory: (handle: RequestListener) => createPublicServer(handle, { ...LIMITS, ...options.limits }),
+    serverFactory: (handle: RequestListener) => createPublicServer(handle, { ...LIMITS, ...options.limits }, options),
+    trustProxy: [...(options.trustProxy ?? [])],
     // The server has its own; Fastify would add another one.
     clientErrorHandler: () => undefined,
     // The router's own refusals come before the guard, and in its own words. After the rules of the message none is left.
