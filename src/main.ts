@@ -38,21 +38,27 @@ async function start(configuration: Configuration): Promise<void> {
     }),
     createFastifyAdapter({ ...configuration, origins, certificate }),
     // What Nest says of its own start interests nobody, and its account of a failure is not one line.
-    { abortOnError: false, bodyParser: false, bufferLogs: true, autoFlushLogs: false },
+    {
+      abortOnError: false,
+      bodyParser: false,
+      bufferLogs: true,
+      autoFlushLogs: false,
+      // Only for the URL that Nest tells.
+      ...(certificate && { httpsOptions: certificate }),
+    },
   );
   let management: ManagementServer | undefined;
   try {
     await listen('HOST and PORT', configuration, ({ host, port }) => app.listen(port, host));
     management = await startManagement(app, configuration);
+    for (const origin of management?.origins ?? []) origins.add(origin);
     // Before anybody can know that the service is up, and stop it.
     stopOnSignals(app, management, configuration.shutdownTimeout);
     Logger.detachBuffer();
     const structured = await StructuredLogger.create(configuration.logLevel);
     app.useLogger(structured);
     structured.logRequests();
-    // Nest knows of no HTTPS that it has not made.
-    const origin = (await app.getUrl()).replace('http:', certificate === undefined ? 'http:' : 'https:');
-    const url = `${origin}${configuration.basePath}/plants`;
+    const url = `${await app.getUrl()}${configuration.basePath}/plants`;
     if (known === undefined) {
       if (createTokenFile(configuration.firstTokenFile, firstToken)) introduce(firstToken, url, configuration);
       // Another first start was faster.

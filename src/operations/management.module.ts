@@ -6,6 +6,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { TerminusModule } from '@nestjs/terminus';
 import { DOCUMENT, ManagementController } from './management.controller.js';
 import { Metrics } from './metrics.js';
+import { setUpDocsPage } from './docs-page.js';
 import { createOpenApiDocument } from './openapi-document.js';
 import { Readiness } from './readiness.js';
 
@@ -57,7 +58,7 @@ export async function createManagementHandler(
     // The public application has kept to itself what Nest says of a start.
     autoFlushLogs: false,
   });
-  // Further pages, such as SwaggerModule.setup('docs', management, document), belong here.
+  setUpDocsPage(management, document, url);
   await management.init();
   await adapter.getInstance().ready();
   if (handle === undefined) throw new Error('Fastify made no handler');
