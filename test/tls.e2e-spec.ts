@@ -47,7 +47,7 @@ async function heard(socket: TLSSocket | ReturnType<typeof connectPlainly>): Pro
 
 async function open(port: number, certificate = 'first'): Promise<TLSSocket> {
   const ca = readFileSync(join(CERTIFICATES, `${certificate}.crt`));
-  const socket = connect({ port, host: '127.0.0.1', ca, allowHalfOpen: true });
+  const socket = connect({ port, host: '127.0.0.1', ca });
   await once(socket, 'secureConnect');
   return socket;
 }
