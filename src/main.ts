@@ -20,10 +20,6 @@ const BAD_CONFIGURATION = 2;
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-const IN_CLEAR_TEXT =
-  'Tokens travel in clear text to this address: give the service a certificate (TLS_CERT_FILE and TLS_KEY_FILE), ' +
-  'or name the proxy in front of it that has one (TRUST_PROXY)';
-
 async function start(configuration: Configuration): Promise<void> {
   const known = knownTokens(configuration);
   const firstToken = randomToken();
@@ -68,7 +64,11 @@ async function start(configuration: Configuration): Promise<void> {
     if (management !== undefined) logger.log(`Management: ${management.url}`);
     logger.log(`Listening: POST ${url}`);
     if (certificate !== undefined) keepCertificate(app, configuration, logger);
-    else if (configuration.trustProxy.length === 0 && !isLoopback(configuration.host)) logger.warn(IN_CLEAR_TEXT);
+    else if (configuration.trustProxy.length === 0 && !isLoopback(configuration.host)) {
+      logger.warn(
+        'Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS',
+      );
+    }
   } catch (error) {
     await app.close();
     await management?.close();

@@ -48,6 +48,7 @@ export function createFastifyAdapter(options: {
   const admission = new Admission(options.bodyLimit);
   fastify.addHook('onRequest', (request, reply, done) => {
     request.body = new RequestBody(request.raw as PublicRequest, reply.raw, options.bodyLimit, admission);
+    (reply.raw as PublicResponse).address = request.ip;
     done();
   });
   fastify.addHook('preSerialization', (_request, reply, payload: { readonly error?: ErrorNumber }, done) => {

@@ -44,11 +44,11 @@ export async function startManagementServer(
   const answer: RequestListener = (request, response) =>
     void management.then(({ handle }) => handle(request, response));
   server.on('request', answer);
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+  const own = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
   return {
-    url,
+    url: own,
     // Whoever stands before the machine may call it either way.
-    origins: [url, `http://localhost:${address.port}`],
+    origins: [own, `http://localhost:${address.port}`],
     shuttingDown: () => void (readiness.isShuttingDown = true),
     async close() {
       metrics.close();
