@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import type { Server } from 'node:https';
 import { type INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
@@ -7,6 +8,8 @@ import { JwtVerifier } from './auth/jwt-verifier.js';
 import { TokenFileError } from './auth/token-file.js';
 import { TokenVerifiers } from './auth/token-verifier.js';
 import { type Configuration, ConfigurationError, loadConfiguration } from './config/configuration.js';
+import { watchFiles } from './config/watched-file.js';
+import { type Certificate, CertificateError, expiryOf, readCertificate } from './http/certificate.js';
 import { createFastifyAdapter } from './http/fastify-adapter.js';
 import { StructuredLogger } from './operations/logger.js';
 import { type ManagementServer, startManagementServer } from './operations/management-server.js';
@@ -20,6 +23,8 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 async function start(configuration: Configuration): Promise<void> {
   const tokens = await openTokens(configuration);
+  const origins = new Set(configuration.corsOrigins);
+  const certificate = readCertificateOf(configuration);
   const app = await NestFactory.create(
     AppModule.forRoot({
       basePath: configuration.basePath,
@@ -27,14 +32,22 @@ async function start(configuration: Configuration): Promise<void> {
       verifier: new TokenVerifiers([tokens, ...jwtVerifiers(configuration)]),
       refusedTokensPerMinute: configuration.refusedTokensPerMinute,
     }),
-    createFastifyAdapter(configuration),
+    createFastifyAdapter({ ...configuration, origins, certificate }),
     // What Nest says of its own start interests nobody, and its account of a failure is not one line.
-    { abortOnError: false, bodyParser: false, bufferLogs: true, autoFlushLogs: false },
+    {
+      abortOnError: false,
+      bodyParser: false,
+      bufferLogs: true,
+      autoFlushLogs: false,
+      // Only for the URL that Nest tells.
+      ...(certificate && { httpsOptions: certificate }),
+    },
   );
   let management: ManagementServer | undefined;
   try {
     await listen('HOST and PORT', configuration, ({ host, port }) => app.listen(port, host));
     management = await startManagement(app, configuration);
+    for (const origin of management?.origins ?? []) origins.add(origin);
     // Before anybody can know that the service is up, and stop it.
     stopOnSignals(app, management, configuration.shutdownTimeout);
     Logger.detachBuffer();
@@ -49,11 +62,50 @@ async function start(configuration: Configuration): Promise<void> {
     const logger = new Logger('PlantStore');
     if (management !== undefined) logger.log(`Management: ${management.url}`);
     logger.log(`Listening: POST ${url}`);
+    if (certificate !== undefined) keepCertificate(app, configuration, logger);
+    else if (configuration.trustProxy.length === 0 && !isLoopback(configuration.host)) {
+      logger.warn(
+        'Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS',
+      );
+    }
   } catch (error) {
     await app.close();
     await management?.close();
     throw error;
   }
+}
+
+/** @throws {ConfigurationError} where it cannot be used */
+function readCertificateOf({ tlsCertFile, tlsKeyFile }: Configuration): Certificate | undefined {
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
+  try {
+    return readCertificate(tlsCertFile, tlsKeyFile);
+  } catch (error) {
+    if (error instanceof CertificateError) {
+      throw new ConfigurationError(`TLS_CERT_FILE and TLS_KEY_FILE: ${error.message}`);
+    }
+    throw error;
+  }
+}
+
+/** Takes another certificate when there is one, for connections that begin afterwards. */
+function keepCertificate(app: INestApplication, configuration: Configuration, logger: Logger): void {
+  const { tlsCertFile = '', tlsKeyFile = '' } = configuration;
+  watchFiles([tlsCertFile, tlsKeyFile], () => {
+    try {
+      const certificate = readCertificate(tlsCertFile, tlsKeyFile);
+      (app.getHttpServer() as Server).setSecureContext(certificate);
+      logger.log(`The certificate has changed: this one is valid until ${expiryOf(certificate).toISOString()}`);
+    } catch (error) {
+      if (!(error instanceof CertificateError)) throw error;
+      logger.error(`${error.message}; until then the certificate of before stays in use`);
+    }
+  });
+}
+
+/** Whether nobody on a network can listen to what is sent there. */
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }
 
 /** Where to listen. */

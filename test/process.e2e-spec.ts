@@ -336,6 +336,10 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   STORE_TIMEOUT: ['5 s', '1h'],
   SHUTDOWN_TIMEOUT: ['10S', '1.5s'],
   LOG_LEVEL: ['verbose', 'INFO'],
+  TLS_CERT_FILE: ['\n'],
+  TLS_KEY_FILE: ['\n'],
+  TRUST_PROXY: ['1', '10.0.0.0/33', 'proxy.example', '10.0.0.1,,10.0.0.2'],
+  CORS_ORIGINS: ['*', 'null', 'plants.example', 'https://plants.example/', 'https://plants.example/docs'],
   MANAGEMENT_HOST: ['two words', 'http://localhost'],
   MANAGEMENT_PORT: ['http', '65536', 'OFF'],
 };

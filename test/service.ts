@@ -9,6 +9,7 @@ import { digestOf, StaticTokens } from '../src/auth/static-tokens.js';
 import type { TokenVerifier } from '../src/auth/token-verifier.js';
 import { openRepository } from '../src/storage/open-repository.js';
 import type { PlantRepository } from '../src/storage/plant-repository.js';
+import type { Certificate } from '../src/http/certificate.js';
 import { createFastifyAdapter } from '../src/http/fastify-adapter.js';
 import type { ServerLimits } from '../src/http/public-server.js';
 
@@ -46,6 +47,8 @@ export async function startService(
     readonly limits?: Partial<ServerLimits>;
     readonly verifier?: TokenVerifier;
     readonly refusedTokensPerMinute?: number;
+    readonly origins?: ReadonlySet<string>;
+    readonly certificate?: Certificate;
     /** Puts something between the service and its store. */
     readonly repository?: (inner: PlantRepository, file: string) => PlantRepository;
   } = {},
@@ -67,6 +70,8 @@ export async function startService(
   const adapter = createFastifyAdapter({
     bodyLimit: options.bodyLimit ?? 1_048_576,
     ...(options.limits && { limits: options.limits }),
+    ...(options.origins && { origins: options.origins }),
+    certificate: options.certificate,
   });
   const app = testing.createNestApplication(adapter, { bodyParser: false });
   const log: string[] = [];
@@ -82,7 +87,7 @@ export async function startService(
   const all = reader.prepare<[], Row>('SELECT id, name, tag FROM plants ORDER BY id');
   return {
     port,
-    url: `http://127.0.0.1:${port}${basePath}`,
+    url: `${options.certificate ? 'https' : 'http'}://127.0.0.1:${port}${basePath}`,
     file,
     rows: () => all.all(),
     log: () => log,

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import bytes from 'bytes';
@@ -52,6 +53,13 @@ export interface Configuration {
   readonly managementHost: string;
   /** As `port`; undefined where there is to be no management listener. */
   readonly managementPort: number | undefined;
+  /** Both of them or neither, see `readCertificate`. */
+  readonly tlsCertFile: string | undefined;
+  readonly tlsKeyFile: string | undefined;
+  /** Addresses and networks of proxies, or names that proxy-addr has for some. */
+  readonly trustProxy: readonly string[];
+  /** As browsers write them. */
+  readonly corsOrigins: readonly string[];
 }
 
 /** A setting that cannot be used; the message is one line that names the variable. */
@@ -84,6 +92,21 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
     if (value === undefined) throw new ConfigurationError(`${name} must be ${rule}`);
     return value;
   };
+  const tlsCertFile = read(
+    'TLS_CERT_FILE',
+    undefined,
+    matching(/./),
+    'the path of a file, for example /etc/plants/tls.crt',
+  );
+  const tlsKeyFile = read(
+    'TLS_KEY_FILE',
+    undefined,
+    matching(/./),
+    'the path of a file, for example /etc/plants/tls.key',
+  );
+  if ((tlsCertFile === undefined) !== (tlsKeyFile === undefined)) {
+    throw new ConfigurationError('TLS_CERT_FILE and TLS_KEY_FILE must both be there, or neither of them');
+  }
   const databaseUrl = read(
     'DATABASE_URL',
     'sqlite:data/plants.db',
@@ -170,6 +193,20 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
       parseManagementPort,
       'a number from 0 to 65535, or off, for example 8081',
     ).port,
+    tlsCertFile,
+    tlsKeyFile,
+    trustProxy: read(
+      'TRUST_PROXY',
+      [],
+      parseProxies,
+      'addresses or networks with a comma between them, for example 127.0.0.1,10.0.0.0/8',
+    ),
+    corsOrigins: read(
+      'CORS_ORIGINS',
+      [],
+      parseOrigins,
+      'origins without a path, with a comma between them, for example https://plants.example',
+    ),
   };
 }
 
@@ -223,6 +260,23 @@ function parsePath(text: string): string | undefined {
 function parseTokens(text: string): readonly string[] | undefined {
   const tokens = text.split(',').map((token) => token.trim());
   return tokens.every(isBearerToken) ? tokens : undefined;
+}
+
+function parseProxies(text: string): readonly string[] | undefined {
+  const networks = text.split(',').map((network) => network.trim());
+  return networks.every(isNetwork) ? networks : undefined;
+}
+
+/** An address, one and the length of its prefix (RFC 4632 §3.1), or a name that proxy-addr has for networks. */
+function isNetwork(text: string): boolean {
+  if (/^(?:loopback|linklocal|uniquelocal)$/.test(text)) return true;
+  const [, address = '', prefix = '0'] = /^([\da-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  return isIP(address) !== 0 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128);
+}
+
+function parseOrigins(text: string): readonly string[] | undefined {
+  const origins = text.split(',').map((origin) => origin.trim());
+  return origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin) ? origins : undefined;
 }
 
 function parseSize(text: string): number | undefined {

@@ -3,6 +3,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { principalOf } from '../auth/principal.js';
 import { ContractException } from '../errors/contract.exception.js';
 import { Admission } from './admission.js';
+import type { Certificate } from './certificate.js';
 import { originFormOf, routableFormOf } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
@@ -16,9 +17,15 @@ export function createFastifyAdapter(options: {
   /** Bytes. */
   readonly bodyLimit: number;
   readonly limits?: Partial<ServerLimits>;
+  /** See `createPublicServer`. */
+  readonly origins?: ReadonlySet<string>;
+  readonly certificate?: Certificate | undefined;
+  /** The addresses and networks of proxies whose word on the client's address is taken, as proxy-addr has them. */
+  readonly trustProxy?: readonly string[];
 }): FastifyAdapter {
   const adapter = new FastifyAdapter({
-    serverFactory: (handle: RequestListener) => createPublicServer(handle, { ...LIMITS, ...options.limits }),
+    serverFactory: (handle: RequestListener) => createPublicServer(handle, { ...LIMITS, ...options.limits }, options),
+    trustProxy: [...(options.trustProxy ?? [])],
     // The server has its own; Fastify would add another one.
     clientErrorHandler: () => undefined,
     // The router's own refusals come before the guard, and in its own words. After the rules of the message none is left.
@@ -40,6 +47,7 @@ export function createFastifyAdapter(options: {
   const admission = new Admission(options.bodyLimit);
   fastify.addHook('onRequest', (request, reply, done) => {
     request.body = new RequestBody(request.raw as PublicRequest, reply.raw, options.bodyLimit, admission);
+    (reply.raw as PublicResponse).address = request.ip;
     done();
   });
   fastify.addHook('onSend', (request, reply, payload, done) => {

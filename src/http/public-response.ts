@@ -21,7 +21,7 @@ export interface RequestMessage {
   readonly error: ErrorNumber | undefined;
   /** Milliseconds, to the microsecond, from the last byte of the head to the answer; undefined where there was no head. */
   readonly duration: number | undefined;
-  /** The other end of the connection, which may be a proxy's. */
+  /** The client's, as far as proxies that are trusted know it, and else the other end of the connection. */
   readonly address: string | undefined;
   /** W3C Trace Context: the trace, and the caller's span in it. */
   readonly traceId: string | undefined;
@@ -36,6 +36,8 @@ const MAX_PATH = 256;
 export class PublicResponse extends ServerResponse<PublicRequest> {
   /** Who sent the request. */
   principal: string | undefined;
+  /** The client's, where a trusted proxy tells it. */
+  address: string | undefined;
   readonly #begun = performance.now();
 
   /** Answers what does not reach the router, and ends the connection. */
@@ -73,7 +75,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       status,
       error: errorOf(this),
       duration: isHttp ? Math.round((performance.now() - this.#begun) * 1_000) / 1_000 : undefined,
-      address: socket.remoteAddress,
+      address: this.address ?? socket.remoteAddress,
       traceId: trace?.traceId,
       spanId: trace?.spanId,
     };

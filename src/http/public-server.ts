@@ -1,6 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:https';
+import { Socket } from 'node:net';
 import { ContractException } from '../errors/contract.exception.js';
+import type { Certificate } from './certificate.js';
+import { allowOrigin, answerPreflight } from './cross-origin.js';
 import { violationIn } from './message-rules.js';
 import { exceptionFor, exceptionForHead, type ParserError } from './parser-error.js';
 import { PublicRequest } from './public-request.js';
@@ -11,6 +14,8 @@ const MAX_HEAD = 16_384;
 
 /** Milliseconds that a connection is read on after its last answer. */
 const LINGER = 2_000;
+
+const NO_TLS = 'This port takes HTTPS alone: send the same request to https://.';
 
 /** What the server takes at most: milliseconds, after which a client is answered 408, and connections. */
 export interface ServerLimits {
@@ -31,8 +36,17 @@ const lastResponses = new WeakMap<Socket, PublicResponse>();
 const abandoned = new WeakSet<Socket>();
 
 /** A server that answers in the contract's words whatever comes, HTTP or not, once, and in order. */
-export function createPublicServer(handle: RequestListener, limits: ServerLimits): Server {
-  const server = createServer({
+export function createPublicServer(
+  handle: RequestListener,
+  limits: ServerLimits,
+  options: {
+    /** Whose pages may create plants, see `allowOrigin`; it may change. */
+    readonly origins?: ReadonlySet<string>;
+    /** Given for HTTPS, and nothing else, where there would be HTTP. */
+    readonly certificate?: Certificate | undefined;
+  } = {},
+): Server {
+  const settings = {
     IncomingMessage: PublicRequest,
     ServerResponse: PublicResponse,
     maxHeaderSize: MAX_HEAD,
@@ -44,7 +58,13 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
     requireHostHeader: false,
     // Two Authorization or Host headers become one that is not valid, where Node would drop the second.
     joinDuplicateHeaders: true,
-  });
+  };
+  const { certificate, origins = new Set<string>() } = options;
+  const server =
+    certificate === undefined
+      ? createServer(settings)
+      : // A client says that it sends no more in TLS, and in TCP below.
+        createTlsServer({ ...settings, ...certificate, handshakeTimeout: limits.headers, allowHalfOpen: true });
   // What the limit of the head allows is counted in bytes; Node would drop headers after the 2,000th.
   server.maxHeadersCount = 0;
   // A client that has shut down its half of the connection still waits for its answers (RFC 9112 §9.6).
@@ -62,26 +82,35 @@ export function createPublicServer(handle: RequestListener, limits: ServerLimits
     if (!server.listening) response.shouldKeepAlive = false;
     lastResponses.set(socket, response);
     const violation = violationIn(request);
-    if (violation === undefined) handle(request, response);
-    else response.refuse(new ContractException(400, violation));
+    const isPreflight = allowOrigin(request, response, origins);
+    if (violation !== undefined) response.refuse(new ContractException(400, violation));
+    else if (isPreflight) answerPreflight(response);
+    else handle(request, response);
   };
 
-  const connections = new Set<Socket>();
+  /** Of TCP; with HTTPS they carry the others, as soon as client and server have agreed on keys. */
+  const carriers = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
+    carriers.add(socket);
+    socket.once('close', () => carriers.delete(socket));
+    // Those that are told so need room, too, until they have read it.
+    if (carriers.size > 2 * limits.connections) socket.destroy();
+  });
+  const connections = new Set<Socket>();
+  server.on(certificate === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));
     // Node's own would reset a connection whose client is still sending, and the answer with it.
     socket.destroySoon = () => linger(socket);
-    if (connections.size <= limits.connections) return;
-    // Those that are told so need room, too, until they have read it.
-    if (connections.size > 2 * limits.connections) socket.destroy();
-    else refuse(socket, new ContractException(503));
+    if (carriers.size > limits.connections && !socket.destroyed) refuse(socket, new ContractException(503));
   });
   // Not by itself a reason to go on, where the service could not listen.
   const watch = setInterval(() => dropUnread(connections), limits.request).unref();
   server.once('close', () => clearInterval(watch));
   // Node's own would reset a connection whose next request is on its way.
   server.closeIdleConnections = () => {
+    const agreed = new Set([...connections].map(carrierOf));
+    for (const carrier of carriers) if (!agreed.has(carrier)) carrier.destroy();
     for (const socket of connections) {
       const last = lastResponses.get(socket);
       if (last?.headersSent === false) last.shouldKeepAlive = false;
@@ -121,7 +150,17 @@ function dropUnread(connections: Iterable<Socket>): void {
 /** Answers what the parser refuses, and what does not come in time. */
 function onClientError(error: ParserError, socket: Socket): void {
   if (abandoned.has(socket)) return;
-  if (!socket.writable || error.code === 'ECONNRESET') {
+  const carrier = carrierOf(socket);
+  if (
+    carrier !== socket &&
+    carrier.writable &&
+    /^ERR_SSL_(?:HTTP_REQUEST|WRONG_VERSION_NUMBER)$/.test(`${error.code}`)
+  ) {
+    // What begins like no TLS is HTTP, and can be answered as such before Node closes the connection.
+    responseOn(carrier, new PublicRequest(carrier)).refuse(new ContractException(400, NO_TLS));
+    return;
+  }
+  if (!socket.writable || error.code === 'ECONNRESET' || error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') {
     socket.destroy(error);
     return;
   }
@@ -134,6 +173,11 @@ function onClientError(error: ParserError, socket: Socket): void {
   // The parser would report the same error for every packet, and go on after a timeout.
   abandon(socket);
   void exceptionForHead(error, socket).then((exception) => refuse(socket, exception));
+}
+
+/** The connection of TCP below one of TLS, which Node keeps to itself; of another connection, the same. */
+function carrierOf(socket: Socket): Socket {
+  return '_parent' in socket && socket._parent instanceof Socket ? socket._parent : socket;
 }
 
 /** Answers what is no request, as the last answer of the connection. */

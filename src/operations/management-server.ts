@@ -10,6 +10,8 @@ import { Readiness } from './readiness.js';
 export interface ManagementServer {
   /** Where it listens, without a trailing slash. */
   readonly url: string;
+  /** Its own origins, as browsers call them: the documentation creates plants from there. */
+  readonly origins: readonly string[];
   /** Says from now on that no more requests are to be sent to the service. */
   shuttingDown(): void;
   /** Ends it, and the connections to it. */
@@ -42,8 +44,11 @@ export async function startManagementServer(
   const answer: RequestListener = (request, response) =>
     void management.then(({ handle }) => handle(request, response));
   server.on('request', answer);
+  const own = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    url: own,
+    // Whoever stands before the machine may call it either way.
+    origins: [own, `http://localhost:${address.port}`],
     shuttingDown: () => void (readiness.isShuttingDown = true),
     async close() {
       metrics.close();

@@ -8,7 +8,7 @@ import { Readiness } from './readiness.js';
 /** Milliseconds that a look at the store is good for: probes, however many, are not to keep plants waiting. */
 const STORE_CHECK_INTERVAL = 1_000;
 
-/** The injection token of the function that yields the document. */
+/** The injection token of the OpenAPI document. */
 export const DOCUMENT = Symbol('document');
 
 /** What the management listener answers, with the statuses of HTTP: it is not the contract. */
@@ -19,7 +19,7 @@ export class ManagementController {
     private readonly indicator: HealthIndicatorService,
     private readonly readiness: Readiness,
     private readonly metrics: Metrics,
-    @Inject(DOCUMENT) private readonly document: () => Promise<OpenAPIObject>,
+    @Inject(DOCUMENT) private readonly document: OpenAPIObject,
   ) {}
 
   /** Whether the process is to be left alone: 200 as long as it can answer at all. */
@@ -55,7 +55,7 @@ export class ManagementController {
 
   @Get('openapi.json')
   @Header('Cache-Control', 'no-cache')
-  openapi(): Promise<OpenAPIObject> {
-    return this.document();
+  openapi(): OpenAPIObject {
+    return this.document;
   }
 }

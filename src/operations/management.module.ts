@@ -6,6 +6,7 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { TerminusModule } from '@nestjs/terminus';
 import { DOCUMENT, ManagementController } from './management.controller.js';
 import { Metrics } from './metrics.js';
+import { setUpDocsPage } from './docs-page.js';
 import { createOpenApiDocument } from './openapi-document.js';
 import { Readiness } from './readiness.js';
 
@@ -13,7 +14,7 @@ import { Readiness } from './readiness.js';
 interface Options {
   readonly metrics: Metrics;
   readonly readiness: Readiness;
-  readonly document: () => Promise<OpenAPIObject>;
+  readonly document: OpenAPIObject;
 }
 
 @Module({})
@@ -44,8 +45,7 @@ export async function createManagementHandler(
   options: { readonly server: Server; readonly url: string; readonly metrics: Metrics; readonly readiness: Readiness },
 ): Promise<{ readonly handle: RequestListener; close(): Promise<void> }> {
   const { server, url, metrics, readiness } = options;
-  let created: Promise<OpenAPIObject> | undefined;
-  const document = (): Promise<OpenAPIObject> => (created ??= createOpenApiDocument(app, url));
+  const document = await createOpenApiDocument(app, url);
   let handle: RequestListener | undefined;
   const adapter = new FastifyAdapter({
     serverFactory: (handler: RequestListener) => {
@@ -57,7 +57,7 @@ export async function createManagementHandler(
     // The public application has kept to itself what Nest says of a start.
     autoFlushLogs: false,
   });
-  // Further pages, such as SwaggerModule.setup('docs', management, document), belong here.
+  setUpDocsPage(management, document, url);
   await management.init();
   await adapter.getInstance().ready();
   if (handle === undefined) throw new Error('Fastify made no handler');
