@@ -13,7 +13,7 @@ const ROOMS = {
 
 /** Packages that one room alone knows. */
 const KEPT_IN = {
-  storage: ['kysely', 'better-sqlite3'],
+  storage: ['kysely', 'better-sqlite3', 'pg'],
   http: ['fastify', '@nestjs/platform-fastify'],
 };
 

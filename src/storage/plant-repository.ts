@@ -25,6 +25,11 @@ export abstract class PlantRepository {
    */
   abstract add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]>;
 
+  /** How many batches it takes at the same time. */
+  get concurrency(): number {
+    return 1;
+  }
+
   /** Releases the store; it is not used afterwards. */
   abstract close(): Promise<void>;
 }
