@@ -50,7 +50,7 @@ describe('the bearer token', () => {
     expect(response.status).toBe(400);
     expect(response.body).toEqual(UNAUTHORIZED);
     expect(response.headers['www-authenticate']).toBe('Bearer realm="plants"');
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it.each([
@@ -66,7 +66,7 @@ describe('the bearer token', () => {
     expect(response.status).toBe(400);
     expect(response.body).toEqual(UNAUTHORIZED);
     expect(response.headers['www-authenticate']).toBe('Bearer realm="plants", error="invalid_token"');
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it('is taken from no query, no body and no cookie', async () => {
@@ -76,7 +76,7 @@ describe('the bearer token', () => {
       .send({ id: 1, name: 'Monstera', access_token: TOKEN });
 
     expect(response.body).toEqual(UNAUTHORIZED);
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it('counts alone, whatever else the request says of tokens', async () => {
@@ -130,7 +130,7 @@ describe('scopes', () => {
     expect(response.headers['www-authenticate']).toBe(
       'Bearer realm="plants", error="insufficient_scope", scope="plants:write"',
     );
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it('are of no account where there is nothing to do', async () => {

@@ -1,9 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo, Server } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Test } from '@nestjs/testing';
-import Database from 'better-sqlite3';
 import { AppModule } from '../src/app.module.js';
 import { digestOf, StaticTokens } from '../src/auth/static-tokens.js';
 import type { TokenVerifier } from '../src/auth/token-verifier.js';
@@ -11,26 +7,22 @@ import { openRepository } from '../src/storage/open-repository.js';
 import type { PlantRepository } from '../src/storage/plant-repository.js';
 import { createFastifyAdapter } from '../src/http/fastify-adapter.js';
 import type { ServerLimits } from '../src/http/public-server.js';
+import { newStore, type Row, type Store } from './store.js';
 
 /** A token that every service of the tests takes. */
 export const TOKEN = 'a-token-of-the-tests';
 
-/** What is in the table, with the types that SQLite gives. */
-export interface Row {
-  id: bigint;
-  name: string;
-  tag: string | null;
-}
+export type { Row };
 
-/** The service as main.ts starts it, in this process, on a free port, with a database file of its own. */
+/** The service as main.ts starts it, in this process, on a free port, with a database of its own. */
 export interface Service {
   readonly port: number;
   /** {base_url}, without a trailing slash. */
   readonly url: string;
-  /** Its SQLite file, until it is closed. */
-  readonly file: string;
+  /** Its database, until it is closed. */
+  readonly store: Store;
   /** What is in the store, in the order of ids, read past the service. */
-  rows(): Row[];
+  rows(): Promise<Row[]>;
   /** The errors that the service has logged. */
   log(): readonly string[];
   close(): Promise<void>;
@@ -44,18 +36,17 @@ export async function startService(
     readonly limits?: Partial<ServerLimits>;
     readonly verifier?: TokenVerifier;
     /** Puts something between the service and its store. */
-    readonly repository?: (inner: PlantRepository, file: string) => PlantRepository;
+    readonly repository?: (inner: PlantRepository, store: Store) => PlantRepository;
   } = {},
 ): Promise<Service> {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-  const file = join(directory, 'plants.db');
-  const repository = await openRepository(`sqlite:${file}`);
+  const store = await newStore();
+  const repository = await openRepository(store.url);
   const basePath = options.basePath ?? '';
   const testing = await Test.createTestingModule({
     imports: [
       AppModule.forRoot({
         basePath,
-        repository: options.repository?.(repository, file) ?? repository,
+        repository: options.repository?.(repository, store) ?? repository,
         verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
       }),
     ],
@@ -70,20 +61,15 @@ export async function startService(
   app.useLogger({ log: ignore, warn: ignore, error: (message: unknown) => log.push(String(message)) });
   await app.listen(0, '127.0.0.1');
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
-  // One reader for the whole life of the service: it is one more client of the file, and never writes.
-  const reader = new Database(file, { readonly: true });
-  reader.defaultSafeIntegers(true);
-  const all = reader.prepare<[], Row>('SELECT id, name, tag FROM plants ORDER BY id');
   return {
     port,
     url: `http://127.0.0.1:${port}${basePath}`,
-    file,
-    rows: () => all.all(),
+    store,
+    rows: () => store.rows(),
     log: () => log,
     async close() {
-      reader.close();
       await app.close();
-      rmSync(directory, { recursive: true });
+      await store.close();
     },
   };
 }
