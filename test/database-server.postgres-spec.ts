@@ -113,7 +113,7 @@ describe('a statement that fails for what may pass', () => {
     ['a standby after a failover', '25006'],
     ['a server that shuts down', '57P01'],
     ['a failure of the connection, or of PgBouncer', '08P01'],
-  ])('%s (%2$s) is tried again, and the client never knows', async (_what, sqlState) => {
+  ])('%s (%s) is tried again, and the client never knows', async (_what, sqlState) => {
     const url = await launch(proxy.url(database)).listening();
     proxy.fault = { sqlState, times: 3 };
 
