@@ -16,8 +16,8 @@ const ROOMS = {
 /** Packages that few rooms know, and which. */
 const KEPT_IN = [
   [['auth'], ['jose']],
-  [['commands'], ['commander']],
-  [['storage'], ['kysely', 'better-sqlite3']],
+  [['commands'], ['cli-progress', 'commander']],
+  [['storage'], ['kysely', 'better-sqlite3', 'pg']],
   [
     ['http', 'operations'],
     ['fastify', '@nestjs/platform-fastify'],

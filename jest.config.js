@@ -1,6 +1,5 @@
 /** Nest 12 is published as ES modules alone, and Jest runs those behind --experimental-vm-modules. */
-export default {
-  testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.e2e-spec.ts'],
+const project = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
@@ -16,6 +15,27 @@ export default {
       },
     ],
   },
+};
+
+/** Where the store matters, the same specs run on both engines, and `test/store.ts` looks at ENGINE. */
+export default {
+  projects: [
+    {
+      ...project,
+      displayName: 'sqlite',
+      testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.e2e-spec.ts'],
+    },
+    {
+      ...project,
+      displayName: 'postgres',
+      testMatch: [
+        '<rootDir>/src/storage/sql-plant-repository.spec.ts',
+        '<rootDir>/test/{history,new-plant.property,plants}.e2e-spec.ts',
+        '<rootDir>/test/*.postgres-spec.ts',
+      ],
+      globals: { ENGINE: 'postgres' },
+    },
+  ],
   // Most of the time is spent in waiting for processes to start.
   maxWorkers: '100%',
   testTimeout: 60_000,

@@ -28,7 +28,11 @@ async function start(configuration: Configuration): Promise<void> {
   const app = await NestFactory.create(
     AppModule.forRoot({
       basePath: configuration.basePath,
-      repository: await openRepository(configuration.databaseUrl, configuration.storeTimeout),
+      repository: await openRepository(
+        configuration.databaseUrl,
+        configuration.storeTimeout,
+        configuration.databaseServer,
+      ),
       verifier: new TokenVerifiers([tokens, ...jwtVerifiers(configuration)]),
       refusedTokensPerMinute: configuration.refusedTokensPerMinute,
     }),

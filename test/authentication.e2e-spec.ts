@@ -56,7 +56,7 @@ describe('the bearer token', () => {
     expect(response.status).toBe(400);
     expect(response.body).toEqual(UNAUTHORIZED);
     expect(response.headers['www-authenticate']).toBe('Bearer realm="plants"');
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it.each([
@@ -72,7 +72,7 @@ describe('the bearer token', () => {
     expect(response.status).toBe(400);
     expect(response.body).toEqual(UNAUTHORIZED);
     expect(response.headers['www-authenticate']).toBe('Bearer realm="plants", error="invalid_token"');
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it('is taken from no query, no body and no cookie', async () => {
@@ -82,7 +82,7 @@ describe('the bearer token', () => {
       .send({ id: 1, name: 'Monstera', access_token: TOKEN });
 
     expect(response.body).toEqual(UNAUTHORIZED);
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it('counts alone, whatever else the request says of tokens', async () => {
@@ -136,7 +136,7 @@ describe('scopes', () => {
     expect(response.headers['www-authenticate']).toBe(
       'Bearer realm="plants", error="insufficient_scope", scope="plants:write"',
     );
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it('are of no account where there is nothing to do', async () => {

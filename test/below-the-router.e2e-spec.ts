@@ -145,7 +145,7 @@ describe('below the router', () => {
   afterEach(async () => {
     const { answers } = await converse(service.port, message({ body: plant(999) }));
     expectPlant(answers[0], 999, KEEP_ALIVE);
-    expect(service.rows()).toEqual([{ id: 999n, name: 'Plant 999', tag: null }]);
+    expect(await service.rows()).toEqual([{ id: 999n, name: 'Plant 999', tag: null }]);
   });
 
   afterAll(() => service.close());
@@ -487,8 +487,8 @@ describe('a message of HTTP', () => {
     service = await startService();
   });
 
-  afterEach(() => {
-    expect(service.rows()).toEqual([{ id: 1n, name: 'Plant 1', tag: null }]);
+  afterEach(async () => {
+    expect(await service.rows()).toEqual([{ id: 1n, name: 'Plant 1', tag: null }]);
   });
 
   afterAll(() => service.close());
@@ -574,8 +574,8 @@ describe('a request without a valid token', () => {
     service = await startService();
   });
 
-  afterEach(() => {
-    expect(service.rows()).toEqual([]);
+  afterEach(async () => {
+    expect(await service.rows()).toEqual([]);
   });
 
   afterAll(() => service.close());
@@ -665,8 +665,8 @@ describe.each([
     service = await startService({ basePath });
   });
 
-  afterEach(() => {
-    expect(service.rows()).toEqual([]);
+  afterEach(async () => {
+    expect(await service.rows()).toEqual([]);
   });
 
   afterAll(() => service.close());
@@ -745,8 +745,8 @@ describe('an expectation', () => {
 
   afterAll(() => service.close());
 
-  function expectNoTrace(): void {
-    expect(service.rows()).not.toContainEqual(expect.objectContaining({ id: 9n }));
+  async function expectNoTrace(): Promise<void> {
+    expect(await service.rows()).not.toContainEqual(expect.objectContaining({ id: 9n }));
   }
 
   it.each<[string, Parts]>([
@@ -760,7 +760,7 @@ describe('an expectation', () => {
     await client.send(plant(1));
     expectPlant(await client.answer(), 1, KEEP_ALIVE);
     expect(await client.hangUp()).toBe('FIN');
-    expect(service.rows()).toContainEqual({ id: 1n, name: 'Plant 1', tag: null });
+    expect(await service.rows()).toContainEqual({ id: 1n, name: 'Plant 1', tag: null });
   });
 
   it('is met before chunks are sent', async () => {
@@ -788,7 +788,7 @@ describe('an expectation', () => {
     expectRefusal(answers[0], error, CLOSE);
     expect(answers).toHaveLength(1);
     expect(ending).toBe('FIN');
-    expectNoTrace();
+    await expectNoTrace();
   });
 
   it.each(['200-ok', 'a-miracle', '100-continue, a-miracle', '100-continued', 'x100-continue', '"100-continue"'])(
@@ -800,7 +800,7 @@ describe('an expectation', () => {
       expectRefusal(answers[0], 417);
       expect(answers).toHaveLength(1);
       expect(ending).toBe('FIN');
-      expectNoTrace();
+      await expectNoTrace();
     },
   );
 
@@ -856,8 +856,8 @@ describe('a message that is too large', () => {
     service = await startService({ bodyLimit: 20_000 });
   });
 
-  afterEach(() => {
-    expect(service.rows()).toEqual([]);
+  afterEach(async () => {
+    expect(await service.rows()).toEqual([]);
   });
 
   afterAll(() => service.close());
@@ -1051,7 +1051,7 @@ describe('a message that takes too long', () => {
       expectRefusal(answers[0], 408, CLOSE);
       expect({ where, answers: answers.length, ending }).toEqual({ where, answers: 1, ending: 'FIN' });
     }
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it.each<[string, string, string]>([
@@ -1097,7 +1097,7 @@ describe('a message that takes too long', () => {
       expectRefusal(await client.answer(), 408, CLOSE);
       await client.send(rest);
       expect(await client.hangUp()).toBe('FIN');
-      expect(service.rows()).toEqual([]);
+      expect(await service.rows()).toEqual([]);
     }
   });
 
@@ -1114,7 +1114,7 @@ describe('a message that takes too long', () => {
     expectPlant(await client.answer(), 1, KEEP_ALIVE);
     expectRefusal(await client.answer(), 408, CLOSE);
     expect(await client.hangUp()).toBe('FIN');
-    expect(service.rows()).toEqual([{ id: 1n, name: 'Plant 1', tag: null }]);
+    expect(await service.rows()).toEqual([{ id: 1n, name: 'Plant 1', tag: null }]);
   });
 
   it('is not one that only its answer is slow for', async () => {
@@ -1153,12 +1153,10 @@ describe('a connection', () => {
   const BAD = 'garbage\r\n\r\n';
   const MEGABYTES = 3_000_000;
   let service: Service;
-  let store: Database.Database;
   const verifier = new SlowVerifier();
 
   beforeAll(async () => {
     service = await startService({ verifier });
-    store = new Database(service.file);
   });
 
   beforeEach(() => verifier.shut());
@@ -1169,16 +1167,13 @@ describe('a connection', () => {
     const { answers } = await converse(service.port, message({ body: plant(999) }));
     expectPlant(answers[0], 999, KEEP_ALIVE);
     await everyConnectionIsClosed();
-    store.exec('DELETE FROM plants');
+    await service.store.query('DELETE FROM plants');
   });
 
-  afterAll(async () => {
-    store.close();
-    await service.close();
-  });
+  afterAll(() => service.close());
 
-  function ids(): number[] {
-    return service.rows().map(({ id }) => Number(id));
+  async function ids(): Promise<number[]> {
+    return (await service.rows()).map(({ id }) => Number(id));
   }
 
   /** Resolves when the service has dealt with whatever it had received before. */
@@ -1205,7 +1200,7 @@ describe('a connection', () => {
 
       for (const id of expected) expectPlant(await client.answer(), id);
       expect(await client.hangUp()).toBe('FIN');
-      expect(ids()).toEqual(expected);
+      expect(await ids()).toEqual(expected);
     });
 
     it.each<[string, readonly string[]]>([
@@ -1220,7 +1215,7 @@ describe('a connection', () => {
 
       expectRefusal(await client.answer(), 400, CLOSE);
       expect(await client.hangUp()).toBe('FIN');
-      expect(ids()).toEqual([]);
+      expect(await ids()).toEqual([]);
     });
   });
 
@@ -1251,7 +1246,7 @@ describe('a connection', () => {
       verifier.open();
       await afterAllThatCame();
 
-      expect(ids()).toEqual([]);
+      expect(await ids()).toEqual([]);
     });
 
     it.each<[string, string]>([
@@ -1312,7 +1307,7 @@ describe('a connection', () => {
 
         expectRefusal(await client.answer(), error, CLOSE);
         expect(await client.hangUp()).toBe('FIN');
-        expect(ids()).toEqual([]);
+        expect(await ids()).toEqual([]);
       });
 
       it('tells the client that listens, and then sends the rest', async () => {
@@ -1321,7 +1316,7 @@ describe('a connection', () => {
         expectRefusal(await client.answer(), error, CLOSE);
         await client.hand(filling.slice(1) + message());
         expect(await client.hangUp()).toBe('FIN');
-        expect(ids()).toEqual([]);
+        expect(await ids()).toEqual([]);
       });
 
       it('tells the client, after the answer that it has to wait for', async () => {
@@ -1335,7 +1330,7 @@ describe('a connection', () => {
         expectRefusal(await client.answer(), error, CLOSE);
         await handed;
         expect(await client.hangUp()).toBe('FIN');
-        expect(ids()).toEqual([2]);
+        expect(await ids()).toEqual([2]);
       });
     });
   });
@@ -1349,7 +1344,7 @@ describe('a connection', () => {
       answers.forEach((answer, index) => expectPlant(answer, index + 1, KEEP_ALIVE));
       expect(answers).toHaveLength(expected.length);
       expect(ending).toBe('FIN');
-      expect(ids()).toEqual(expected);
+      expect(await ids()).toEqual(expected);
     });
 
     it('answers all of them, whatever they are, in their order', async () => {
@@ -1378,7 +1373,7 @@ describe('a connection', () => {
         else expectRefusal(answer, error ?? 0, KEEP_ALIVE);
       });
       expect(ending).toBe('FIN');
-      expect(ids()).toEqual([1, 2]);
+      expect(await ids()).toEqual([1, 2]);
     });
 
     it('answers a client that does not listen before it has sent them all', async () => {
@@ -1466,7 +1461,7 @@ describe('a connection', () => {
       else expectRefusal(await client.answer(), error, headers);
     }
     expect(await client.hangUp()).toBe('FIN');
-    expect(ids()).toEqual(errors.includes(200) ? [1, ...before].sort((a, b) => a - b) : before);
+    expect(await ids()).toEqual(errors.includes(200) ? [1, ...before].sort((a, b) => a - b) : before);
   }
 
   describe.each(endings)('with a good request and %s', (_what, packets, errors) => {

@@ -1,8 +1,8 @@
 import { contentOf, type Operation, violationsIn } from './history.js';
 import { type Outcome, PlantRepository, type StoredPlant } from '../src/storage/plant-repository.js';
 import { startService, TOKEN } from './service.js';
+import { type Store } from './store.js';
 import { Workload } from './workload.js';
-import Database from 'better-sqlite3';
 
 const [A, B] = [contentOf({ name: 'a' }), contentOf({ name: 'b', tag: '' })];
 
@@ -86,30 +86,26 @@ describe('the history checker, over a service with a planted fault,', () => {
   }
 
   class LastWriterWins extends FaultyRepository {
-    readonly #database: Database.Database;
-
-    constructor(inner: PlantRepository, file: string) {
+    constructor(
+      inner: PlantRepository,
+      private readonly store: Store,
+    ) {
       super(inner);
-      this.#database = new Database(file);
     }
 
-    override add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-      const upsert = this.#database.prepare('INSERT OR REPLACE INTO plants VALUES (?, ?, ?)');
-      for (const { id, name, tag } of batch) upsert.run(id, name, tag ?? null);
-      return Promise.resolve(batch.map(() => 'created'));
-    }
-
-    override async close(): Promise<void> {
-      this.#database.close();
-      await super.close();
+    override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+      const upsert =
+        'INSERT INTO plants VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name, tag = excluded.tag';
+      for (const { id, name, tag } of batch) await this.store.query(upsert, id, name, tag ?? null);
+      return batch.map(() => 'created');
     }
   }
 
-  it.each<[string, (inner: PlantRepository, file: string) => PlantRepository, RegExp | undefined]>([
+  it.each<[string, (inner: PlantRepository, store: Store) => PlantRepository, RegExp | undefined]>([
     ['none at all, finds none', (inner) => inner, undefined],
     ['acknowledgement before the commit', (inner) => new EarlyAcknowledgement(inner), /acknowledged and is not stored/],
     ['lost batches', (inner) => new LostBatches(inner), /acknowledged and is not stored/],
-    ['last writer wins', (inner, file) => new LastWriterWins(inner, file), /more than one content was acknowledged/],
+    ['last writer wins', (inner, store) => new LastWriterWins(inner, store), /more than one content was acknowledged/],
   ])('%s', async (_fault, repository, expected) => {
     const service = await startService({ repository });
     const workload = new Workload(() => service.url, { token: TOKEN, clients: 16, seed: 1 });
@@ -119,7 +115,10 @@ describe('the history checker, over a service with a planted fault,', () => {
     } finally {
       await workload.stop();
     }
-    const violations = violationsIn(workload.history, new Map(service.rows().map((row) => [row.id, contentOf(row)])));
+    const violations = violationsIn(
+      workload.history,
+      new Map((await service.rows()).map((row) => [row.id, contentOf(row)])),
+    );
     await service.close();
 
     if (expected === undefined) expect(violations).toEqual([]);

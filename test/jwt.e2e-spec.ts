@@ -88,12 +88,12 @@ function hmac(header: unknown, payload: unknown, secret: string): string {
 describe('A client with an access token of a real provider', () => {
   it('creates a plant where it was granted plants:write', async () => {
     expect(await create(await provider.token('plants:write'))).toBe(200);
-    expect(service.rows()).toHaveLength(1);
+    expect(await service.rows()).toHaveLength(1);
   });
 
   it('is refused with 403 where it was not', async () => {
     expect(await create(await provider.token('plants:read'))).toBe(403);
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it('is known by the name in sub until the time in exp, give or take the clocks', async () => {
@@ -237,7 +237,7 @@ describe('A provider that is down', () => {
 
     expect(await create(await sign(claims()))).toBe(503);
     expect(provider.requests).not.toContain('/elsewhere');
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 });
 
@@ -513,7 +513,7 @@ describe('An attack', () => {
     });
     expect(reasons).toEqual([reason]);
     expect(provider.requests).not.toContain('/planted');
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it('with a key that is too short is refused, though the issuer publishes it', async () => {

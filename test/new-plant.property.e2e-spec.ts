@@ -522,26 +522,20 @@ const HEADER_CORRUPTIONS: readonly (readonly [string, number, readonly OutgoingH
 describe('POST /plants, whatever comes', () => {
   let service: Service;
   let agent: Agent;
-  let database: Database.Database;
 
   beforeAll(async () => {
     service = await startService();
     agent = new Agent({ keepAlive: true });
-    database = new Database(service.file);
-    database.defaultSafeIntegers(true);
-    // Nothing that is done here needs to outlast a power cut.
-    database.pragma('synchronous = OFF');
   });
 
   afterAll(async () => {
     agent.destroy();
-    database.close();
     await service.close();
   });
 
   /** First in each run, so that neither another one nor its own shrinking has taken its id. */
-  function emptyStore(): void {
-    database.exec('DELETE FROM plants');
+  async function emptyStore(): Promise<void> {
+    await service.store.query('DELETE FROM plants');
   }
 
   function post(body: Body, headers: OutgoingHttpHeaders = { 'Content-Type': 'application/json' }): Promise<Answer> {
@@ -561,16 +555,18 @@ describe('POST /plants, whatever comes', () => {
     });
   }
 
-  /** The table, with its texts as the bytes that SQLite has. */
-  function storedBytes(): unknown[] {
-    return database.prepare('SELECT id, CAST(name AS BLOB) AS name, CAST(tag AS BLOB) AS tag FROM plants').all();
+  /** The table, with its texts as the bytes that the engine has. */
+  function storedBytes(): Promise<object[]> {
+    const { engine, query } = service.store;
+    const bytes = engine === 'sqlite' ? ['CAST(', ' AS BLOB)'] : ['convert_to(', ", 'UTF8')"];
+    return query(`SELECT id, ${bytes.join('name')} AS name, ${bytes.join('tag')} AS tag FROM plants`);
   }
 
   function bytesOf({ id, name, tag }: Plant): unknown {
     return { id, name: Buffer.from(name), tag: tag === undefined ? null : Buffer.from(tag) };
   }
 
-  function expectRefusal({ status, type, text }: Answer, error: number): string {
+  async function expectRefusal({ status, type, text }: Answer, error: number): Promise<string> {
     const { message } = JSON.parse(text) as { message: string };
     expect({ status, type, text }).toEqual({
       status: 400,
@@ -578,7 +574,7 @@ describe('POST /plants, whatever comes', () => {
       text: JSON.stringify({ error, message }),
     });
     expect(message).toMatch(/^\S.*\.$/);
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
     return message;
   }
 
@@ -590,13 +586,13 @@ describe('POST /plants, whatever comes', () => {
   it('creates any plant, however it is written, and takes it in another writing for the same', async () => {
     await fc.assert(
       fc.asyncProperty(anyPlant, anySpelling, anySpelling, async (plant, ...spellings) => {
-        emptyStore();
+        await emptyStore();
         const { name, tag } = plant;
         for (const spelling of spellings) {
           const answer = await post(textOf(membersOf(plant, spelling), spelling));
 
           expect(answer).toEqual({ status: 200, type: 'application/json', text: JSON.stringify({ name, tag }) });
-          expect(storedBytes()).toEqual([bytesOf(plant)]);
+          expect(await storedBytes()).toEqual([bytesOf(plant)]);
         }
       }),
       { numRuns: VALID_RUNS },
@@ -609,13 +605,13 @@ describe('POST /plants, whatever comes', () => {
       .filter(([{ plant: one }, { plant: another }]) => one.name !== another.name || one.tag !== another.tag);
     await fc.assert(
       fc.asyncProperty(others, async ([{ plant, text }, { plant: another, spelling }]) => {
-        emptyStore();
+        await emptyStore();
         await post(text);
 
         const answer = await post(textOf(membersOf({ ...another, id: plant.id }, spelling), spelling));
 
         expect(answer).toMatchObject({ status: 400, text: expect.stringMatching(/^\{"error":409,/) as string });
-        expect(storedBytes()).toEqual([bytesOf(plant)]);
+        expect(await storedBytes()).toEqual([bytesOf(plant)]);
       }),
       { numRuns: CONFLICT_RUNS },
     );
@@ -627,8 +623,8 @@ describe('POST /plants, whatever comes', () => {
     );
     await fc.assert(
       fc.asyncProperty(texts, async (text) => {
-        emptyStore();
-        const message = expectRefusal(await post(text), error);
+        await emptyStore();
+        const message = await expectRefusal(await post(text), error);
 
         if (named.length > 0) expect(fieldsIn(message)).toEqual(named);
       }),
@@ -640,8 +636,8 @@ describe('POST /plants, whatever comes', () => {
     const bodies = anyValid.chain(({ text }) => corrupt(text));
     await fc.assert(
       fc.asyncProperty(bodies, async (body) => {
-        emptyStore();
-        expectRefusal(await post(body), error);
+        await emptyStore();
+        await expectRefusal(await post(body), error);
       }),
       { numRuns: RUNS_PER_CORRUPTION },
     );
@@ -650,8 +646,8 @@ describe('POST /plants, whatever comes', () => {
   it.each(HEADER_CORRUPTIONS)('refuses a body that comes %s with error %d', async (_what, error, headers) => {
     await fc.assert(
       fc.asyncProperty(anyValid, fc.constantFrom(...headers), async ({ text }, drawn) => {
-        emptyStore();
-        expectRefusal(await post(text, drawn), error);
+        await emptyStore();
+        await expectRefusal(await post(text, drawn), error);
       }),
       { numRuns: RUNS_PER_CORRUPTION },
     );
@@ -671,14 +667,14 @@ describe('POST /plants, whatever comes', () => {
       const answer = await post(`{"id":1,"x":${deep},"name":"Monstera"}`);
 
       expect(answer).toEqual({ status: 200, type: 'application/json', text: '{"name":"Monstera"}' });
-      expect(service.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
+      expect(await service.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
     });
 
     it.each([
       ['arrays', '['.repeat(2 * DEPTH)],
       ['objects', '{"":'.repeat(DEPTH / 2)],
     ])('of %s that never close is refused with error 400', async (_what, deep) => {
-      expectRefusal(await post(`{"id":1,"name":"Monstera","x":${deep}`), 400);
+      await expectRefusal(await post(`{"id":1,"name":"Monstera","x":${deep}`), 400);
     });
 
     it.each(FIELDS)('as the %s is refused with error 422, which names it', async (field) => {
@@ -686,11 +682,11 @@ describe('POST /plants, whatever comes', () => {
 
       const answer = await post(`{"id":${values.id},"name":${values.name},"tag":${values.tag}}`);
 
-      expect(fieldsIn(expectRefusal(answer, 422))).toEqual([field]);
+      expect(fieldsIn(await expectRefusal(answer, 422))).toEqual([field]);
     });
 
     it('as the whole body is refused with error 422', async () => {
-      expectRefusal(await post(arrays), 422);
+      await expectRefusal(await post(arrays), 422);
     });
   });
 

@@ -36,7 +36,7 @@ describe('POST /plants', () => {
       expect(response.status).toBe(200);
       expect(response.headers['content-type']).toBe('application/json');
       expect(response.text).toBe('{"name":"Monstera","tag":"indoor"}');
-      expect(service.rows()).toEqual([MONSTERA_ROW]);
+      expect(await service.rows()).toEqual([MONSTERA_ROW]);
     });
 
     it('may lack the tag, which is absent in the answer then', async () => {
@@ -44,7 +44,7 @@ describe('POST /plants', () => {
 
       expect(response.status).toBe(200);
       expect(response.text).toBe('{"name":"Monstera"}');
-      expect(service.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
+      expect(await service.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
     });
 
     it('may have an empty name and an empty tag', async () => {
@@ -52,7 +52,7 @@ describe('POST /plants', () => {
 
       expect(response.status).toBe(200);
       expect(response.text).toBe('{"name":"","tag":""}');
-      expect(service.rows()).toEqual([{ id: 1n, name: '', tag: '' }]);
+      expect(await service.rows()).toEqual([{ id: 1n, name: '', tag: '' }]);
     });
 
     it('keeps its text as it is: no trimming, no normalisation', async () => {
@@ -61,7 +61,7 @@ describe('POST /plants', () => {
       const response = await post().send(JSON.stringify({ id: 1, name: text, tag: text }));
 
       expect(response.body).toEqual({ name: text, tag: text });
-      expect(service.rows()).toEqual([{ id: 1n, name: text, tag: text }]);
+      expect(await service.rows()).toEqual([{ id: 1n, name: text, tag: text }]);
     });
 
     it('may have other fields, which are ignored', async () => {
@@ -70,7 +70,7 @@ describe('POST /plants', () => {
       );
 
       expect(response.status).toBe(200);
-      expect(service.rows()).toEqual([MONSTERA_ROW]);
+      expect(await service.rows()).toEqual([MONSTERA_ROW]);
     });
 
     it.each([
@@ -88,7 +88,7 @@ describe('POST /plants', () => {
       const response = await post('/plants?access_token=no&id=7').send(JSON.stringify(MONSTERA));
 
       expect(response.status).toBe(200);
-      expect(service.rows()).toEqual([MONSTERA_ROW]);
+      expect(await service.rows()).toEqual([MONSTERA_ROW]);
     });
   });
 
@@ -108,14 +108,14 @@ describe('POST /plants', () => {
       const response = await post().send(`{"id":${written},"name":"Monstera"}`);
 
       expect(response.status).toBe(200);
-      expect(service.rows()).toEqual([{ id, name: 'Monstera', tag: null }]);
+      expect(await service.rows()).toEqual([{ id, name: 'Monstera', tag: null }]);
     });
 
     it('tells neighbours beyond 2^53 apart', async () => {
       await post().send('{"id":9007199254740993,"name":"one"}');
       await post().send('{"id":9007199254740992,"name":"another"}');
 
-      expect(service.rows().map(({ name }) => name)).toEqual(['another', 'one']);
+      expect((await service.rows()).map(({ name }) => name)).toEqual(['another', 'one']);
     });
 
     it.each([
@@ -133,7 +133,7 @@ describe('POST /plants', () => {
       const response = await post().send(`{"id":${written},"name":"Monstera"}`);
 
       expectError(response, 422, 'id must be an integer from -9223372036854775808 to 9223372036854775807.');
-      expect(service.rows()).toEqual([]);
+      expect(await service.rows()).toEqual([]);
     });
   });
 
@@ -174,7 +174,7 @@ describe('POST /plants', () => {
       } else {
         expect((response.body as { message: string }).message).toMatch(message);
       }
-      expect(service.rows()).toEqual([]);
+      expect(await service.rows()).toEqual([]);
     });
   });
 
@@ -198,14 +198,14 @@ describe('POST /plants', () => {
       const response = await (body === undefined ? post() : post().send(body));
 
       expectError(response, 400, expect.stringMatching(message));
-      expect(service.rows()).toEqual([]);
+      expect(await service.rows()).toEqual([]);
     });
 
     it('a body that is not UTF-8', async () => {
       const response = await post().send(Buffer.from('{"id":1,"name":"Kalanchoë"}', 'latin1'));
 
       expectError(response, 400, expect.stringMatching(/UTF-8/));
-      expect(service.rows()).toEqual([]);
+      expect(await service.rows()).toEqual([]);
     });
   });
 
@@ -222,7 +222,7 @@ describe('POST /plants', () => {
       const response = await post().set('Content-Type', type).send(JSON.stringify(MONSTERA));
 
       expectError(response, 415);
-      expect(service.rows()).toEqual([]);
+      expect(await service.rows()).toEqual([]);
     });
 
     it('a compressed body', async () => {
@@ -260,7 +260,7 @@ describe('POST /plants', () => {
 
       expect(response.status).toBe(200);
       expect(response.text).toBe('{"name":"Monstera","tag":"indoor"}');
-      expect(service.rows()).toEqual([MONSTERA_ROW]);
+      expect(await service.rows()).toEqual([MONSTERA_ROW]);
     });
 
     it.each([
@@ -272,7 +272,7 @@ describe('POST /plants', () => {
       const response = await post().send(body);
 
       expectError(response, 409);
-      expect(service.rows()).toEqual([MONSTERA_ROW]);
+      expect(await service.rows()).toEqual([MONSTERA_ROW]);
     });
 
     it('at the same instant with different names: one wins, and everybody is told the truth', async () => {
@@ -280,7 +280,7 @@ describe('POST /plants', () => {
 
       const responses = await Promise.all(names.map((name) => post().send(JSON.stringify({ id: 2, name }))));
 
-      const [, stored] = service.rows();
+      const [, stored] = await service.rows();
       expect(responses.map(({ status, body }) => [status, (body as { error?: number }).error])).toEqual(
         names.map((name) => (name === stored?.name ? [200, undefined] : [400, 409])),
       );
@@ -319,7 +319,7 @@ describe('paths and methods', () => {
     '/%2Fplants',
   ])('%s is refused with 404', async (path) => {
     expectError(await post(path).send(JSON.stringify(MONSTERA)), 404);
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it.each(['get', 'put', 'patch', 'delete', 'options'] as const)('%s /plants is refused with 405', async (method) => {

@@ -103,7 +103,7 @@ describe("The README's examples", () => {
 
     expect(curl).toMatch(`curl -i http://${host}:${port}${basePath}/plants \\\n`);
     expect(await written(await post(headers, body))).toBe(blockIn('Create a plant', 'http'));
-    expect(service.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: 'indoor' }]);
+    expect(await service.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: 'indoor' }]);
     expect(await written(await post(headers, body.replace('indoor', 'outdoor')))).toBe(
       blockIn('When it fails', 'http'),
     );
@@ -124,7 +124,7 @@ describe("The README's examples", () => {
     }
 
     expect(answers).toEqual(examples);
-    expect(service.rows().map(({ id }) => id)).toEqual([7n, 9007199254740992n, 9007199254740993n]);
+    expect((await service.rows()).map(({ id }) => id)).toEqual([7n, 9007199254740992n, 9007199254740993n]);
   });
 });
 

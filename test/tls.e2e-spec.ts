@@ -71,7 +71,7 @@ describe('A service with a certificate', () => {
       [1, 2, 3].map((id) => `{"name":"Plant ${id}"}`),
     );
     socket.destroy();
-    expect(service.rows()).toHaveLength(3);
+    expect(await service.rows()).toHaveLength(3);
   });
 
   it('answers a client that has said that it sends no more', async () => {
@@ -129,7 +129,7 @@ describe('A service with a certificate', () => {
       error: 400,
       message: 'This port takes HTTPS alone: send the same request to https://.',
     });
-    expect(service.rows()).toEqual([]);
+    expect(await service.rows()).toEqual([]);
   });
 
   it('lets go of those who never begin with TLS, in time', async () => {

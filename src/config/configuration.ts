@@ -5,7 +5,8 @@ import { parseEnv } from 'node:util';
 import bytes from 'bytes';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { isSecure, JWT_TYPES, type JwtType } from '../auth/jwt-settings.js';
-import { sqliteFile } from '../storage/open-repository.js';
+import { isDatabaseUrl, sqliteFile } from '../storage/open-repository.js';
+import type { ServerOptions } from '../storage/postgres-engine.js';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
@@ -45,6 +46,8 @@ export interface Configuration {
     /** At the same time. */
     readonly connections: number;
   };
+  /** What only a database server takes. */
+  readonly databaseServer: ServerOptions;
   /** Milliseconds that a plant may wait for the store. */
   readonly storeTimeout: number;
   /** Milliseconds for the last answers, after the signal to stop. */
@@ -110,8 +113,8 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
   const databaseUrl = read(
     'DATABASE_URL',
     'sqlite:data/plants.db',
-    (text) => (sqliteFile(text) === undefined ? undefined : text),
-    'a database URL that begins with sqlite:, for example sqlite:data/plants.db',
+    (text) => (isDatabaseUrl(text) ? text : undefined),
+    'a URL that begins with sqlite: or postgres://, for example sqlite:data/plants.db or postgres://user@localhost/plants',
   );
   const jwtIssuer = read(
     'JWT_ISSUER',
@@ -172,6 +175,10 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
       request: read('REQUEST_TIMEOUT', 30_000, parseDuration, DURATION),
       keepAlive: read('KEEP_ALIVE_TIMEOUT', 72_000, parseDuration, DURATION),
       connections: read('MAX_CONNECTIONS', 10_000, parseCount, 'a number from 1 to 1000000, for example 20000'),
+    },
+    databaseServer: {
+      startTimeout: read('DATABASE_START_TIMEOUT', 30_000, parseDuration, DURATION),
+      poolSize: read('DATABASE_POOL_SIZE', 4, parsePoolSize, 'a number from 1 to 100, for example 8'),
     },
     storeTimeout: read('STORE_TIMEOUT', 5_000, parseDuration, DURATION),
     shutdownTimeout: read('SHUTDOWN_TIMEOUT', 10_000, parseDuration, DURATION),
@@ -250,6 +257,11 @@ function parseDuration(text: string): number | undefined {
 
 function parseCount(text: string): number | undefined {
   return /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000 ? Number(text) : undefined;
+}
+
+function parsePoolSize(text: string): number | undefined {
+  const size = parseCount(text);
+  return size !== undefined && size <= 100 ? size : undefined;
 }
 
 function parsePath(text: string): string | undefined {

@@ -38,7 +38,8 @@ interface Waiting {
 export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
   #queue: Waiting[] = [];
-  #committing: Promise<void> | undefined;
+  /** Who takes batches from the queue: as many as the repository takes at the same time. */
+  readonly #committing = new Set<Promise<void>>();
 
   constructor(private readonly repository: PlantRepository) {}
 
@@ -54,7 +55,7 @@ export class GroupCommit {
         return;
       }
       this.#queue.push({ plant, resolve, reject });
-      this.#committing ??= this.#commitAll();
+      if (this.#committing.size < this.repository.concurrency) this.#startCommitting();
     });
   }
 
@@ -65,14 +66,18 @@ export class GroupCommit {
 
   /** Resolves when everything that was added is stored, or refused. */
   async settled(): Promise<void> {
-    await this.#committing;
+    await Promise.all(this.#committing);
+  }
+
+  #startCommitting(): void {
+    const committing = this.#commitAll().finally(() => this.#committing.delete(committing));
+    this.#committing.add(committing);
   }
 
   async #commitAll(): Promise<void> {
     // Not at once: the other requests that this turn of the event loop reads belong to the same batch.
     await new Promise(setImmediate);
     while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, BATCH_SIZE));
-    this.#committing = undefined;
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {

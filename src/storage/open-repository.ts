@@ -1,49 +1,63 @@
-import { migrate } from './migrations/migrate.js';
 import { type PlantRepository, RepositoryStartError } from './plant-repository.js';
+import type { ServerOptions } from './postgres-engine.js';
 import { type Engine, SqlPlantRepository } from './sql-plant-repository.js';
 
-/** Milliseconds that a batch may wait for others to let go of the store. */
+/** Milliseconds that a batch may wait for the store. */
 const DEFAULT_TIMEOUT = 5_000;
 
+const DEFAULT_SERVER: ServerOptions = { startTimeout: 30_000, poolSize: 4 };
+
 /**
- * Opens the store that a URL names, creates it where it does not exist yet, and brings its schema up to date.
+ * Opens the store that a URL names, creates what does not exist yet, and brings its schema up to date.
  *
- * @param url `sqlite:` and a path, relative to the working directory, or `sqlite::memory:`
- * @param timeout milliseconds that a batch may wait for others to let go of the store
+ * @param url `sqlite:` and a path, relative to the working directory, or `sqlite::memory:`; or `postgres://…`, where the
+ *   database must exist
+ * @param timeout milliseconds that a batch may wait for others to let go of the store, or for a server to answer
  * @throws {RepositoryStartError} when it cannot be had; the message is one line for the operator
  */
-export async function openRepository(url: string, timeout = DEFAULT_TIMEOUT): Promise<PlantRepository> {
+export async function openRepository(
+  url: string,
+  timeout = DEFAULT_TIMEOUT,
+  server: ServerOptions = DEFAULT_SERVER,
+): Promise<PlantRepository> {
+  return new SqlPlantRepository(await openEngine(url, timeout, server), timeout);
+}
+
+async function openEngine(url: string, timeout: number, server: ServerOptions): Promise<Engine> {
   const file = sqliteFile(url);
-  if (file === undefined) throw new RepositoryStartError('a database URL must be of the form sqlite:data/plants.db');
-  const { openSqlite, sqliteStartError } = await withDriver('better-sqlite3', import('./sqlite-engine.js'));
-  let engine: Engine | undefined;
+  if (file !== undefined) {
+    const { openSqlite } = await withDriver('better-sqlite3', () => import('./sqlite-engine.js'));
+    return openSqlite(file);
+  }
+  if (!isPostgresUrl(url)) {
+    throw new RepositoryStartError(
+      'a database URL must be of the form sqlite:data/plants.db or postgres://user:password@host:5432/plants',
+    );
+  }
+  const { openPostgres } = await withDriver('pg', () => import('./postgres-engine.js'));
+  return openPostgres(url, timeout, server);
+}
+
+/** A host has to install only the driver that it uses. */
+async function withDriver<Module>(name: string, load: () => Promise<Module>): Promise<Module> {
   try {
-    engine = openSqlite(file);
-    await migrate(engine.database);
-    // A damaged table is better found now than by a client.
-    await engine.database
-      .selectFrom('plants')
-      .select(({ fn }) => [fn.min('id').as('least'), fn.max('id').as('greatest')])
-      .execute();
-    engine.started();
-    return new SqlPlantRepository(engine, timeout);
+    return await load();
   } catch (error) {
-    await engine?.database.destroy();
-    throw sqliteStartError(file, error);
+    if (!(error instanceof Error && error.message.includes(`'${name}'`))) throw error;
+    throw new RepositoryStartError(`the package ${name} is not installed: npm install ${name}`, { cause: error });
   }
 }
 
-/** The module of an engine. It imports the driver, which a host has installed only where it uses it. */
-async function withDriver<Module>(driver: string, module: Promise<Module>): Promise<Module> {
-  try {
-    return await module;
-  } catch (error) {
-    if (!(error instanceof Error && error.message.includes(`'${driver}'`))) throw error;
-    throw new RepositoryStartError(`the package ${driver} is not installed: npm install ${driver}`, { cause: error });
-  }
+/** Whether a URL names a store that there can be. */
+export function isDatabaseUrl(url: string): boolean {
+  return sqliteFile(url) !== undefined || isPostgresUrl(url);
 }
 
 /** The path in a SQLite URL, `:memory:` included, or undefined where the URL is another engine's. */
 export function sqliteFile(url: string): string | undefined {
   return /^sqlite:(\S.*)$/.exec(url)?.[1];
+}
+
+function isPostgresUrl(url: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(url) && URL.canParse(url);
 }

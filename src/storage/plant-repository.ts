@@ -34,6 +34,11 @@ export abstract class PlantRepository {
     return Promise.resolve();
   }
 
+  /** How many batches it takes at the same time. */
+  get concurrency(): number {
+    return 1;
+  }
+
   /** Releases the store; it is not used afterwards. */
   abstract close(): Promise<void>;
 }

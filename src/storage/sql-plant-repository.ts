@@ -15,8 +15,10 @@ export interface Engine {
   isTransient(error: unknown): boolean;
   /** Whether nothing can be stored for now, for a reason outside this program: a full disk. */
   isUnavailable(error: unknown): boolean;
-  /** Called once, when the schema is up to date. */
-  started(): void;
+  /** How many batches may be on their way at the same time. */
+  readonly concurrency: number;
+  /** Runs what inserts, so that it is durable once it is done. */
+  durably<Result>(run: (database: Kysely<Schema>) => Promise<Result>): Promise<Result>;
 }
 
 /** Milliseconds between two attempts, at most; each time another part of it, so that two processes do not keep step. */
@@ -24,6 +26,9 @@ const RETRY_INTERVAL = 20;
 
 /** Milliseconds that a check may take, at most: whoever asks for one does not wait for long. */
 const CHECK_TIMEOUT = 1_000;
+
+/** A plant that was in the way was not there any more when it was looked up: whoever deletes plants was faster. */
+class VanishedError extends Error {}
 
 /** The repository over any SQL database: one statement for the batch, and a look at what was there before. */
 export class SqlPlantRepository extends PlantRepository {
@@ -38,17 +43,22 @@ export class SqlPlantRepository extends PlantRepository {
     super();
   }
 
+  override get concurrency(): number {
+    return this.engine.concurrency;
+  }
+
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    const started = performance.now();
     for (;;) {
       try {
         const outcomes = await this.#attempt(batch);
         this.#blockedSince = undefined;
         return outcomes;
       } catch (error) {
-        const transient = this.engine.isTransient(error);
+        const transient = error instanceof VanishedError || this.engine.isTransient(error);
         if (!transient && !this.engine.isUnavailable(error)) throw error;
-        this.#blockedSince ??= performance.now();
-        if (!transient || performance.now() - this.#blockedSince > this.timeout) {
+        this.#blockedSince ??= started;
+        if (!transient || performance.now() - Math.min(this.#blockedSince, started) > this.timeout) {
           throw new RepositoryUnavailableError(`the database did not take them: ${reasonOf(error)}`, { cause: error });
         }
         // The statement adds what is missing, and so can be repeated whatever became of it.
@@ -107,7 +117,9 @@ export class SqlPlantRepository extends PlantRepository {
     }
     const created = await this.#insert([...standing.values()]);
     const others = [...standing.keys()].filter((id) => !created.has(id));
-    for (const plant of await this.#find(others)) standing.set(plant.id, plant);
+    const found = await this.#find(others);
+    if (found.length < others.length) throw new VanishedError('somebody deletes plants');
+    for (const plant of found) standing.set(plant.id, plant);
     return batch.map((plant) => {
       // Only the first of an id's plants in the batch can be the one that was created.
       if (created.delete(plant.id)) return 'created';
@@ -116,12 +128,18 @@ export class SqlPlantRepository extends PlantRepository {
   }
 
   async #insert(plants: readonly StoredPlant[]): Promise<Set<bigint>> {
-    const rows = await this.engine.database
-      .insertInto('plants')
-      .values(plants.map(({ id, name, tag }) => ({ id, name, tag: tag ?? null })))
-      .onConflict((conflict) => conflict.column('id').doNothing())
-      .returning('id')
-      .execute();
+    const values = plants
+      .map(({ id, name, tag }) => ({ id, name, tag: tag ?? null }))
+      // Two batches that wait for each other's ids would never end.
+      .sort((one, other) => (one.id < other.id ? -1 : 1));
+    const rows = await this.engine.durably((database) =>
+      database
+        .insertInto('plants')
+        .values(values)
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .returning('id')
+        .execute(),
+    );
     return new Set(rows.map(({ id }) => id));
   }
 

@@ -10,6 +10,7 @@ import {
   SqliteDialect,
   SqliteDriver,
 } from 'kysely';
+import { migrate } from './migrations/migrate.js';
 import { RepositoryStartError } from './plant-repository.js';
 import type { Engine, Schema } from './sql-plant-repository.js';
 
@@ -36,26 +37,61 @@ const START_ERRORS: readonly [RegExp, string][] = [
  * Opens or creates a SQLite database whose commits have reached the disk when they return.
  *
  * @param file a path, or `:memory:`
- * @throws whatever {@link sqliteStartError} explains
+ * @throws {RepositoryStartError} when it cannot be had
  */
-export function openSqlite(file: string): Engine {
-  if (file !== ':memory:') makeDirectory(dirname(resolve(file)));
-  const connection = new Database(file, { timeout: START_TIMEOUT });
-  // A number cannot hold an int64.
-  connection.defaultSafeIntegers(true);
-  connection.pragma('journal_mode = WAL');
-  // NORMAL, the usual companion of WAL, syncs at checkpoints alone: a power cut would lose answered plants.
-  connection.pragma('synchronous = FULL');
-  const database = file === ':memory:' ? connection : watchFiles(connection, file);
-  return {
-    database: new Kysely<Schema>({ dialect: new TransactionalSqliteDialect({ database }) }),
-    isTransient: (error) => TRANSIENT.test(codeOf(error)),
-    isUnavailable: (error) => UNAVAILABLE.test(codeOf(error)),
-    started: () => {
-      // SQLite waits by stopping the process; from now on it is the repository that waits.
-      connection.pragma('busy_timeout = 0');
-    },
-  };
+export async function openSqlite(file: string): Promise<Engine> {
+  let engine: SqliteEngine | undefined;
+  try {
+    engine = new SqliteEngine(file);
+    await engine.start();
+    return engine;
+  } catch (error) {
+    await engine?.database.destroy();
+    throw sqliteStartError(file, error);
+  }
+}
+
+class SqliteEngine implements Engine {
+  readonly database: Kysely<Schema>;
+  /** There is one writer at a time. */
+  readonly concurrency = 1;
+  readonly #connection: Database.Database;
+
+  constructor(file: string) {
+    if (file !== ':memory:') makeDirectory(dirname(resolve(file)));
+    const connection = new Database(file, { timeout: START_TIMEOUT });
+    // A number cannot hold an int64.
+    connection.defaultSafeIntegers(true);
+    connection.pragma('journal_mode = WAL');
+    // NORMAL, the usual companion of WAL, syncs at checkpoints alone: a power cut would lose answered plants.
+    connection.pragma('synchronous = FULL');
+    const database = file === ':memory:' ? connection : watchFiles(connection, file);
+    this.database = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect({ database }) });
+    this.#connection = connection;
+  }
+
+  async start(): Promise<void> {
+    await migrate(this.database, 'sqlite');
+    // A damaged table is better found now than by a client.
+    await this.database
+      .selectFrom('plants')
+      .select(({ fn }) => [fn.min('id').as('least'), fn.max('id').as('greatest')])
+      .execute();
+    // SQLite waits by stopping the process; from now on it is the repository that waits.
+    this.#connection.pragma('busy_timeout = 0');
+  }
+
+  durably<Result>(run: (database: Kysely<Schema>) => Promise<Result>): Promise<Result> {
+    return run(this.database);
+  }
+
+  isTransient(error: unknown): boolean {
+    return TRANSIENT.test(codeOf(error));
+  }
+
+  isUnavailable(error: unknown): boolean {
+    return UNAVAILABLE.test(codeOf(error));
+  }
 }
 
 /** Makes a directory that is there after a power cut, too: a directory's name is on disk when its parent is. */

