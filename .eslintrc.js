@@ -58,9 +58,13 @@ function foreignPackages(room) {
 }
 
 export default tseslint.config(
-  { ignores: ['dist/', 'coverage/'] },
+  { ignores: ['**/dist/', 'coverage/'] },
   js.configs.recommended,
   { files: ['**/*.js'], languageOptions: { globals: { console: false, fetch: false, process: false } } },
+  {
+    files: ['bench/**/*.js'],
+    languageOptions: { globals: { Buffer: false, clearTimeout: false, performance: false, setTimeout: false } },
+  },
   {
     files: ['**/*.ts'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
@@ -88,6 +92,8 @@ export default tseslint.config(
       ],
     },
   },
+  // The peers' packages are not ours, and so their types are not there.
+  { files: ['bench/peers/*.ts'], extends: [tseslint.configs.disableTypeChecked] },
   {
     files: ['src/*.ts'],
     rules: {
@@ -96,7 +102,7 @@ export default tseslint.config(
   },
   ...layering,
   {
-    files: ['src/config/**/*.ts', 'test/**/*.ts', 'examples/**/*.ts'],
+    files: ['src/config/**/*.ts', 'test/**/*.ts', 'examples/**/*.ts', 'bench/**/*.ts'],
     rules: { 'no-restricted-properties': 'off' },
   },
 );

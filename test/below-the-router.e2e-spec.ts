@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { METHODS } from 'node:http';
 import { connect } from 'node:net';
-import Database from 'better-sqlite3';
 import type { Principal } from '../src/auth/principal.js';
 import { TokenVerifier } from '../src/auth/token-verifier.js';
 import { type Answer, type Bytes, converse, everyConnectionIsClosed, RawClient } from './raw-client.js';

@@ -88,7 +88,8 @@ export class IdentityProvider {
         },
       },
     });
-    this.#handle = provider.callback() as RequestListener;
+    const handle = provider.callback();
+    this.#handle = (request, response) => void handle(request, response);
   }
 
   /** Has under the second path what was under the first. */

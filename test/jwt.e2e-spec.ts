@@ -55,7 +55,7 @@ function now(): number {
 /** Claims that are valid, but for what is given; undefined leaves one out. */
 function claims(changes: Record<string, unknown> = {}): JWTPayload {
   const valid = { iss: provider.issuer, aud: AUDIENCE, sub: 'ci', scope: 'plants:write', iat: now(), exp: now() + 300 };
-  return { ...valid, ...changes } as JWTPayload;
+  return { ...valid, ...changes };
 }
 
 async function sign(payload: JWTPayload, header: Record<string, unknown> = {}, key = rsa): Promise<string> {
@@ -97,7 +97,7 @@ describe('A client with an access token of a real provider', () => {
   });
 
   it('is known by the name in sub until the time in exp, give or take the clocks', async () => {
-    const { exp = 0, sub } = JSON.parse(
+    const { exp, sub } = JSON.parse(
       Buffer.from((await provider.token('plants:write')).split('.')[1] ?? '', 'base64url').toString(),
     ) as { exp: number; sub: string };
     expect(sub).toBe('ci');
@@ -500,8 +500,7 @@ describe('An attack', () => {
     expect(await response.text()).toBe(
       '{"error":401,"message":"A valid token is required: send the header \\"Authorization: Bearer <ACCESS_TOKEN>\\"."}',
     );
-    const { date: _date, ...headers } = Object.fromEntries(response.headers);
-    expect(headers).toEqual({
+    expect(Object.fromEntries([...response.headers].filter(([name]) => name !== 'date'))).toEqual({
       'cache-control': 'no-store',
       connection: 'keep-alive',
       'content-length': '110',

@@ -1,6 +1,5 @@
 import { Agent, type OutgoingHttpHeaders, request } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { type Service, startService, TOKEN } from './service.js';
 
@@ -557,9 +556,9 @@ describe('POST /plants, whatever comes', () => {
 
   /** The table, with its texts as the bytes that the engine has. */
   function storedBytes(): Promise<object[]> {
-    const { engine, query } = service.store;
-    const bytes = engine === 'sqlite' ? ['CAST(', ' AS BLOB)'] : ['convert_to(', ", 'UTF8')"];
-    return query(`SELECT id, ${bytes.join('name')} AS name, ${bytes.join('tag')} AS tag FROM plants`);
+    const { store } = service;
+    const bytes = store.engine === 'sqlite' ? ['CAST(', ' AS BLOB)'] : ['convert_to(', ", 'UTF8')"];
+    return store.query(`SELECT id, ${bytes.join('name')} AS name, ${bytes.join('tag')} AS tag FROM plants`);
   }
 
   function bytesOf({ id, name, tag }: Plant): unknown {

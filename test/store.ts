@@ -75,7 +75,10 @@ async function newPostgresStore(): Promise<Store> {
   const url = process.env.TEST_DATABASE ?? free.pop() ?? (await (await server)?.createDatabase()) ?? '';
   const client = new pg.Client({
     connectionString: url,
-    types: { getTypeParser: (oid: number) => (oid === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(oid)) },
+    types: {
+      getTypeParser: (...type: Parameters<typeof pg.types.getTypeParser>): unknown =>
+        type[0] === pg.types.builtins.INT8 ? BigInt : pg.types.getTypeParser(...type),
+    },
   });
   await client.connect();
   const query = async <Result extends object>(statement: string, ...parameters: unknown[]): Promise<Result[]> => {

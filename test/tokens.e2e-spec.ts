@@ -186,7 +186,14 @@ describe('A file of tokens', () => {
     ['has a line that is wrong', /line 2, is no token/, () => put(`${line('tests', SECOND_TOKEN)}ci secret\n`)],
     ['is empty', /is empty/, () => put('')],
     ['is gone', /cannot be read/, () => unlinkSync(file)],
-    ['is a directory', /no regular file/, () => (unlinkSync(file), mkdirSync(file))],
+    [
+      'is a directory',
+      /no regular file/,
+      () => {
+        unlinkSync(file);
+        mkdirSync(file);
+      },
+    ],
     ['may be read by others', /chmod 600/, () => put(line('tests', SECOND_TOKEN), 0o640)],
     ['may be written by others', /chmod 600/, () => put(line('tests', SECOND_TOKEN), 0o602)],
   ])('leaves all as it was where it %s, says so once, and counts again when it is mended', async (_, reason, spoil) => {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { ContractException } from '../errors/contract.exception.js';
 import type { Admission } from './admission.js';
-import { tooLarge } from '../plants/plant-request.js';
+import { gone, tooLarge } from '../plants/plant-request.js';
 import type { PublicRequest } from './public-request.js';
 
 /**
@@ -48,9 +48,8 @@ export class RequestBody implements PromiseLike<Uint8Array> {
   #collect(): Promise<Uint8Array> {
     const { request, limit } = this;
     return new Promise((resolve, reject) => {
-      const gone = new ContractException(400, 'The connection was closed before the body was complete.');
       if (request.failure !== undefined || request.destroyed) {
-        reject(request.failure ?? gone);
+        reject(request.failure ?? gone());
         return;
       }
       let chunks: Uint8Array[] = [];
@@ -66,7 +65,10 @@ export class RequestBody implements PromiseLike<Uint8Array> {
       });
       request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
       request.on('failure', reject);
-      request.on('close', () => reject(gone));
+      request.on('close', () => {
+        // Every request closes, and an error costs as much as all the rest of this.
+        if (!request.readableEnded) reject(gone());
+      });
     });
   }
 }

@@ -87,7 +87,7 @@ async function read(request: IncomingMessage, limit: number): Promise<Uint8Array
       chunks.push(chunk);
     }
   } catch {
-    throw new ContractException(400, 'The connection was closed before the body was complete.');
+    throw gone();
   }
   if (length <= limit) return Buffer.concat(chunks);
   // The rest is read on, so that the client is there to read the answer.
@@ -98,4 +98,9 @@ async function read(request: IncomingMessage, limit: number): Promise<Uint8Array
 /** The refusal of a body that is longer than this many bytes. */
 export function tooLarge(limit: number): ContractException {
   return new ContractException(413, `The body is too large: at most ${limit} bytes are taken.`);
+}
+
+/** The refusal of a body whose end will not come. */
+export function gone(): ContractException {
+  return new ContractException(400, 'The connection was closed before the body was complete.');
 }

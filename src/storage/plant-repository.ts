@@ -35,9 +35,7 @@ export abstract class PlantRepository {
   }
 
   /** How many batches it takes at the same time. */
-  get concurrency(): number {
-    return 1;
-  }
+  readonly concurrency: number = 1;
 
   /** Releases the store; it is not used afterwards. */
   abstract close(): Promise<void>;

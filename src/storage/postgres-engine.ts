@@ -113,8 +113,8 @@ class PostgresEngine implements Engine {
       query_timeout: Math.ceil(timeout / 2),
       // For these connections alone: in a host, others may use the driver, too.
       types: {
-        getTypeParser: ((oid: number, format?: 'text') =>
-          oid === INT8 ? BigInt : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+        getTypeParser: ((...type: Parameters<typeof pg.types.getTypeParser>): unknown =>
+          type[0] === INT8 ? BigInt : pg.types.getTypeParser(...type)) as typeof pg.types.getTypeParser,
       },
     });
     // Whoever waits for the connection is told; nobody waits for an idle one.
