@@ -1,5 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseTokens } from '../src/auth/token-file.js';
 import { parseConfiguration } from '../src/config/configuration.js';
 import { ERROR_TABLE } from '../src/errors/error-table.js';
 import { type Service, startService, TOKEN } from './service.js';
@@ -125,6 +128,38 @@ describe("The README's examples", () => {
 
     expect(answers).toEqual(examples);
     expect((await service.rows()).map(({ id }) => id)).toEqual([7n, 9007199254740992n, 9007199254740993n]);
+  });
+});
+
+describe("The README's tokens", () => {
+  let directory: string;
+
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  });
+
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  it('are made, listed and revoked by its commands', () => {
+    const variables = { PATH: process.env.PATH, ACCESS_TOKENS_FILE: join(directory, 'tokens') };
+    const { status, stdout } = spawnSync('sh', ['-ec', blockIn('Tokens', 'sh')], {
+      cwd: ROOT,
+      env: variables,
+      encoding: 'utf8',
+    });
+
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^[\w-]{43}\nci\t[\d-]{10}T\S+\tvalid\n$/);
+    expect(readFileSync(variables.ACCESS_TOKENS_FILE, 'utf8')).not.toContain('ci sha256');
+  });
+
+  it('are lines of the form that docs/authentication.md shows', () => {
+    const [, text = ''] = /```text\n([^]*?)```/.exec(readFileSync(join(ROOT, 'docs/authentication.md'), 'utf8')) ?? [];
+
+    expect(parseTokens(text, 'tokens')).toMatchObject([
+      { name: 'gardener' },
+      { name: 'trainee', expires: new Date('2030-01-01T00:00:00Z') },
+    ]);
   });
 });
 

@@ -70,7 +70,7 @@ export const ERROR_TABLE = {
     message: 'The service failed. This is a defect of the service, not of the request.',
   },
   503: {
-    when: 'the service is overloaded or shutting down, or its store cannot be reached in time',
+    when: 'the service is overloaded or shutting down, or its store or the identity provider cannot be reached in time',
     message: 'The service cannot do this now: send the same request again after the time in Retry-After.',
     headers: { 'Retry-After': '1' },
   },
