@@ -9,3 +9,10 @@ export abstract class Authentication {
   /** Names the protected space in challenges (RFC 9110 §11.5). */
   abstract readonly realm: string;
 }
+
+/** All that passport sees of a request. */
+export interface Credentials {
+  readonly headers: { readonly authorization?: string };
+  /** Comes with the request, because applications in one process share the strategy. */
+  readonly verifier: TokenVerifier | false;
+}

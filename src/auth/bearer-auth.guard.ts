@@ -2,9 +2,9 @@ import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ContractException } from '../errors/contract.exception.js';
-import { Authentication } from './authentication.js';
+import { Authentication, type Credentials } from './authentication.js';
 import { attemptsBearer, bearerTokenIn } from './bearer-token.js';
-import { type Credentials, STRATEGY } from './bearer.strategy.js';
+import { STRATEGY } from './bearer.strategy.js';
 import { type Principal, principalOf, setPrincipal } from './principal.js';
 
 /** Marks a handler that wants the scope of those whose token has scopes at all. */
