@@ -336,7 +336,9 @@ describe('The example', () => {
     const installation = install('module');
     installation.compile(EXAMPLE, 'main.js');
     const running = new HostProcess(installation.directory, ['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
-    const url = (await running.line()).replace(/^.*: /, '');
+    let line = '';
+    while (!line.startsWith('The garden is open: ')) line = await running.line();
+    const url = line.slice('The garden is open: '.length);
     const answer = await fetch(`${url}/plants`, {
       method: 'POST',
       headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },

@@ -288,7 +288,13 @@ describe('The examples of contract/openapi.yaml', () => {
 /** What the management listener shows. */
 async function derivedDocument(): Promise<JsonObject> {
   const testing = await Test.createTestingModule({
-    imports: [AppModule.forRoot({ basePath: '', repository: 'sqlite::memory:', verifier: new StaticTokens([]) })],
+    imports: [
+      AppModule.forRoot({
+        basePath: '',
+        repository: 'sqlite::memory:',
+        authentication: { verifier: new StaticTokens([]) },
+      }),
+    ],
   }).compile();
   const app = testing.createNestApplication(createFastifyAdapter({ bodyLimit: 1_024 }), { bodyParser: false });
   const document = await createOpenApiDocument(app);

@@ -120,7 +120,11 @@ describe('PlantsModule', () => {
     const app = await start(
       PlantsModule.forRootAsync({
         imports: [ShelfModule],
-        useFactory: () => ({ repository: ShelfRepository, authentication: { verifier: ScopedVerifier } }),
+        useFactory: () => ({
+          repository: ShelfRepository,
+          authentication: { verifier: ScopedVerifier },
+          scope: 'garden',
+        }),
       }),
     );
     const shelf = app.get(Shelf, { strict: false });
@@ -136,7 +140,7 @@ describe('PlantsModule', () => {
     };
 
     expect(JSON.parse(await create('another-scope'))).toMatchObject({ error: 403 });
-    expect(JSON.parse(await create('plants:write'))).toEqual({ name: 'Monstera' });
+    expect(JSON.parse(await create('garden'))).toEqual({ name: 'Monstera' });
     expect([...shelf.plants.keys()]).toEqual([1n]);
     await app.close();
     expect(shelf.closed).toBe(true);

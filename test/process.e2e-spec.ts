@@ -335,6 +335,7 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   JWT_AUDIENCE: ['two words'],
   JWT_JWKS_URL: ['/jwks', 'http://login.example.com/jwks', 'file:///jwks'],
   JWT_TYPE: ['jwt', 'id_token'],
+  REQUIRED_SCOPE: ['plants write', '"', 'é'],
   REFUSED_TOKENS_PER_MINUTE: ['0', 'none', '-1'],
   BODY_LIMIT: ['0', '257mb', 'much'],
   MAX_CONNECTIONS: ['0', '1000001', 'many'],

@@ -53,7 +53,9 @@ export async function startService(
       AppModule.forRoot({
         basePath,
         repository: options.repository?.(repository, store) ?? repository,
-        verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
+        authentication: {
+          verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
+        },
         ...(options.refusedTokensPerMinute && { refusedTokensPerMinute: options.refusedTokensPerMinute }),
       }),
     ],

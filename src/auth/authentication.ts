@@ -12,3 +12,20 @@ export abstract class Authentication {
   /** Slows down those who guess. */
   abstract readonly delay: RefusalDelay;
 }
+
+/** All that passport sees of a request. */
+export interface Credentials {
+  readonly headers: { readonly authorization?: string };
+  /** Comes with the request, because applications in one process share the strategy. */
+  readonly verifier: TokenVerifier | false;
+}
+
+/** Whether this is one scope (RFC 6749 §3.3, scope-token). */
+export function isScope(text: string): boolean {
+  return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
+}
+
+/** Whether a quoted string (RFC 9110 §5.6.4) holds this without escapes. */
+export function isRealm(text: string): boolean {
+  return /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
+}

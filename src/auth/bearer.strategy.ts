@@ -1,18 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
+import type { Credentials } from './authentication.js';
 import type { Principal } from './principal.js';
-import { principalFor, type TokenVerifier } from './token-verifier.js';
+import { principalFor } from './token-verifier.js';
 
 /** Passport's registry belongs to the whole process: a host's own `bearer` must stay what it is. */
 export const STRATEGY = 'plant-store-bearer';
-
-/** All that passport sees of a request. */
-export interface Credentials {
-  readonly headers: { readonly authorization?: string };
-  /** Comes with the request, because applications in one process share the strategy. */
-  readonly verifier: TokenVerifier | false;
-}
 
 /** Hands the token of a request to the verifier. */
 @Injectable()

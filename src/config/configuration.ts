@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import bytes from 'bytes';
+import { isScope } from '../auth/authentication.js';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { isSecure, JWT_TYPES, type JwtType } from '../auth/jwt-settings.js';
 import { isDatabaseUrl, sqliteFile } from '../storage/open-repository.js';
@@ -36,6 +37,8 @@ export interface Configuration {
   readonly jwtType: JwtType;
   /** As many refused tokens of one address a minute are answered at once; Infinity for all. */
   readonly refusedTokensPerMinute: number;
+  /** What a token that has scopes must have among them. */
+  readonly requiredScope: string;
   /** Bytes, at least 1. */
   readonly bodyLimit: number;
   readonly limits: {
@@ -163,6 +166,12 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
       'at+jwt',
       (text) => JWT_TYPES.find((type) => type === text),
       `one of ${JWT_TYPES.join(', ')}, for example at+jwt`,
+    ),
+    requiredScope: read(
+      'REQUIRED_SCOPE',
+      'plants:write',
+      (text) => (isScope(text) ? text : undefined),
+      'a scope, which has no spaces and no quotation marks, for example plants:write',
     ),
     refusedTokensPerMinute: read(
       'REFUSED_TOKENS_PER_MINUTE',

@@ -1,6 +1,6 @@
 import type { FactoryProvider, Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { Authentication } from '../auth/authentication.js';
+import { Authentication, isRealm, isScope } from '../auth/authentication.js';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { RefusalDelay } from '../auth/refusals.js';
 import { digestOf, StaticTokens } from '../auth/static-tokens.js';
@@ -8,12 +8,6 @@ import type { TokenVerifier } from '../auth/token-verifier.js';
 import { openRepository } from '../storage/open-repository.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { MODULE_OPTIONS_TOKEN, type PlantsModuleOptions } from './plants.module-definition.js';
-
-/** RFC 6749 §3.3, scope-token. */
-const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
-
-/** What a quoted string (RFC 9110 §5.6.4) holds without escapes. */
-const REALM = /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /** The options as the rooms below want them; whoever writes JavaScript is told what is wrong with theirs. */
 export const optionProviders: FactoryProvider[] = [
@@ -31,8 +25,8 @@ export const optionProviders: FactoryProvider[] = [
     inject: [MODULE_OPTIONS_TOKEN, ModuleRef],
     useFactory: async (options: Partial<PlantsModuleOptions>, module: ModuleRef): Promise<Authentication> => ({
       verifier: await verifierOf(options, module),
-      scope: matching(SCOPE, 'scope', options.scope ?? 'plants:write'),
-      realm: matching(REALM, 'realm', options.realm ?? 'plants'),
+      scope: checked('scope', options.scope ?? 'plants:write', isScope),
+      realm: checked('realm', options.realm ?? 'plants', isRealm),
       delay: new RefusalDelay(options.refusedTokensPerMinute ?? Infinity),
     }),
   },
@@ -58,7 +52,7 @@ function missing(option: string, remedy: string): never {
   throw new TypeError(`PlantsModule: the option ${option} is missing; it must be ${remedy}`);
 }
 
-function matching(pattern: RegExp, option: string, text: string): string {
-  if (pattern.test(text)) return text;
+function checked(option: string, text: string, isRight: (text: string) => boolean): string {
+  if (isRight(text)) return text;
   throw new TypeError(`PlantsModule: the option ${option} is empty, or has characters that a challenge cannot carry`);
 }
