@@ -2,6 +2,7 @@
 FROM node:22-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY service/package.json service/
 RUN npm ci --no-audit --no-fund
 COPY . .
 RUN npm run build
@@ -10,6 +11,7 @@ RUN npm run build
 FROM node:22-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
+COPY service/package.json service/
 RUN npm ci --omit=dev --no-audit --no-fund
 
 FROM node:22-slim

@@ -22,7 +22,8 @@ const PATIENCE = 8_000;
 
 /** The service's ends of the connections, by the client's port: client and service share this process. */
 const accepted = new Map<number, Socket>();
-const changes = new EventEmitter();
+/** As many wait as there are clients. */
+const changes = new EventEmitter().setMaxListeners(0);
 
 subscribe('net.server.socket', (message) => {
   const { socket } = message as { readonly socket: Socket };

@@ -204,7 +204,7 @@ describe('A file of tokens', () => {
     expect(await create(service.url, TOKEN)).toBe(200);
     expect(await create(service.url, SECOND_TOKEN)).toBe(401);
     expect(service.log()).toEqual([expect.stringMatching(reason)]);
-    expect(service.log()[0]).toMatch(/; until then the tokens read before stay valid$/);
+    expect(service.log()[0]).toMatch(/; until then the tokens read before stay valid\n/);
     expect(service.log()[0]).not.toContain('secret');
 
     rmSync(file, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import { TerminusModule } from '@nestjs/terminus';
 import { DOCUMENT, ManagementController } from './management.controller.js';
 import { Metrics } from './metrics.js';
 import { setUpDocsPage } from './docs-page.js';
+import { GroupCommit } from '../storage/group-commit.js';
 import { createOpenApiDocument } from './openapi-document.js';
 import { Readiness } from './readiness.js';
 
@@ -42,9 +43,10 @@ class ManagementModule {
  */
 export async function createManagementHandler(
   app: INestApplication,
-  options: { readonly server: Server; readonly url: string; readonly metrics: Metrics; readonly readiness: Readiness },
+  { server, url, readiness }: { readonly server: Server; readonly url: string; readonly readiness: Readiness },
 ): Promise<{ readonly handle: RequestListener; close(): Promise<void> }> {
-  const { server, url, metrics, readiness } = options;
+  // First, so that it counts as much as there is.
+  const metrics = new Metrics(app.get(GroupCommit, { strict: false }));
   const document = await createOpenApiDocument(app, url);
   let handle: RequestListener | undefined;
   const adapter = new FastifyAdapter({
@@ -61,5 +63,9 @@ export async function createManagementHandler(
   await management.init();
   await adapter.getInstance().ready();
   if (handle === undefined) throw new Error('Fastify made no handler');
-  return { handle, close: () => management.close() };
+  const close = async (): Promise<void> => {
+    metrics.close();
+    await management.close();
+  };
+  return { handle, close };
 }
