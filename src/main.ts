@@ -18,5 +18,6 @@ try {
   await startService(configuration);
 } catch (error) {
   process.stderr.write(`plant-store: ${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = error instanceof ConfigurationError ? BAD_CONFIGURATION : CANNOT_RUN;
+  // At once: a server may keep a connection that could not be used open for as long as it likes.
+  process.exit(error instanceof ConfigurationError ? BAD_CONFIGURATION : CANNOT_RUN);
 }

@@ -11,7 +11,7 @@ import { watchFiles } from './config/watched-file.js';
 import { type Certificate, CertificateError, expiryOf, readCertificate } from './http/certificate.js';
 import { createFastifyAdapter } from './http/fastify-adapter.js';
 import { StructuredLogger } from './operations/logger.js';
-import { type ManagementServer, startManagementServer } from './operations/management-server.js';
+import type { ManagementServer } from './operations/management-server.js';
 import { openRepository } from './storage/open-repository.js';
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -137,6 +137,7 @@ async function startManagement(
   { managementHost: host, managementPort: port }: Configuration,
 ): Promise<ManagementServer | undefined> {
   if (port === undefined) return undefined;
+  const { startManagementServer } = await import('./operations/management-server.js');
   return listen('MANAGEMENT_HOST and MANAGEMENT_PORT', { host, port }, (address) =>
     startManagementServer(app, address),
   );

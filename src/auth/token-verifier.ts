@@ -1,19 +1,23 @@
 import type { Principal } from './principal.js';
 
 /** Why a token is refused: for the operator, in the log and in the metrics; no client ever learns it. */
-export type Refusal =
-  | 'malformed'
-  | 'unknown'
-  | 'expired'
-  | 'not-yet-valid'
-  | 'wrong-issuer'
-  | 'wrong-audience'
-  | 'wrong-type'
-  | 'wrong-algorithm'
-  | 'wrong-claim'
-  | 'wrong-signature'
-  | 'forbidden-header'
-  | 'unknown-key';
+export const REFUSALS = [
+  'malformed',
+  'unknown',
+  'expired',
+  'not-yet-valid',
+  'wrong-issuer',
+  'wrong-audience',
+  'wrong-type',
+  'wrong-algorithm',
+  'wrong-claim',
+  'wrong-signature',
+  'forbidden-header',
+  'unknown-key',
+] as const;
+
+/** One of `REFUSALS`. */
+export type Refusal = (typeof REFUSALS)[number];
 
 /** Whose token it is, or why it is refused; undefined is the same as `unknown`. */
 export type Verdict = Principal | Refusal | undefined;

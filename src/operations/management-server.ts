@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { INestApplication } from '@nestjs/common';
+import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
+import { Metrics } from './metrics.js';
 import { Readiness } from './readiness.js';
 
 /** The listener of those who operate the service: health, metrics and documents. It asks for no token. */
@@ -34,9 +36,10 @@ export async function startManagementServer(
   if (address === null || typeof address === 'string') throw new Error('The management listener has no port');
   // Asked for now: an application that shuts down has none.
   const url = await app.getUrl();
+  const metrics = new Metrics(app.get(GroupCommit, { strict: false }));
   const readiness = new Readiness(app.get(PlantRepository, { strict: false }));
   const management = import('./management.module.js').then(({ createManagementHandler }) =>
-    createManagementHandler(app, { readiness, server, url }),
+    createManagementHandler(app, { metrics, readiness, server, url }),
   );
   const answer: RequestListener = (request, response) =>
     void management.then(({ handle }) => handle(request, response));
@@ -48,6 +51,7 @@ export async function startManagementServer(
     origins: [own, `http://localhost:${address.port}`],
     shuttingDown: () => void (readiness.isShuttingDown = true),
     async close() {
+      metrics.close();
       await (await management).close();
       server.close();
       server.closeAllConnections();

@@ -7,7 +7,6 @@ import { TerminusModule } from '@nestjs/terminus';
 import { DOCUMENT, ManagementController } from './management.controller.js';
 import { Metrics } from './metrics.js';
 import { setUpDocsPage } from './docs-page.js';
-import { GroupCommit } from '../storage/group-commit.js';
 import { createOpenApiDocument } from './openapi-document.js';
 import { Readiness } from './readiness.js';
 
@@ -43,10 +42,9 @@ class ManagementModule {
  */
 export async function createManagementHandler(
   app: INestApplication,
-  { server, url, readiness }: { readonly server: Server; readonly url: string; readonly readiness: Readiness },
+  options: { readonly server: Server; readonly url: string; readonly metrics: Metrics; readonly readiness: Readiness },
 ): Promise<{ readonly handle: RequestListener; close(): Promise<void> }> {
-  // First, so that it counts as much as there is.
-  const metrics = new Metrics(app.get(GroupCommit, { strict: false }));
+  const { server, url, metrics, readiness } = options;
   const document = await createOpenApiDocument(app, url);
   let handle: RequestListener | undefined;
   const adapter = new FastifyAdapter({
@@ -63,9 +61,5 @@ export async function createManagementHandler(
   await management.init();
   await adapter.getInstance().ready();
   if (handle === undefined) throw new Error('Fastify made no handler');
-  const close = async (): Promise<void> => {
-    metrics.close();
-    await management.close();
-  };
-  return { handle, close };
+  return { handle, close: () => management.close() };
 }

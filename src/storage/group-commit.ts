@@ -70,14 +70,16 @@ export class GroupCommit {
   }
 
   #startCommitting(): void {
-    const committing = this.#commitAll().finally(() => this.#committing.delete(committing));
+    const committing: Promise<void> = this.#commitAll(() => this.#committing.delete(committing));
     this.#committing.add(committing);
   }
 
-  async #commitAll(): Promise<void> {
+  /** @param done runs in the same turn as the last look at the queue, so that no plant comes between and is forgotten */
+  async #commitAll(done: () => void): Promise<void> {
     // Not at once: the other requests that this turn of the event loop reads belong to the same batch.
     await new Promise(setImmediate);
     while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, BATCH_SIZE));
+    done();
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {

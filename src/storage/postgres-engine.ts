@@ -111,6 +111,7 @@ class PostgresEngine implements Engine {
       // Half of the time there is: who hangs leaves as much for another attempt, on another connection.
       connectionTimeoutMillis: Math.ceil(timeout / 2),
       query_timeout: Math.ceil(timeout / 2),
+      verify: (client, done) => void this.#inspect(client).then(() => done(), done),
       // For these connections alone: in a host, others may use the driver, too.
       types: {
         getTypeParser: ((...type: Parameters<typeof pg.types.getTypeParser>): unknown =>
@@ -121,22 +122,22 @@ class PostgresEngine implements Engine {
     pool.on('error', () => undefined);
     pool.on('connect', (client) => client.on('error', () => undefined));
     this.database = new Kysely<Schema>({
-      dialect: new LockFreePostgresDialect({
-        pool: new DiscerningPool(pool),
-        onCreateConnection: async (connection) => {
-          const query = sql<Settings>`
-            SELECT current_setting('synchronous_commit', true) AS commits, current_setting('server_encoding') AS encoding
-          `.compile(this.database);
-          const [settings] = (await connection.executeQuery<Settings>(query)).rows;
-          if (settings?.commits === 'off') this.#commitsEarly = true;
-          if (settings?.encoding !== 'UTF8') {
-            throw new RepositoryStartError(
-              `has the encoding ${String(settings?.encoding)}, which cannot hold any text; create it with ENCODING 'UTF8'`,
-            );
-          }
-        },
-      }),
+      dialect: new LockFreePostgresDialect({ pool: new DiscerningPool(pool) }),
     });
+  }
+
+  /** Looks at what a server, a database or a role may have set for a new connection. */
+  async #inspect(client: pg.ClientBase): Promise<void> {
+    const { rows } = await client.query<Settings>(
+      "SELECT current_setting('synchronous_commit', true) AS commits, current_setting('server_encoding') AS encoding",
+    );
+    const [settings] = rows;
+    if (settings?.commits === 'off') this.#commitsEarly = true;
+    if (settings?.encoding !== 'UTF8') {
+      throw new RepositoryStartError(
+        `has the encoding ${String(settings?.encoding)}, which cannot hold any text; create it with ENCODING 'UTF8'`,
+      );
+    }
   }
 
   async start(): Promise<void> {

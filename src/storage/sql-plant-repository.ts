@@ -162,7 +162,8 @@ export class SqlPlantRepository extends PlantRepository {
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'no reason given';
+  // Not by its class: a driver may be of another context than we are.
+  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : 'no reason given';
 }
 
 function isSame(plant: StoredPlant, other: StoredPlant | undefined): boolean {
