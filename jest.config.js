@@ -38,5 +38,6 @@ export default {
   ],
   // Most of the time is spent in waiting for processes to start.
   maxWorkers: '100%',
-  testTimeout: 60_000,
+  // A guard against what never ends, not a measure: a busy machine is slow.
+  testTimeout: 180_000,
 };
