@@ -70,14 +70,19 @@ export class GroupCommit {
   }
 
   #startCommitting(): void {
-    const committing = this.#commitAll().finally(() => this.#committing.delete(committing));
+    const committing = this.#commitAll(() => this.#committing.delete(committing));
     this.#committing.add(committing);
   }
 
-  async #commitAll(): Promise<void> {
+  /** @param done is called in the same step as the last look at the queue: whoever comes later begins anew */
+  async #commitAll(done: () => void): Promise<void> {
     // Not at once: the other requests that this turn of the event loop reads belong to the same batch.
     await new Promise(setImmediate);
-    while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, BATCH_SIZE));
+    try {
+      while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, BATCH_SIZE));
+    } finally {
+      done();
+    }
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
