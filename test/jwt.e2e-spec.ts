@@ -50,8 +50,8 @@ async function create(token: string, target = service): Promise<number> {
 
 /** Has the process's clock tell a later time, by so many milliseconds, until the returned function is called. */
 function jump(milliseconds: number): () => void {
-  const { now } = performance;
-  performance.now = () => now.call(performance) + milliseconds;
+  const now = performance.now.bind(performance);
+  performance.now = () => now() + milliseconds;
   return () => (performance.now = now);
 }
 
