@@ -48,6 +48,13 @@ async function create(token: string, target = service): Promise<number> {
   return ((await response.json()) as { error?: number }).error ?? response.status;
 }
 
+/** Has the process's clock tell a later time, by so many milliseconds, until the returned function is called. */
+function jump(milliseconds: number): () => void {
+  const now = performance.now.bind(performance);
+  performance.now = () => now() + milliseconds;
+  return () => (performance.now = now);
+}
+
 function now(): number {
   return Math.floor(Date.now() / 1_000);
 }
@@ -147,6 +154,19 @@ describe('Keys', () => {
 
     expect(await create(old)).toBe(401);
     expect(reasons).toEqual(['unknown-key']);
+  });
+
+  it('that were withdrawn in a pause without requests make nothing valid after it', async () => {
+    const old = await provider.token('plants:write');
+    expect(await create(old)).toBe(200);
+    provider.rotate([await newKey('RS256', 'second')]);
+
+    const later = jump(300_001);
+    try {
+      expect(await create(old)).toBe(401);
+    } finally {
+      later();
+    }
   });
 
   it('are not fetched for every token that names another', async () => {

@@ -1,7 +1,11 @@
-import type { Server } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request, type Server } from 'node:http';
+import { connect } from 'node:http2';
+import { text } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
 import { type DynamicModule, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import {
   type Outcome,
   PlantRepository,
@@ -10,6 +14,7 @@ import {
   type Principal,
   type StoredPlant,
   TokenVerifier,
+  unparsedBody,
 } from '../src/index.js';
 import { MODULE_OPTIONS_TOKEN } from '../src/plants/plants.module-definition.js';
 
@@ -163,6 +168,59 @@ describe('PlantsModule', () => {
       200,
       null,
     ]);
+  });
+
+  it.each(['express', 'fastify'])('takes no token of two Authorization headers on %s', async (platform) => {
+    const options = { logger: false, abortOnError: false } as const;
+    const module = PlantsModule.forRoot(OPTIONS);
+    const app =
+      platform === 'express'
+        ? await NestFactory.create(module, options)
+        : await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(), options);
+    await app.listen(0, '127.0.0.1');
+    const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+    const headers = ['Content-Type', 'application/json', 'Authorization', 'Bearer first', 'authorization', 'Bearer no'];
+    const outgoing = request({
+      port,
+      host: '127.0.0.1',
+      method: 'POST',
+      path: '/plants',
+      headers: ['Host', 'plants', ...headers],
+    });
+    outgoing.end('{"id": 1, "name": "Monstera"}');
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+
+    expect(JSON.parse(await text(answer))).toMatchObject({ error: 401 });
+    await app.close();
+  });
+
+  it.each([
+    ['parsed by the host', false],
+    ['left to us', true],
+  ])('takes a body of HTTP/2 whose length nobody has told, %s', async (_who, unparsed) => {
+    const app = await NestFactory.create<NestFastifyApplication>(
+      PlantsModule.forRoot(OPTIONS),
+      new FastifyAdapter({ http2: true }),
+      { logger: false, abortOnError: false },
+    );
+    if (unparsed) app.use('/plants', unparsedBody());
+    await app.listen(0, '127.0.0.1');
+    const session = connect(await app.getUrl());
+    const create = async (body: string): Promise<string> => {
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': '/plants',
+        'content-type': 'application/json',
+        authorization: 'Bearer first',
+      });
+      stream.end(body);
+      return text(stream);
+    };
+
+    expect(await create('{"id": 1, "name": "Monstera"}')).toBe('{"name":"Monstera"}');
+    if (unparsed) expect(JSON.parse(await create(''))).toMatchObject({ error: 400 });
+    session.close();
+    await app.close();
   });
 
   it.each<[string, object, string]>([

@@ -432,6 +432,13 @@ describe('The command token', () => {
 });
 
 describe('A change of a file of tokens', () => {
+  it('is refused where the file is a link that leads to none', async () => {
+    symlinkSync(join(directory, 'nowhere'), file);
+
+    await expect(changeTokenFile(file, () => '# none\n')).rejects.toThrow(/is a link that leads to no file/);
+    expect(readdirSync(directory)).toEqual(['tokens']);
+  });
+
   it('that fails leaves the file and no draft, and others may go on', async () => {
     put(line('tests', TOKEN));
     await expect(

@@ -12,8 +12,14 @@ import { TokenRefused } from './token-verifier.js';
 /** Marks a handler that wants the scope of those whose token has scopes at all. */
 export const RequiresScope = Reflector.createDecorator<boolean>();
 
+const AUTHORIZATION = 'authorization';
+
 interface WithHeaders {
   readonly headers: { readonly authorization?: string };
+  /** Names and values in turn, as they came. */
+  readonly rawHeaders?: readonly string[];
+  /** Node's own request, where the framework has another one around it. */
+  readonly raw?: { readonly rawHeaders: readonly string[] };
   /** Whom the server takes for the client. */
   readonly ip?: string;
 }
@@ -59,7 +65,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
 
   /** What passport sees of the request: the strategy would take a token from query and body, too. */
   override getRequest(context: ExecutionContext): Credentials {
-    const token = bearerTokenIn(context.switchToHttp().getRequest<WithHeaders>().headers.authorization);
+    const request = context.switchToHttp().getRequest<WithHeaders>();
+    const token = isRepeated(request) ? undefined : bearerTokenIn(request.headers.authorization);
     return {
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
       verifier: this.authentication.verifier,
@@ -89,4 +96,12 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   get #challenge(): string {
     return `Bearer realm="${this.authentication.realm}"`;
   }
+}
+
+/** Whether there are two Authorization headers: a host's server keeps the first, and says nothing of the other. */
+function isRepeated({ raw, rawHeaders = raw?.rawHeaders ?? [] }: WithHeaders): boolean {
+  const given = rawHeaders.filter(
+    (text, index) => index % 2 === 0 && text.length === AUTHORIZATION.length && text.toLowerCase() === AUTHORIZATION,
+  );
+  return given.length > 1;
 }

@@ -10,7 +10,10 @@ const TIMEOUT = 5_000;
 /** Bytes that a document of the provider may have. */
 const MAX_SIZE = 1_048_576;
 
-/** Milliseconds after which keys are fetched anew; those that the issuer has withdrawn count until then. */
+/** Milliseconds after which keys are fetched anew, while requests go on with those there are. */
+const REFRESH_AGE = 240_000;
+
+/** Milliseconds that keys which the issuer has withdrawn count at most, while it can be reached. */
 const MAX_AGE = 300_000;
 
 /** Milliseconds between two fetches, whatever strangers ask for. */
@@ -37,10 +40,16 @@ export class IssuerKeys {
     private readonly onChange: () => void,
   ) {}
 
-  /** Fetches the keys anew when they are old, in the background: those there are go on when the issuer is down. */
-  refresh(): void {
-    const age = this.#isFailing ? COOLDOWN : MAX_AGE;
-    if (this.#keys !== undefined && performance.now() - this.#fetchedAt > age) void this.#fetch();
+  /**
+   * Fetches the keys anew when they are old, in the background: those there are go on when the issuer is down.
+   *
+   * @returns what to wait for where they are too old: in a pause without requests nobody sees what is withdrawn
+   */
+  refresh(): Promise<void> | undefined {
+    const age = performance.now() - this.#fetchedAt;
+    if (this.#keys === undefined || age <= (this.#isFailing ? COOLDOWN : REFRESH_AGE)) return undefined;
+    const fetched = this.#fetch();
+    return this.#isFailing || age <= MAX_AGE ? undefined : fetched;
   }
 
   /**

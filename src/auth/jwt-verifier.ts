@@ -48,7 +48,7 @@ export class JwtVerifier extends TokenVerifier {
 
   override async verify(token: string): Promise<Verdict> {
     if (token.split('.', 4).length !== 3) return 'unknown';
-    this.#keys.refresh();
+    await this.#keys.refresh();
     const digest = hash('sha256', token, 'base64');
     const verified = this.#verified;
     const known = verified.get(digest);

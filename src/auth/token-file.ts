@@ -6,6 +6,7 @@ import {
   linkSync,
   mkdirSync,
   openSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -119,8 +120,7 @@ const LOCK_INTERVAL = 20;
  * @throws {TokenFileError} when the file cannot be used, written or locked
  */
 export async function changeTokenFile(name: string, change: (text: string) => string): Promise<void> {
-  // What a symbolic link leads to is replaced, not the link.
-  const file = existsSync(name) ? realpathSync(name) : name;
+  const file = targetOf(name);
   const lock = `${file}.lock`;
   try {
     mkdirSync(dirname(file), { recursive: true });
@@ -141,6 +141,22 @@ export async function changeTokenFile(name: string, change: (text: string) => st
     throw error;
   } finally {
     rmSync(lock);
+  }
+}
+
+/** What a symbolic link leads to is replaced, not the link. */
+function targetOf(name: string): string {
+  if (existsSync(name)) return realpathSync(name);
+  if (isLink(name)) throw new TokenFileError(`${name} is a link that leads to no file: remove it, or make that file`);
+  return name;
+}
+
+function isLink(name: string): boolean {
+  try {
+    readlinkSync(name);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -64,7 +64,12 @@ export function createPublicServer(
     certificate === undefined
       ? createServer(settings)
       : // A client says that it sends no more in TLS, and in TCP below.
-        createTlsServer({ ...settings, ...certificate, handshakeTimeout: limits.headers, allowHalfOpen: true });
+        createTlsServer({
+          ...settings,
+          ...certificate,
+          handshakeTimeout: settings.headersTimeout,
+          allowHalfOpen: true,
+        });
   // What the limit of the head allows is counted in bytes; Node would drop headers after the 2,000th.
   server.maxHeadersCount = 0;
   // A client that has shut down its half of the connection still waits for its answers (RFC 9112 §9.6).

@@ -55,12 +55,14 @@ export async function bodyOf(request: PlantRequest): Promise<unknown> {
 }
 
 /** @throws {ContractException} where the headers alone say that the body is not to be read */
-function assertReadable({ headers, httpVersion }: IncomingMessage): void {
+function assertReadable({ headers, httpVersion, httpVersionMajor }: IncomingMessage): void {
   // HTTP/1.0 knows no expectations (RFC 9110 §10.1.1).
   if (headers.expect !== undefined && headers.expect.toLowerCase() !== '100-continue' && httpVersion !== '1.0') {
     throw new ContractException(417);
   }
-  if (Number(headers['content-length'] ?? 0) === 0 && headers['transfer-encoding'] === undefined) {
+  // HTTP/2 need not say beforehand that there is a body (RFC 9113 §8.1).
+  const length = headers['content-length'] ?? (httpVersionMajor > 1 ? undefined : '0');
+  if (Number(length) === 0 && headers['transfer-encoding'] === undefined) {
     throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
   }
   if (

@@ -70,6 +70,17 @@ describe('group commit', () => {
     expect(await commit.add({ id: 1n, name: 'Monstera' })).toBe('present');
   });
 
+  it.each(Array.from({ length: 8 }, (_, steps) => [steps]))(
+    'stores what comes %i steps after the end of a batch',
+    async (steps) => {
+      await commit.add({ id: 1n, name: 'Monstera' });
+      for (let step = 0; step < steps; step += 1) await Promise.resolve();
+
+      expect(await commit.add({ id: 2n, name: 'Ficus' })).toBe('created');
+    },
+    10_000,
+  );
+
   it('refuses at once what would wait too long', async () => {
     const waiting = plants(4_096).map((plant) => commit.add(plant));
 

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { newStore, type Store } from '../../test/store.js';
 import { openRepository } from './open-repository.js';
 import type { PlantRepository } from './plant-repository.js';
@@ -66,6 +68,28 @@ describe('a batch of plants', () => {
     expect(new Set(await repository.add(plants))).toEqual(new Set(['created']));
     expect(new Set(await repository.add(plants))).toEqual(new Set(['present']));
     expect(await store.rows()).toHaveLength(256);
+  });
+
+  it('stays in memory no longer than it takes to store it', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const used = (): number => {
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = used();
+    for (let size = 1; size <= 8; size += 1) {
+      await repository.add(
+        Array.from({ length: size }, (_, index) => ({
+          id: BigInt(8 * size + index),
+          // A text of its own each, as those are that come over the network.
+          name: Buffer.alloc(524_288, 'a').toString('latin1'),
+        })),
+      );
+    }
+
+    // All of them would be 18 MiB; Node keeps larger texts outside the heap.
+    expect(used() - before).toBeLessThan(6 * 1_048_576);
   });
 
   it('fails with the error itself where trying again would not help', async () => {

@@ -128,7 +128,7 @@ export class SqlPlantRepository extends PlantRepository {
   }
 
   async #insert(plants: readonly StoredPlant[]): Promise<Set<bigint>> {
-    const insert = this.#inserts.get(plants.length) ?? this.#compileInsert(plants);
+    const insert = this.#inserts.get(plants.length) ?? this.#compileInsert(plants.length);
     const parameters = [...plants]
       // Two batches that wait for each other's ids would never end.
       .sort((one, other) => (one.id < other.id ? -1 : 1))
@@ -139,14 +139,15 @@ export class SqlPlantRepository extends PlantRepository {
     return new Set(rows.map(({ id }) => id));
   }
 
-  #compileInsert(plants: readonly StoredPlant[]): CompiledQuery {
+  #compileInsert(count: number): CompiledQuery {
     const insert = this.engine.database
       .insertInto('plants')
-      .values(plants.map(({ id, name, tag }) => ({ id, name, tag: tag ?? null })))
+      // What is compiled keeps its values: those of a client would stay in memory.
+      .values(Array.from({ length: count }, () => ({ id: 0n, name: '', tag: null })))
       .onConflict((conflict) => conflict.column('id').doNothing())
       .returning('id')
       .compile();
-    this.#inserts.set(plants.length, insert);
+    this.#inserts.set(count, insert);
     return insert;
   }
 

@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { openRepository } from './open-repository.js';
 import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
+import { SqlPlantRepository } from './sql-plant-repository.js';
+import { openSqlite } from './sqlite-engine.js';
 
 let directory: string;
 let file: string;
@@ -67,6 +69,21 @@ describe('the SQLite database', () => {
     await expect(openRepository(`sqlite:${none}`)).rejects.toThrow(
       `the database ${none} is no SQLite database, or a damaged one; restore a backup or name another file`,
     );
+  });
+});
+
+describe('A transaction whose files are away for a moment', () => {
+  it('does not stay open: what is created when they are back is there for others', async () => {
+    const engine = await openSqlite(file);
+    const transaction = await engine.database.startTransaction().execute();
+    renameSync(directory, `${directory}-away`);
+    await expect(transaction.rollback().execute()).rejects.toThrow('not in their place');
+    renameSync(`${directory}-away`, directory);
+
+    const inPlace = new SqlPlantRepository(engine, 100);
+    expect(await inPlace.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
+    expect(withDatabase((database) => database.prepare('SELECT count(*) FROM plants').pluck().get())).toBe(1n);
+    await inPlace.close();
   });
 });
 

@@ -116,6 +116,8 @@ function watchFiles(connection: Database.Database, file: string): SqliteDatabase
   const assertInPlace = (): void => {
     for (const [name, identity] of identities) {
       if (identityOf(name) !== identity) {
+        // What is begun would go on when the files are back, and nothing would be committed any more.
+        if (connection.inTransaction) connection.exec('ROLLBACK');
         // The code that SQLite itself has for this, on the systems where it looks.
         throw Object.assign(new Error('the files of the database are not in their place any more'), {
           code: 'SQLITE_IOERR_VNODE',
