@@ -4,6 +4,8 @@ import { ConfigurationError, loadConfiguration } from './config/configuration.js
 const CANNOT_RUN = 1;
 const BAD_CONFIGURATION = 2;
 
+// Plants are nobody's business but the service's: its files are for its user alone.
+process.umask(0o077);
 // Until there is something to stop in order.
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(0));
 // Whoever read the log is gone; those who create plants are not.

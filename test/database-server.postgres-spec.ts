@@ -280,11 +280,6 @@ describe('a start', () => {
       () => server.createDatabase("ENCODING 'LATIN1' TEMPLATE template0"),
       /has the encoding LATIN1/,
     ],
-    [
-      'sslmode is none that there is',
-      () => changed((url) => (url.search = '?sslmode=prefer')),
-      /sslmode .* must be disable/,
-    ],
     ['the server has no TLS', () => changed((url) => (url.search = '?sslmode=require')), /cannot be reached over TLS/],
     [
       'the file of sslrootcert is not there',

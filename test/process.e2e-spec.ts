@@ -227,6 +227,9 @@ describe('The first start with nothing configured', () => {
     const { token } = await firstStart({ DATABASE_URL: `sqlite:${join(directory, 'elsewhere/p.db')}` });
 
     expect(readFileSync(join(directory, 'elsewhere/tokens'), 'utf8')).toContain(digest(token));
+    for (const name of ['', 'p.db', 'tokens']) {
+      expect(statSync(join(directory, 'elsewhere', name)).mode & 0o077).toBe(0);
+    }
     expect(existsSync(join(directory, 'data'))).toBe(false);
   });
 });
@@ -325,6 +328,7 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
     'plants.db',
     'sqlite:',
     'mysql://user:secret@localhost/plants',
+    'postgres://user:secret@localhost/plants?sslmode=prefer',
     'postgres://user:secret@host:port/plants',
   ],
   DATABASE_START_TIMEOUT: ['soon', '61m'],

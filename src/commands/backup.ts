@@ -27,6 +27,8 @@ async function run(target: string): Promise<void> {
   process.stderr.write(`${target} is a backup of ${count} plants\n`);
 }
 
+// The copy is for whoever makes it alone.
+process.umask(0o077);
 // So that what is begun is removed.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (interrupted = true));
 

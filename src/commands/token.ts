@@ -1,4 +1,4 @@
-import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { randomToken } from '../auth/static-tokens.js';
 import {
   changeTokenFile,
@@ -38,9 +38,11 @@ program
   .command('create')
   .description('make a token, and print it; only its digest is kept')
   .requiredOption('--name <name>', 'whose it is, for the log: one word', parseName)
-  .option('--expires <when>', 'days such as 90d, an instant such as 2030-01-01T00:00:00Z, or never', parseExpiry, {
-    at: inDays(90),
-  })
+  .addOption(
+    new Option('--expires <when>', 'days such as 90d, an instant such as 2030-01-01T00:00:00Z, or never')
+      .argParser(parseExpiry)
+      .default({ at: inDays(90) }, '90d'),
+  )
   .action(async ({ name, expires }: { name: string; expires: { at: Date | undefined } }) => {
     const file = tokenFile();
     const token = randomToken();

@@ -117,7 +117,8 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
     'DATABASE_URL',
     'sqlite:data/plants.db',
     (text) => (isDatabaseUrl(text) ? text : undefined),
-    'a URL that begins with sqlite: or postgres://, for example sqlite:data/plants.db or postgres://user@localhost/plants',
+    'a URL that begins with sqlite: or postgres://, where sslmode is disable, require, verify-ca or verify-full, ' +
+      'for example sqlite:data/plants.db or postgres://user@localhost/plants',
   );
   const jwtIssuer = read(
     'JWT_ISSUER',

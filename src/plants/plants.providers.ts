@@ -43,7 +43,9 @@ async function verifierOf(
   if (verifier) return verifier;
   if (tokens.length === 0) return missing('authentication', '{ tokens: [...] }, { verifier }, or false');
   if (!tokens.every(isBearerToken)) {
-    throw new TypeError('PlantsModule: a token is made of letters, digits and -._~+/, and = may end it');
+    throw new TypeError(
+      'PlantsModule: each of authentication.tokens must be made of letters, digits and -._~+/; = may end it',
+    );
   }
   return new StaticTokens(tokens.map((token, index) => ({ name: `token-${index + 1}`, digest: digestOf(token) })));
 }

@@ -5,6 +5,9 @@ import { type Engine, SqlPlantRepository } from './sql-plant-repository.js';
 /** Milliseconds that a batch may wait for the store. */
 const DEFAULT_TIMEOUT = 5_000;
 
+/** Of libpq's, without `allow` and `prefer`, which somebody in the middle can turn off. */
+const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
+
 const DEFAULT_SERVER: ServerOptions = { startTimeout: 30_000, poolSize: 4 };
 
 /**
@@ -31,7 +34,8 @@ async function openEngine(url: string, timeout: number, server: ServerOptions): 
   }
   if (!isPostgresUrl(url)) {
     throw new RepositoryStartError(
-      'a database URL must be of the form sqlite:data/plants.db or postgres://user:password@host:5432/plants',
+      'a database URL must be of the form sqlite:data/plants.db or postgres://user:password@host:5432/plants, ' +
+        `where sslmode is one of ${SSL_MODES.join(', ')}`,
     );
   }
   const { openPostgres } = await withDriver('pg', () => import('./postgres-engine.js'));
@@ -59,5 +63,6 @@ export function sqliteFile(url: string): string | undefined {
 }
 
 function isPostgresUrl(url: string): boolean {
-  return /^postgres(?:ql)?:\/\//.test(url) && URL.canParse(url);
+  if (!/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url)) return false;
+  return SSL_MODES.includes(new URL(url).searchParams.get('sslmode') ?? 'disable');
 }
