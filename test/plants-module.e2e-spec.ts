@@ -228,7 +228,11 @@ describe('PlantsModule', () => {
     ['no authentication', { repository: 'sqlite::memory:' }, 'the option authentication is missing'],
     ['no verifier', { ...OPTIONS, authentication: { verifier: undefined } }, 'the option authentication is missing'],
     ['no tokens', { ...OPTIONS, authentication: { tokens: [] } }, 'the option authentication is missing'],
-    ['a token that no header carries', { ...OPTIONS, authentication: { tokens: ['ä'] } }, 'a token is made of letters'],
+    [
+      'a token that no header carries',
+      { ...OPTIONS, authentication: { tokens: ['ä'] } },
+      'each of authentication.tokens must be',
+    ],
     ['a scope with a space', { ...OPTIONS, scope: 'two scopes' }, 'the option scope'],
     ['a realm with a quote', { ...OPTIONS, realm: '"' }, 'the option realm'],
     ['a URL of no known engine', { ...OPTIONS, repository: 'plants.db' }, 'must be of the form sqlite:'],
