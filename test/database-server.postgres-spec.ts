@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CREATED, create, UNAVAILABLE } from './creation.js';
 import { type Fault, FaultProxy } from './fault-proxy.js';
 import { contentOf, type Store, violationsIn } from './history.js';
 import { PASSWORD, PostgresServer } from './postgres.js';
@@ -37,25 +38,6 @@ function launch(url: string, variables: Record<string, string> = {}): ServicePro
   const service = new ServiceProcess(directory, { ACCESS_TOKENS: TOKEN, DATABASE_URL: url, ...variables });
   processes.push(service);
   return service;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly error: number | undefined;
-  readonly retryAfter: string | null;
-}
-
-const CREATED: Answer = { status: 200, error: undefined, retryAfter: null };
-const UNAVAILABLE: Answer = { status: 400, error: 503, retryAfter: '1' };
-
-async function create(url: string, id: number): Promise<Answer> {
-  const response = await fetch(`${url}/plants`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ id, name: 'Monstera' }),
-  });
-  const { error } = (await response.json()) as { error?: number };
-  return { status: response.status, error, retryAfter: response.headers.get('retry-after') };
 }
 
 async function stored(from = server): Promise<Store> {

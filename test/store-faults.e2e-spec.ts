@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, truncateSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { CREATED, create, UNAVAILABLE } from './creation.js';
 import { contentOf, type Store, violationsIn } from './history.js';
 import { type Row, TOKEN } from './service.js';
 import { ServiceProcess } from './service-process.js';
@@ -26,25 +27,6 @@ function launch(variables: Record<string, string> = {}, wrapper?: readonly strin
   const service = new ServiceProcess(directory, { ...WITH_TOKEN, ...variables }, wrapper);
   processes.push(service);
   return service;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly error: number | undefined;
-  readonly retryAfter: string | null;
-}
-
-const CREATED: Answer = { status: 200, error: undefined, retryAfter: null };
-const UNAVAILABLE: Answer = { status: 400, error: 503, retryAfter: '1' };
-
-async function create(url: string, id: number, name = 'Monstera'): Promise<Answer> {
-  const response = await fetch(`${url}/plants`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ id, name }),
-  });
-  const { error } = (await response.json()) as { error?: number };
-  return { status: response.status, error, retryAfter: response.headers.get('retry-after') };
 }
 
 function openDatabase(): Database.Database {

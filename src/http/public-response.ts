@@ -53,7 +53,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
     headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
   ): this {
-    // Fastify and `answer` give the headers as an object, and no reason.
+    // Fastify and `send` give the headers as an object, and no reason.
     const all = (typeof reason === 'object' ? reason : (headers ?? {})) as OutgoingHttpHeaders;
     all['X-Content-Type-Options'] = 'nosniff';
     all['Cache-Control'] = 'no-store';

@@ -6,7 +6,7 @@ import type { PublicRequest } from './public-request.js';
 
 /**
  * The bytes of a body, read when they are awaited and not before: Nest's guards run after Fastify has the body, and a
- * stranger's is not worth reading. Nest awaits what `@Body()` yields before the pipes see it.
+ * stranger's is not worth reading. `bodyOf` hands it to the handler, which awaits it.
  */
 export class RequestBody implements PromiseLike<Uint8Array> {
   #bytes: Promise<Uint8Array> | undefined;
