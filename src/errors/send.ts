@@ -2,6 +2,9 @@ import { ServerResponse } from 'node:http';
 import type { ContractException } from './contract.exception.js';
 import type { ErrorNumber } from './error-table.js';
 
+/** Without a charset, which the media type does not have (RFC 8259 §11). */
+export const JSON_TYPE = 'application/json';
+
 /** The error number that each refusal was sent with. */
 const errors = new WeakMap<ServerResponse, ErrorNumber>();
 
@@ -17,11 +20,13 @@ export interface Reply {
   code(status: number): this;
   headers(headers: Readonly<Record<string, string>>): this;
   send(body: Uint8Array): unknown;
+  /** Sends JSON, with these headers beside its own. The public port has it: it needs nothing of what Fastify does. */
+  answer?(status: number, headers: Readonly<Record<string, string>>, json: string): void;
 }
 
 /**
  * Sends an answer of the contract, unless one has been sent. Neither framework is asked to make JSON of it: both would
- * add a charset, which the media type does not have (RFC 8259 §11).
+ * add a charset.
  */
 export function send(
   response: Reply | ServerResponse,
@@ -29,12 +34,20 @@ export function send(
   status: 200 | 400 = 200,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const bytes = Buffer.from(JSON.stringify(body));
-  const all = { ...headers, 'Content-Type': 'application/json' };
-  if (!(response instanceof ServerResponse)) {
-    if (!response.sent) response.code(status).headers(all).send(bytes);
-  } else if (!response.headersSent) {
-    response.writeHead(status, { ...all, 'Content-Length': bytes.length }).end(bytes);
+  const text = JSON.stringify(body);
+  if (response instanceof ServerResponse) {
+    if (response.headersSent) return;
+    const length = Buffer.byteLength(text);
+    response.writeHead(status, { ...headers, 'Content-Type': JSON_TYPE, 'Content-Length': length }).end(text);
+  } else if (response.sent) {
+    return;
+  } else if (response.answer !== undefined) {
+    response.answer(status, headers, text);
+  } else {
+    response
+      .code(status)
+      .headers({ ...headers, 'Content-Type': JSON_TYPE })
+      .send(Buffer.from(text));
   }
 }
 

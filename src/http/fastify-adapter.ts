@@ -1,6 +1,5 @@
 import { METHODS, type IncomingMessage, type RequestListener } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { principalOf } from '../auth/principal.js';
 import { ContractException } from '../errors/contract.exception.js';
 import { Admission } from './admission.js';
 import type { Certificate } from './certificate.js';
@@ -23,9 +22,10 @@ export function createFastifyAdapter(options: {
   /** The addresses and networks of proxies whose word on the client's address is taken, as proxy-addr has them. */
   readonly trustProxy?: readonly string[];
 }): FastifyAdapter {
+  const trustProxy = [...(options.trustProxy ?? [])];
   const adapter = new FastifyAdapter({
     serverFactory: (handle: RequestListener) => createPublicServer(handle, { ...LIMITS, ...options.limits }, options),
-    trustProxy: [...(options.trustProxy ?? [])],
+    trustProxy,
     // The server has its own; Fastify would add another one.
     clientErrorHandler: () => undefined,
     // The router's own refusals come before the guard, and in its own words. After the rules of the message none is left.
@@ -49,24 +49,36 @@ export function createFastifyAdapter(options: {
   const admission = new Admission(options.bodyLimit);
   fastify.addHook('onRequest', (request, reply, done) => {
     request.body = new RequestBody(request.raw as PublicRequest, reply.raw, options.bodyLimit, admission);
-    (reply.raw as PublicResponse).address = request.ip;
+    if (trustProxy.length > 0) (reply.raw as PublicResponse).address = request.ip;
     done();
   });
-  fastify.addHook('onSend', (request, reply, payload, done) => {
-    (request.body as RequestBody).release();
-    (reply.raw as PublicResponse).principal = principalOf(request)?.name;
-    if (request.raw.complete) {
-      done(null, payload);
-      return;
-    }
-    // The parser may be in the middle of a packet that has the rest of the body, and requests after it.
-    setImmediate(() => {
-      // What is left of the body is not read as a request, and not waited for; Node says so in the answer.
-      if (!request.raw.complete) reply.raw.shouldKeepAlive = false;
-      done(null, payload);
-    });
-  });
+  fastify.decorateReply('answer', answer);
   return adapter;
+}
+
+/** What Fastify has around ours. */
+interface Around {
+  readonly raw: unknown;
+  readonly request: { readonly raw: { readonly complete: boolean }; readonly body?: unknown };
+  hijack(): unknown;
+}
+
+/** Answers past Fastify, whose hooks and headers nothing here needs. */
+function answer(this: Around, status: number, headers: Readonly<Record<string, string>>, body: string): void {
+  this.hijack();
+  const { request } = this;
+  const response = this.raw as PublicResponse;
+  (request.body as RequestBody).release();
+  if (request.raw.complete) {
+    response.answer(status, headers, body);
+    return;
+  }
+  // The parser may be in the middle of a packet that has the rest of the body, and requests after it.
+  setImmediate(() => {
+    // What is left of the body is not read as a request, and not waited for; Node says so in the answer.
+    if (!request.raw.complete) response.shouldKeepAlive = false;
+    response.answer(status, headers, body);
+  });
 }
 
 function noCompiler(): never {

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { ContractException } from '../errors/contract.exception.js';
 import type { Admission } from './admission.js';
-import { gone, tooLarge } from '../plants/plant-request.js';
-import type { PublicRequest } from './public-request.js';
+import { tooLarge } from '../plants/plant-request.js';
+import type { BodyReader, PublicRequest } from './public-request.js';
 
 /**
  * The bytes of a body, read when they are awaited and not before: Nest's guards run after Fastify has the body, and a
@@ -36,39 +36,34 @@ export class RequestBody implements PromiseLike<Uint8Array> {
     this.admission.leave(this.#taken);
   }
 
-  /** @throws {ContractException} 413, 503 */
-  async #read(): Promise<Uint8Array> {
-    if (Number(this.request.headers['content-length'] ?? 0) > this.limit) throw tooLarge(this.limit);
-    this.#admitted = this.admission.enter();
-    if (!this.#admitted) throw new ContractException(503);
-    if (this.request.awaitsContinue) this.response.writeContinue();
-    return this.#collect();
+  /** @throws {ContractException} 413, 503, and 400 where the rest does not come */
+  #read(): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      if (Number(this.request.headers['content-length'] ?? 0) > this.limit) throw tooLarge(this.limit);
+      this.#admitted = this.admission.enter();
+      if (!this.#admitted) throw new ContractException(503);
+      if (this.request.awaitsContinue) this.response.writeContinue();
+      this.request.readBody(this.#readerFor(resolve, reject));
+    });
   }
 
-  #collect(): Promise<Uint8Array> {
-    const { request, limit } = this;
-    return new Promise((resolve, reject) => {
-      if (request.failure !== undefined || request.destroyed) {
-        reject(request.failure ?? gone());
-        return;
-      }
-      let chunks: Uint8Array[] = [];
-      request.on('data', (chunk: Uint8Array) => {
+  #readerFor(resolve: (bytes: Uint8Array) => void, reject: (reason: ContractException) => void): BodyReader {
+    let chunks: Uint8Array[] = [];
+    return {
+      chunk: (bytes) => {
         // Of a body that is refused already the rest is read on, so that the client is there to read the answer.
         if (!this.#admitted) return;
-        chunks.push(chunk);
-        this.#taken += chunk.length;
-        const room = this.admission.take(chunk.length);
-        if (room && this.#taken <= limit) return;
+        chunks.push(bytes);
+        this.#taken += bytes.length;
+        const room = this.admission.take(bytes.length);
+        if (room && this.#taken <= this.limit) return;
         chunks = [];
-        reject(room ? tooLarge(limit) : new ContractException(503));
-      });
-      request.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-      request.on('failure', reject);
-      request.on('close', () => {
-        // Every request closes, and an error costs as much as all the rest of this.
-        if (!request.readableEnded) reject(gone());
-      });
-    });
+        reject(room ? tooLarge(this.limit) : new ContractException(503));
+      },
+      end: (exception) => {
+        if (exception !== undefined) reject(exception);
+        else resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+      },
+    };
   }
 }
