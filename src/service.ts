@@ -23,6 +23,7 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
  */
 export async function startService(configuration: Configuration): Promise<void> {
   const tokens = await openTokens(configuration);
+  const issued = await jwtVerifiers(configuration);
   const origins = new Set(configuration.corsOrigins);
   const certificate = readCertificateOf(configuration);
   const app = await NestFactory.create(
@@ -33,7 +34,7 @@ export async function startService(configuration: Configuration): Promise<void> 
         configuration.storeTimeout,
         configuration.databaseServer,
       ),
-      authentication: { verifier: new TokenVerifiers([tokens, ...(await jwtVerifiers(configuration))]) },
+      authentication: { verifier: issued.length === 0 ? tokens : new TokenVerifiers([tokens, ...issued]) },
       scope: configuration.requiredScope,
       refusedTokensPerMinute: configuration.refusedTokensPerMinute,
     }),

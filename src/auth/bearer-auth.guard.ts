@@ -37,30 +37,34 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   /**
    * @throws {ContractException} 401 without a valid token, 403 where the token's scopes lack the required one
    */
-  override async canActivate(context: ExecutionContext): Promise<boolean> {
-    const { verifier, scope } = this.authentication;
-    if (verifier === false) return true;
+  override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    if (this.authentication.verifier === false) return true;
     const request = context.switchToHttp().getRequest<WithHeaders>();
+    const principal = principalOf(request);
     // The guard may stand in front of the application and of the controller: once is enough.
-    if (principalOf(request) === undefined) await this.#authenticate(context, request);
-    const scopes = principalOf(request)?.scopes;
-    if (this.reflector.get(RequiresScope, context.getHandler()) && scopes?.includes(scope) === false) {
+    return principal === undefined ? this.#authenticate(context, request) : this.#authorize(context, principal);
+  }
+
+  async #authenticate(context: ExecutionContext, request: WithHeaders): Promise<boolean> {
+    try {
+      await super.canActivate(context);
+    } catch (error) {
+      const failed = error instanceof ContractException && error.error === 401;
+      if (failed && attemptsBearer(request.headers.authorization)) await this.authentication.delay.after(request.ip);
+      throw error;
+    }
+    return this.#authorize(context, principalOf(request));
+  }
+
+  #authorize(context: ExecutionContext, principal: Principal | undefined): true {
+    const { scope } = this.authentication;
+    if (principal?.scopes?.includes(scope) === false && this.reflector.get(RequiresScope, context.getHandler())) {
       const challenge = `${this.#challenge}, error="insufficient_scope", scope="${scope}"`;
       throw new ContractException(403, undefined, {
         'WWW-Authenticate': challenge,
       });
     }
     return true;
-  }
-
-  async #authenticate(context: ExecutionContext, { headers, ip }: WithHeaders): Promise<void> {
-    try {
-      await super.canActivate(context);
-    } catch (error) {
-      const failed = error instanceof ContractException && error.error === 401;
-      if (failed && attemptsBearer(headers.authorization)) await this.authentication.delay.after(ip);
-      throw error;
-    }
   }
 
   /** What passport sees of the request: the strategy would take a token from query and body, too. */

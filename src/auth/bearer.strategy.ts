@@ -16,7 +16,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   }
 
   /** @throws {TokenRefused} when the token is not valid */
-  async validate({ verifier }: Credentials, token: string): Promise<Principal | false> {
+  validate({ verifier }: Credentials, token: string): Principal | false | Promise<Principal> {
     return verifier && principalFor(token, verifier);
   }
 }

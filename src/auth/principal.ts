@@ -8,14 +8,25 @@ export interface Principal {
   readonly expires?: Date;
 }
 
-const principals = new WeakMap<object, Principal>();
+/** Where Node's own request has it: for a WeakMap, each collection of garbage would look at all of them. */
+const PRINCIPAL = Symbol('principal');
+
+/** A request as Express has it, or as Fastify does, around Node's own. */
+interface Authenticated {
+  readonly raw?: Authenticated;
+  [PRINCIPAL]?: Principal;
+}
 
 /** Who sent this request, once the guard has let it pass. */
 export function principalOf(request: object): Principal | undefined {
-  return principals.get(request);
+  return nodesOwn(request)[PRINCIPAL];
 }
 
 /** Notes who sent this request. */
 export function setPrincipal(request: object, principal: Principal): void {
-  principals.set(request, principal);
+  nodesOwn(request)[PRINCIPAL] = principal;
+}
+
+function nodesOwn(request: Authenticated): Authenticated {
+  return request.raw ?? request;
 }

@@ -59,8 +59,12 @@ export class TokenRefused extends Error {
  *
  * @throws {TokenRefused} when the token is not valid, or not any more
  */
-export async function principalFor(token: string, verifier: TokenVerifier): Promise<Principal> {
-  const verdict = (await verifier.verify(token)) ?? 'unknown';
+export function principalFor(token: string, verifier: TokenVerifier): Principal | Promise<Principal> {
+  const verdict = verifier.verify(token);
+  return typeof verdict === 'object' && 'then' in verdict ? verdict.then(accepted) : accepted(verdict);
+}
+
+function accepted(verdict: Verdict = 'unknown'): Principal {
   if (typeof verdict === 'string') throw new TokenRefused(verdict);
   if (verdict.expires !== undefined && verdict.expires.getTime() <= Date.now()) throw new TokenRefused('expired');
   return verdict;
