@@ -1,3 +1,4 @@
+import { validateSync } from 'class-validator';
 import fc from 'fast-check';
 import { ContractException } from '../errors/contract.exception.js';
 import { NewPlantDto } from './dto/new-plant.dto.js';
@@ -242,6 +243,19 @@ describe('NewPlantPipe', () => {
   });
 
   // A cost that grew with the square of the length, or a recursion, would not come to an end here.
+  it('takes what class-validator takes, and refuses what it refuses', () => {
+    const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\0', '\ud800', undefined, null, 7));
+    const id = fc.oneof(fc.bigInt(), fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }), fc.constantFrom('7', undefined));
+    fc.assert(
+      fc.property(fc.record({ id, name: text, tag: text }), (fields) => {
+        const isValid = validateSync(Object.assign(new NewPlantDto(), fields)).length === 0;
+
+        if (isValid) expect(pipe.transform(fields)).toEqual(fields);
+        else expect(() => pipe.transform(fields)).toThrow(ContractException);
+      }),
+    );
+  });
+
   describe('with a mebibyte', () => {
     const arrays = '['.repeat(MEBIBYTE / 2) + ']'.repeat(MEBIBYTE / 2);
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { Injectable, type PipeTransform } from '@nestjs/common';
-import { validateSync } from 'class-validator';
+import { getMetadataStorage, validateSync } from 'class-validator';
 import { ContractException } from '../errors/contract.exception.js';
 import { NewPlantDto } from './dto/new-plant.dto.js';
 import { exactInteger } from './exact-integer.js';
@@ -19,26 +19,41 @@ export class NewPlantPipe implements PipeTransform<unknown, NewPlantDto> {
    */
   transform(body: unknown): NewPlantDto {
     const plant = body instanceof Uint8Array ? newPlantIn(body) : newPlantOf(body);
-    const errors = validateSync(plant, {
-      validationError: { target: false, value: false },
-    });
-    if (errors.length > 0) {
-      const messages = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
-      throw new ContractException(422, `${messages.join('; ')}.`);
-    }
-    return plant;
+    if (isValid(plant)) return plant;
+    const errors = validateSync(plant, { validationError: { target: false, value: false } });
+    const messages = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
+    throw new ContractException(422, `${messages.join('; ')}.`);
   }
+}
+
+/**
+ * The rules that the DTO's decorators have made, looked up once. class-validator does so for every object, which takes
+ * longer than all the rest of the pipe; it is asked where there is something to say.
+ */
+const RULES = getMetadataStorage()
+  .getTargetValidationMetadatas(NewPlantDto, '', true, false)
+  .flatMap(({ propertyName, validateIf, constraintCls }) =>
+    getMetadataStorage()
+      .getTargetValidatorConstraints(constraintCls)
+      .map(({ instance }) => ({ property: propertyName as keyof NewPlantDto, validateIf, validator: instance })),
+  );
+
+function isValid(plant: NewPlantDto): boolean {
+  return RULES.every(({ property, validateIf, validator }) => {
+    const value = plant[property];
+    return validateIf?.(plant, value) === false || validator.validate(value) === true;
+  });
 }
 
 /** The fields of NewPlant that these bytes hold, of whatever type they are yet; others are of no concern. */
 function newPlantIn(body: Uint8Array): NewPlantDto {
   const text = textIn(body);
   const fields = fieldsOf(parse(text));
-  const seen = new Set<string>();
+  const seen: string[] = [];
   visitOutermostMembers(text, (member, value) => {
     if (!Object.hasOwn(fields, member)) return;
-    if (seen.has(member)) throw new ContractException(400, `The field ${member} is given twice: give it once.`);
-    seen.add(member);
+    if (seen.includes(member)) throw new ContractException(400, `The field ${member} is given twice: give it once.`);
+    seen.push(member);
     if (member === 'id') fields.id = exactInteger(value) ?? fields.id;
   });
   return Object.assign(new NewPlantDto(), fields);
@@ -66,7 +81,8 @@ function fieldsOf(parsed: unknown): Record<'id' | 'name' | 'tag', unknown> {
 }
 
 function textIn(body: Uint8Array): string {
-  if (isUtf8(body)) return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (isUtf8(bytes)) return bytes.toString('utf8');
   throw new ContractException(400, 'The body is not UTF-8: JSON is sent in that encoding (RFC 8259 §8.1).');
 }
 

@@ -24,7 +24,7 @@ export function visitOutermostMembers(json: string, visit: (name: string, value:
     const startOfValue = skip(json, endOfName, COLON);
     const name = json.slice(position, endOfName);
     position = endOfValue(json, startOfValue);
-    visit(JSON.parse(name) as string, json.slice(startOfValue, position));
+    visit(name.includes('\\') ? (JSON.parse(name) as string) : name.slice(1, -1), json.slice(startOfValue, position));
   }
 }
 

@@ -40,11 +40,12 @@ export function unparsedBody(limit = BODY_LIMIT) {
 }
 
 /**
- * The body of a request: bytes or text wherever they can be had, and else what the application's parser made of them.
+ * The body of a request, to be awaited: bytes or text wherever they can be had, and else what the application's parser
+ * made of them.
  *
  * @throws {ContractException} in the order of checks: 417, 400 where there is no body, 415, 413
  */
-export async function bodyOf(request: PlantRequest): Promise<unknown> {
+export function bodyOf(request: PlantRequest): unknown {
   const raw = 'raw' in request ? request.raw : request;
   const own = unparsed.get(raw);
   Object.assign(raw.headers, own?.headers);

@@ -24,7 +24,15 @@ export class PlantsService {
       if (!(error instanceof RepositoryUnavailableError)) throw error;
       throw new ContractException(503);
     }
-    // The answer has what a Plant exposes, and so not the id.
-    return plainToInstance(PlantDto, plant, { excludeExtraneousValues: true, exposeUnsetFields: false });
+    return plantOf(plant);
   }
+}
+
+/** What a Plant exposes, and so not the id; asked once, because class-transformer takes long to tell. */
+const EXPOSED = Object.keys(plainToInstance(PlantDto, {}, { excludeExtraneousValues: true })) as (keyof PlantDto)[];
+
+function plantOf(plant: NewPlantDto): PlantDto {
+  const answer = new PlantDto();
+  for (const field of EXPOSED) if (plant[field] !== undefined) answer[field] = plant[field];
+  return answer;
 }

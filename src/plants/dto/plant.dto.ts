@@ -1,5 +1,4 @@
 import { Expose } from 'class-transformer';
-import { ValidateIf } from 'class-validator';
 import { IsText } from './is-text.js';
 
 /** The Plant of the contract. */
@@ -9,8 +8,7 @@ export class PlantDto {
   name!: string;
 
   // Not IsOptional, which takes null as well: the field may be absent, it is not nullable.
-  @ValidateIf((_plant, value) => value !== undefined)
   @Expose()
-  @IsText()
+  @IsText({ validateIf: (_plant, value) => value !== undefined })
   tag?: string;
 }
