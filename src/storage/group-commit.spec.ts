@@ -5,13 +5,16 @@ import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredP
 /** A real repository that notes the size of each batch. */
 class CountingRepository extends PlantRepository {
   readonly sizes: number[] = [];
+  /** Keeps batches waiting. */
+  hold: (batch: readonly StoredPlant[]) => Promise<void> | undefined = () => undefined;
 
   constructor(private readonly repository: PlantRepository) {
     super();
   }
 
-  override add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     this.sizes.push(batch.length);
+    await this.hold(batch);
     return this.repository.add(batch);
   }
 
@@ -50,6 +53,24 @@ describe('group commit', () => {
     await Promise.all(plants(600).map((plant) => commit.add(plant)));
 
     expect(repository.sizes).toEqual([256, 256, 88]);
+  });
+
+  it('leaves a batch that is late behind, where the repository takes another one', async () => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    repository.hold = (batch) => (batch.some(({ name }) => name === 'late') ? held : undefined);
+    Object.assign(repository, { concurrency: 2 });
+    await commit.add({ id: 1n, name: 'in time' });
+    const late = commit.add({ id: 2n, name: 'late' });
+
+    const stored: Outcome[] = [];
+    for (let id = 3n; stored.length === 0; id += 1n) {
+      void commit.add({ id, name: 'next' }).then((outcome) => stored.push(outcome));
+      await new Promise(setImmediate);
+    }
+
+    release();
+    expect(await late).toBe('created');
   });
 
   it('tells each its own outcome', async () => {

@@ -8,6 +8,9 @@ const BATCH_SIZE = 256;
 /** Plants that may wait for their batch. The standalone service takes fewer at a time; a host may not. */
 const QUEUE_LENGTH = 4_096;
 
+/** A batch that is away for so many times as long as the last one was is not waited for, if the repository takes more. */
+const LATE = 2;
+
 /** One message for every batch that is stored. */
 export const BATCH = 'plant-store:batch';
 
@@ -38,8 +41,11 @@ interface Waiting {
 export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
   #queue: Waiting[] = [];
-  /** Who takes batches from the queue: as many as the repository takes at the same time. */
+  /** Who takes batches from the queue: at most as many as the repository takes at the same time. */
   readonly #committing = new Set<Promise<void>>();
+  /** When the last of them set out, as `performance.now()` has it, and how many milliseconds the last batch took. */
+  #begun = 0;
+  #took = 0;
 
   constructor(private readonly repository: PlantRepository) {}
 
@@ -55,7 +61,7 @@ export class GroupCommit {
         return;
       }
       this.#queue.push({ plant, resolve, reject });
-      if (this.#committing.size < this.repository.concurrency) this.#startCommitting();
+      if (this.#mayCommit()) this.#startCommitting();
     });
   }
 
@@ -69,7 +75,15 @@ export class GroupCommit {
     await Promise.all(this.#committing);
   }
 
+  /** A larger batch costs a server less than another one beside it, as long as those that are on their way come down. */
+  #mayCommit(): boolean {
+    const { size } = this.#committing;
+    if (size === 0 || size >= this.repository.concurrency) return size === 0;
+    return this.#queue.length >= BATCH_SIZE || performance.now() - this.#begun > LATE * this.#took;
+  }
+
   #startCommitting(): void {
+    this.#begun = performance.now();
     const committing: Promise<void> = this.#commitAll(() => this.#committing.delete(committing));
     this.#committing.add(committing);
   }
@@ -84,9 +98,10 @@ export class GroupCommit {
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
     try {
-      const begun = performance.now();
+      const begun = (this.#begun = performance.now());
       const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
-      if (batches.hasSubscribers) batches.publish(messageOf(outcomes, (performance.now() - begun) / 1_000));
+      this.#took = performance.now() - begun;
+      if (batches.hasSubscribers) batches.publish(messageOf(outcomes, this.#took / 1_000));
       batch.forEach(({ resolve, reject }, index) => {
         const outcome = outcomes[index];
         if (outcome === undefined) reject(new Error('The repository answered for fewer plants than it was given'));
