@@ -1,10 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { INestApplication } from '@nestjs/common';
+import { type INestApplication, Logger } from '@nestjs/common';
 import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { Metrics } from './metrics.js';
 import { Readiness } from './readiness.js';
+import type { RequestHandler } from './request-handler.js';
+
+/** The paths of the OpenAPI document and of the page about it. */
+const DOCUMENTATION = /^\/(?:docs|openapi\.json)(?:[/?]|$)/;
 
 /** The listener of those who operate the service: health, metrics and documents. It asks for no token. */
 export interface ManagementServer {
@@ -39,10 +43,26 @@ export async function startManagementServer(
   const metrics = new Metrics(app.get(GroupCommit, { strict: false }));
   const readiness = new Readiness(app.get(PlantRepository, { strict: false }));
   const management = import('./management.module.js').then(({ createManagementHandler }) =>
-    createManagementHandler(app, { metrics, readiness, server, url }),
+    createManagementHandler(server, { metrics, readiness }),
   );
-  const answer: RequestListener = (request, response) =>
-    void management.then(({ handle }) => handle(request, response));
+  const logger = new Logger('Management');
+  let documentation: Promise<RequestHandler> | undefined;
+  // Not before somebody asks: it takes more memory than the rest of the listener, and few services are asked.
+  const documentationHandler = (): Promise<RequestHandler> =>
+    (documentation ??= import('./documentation.module.js').then(({ createDocumentationHandler }) =>
+      createDocumentationHandler(app, url),
+    ));
+  const answer: RequestListener = (request, response) => {
+    const handler = DOCUMENTATION.test(request.url ?? '') ? documentationHandler() : management;
+    handler.then(
+      ({ handle }) => handle(request, response),
+      (error: unknown) => {
+        const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error)];
+        logger.error(`A page of the management listener cannot be made: ${message}`, stack);
+        response.writeHead(500).end();
+      },
+    );
+  };
   server.on('request', answer);
   const own = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
   return {
@@ -52,6 +72,8 @@ export async function startManagementServer(
     shuttingDown: () => void (readiness.isShuttingDown = true),
     async close() {
       metrics.close();
+      // What could not be made needs no end, and has been logged.
+      await (await documentation?.catch(() => undefined))?.close();
       await (await management).close();
       server.close();
       server.closeAllConnections();

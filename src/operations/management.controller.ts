@@ -1,5 +1,4 @@
-import { Controller, Get, Header, Inject } from '@nestjs/common';
-import type { OpenAPIObject } from '@nestjs/swagger';
+import { Controller, Get, Header } from '@nestjs/common';
 import { HealthCheck, type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
 import { Registry } from 'prom-client';
 import { Metrics } from './metrics.js';
@@ -8,8 +7,8 @@ import { Readiness } from './readiness.js';
 /** Milliseconds that a look at the store is good for: probes, however many, are not to keep plants waiting. */
 const STORE_CHECK_INTERVAL = 1_000;
 
-/** The injection token of the OpenAPI document. */
-export const DOCUMENT = Symbol('document');
+/** No part of the OpenAPI document: Terminus would load another copy of what makes it. */
+const HEALTH_CHECK = { noCache: true, swaggerDocumentation: false };
 
 /** What the management listener answers, with the statuses of HTTP: it is not the contract. */
 @Controller()
@@ -19,19 +18,18 @@ export class ManagementController {
     private readonly indicator: HealthIndicatorService,
     private readonly readiness: Readiness,
     private readonly metrics: Metrics,
-    @Inject(DOCUMENT) private readonly document: OpenAPIObject,
   ) {}
 
   /** Whether the process is to be left alone: 200 as long as it can answer at all. */
   @Get('health/live')
-  @HealthCheck()
+  @HealthCheck(HEALTH_CHECK)
   live(): Promise<HealthCheckResult> {
     return this.health.check([]);
   }
 
   /** Whether to send requests here: 200, or 503 with the check that failed. */
   @Get('health/ready')
-  @HealthCheck()
+  @HealthCheck(HEALTH_CHECK)
   ready(): Promise<HealthCheckResult> {
     return this.health.check([
       () => {
@@ -51,11 +49,5 @@ export class ManagementController {
   @Header('Cache-Control', 'no-store')
   prometheus(): Promise<string> {
     return this.metrics.registry.metrics();
-  }
-
-  @Get('openapi.json')
-  @Header('Cache-Control', 'no-cache')
-  openapi(): OpenAPIObject {
-    return this.document;
   }
 }
