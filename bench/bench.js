@@ -2,16 +2,17 @@
  * Measures Plant Store against what a user would otherwise have, and writes the tables of bench/README.md.
  * Absolute figures belong to the machine; the ratios are taken in one run, round by round, and are what counts.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, release, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import Database from 'better-sqlite3';
 
 const HERE = import.meta.dirname;
 const PEERS = join(HERE, 'peers');
+const run = promisify(execFile);
 const TOKEN = randomBytes(32).toString('base64url');
 const SERVER_CORE = '0';
 const CLIENT_CORE = '1';
@@ -51,6 +52,7 @@ const { values: options, positionals } = parseArgs({
 });
 
 prepare();
+execFileSync('taskset', ['-cp', CLIENT_CORE, String(process.pid)]);
 for (const name of positionals.length > 0 ? positionals : ['default']) {
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`${name} is no scenario: take ${Object.keys(SCENARIOS).join(', ')}`);
@@ -100,15 +102,15 @@ async function compare(names, { connections, preload, postgres }) {
     for (const name of chosen) {
       const program = await start(name, { preload, postgres, round });
       try {
-        const warm = load(program, connections, 3);
-        const run = load(program, connections, Number(options.seconds));
-        const answered = warm.answers + run.answers + program.checked;
+        const warm = await load(program, connections, 3);
+        const measured = await load(program, connections, Number(options.seconds));
+        const answered = warm.answers + measured.answers + program.checked;
         await assertStored(program, answered, 2 * connections);
         // Not said of bare, whose answers wait for no disk.
-        if (preload && run.p50 < 5) throw new Error(`${name}: the disk was not slow, p50 ${run.p50} ms`);
-        runs[name].push({ ...run, memory: memoryOf(program, 'VmHWM') });
+        if (preload && measured.p50 < 5) throw new Error(`${name}: the disk was not slow, p50 ${measured.p50} ms`);
+        runs[name].push({ ...measured, memory: memoryOf(program, 'VmHWM') });
         console.error(
-          `${round + 1} ${name}: ${Math.round(run.rate)} creates/s, ${run.cpu.toFixed(1)} µs, p50 ${run.p50} ms`,
+          `${round + 1} ${name}: ${Math.round(measured.rate)} creates/s, ${measured.cpu.toFixed(1)} µs, p50 ${measured.p50} ms`,
         );
       } finally {
         await stop(program);
@@ -145,7 +147,7 @@ async function memory() {
   let creates = program.checked;
   try {
     for (let next = 1_000_000; next <= Number(options.creates); next += 1_000_000) {
-      while (creates < next) creates += load(program, 64, 5).answers;
+      while (creates < next) creates += (await load(program, 64, 5)).answers;
       rows.push([creates, memoryOf(program, 'VmRSS').toFixed(1), memoryOf(program, 'VmHWM').toFixed(1)]);
       console.error(rows.at(-1).join(' '));
     }
@@ -166,9 +168,8 @@ async function growth() {
       fill(join(program.directory, 'plants.db'), plants);
       const again = await start('plant-store', { directory: program.directory });
       try {
-        load(again, 64, 3);
-        const run = load(again, 64, Number(options.seconds));
-        points.push({ ...run, plants: plants + 1 });
+        await load(again, 64, 3);
+        points.push({ ...(await load(again, 64, Number(options.seconds))), plants: plants + 1 });
         console.error(`${plants}: ${Math.round(points.at(-1).rate)} creates/s`);
       } finally {
         await stop(again, { keep: true });
@@ -237,7 +238,9 @@ async function start(name, { directory, preload, postgres, round, unchecked } = 
       output += text;
       const [, found] = /Listening: (?:POST )?(http:\/\/[\w.:]+)/.exec(output) ?? [];
       if (found === undefined) return;
-      program.listening ??= performance.now();
+      program.listening = performance.now();
+      // The log goes on, and is to be read, as somebody would in earnest, on the generator's core.
+      program.child.stdout.removeAllListeners('data').resume();
       resolve(found);
     });
   });
@@ -267,7 +270,7 @@ async function check(program) {
 }
 
 /** Runs wrk on its core; any answer but a 200 is an error. */
-function load(program, connections, seconds) {
+async function load(program, connections, seconds) {
   const parameters = [
     '-t1',
     `-c${connections}`,
@@ -280,9 +283,8 @@ function load(program, connections, seconds) {
   ];
   const seed = String(randomInt(2 ** 32));
   const before = cpuOf(program);
-  const output = execFileSync('taskset', ['-c', CLIENT_CORE, 'wrk', ...parameters, '--', TOKEN, seed], {
-    encoding: 'utf8',
-  });
+  // Not to be waited for by stopping: the logs of the programs are read meanwhile.
+  const { stdout: output } = await run('taskset', ['-c', CLIENT_CORE, 'wrk', ...parameters, '--', TOKEN, seed]);
   const result = JSON.parse(output.slice(output.indexOf('{')));
   result.rate = result.answers / result.seconds;
   result.cpu = (cpuOf(program) - before) / result.answers;
