@@ -2,7 +2,7 @@
  * A disk that fails, as the system calls show it to SQLite: nothing else can make a healthy disk fail. By hand, because
  * it needs strace and the right to trace: npm run test:faults
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -43,7 +43,8 @@ describe('A disk', () => {
     while (workload.history.length < OPERATIONS) await new Promise(setImmediate);
     await workload.stop();
     // Not the tracer: without it, the service would go on.
-    process.kill((JSON.parse(service.lines[0] ?? '') as { pid: number }).pid, 'SIGKILL');
+    const tracer = String(service.pid);
+    process.kill(Number(readFileSync(`/proc/${tracer}/task/${tracer}/children`, 'utf8')), 'SIGKILL');
     await service.ended;
 
     const database = new Database(join(directory, 'data/plants.db')).defaultSafeIntegers(true);
