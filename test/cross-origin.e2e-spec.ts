@@ -91,6 +91,18 @@ describe('A page of an allowed origin', () => {
     expect(answer.headers['access-control-allow-methods']).toBeUndefined();
   });
 
+  it('that asks with a body which is none is answered, and heard no more', async () => {
+    const { answers, ending } = await converse(service.port, [
+      `OPTIONS /plants HTTP/1.1\r\nHost: localhost\r\nOrigin: ${ALLOWED}\r\nAccess-Control-Request-Method: POST\r\n` +
+        'Transfer-Encoding: chunked\r\n\r\n',
+      'this is no chunk\r\n',
+      `POST /plants HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    ]);
+
+    expect(answers.map(({ statusLine }) => statusLine)).toEqual(['HTTP/1.1 204 No Content']);
+    expect(ending).toBe('FIN');
+  });
+
   it('may read why its body was given up', async () => {
     const { answers } = await converse(service.port, [
       `POST /plants HTTP/1.1\r\nHost: localhost\r\nOrigin: ${ALLOWED}\r\nAuthorization: Bearer ${TOKEN}\r\n` +

@@ -229,7 +229,7 @@ function takeAnswer(received: string, method: string): { answer: Answer; rest: s
     const key = name.toLowerCase();
     headers[key] = key in headers ? `${headers[key]}\n${value}` : value;
   }
-  const isBodiless = method === 'HEAD' || status.startsWith('1');
+  const isBodiless = method === 'HEAD' || /^(?:1|204)/.test(status);
   const length = isBodiless ? 0 : Number(headers['content-length']);
   if (!Number.isInteger(length)) throw new Error(`This answer has no length: ${JSON.stringify(received)}`);
   const start = end + '\r\n\r\n'.length;

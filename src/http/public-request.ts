@@ -20,6 +20,9 @@ export interface BodyReader {
   end(exception?: ContractException): void;
 }
 
+/** Of a body that nobody reads. */
+const NOBODY: BodyReader = { chunk: () => undefined, end: () => undefined };
+
 /**
  * A request whose body is handed on where the parser has it. A stream would keep it for later turns of the event loop,
  * at the price of a fifth of what Node needs for a request.
@@ -65,7 +68,7 @@ export class PublicRequest extends IncomingMessage {
   readBody(reader: BodyReader): void {
     this.#reader = reader;
     for (const chunk of this.#early.splice(0)) reader.chunk(chunk);
-    if (this.complete || this.#failure !== undefined) reader.end(this.complete ? undefined : this.#failure);
+    if (this.complete || this.#failure !== undefined) this.#end(this.complete ? undefined : this.#failure);
     // The connection may have been stopped.
     else this._read(0);
   }
@@ -73,13 +76,19 @@ export class PublicRequest extends IncomingMessage {
   /** Ends the reading of the body, now or whenever it begins. */
   fail(exception: ContractException): void {
     this.#failure ??= exception;
+    this.#end(exception);
+  }
+
+  /** The connection keeps its last request, which may rest for long, and is not to keep a body. */
+  #end(exception?: ContractException): void {
     this.#reader?.end(exception);
+    if (this.#reader !== undefined) this.#reader = NOBODY;
   }
 
   /** What the parser calls: with a part of the body, and with null where it ends. */
   override push(chunk: Uint8Array | null): boolean {
     if (chunk === null) {
-      this.#reader?.end();
+      this.#end();
       return false;
     }
     if (this.#reader !== undefined) {
@@ -91,8 +100,10 @@ export class PublicRequest extends IncomingMessage {
     return this.#earlyBytes < MAX_EARLY;
   }
 
-  /** What Node's server calls where nobody has read the body. */
+  /** What Node's server calls where nobody has read the body, and nobody will. */
   override resume(): this {
+    this.#reader ??= NOBODY;
+    this.#early.length = 0;
     return this.complete ? this : super.resume();
   }
 

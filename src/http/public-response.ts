@@ -37,6 +37,7 @@ const MAX_PATH = 256;
 interface Internals {
   readonly _header: string;
   readonly _hasBody: boolean;
+  _expect_continue: boolean;
   _headerSent: boolean;
   finished: boolean;
   _finish(): void;
@@ -56,7 +57,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     const length = Buffer.byteLength(json);
     this.writeHead(status, ['Content-Type', JSON_TYPE, 'Content-Length', length, ...Object.entries(headers).flat()]);
     const { socket } = this;
-    const node = this as unknown as Internals;
+    const node = internalsOf(this);
     // An answer that waits for one before it has no socket yet.
     if (socket === null || !node._hasBody) {
       this.end(json);
@@ -88,6 +89,8 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     const given = typeof reason === 'object' ? reason : (headers ?? {});
     // A list: for an object that is put together, V8 would make a class for each answer.
     const all = Array.isArray(given) ? given : (Object.entries(given).flat() as OutgoingHttpHeader[]);
+    // Node would end the connection, as the body might still come; but what came after it may have had its effect.
+    if (this.req.complete) internalsOf(this)._expect_continue = false;
     all.push('X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', this.req.id);
     super.writeHead(statusCode, all);
     if (requests.hasSubscribers) requests.publish(this.#message(statusCode));
@@ -111,6 +114,10 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       spanId: trace?.spanId,
     };
   }
+}
+
+function internalsOf(response: ServerResponse): Internals {
+  return response as unknown as Internals;
 }
 
 function pathOf(url: string): string {

@@ -83,8 +83,9 @@ export function createPublicServer(
       request.resume();
       return;
     }
-    // A service that shuts down gives each connection one more answer.
-    if (!server.listening) response.shouldKeepAlive = false;
+    // A service that shuts down gives each connection one more answer. And where a client offers another protocol, Node's
+    // parser throws away what comes in the same packet, though it is still HTTP: what follows could be half a request.
+    if (!server.listening || request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     lastResponses.set(socket, response);
     const violation = violationIn(request);
     const isPreflight = allowOrigin(request, response, origins);
@@ -171,8 +172,13 @@ function onClientError(error: ParserError, socket: Socket): void {
   }
   const last = lastResponses.get(socket);
   if (last !== undefined && !last.req.complete) {
-    // The error is in a body whose request is being answered.
-    last.req.fail(exceptionFor(error));
+    // The error is in a body whose request is being answered, or was, where the body is nobody's business.
+    if (last.headersSent) {
+      abandon(socket);
+      afterLastAnswer(socket, () => linger(socket));
+    } else {
+      last.req.fail(exceptionFor(error));
+    }
     return;
   }
   // The parser would report the same error for every packet, and go on after a timeout.
