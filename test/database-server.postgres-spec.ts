@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { CREATED, create, UNAVAILABLE } from './creation.js';
 import { type Fault, FaultProxy } from './fault-proxy.js';
 import { contentOf, type Store, violationsIn } from './history.js';
@@ -118,6 +119,30 @@ describe('a statement that fails for what may pass', () => {
 
     expect(await create(url, 1)).toMatchObject({ error: 500 });
     expect(await create(url, 1)).toEqual(CREATED);
+  });
+});
+
+describe('an id that somebody else is about to take', () => {
+  it('keeps nobody waiting but those who want it, too', async () => {
+    const service = launch(database, { STORE_TIMEOUT: '60s' });
+    const url = await service.listening();
+    expect(await create(url, 1)).toEqual(CREATED);
+    const other = new pg.Client({ connectionString: database });
+    await other.connect();
+    try {
+      await other.query("BEGIN; INSERT INTO plants (id, name) VALUES (2, 'Monstera')");
+      const waiting = create(url, 2);
+      while ((await other.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rowCount === 0);
+
+      expect(await Promise.race([create(url, 3), waiting])).toEqual(CREATED);
+      const names = await server.query<{ id: string }>('SELECT id FROM plants', new URL(database).pathname.slice(1));
+      expect(names.map(({ id }) => id)).toEqual(['1', '3']);
+
+      await other.query('COMMIT');
+      expect(await waiting).toEqual(CREATED);
+    } finally {
+      await other.end();
+    }
   });
 });
 

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { GroupCommit } from './group-commit.js';
 import { openRepository } from './open-repository.js';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
@@ -55,22 +56,51 @@ describe('group commit', () => {
     expect(repository.sizes).toEqual([256, 256, 88]);
   });
 
-  it('leaves a batch that is late behind, where the repository takes another one', async () => {
-    let release = (): void => undefined;
-    const held = new Promise<void>((resolve) => (release = resolve));
-    repository.hold = (batch) => (batch.some(({ name }) => name === 'late') ? held : undefined);
-    Object.assign(repository, { concurrency: 2 });
-    await commit.add({ id: 1n, name: 'in time' });
-    const late = commit.add({ id: 2n, name: 'late' });
+  describe('of a repository that takes two', () => {
+    /** Lets the batch with this plant go on. */
+    let release: (name: string) => void;
 
-    const stored: Outcome[] = [];
-    for (let id = 3n; stored.length === 0; id += 1n) {
-      void commit.add({ id, name: 'next' }).then((outcome) => stored.push(outcome));
+    beforeEach(() => {
+      const released = new EventEmitter();
+      release = (name) => void released.emit(name);
+      repository.hold = async ([plant]) => {
+        if (plant?.name.startsWith('held')) await once(released, plant.name);
+      };
+      Object.assign(repository, { concurrency: 2 });
+    });
+
+    it('leaves a batch that is late behind, though nobody comes when it is', async () => {
+      await commit.add({ id: 1n, name: 'in time' });
+      const late = commit.add({ id: 2n, name: 'held' });
+      await batches(2);
+
+      expect(await commit.add({ id: 3n, name: 'next' })).toBe('created');
+
+      release('held');
+      expect(await late).toBe('created');
+    });
+
+    it('is settled when all are stored, those who have overtaken included', async () => {
+      const first = commit.add({ id: 1n, name: 'held before' });
+      await batches(1);
+      let isSettled = false;
+      const settled = commit.settled().then(() => (isSettled = true));
+      const second = commit.add({ id: 2n, name: 'held behind' });
+      await batches(2);
+
+      release('held before');
+      await first;
       await new Promise(setImmediate);
-    }
+      expect(isSettled).toBe(false);
 
-    release();
-    expect(await late).toBe('created');
+      release('held behind');
+      await settled;
+      expect(await second).toBe('created');
+    });
+
+    async function batches(count: number): Promise<void> {
+      while (repository.sizes.length < count) await new Promise(setImmediate);
+    }
   });
 
   it('tells each its own outcome', async () => {

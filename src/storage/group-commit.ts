@@ -11,6 +11,9 @@ const QUEUE_LENGTH = 4_096;
 /** A batch that is away for so many times as long as the last one was is not waited for, if the repository takes more. */
 const LATE = 2;
 
+/** Milliseconds after which it is not waited for in any case: the last one may have been late itself. */
+const PATIENCE = 100;
+
 /** One message for every batch that is stored. */
 export const BATCH = 'plant-store:batch';
 
@@ -46,6 +49,8 @@ export class GroupCommit {
   /** When the last of them set out, as `performance.now()` has it, and how many milliseconds the last batch took. */
   #begun = 0;
   #took = 0;
+  /** Looks again when the batch that is on its way is late. */
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly repository: PlantRepository) {}
 
@@ -61,7 +66,7 @@ export class GroupCommit {
         return;
       }
       this.#queue.push({ plant, resolve, reject });
-      if (this.#mayCommit()) this.#startCommitting();
+      this.#takeConnection();
     });
   }
 
@@ -72,14 +77,22 @@ export class GroupCommit {
 
   /** Resolves when everything that was added is stored, or refused. */
   async settled(): Promise<void> {
-    await Promise.all(this.#committing);
+    while (this.#committing.size > 0) await Promise.all(this.#committing);
   }
 
   /** A larger batch costs a server less than another one beside it, as long as those that are on their way come down. */
-  #mayCommit(): boolean {
+  #takeConnection(): void {
     const { size } = this.#committing;
-    if (size === 0 || size >= this.repository.concurrency) return size === 0;
-    return this.#queue.length >= BATCH_SIZE || performance.now() - this.#begun > LATE * this.#took;
+    if (this.#queue.length === 0 || (size > 0 && size >= this.repository.concurrency)) return;
+    const rest = this.#begun + Math.min(LATE * this.#took, PATIENCE) - performance.now();
+    if (size === 0 || this.#queue.length >= BATCH_SIZE || rest <= 0) {
+      this.#startCommitting();
+    } else if (this.#timer === undefined) {
+      this.#timer = setTimeout(() => {
+        this.#timer = undefined;
+        this.#takeConnection();
+      }, rest).unref();
+    }
   }
 
   #startCommitting(): void {

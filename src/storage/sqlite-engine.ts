@@ -156,9 +156,12 @@ function watchFiles(connection: Database.Database, file: string): SqliteDatabase
   return {
     close: () => connection.close(),
     prepare(sql) {
-      const statement = prepared.get(sql) ?? connection.prepare(sql);
-      if (prepared.size === MAX_PREPARED) prepared.clear();
-      prepared.set(sql, statement);
+      let statement = prepared.get(sql);
+      if (statement === undefined) {
+        if (prepared.size === MAX_PREPARED) prepared.clear();
+        statement = connection.prepare(sql);
+        prepared.set(sql, statement);
+      }
       return {
         reader: statement.reader,
         all: (parameters) => watched(() => statement.all(...parameters)),
