@@ -1,4 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createHmac, createPublicKey, generateKeyPairSync, sign as signBytes } from 'node:crypto';
 import { base64url, CompactEncrypt, CompactSign, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../src/auth/refusals.js';
@@ -6,6 +8,7 @@ import { JwtVerifier } from '../src/auth/jwt-verifier.js';
 import { TokenVerifiers } from '../src/auth/token-verifier.js';
 import { StaticTokens, digestOf } from '../src/auth/static-tokens.js';
 import { AUDIENCE, IdentityProvider, newKey } from './identity-provider.js';
+import { RawClient } from './raw-client.js';
 import { type Service, startService, TOKEN } from './service.js';
 
 let provider: IdentityProvider;
@@ -223,6 +226,39 @@ describe('A provider that is down', () => {
     await provider.stop();
 
     expect(await create(another)).toBe(200);
+  });
+
+  it('is waited for by 1,000 requests at most, while those that need no provider go on', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const jwksUrl = new URL(`http://127.0.0.1:${port}/`);
+    const other = await startService({
+      verifier: new TokenVerifiers([
+        new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
+        new JwtVerifier({ issuer: provider.issuer, audience: AUDIENCE, jwksUrl }),
+      ]),
+    });
+    try {
+      const token = await sign(claims());
+      const asked = once(silent, 'connection') as Promise<[Socket]>;
+      const client = await RawClient.connect(other.port);
+      const get = `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+      await client.send(get.repeat(1_000));
+      const [connection] = await asked;
+
+      expect(await create(token, other)).toBe(503);
+      expect(await create(TOKEN, other)).toBe(200);
+
+      connection.destroy();
+      for (let count = 0; count < 1_000; count += 1) {
+        expect(JSON.parse((await client.answer()).body)).toMatchObject({ error: 503 });
+      }
+      expect(await client.hangUp()).toBe('FIN');
+    } finally {
+      await other.close();
+      silent.close();
+    }
   });
 
   it('is asked again, and the service goes on by itself', async () => {

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
-import { renameSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { ManagedService, type Page } from './managed-service.js';
 import { TOKEN } from './service.js';
+import { ServiceProcess } from './service-process.js';
 
 let service: ManagedService;
 
@@ -124,12 +126,17 @@ describe('GET /metrics', () => {
     await service.create({ id: 1, name: 'Ficus' });
     await service.create({ id: 2, name: 'Ficus' }, { Authorization: 'Bearer another' });
     await fetch(service.url);
+    await fetch(service.url, {
+      method: 'OPTIONS',
+      headers: { Origin: service.management, 'Access-Control-Request-Method': 'POST' },
+    });
 
     const counted = {
       created: await value('plant_store_plants_total{outcome="created"}'),
       repeated: await value('plant_store_plants_total{outcome="repeated"}'),
       conflicting: await value('plant_store_plants_total{outcome="conflicting"}'),
       successes: await value('plant_store_http_requests_total{status="200",error=""}'),
+      preflights: await value('plant_store_http_requests_total{status="204",error=""}'),
       conflicts: await value('plant_store_http_requests_total{status="400",error="409"}'),
       refusals: await value('plant_store_http_requests_total{status="400",error="401"}'),
       missing: await value('plant_store_authentication_failures_total{reason="missing"}'),
@@ -145,10 +152,11 @@ describe('GET /metrics', () => {
       repeated: 1,
       conflicting: 1,
       successes: 2,
+      preflights: 1,
       conflicts: 1,
       refusals: 2,
       missing: 1,
-      durations: 5,
+      durations: 6,
       batches: 3,
       plants: 3,
       commits: 3,
@@ -189,6 +197,41 @@ describe('GET /openapi.json', () => {
       servers: [{ url: service.url }],
       paths: { '/plants': { post: { operationId: 'createPlant' } } },
     });
+  });
+});
+
+describe('The documentation', () => {
+  it('that cannot be made costs nothing else, and is made when what it needs is back', async () => {
+    const root = join(import.meta.dirname, '..');
+    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    const packages = join(directory, 'node_modules');
+    const missing = join(packages, '@fastify/static');
+    cpSync(join(root, 'dist'), join(directory, 'dist'), { recursive: true });
+    cpSync(join(root, 'package.json'), join(directory, 'package.json'));
+    mkdirSync(join(packages, '@fastify'), { recursive: true });
+    for (const name of ['better-sqlite3', 'class-validator', 'swagger-ui-dist']) {
+      symlinkSync(join(root, 'node_modules', name), join(packages, name));
+    }
+    const process = new ServiceProcess(
+      directory,
+      { ACCESS_TOKENS: TOKEN, MANAGEMENT_PORT: '0' },
+      [],
+      join(directory, 'dist/main.js'),
+    );
+    const management = await process.printed(/"message":"Management: ([^"]+)"/);
+    const status = async (path: string): Promise<number> => (await fetch(management + path)).status;
+    try {
+      expect(await status('/docs')).toBe(500);
+      expect(await status('/openapi.json')).toBe(500);
+      expect(await status('/health/ready')).toBe(200);
+
+      symlinkSync(join(root, 'node_modules/@fastify/static'), missing);
+      expect(await status('/docs')).toBe(200);
+      expect(await status('/openapi.json')).toBe(200);
+    } finally {
+      expect(await process.stop()).toBe(0);
+      rmSync(directory, { recursive: true });
+    }
   });
 });
 

@@ -163,6 +163,18 @@ describe('PlantsModule', () => {
     expect(shelf.plants.size).toBe(1);
   });
 
+  it.each<[string, () => unknown]>([
+    ['at once', () => null],
+    ['later', () => Promise.resolve(null)],
+  ])('refuses what a verifier without types answers null to, %s', async (_when, verify) => {
+    const module = PlantsModule.forRoot({ ...OPTIONS, authentication: { verifier: { verify } as TokenVerifier } });
+
+    expect(await statusAndChallengeOf(module, 'Bearer none')).toEqual([
+      400,
+      'Bearer realm="the garden", error="invalid_token"',
+    ]);
+  });
+
   it("leaves it to the host's own guard with authentication: false", async () => {
     expect(await statusAndChallengeOf(PlantsModule.forRoot({ ...OPTIONS, authentication: false }))).toEqual([
       200,

@@ -19,9 +19,15 @@ export class ServiceProcess {
    * @param directory its working directory
    * @param variables its environment
    * @param wrapper a command that runs the one it is given, such as a shell with a limit
+   * @param main the program, where it is not the one that was built
    */
-  constructor(directory: string, variables: Readonly<Record<string, string>>, wrapper: readonly string[] = []) {
-    const [command, ...parameters] = [...wrapper, process.execPath, MAIN];
+  constructor(
+    directory: string,
+    variables: Readonly<Record<string, string>>,
+    wrapper: readonly string[] = [],
+    main = MAIN,
+  ) {
+    const [command, ...parameters] = [...wrapper, process.execPath, main];
     this.#child = spawn(command, parameters, {
       cwd: directory,
       env: { PATH: process.env.PATH, PORT: '0', MANAGEMENT_PORT: 'off', ...variables },

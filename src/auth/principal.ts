@@ -1,3 +1,5 @@
+import { IncomingMessage } from 'node:http';
+
 /** Who speaks, as a token verifier knows it. */
 export interface Principal {
   /** A name for the log, never the token. */
@@ -11,9 +13,7 @@ export interface Principal {
 /** Where Node's own request has it: for a WeakMap, each collection of garbage would look at all of them. */
 const PRINCIPAL = Symbol('principal');
 
-/** A request as Express has it, or as Fastify does, around Node's own. */
 interface Authenticated {
-  readonly raw?: Authenticated;
   [PRINCIPAL]?: Principal;
 }
 
@@ -27,6 +27,8 @@ export function setPrincipal(request: object, principal: Principal): void {
   nodesOwn(request)[PRINCIPAL] = principal;
 }
 
-function nodesOwn(request: Authenticated): Authenticated {
-  return request.raw ?? request;
+/** Of Fastify's, which is around it; Express's is Node's own. */
+function nodesOwn(request: object): Authenticated {
+  const own: object = 'raw' in request && request.raw instanceof IncomingMessage ? request.raw : request;
+  return own;
 }

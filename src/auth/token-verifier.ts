@@ -60,11 +60,13 @@ export class TokenRefused extends Error {
  * @throws {TokenRefused} when the token is not valid, or not any more
  */
 export function principalFor(token: string, verifier: TokenVerifier): Principal | Promise<Principal> {
-  const verdict = verifier.verify(token);
+  // A host's may answer null, whatever its type says.
+  const verdict = verifier.verify(token) ?? 'unknown';
   return typeof verdict === 'object' && 'then' in verdict ? verdict.then(accepted) : accepted(verdict);
 }
 
-function accepted(verdict: Verdict = 'unknown'): Principal {
+function accepted(given: Verdict): Principal {
+  const verdict = given ?? 'unknown';
   if (typeof verdict === 'string') throw new TokenRefused(verdict);
   if (verdict.expires !== undefined && verdict.expires.getTime() <= Date.now()) throw new TokenRefused('expired');
   return verdict;

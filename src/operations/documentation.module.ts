@@ -35,6 +35,8 @@ class DocumentationModule {
  * @param url where it is
  */
 export async function createDocumentationHandler(app: INestApplication, url: string): Promise<RequestHandler> {
+  // Nest ends the process where it finds no such package when it needs it.
+  await import('@fastify/static');
   const document = await createOpenApiDocument(app, url);
   // The server is one that never listens: the one that does is not this application's to end.
   return createRequestHandler(DocumentationModule.register(document), createServer(), (documentation) =>

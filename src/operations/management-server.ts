@@ -22,6 +22,25 @@ export interface ManagementServer {
   close(): Promise<void>;
 }
 
+/** Pages that are made when they are first asked for, and again where that failed: what was missing may be back. */
+class Pages {
+  #handler: Promise<RequestHandler> | undefined;
+
+  constructor(private readonly make: () => Promise<RequestHandler>) {}
+
+  get handler(): Promise<RequestHandler> {
+    return (this.#handler ??= this.make().catch((error: unknown) => {
+      this.#handler = undefined;
+      throw error;
+    }));
+  }
+
+  /** What could not be made needs no end. */
+  async close(): Promise<void> {
+    await (await this.#handler?.catch(() => undefined))?.close();
+  }
+}
+
 /**
  * Listens at once, and gets ready to answer by and by: what answers is large, and no part of a quick start.
  *
@@ -42,28 +61,32 @@ export async function startManagementServer(
   const url = await app.getUrl();
   const metrics = new Metrics(app.get(GroupCommit, { strict: false }));
   const readiness = new Readiness(app.get(PlantRepository, { strict: false }));
-  const management = import('./management.module.js').then(({ createManagementHandler }) =>
-    createManagementHandler(server, { metrics, readiness }),
-  );
   const logger = new Logger('Management');
-  let documentation: Promise<RequestHandler> | undefined;
+  const pages = new Pages(async () => {
+    const { createManagementHandler } = await import('./management.module.js');
+    return createManagementHandler(server, { metrics, readiness });
+  });
   // Not before somebody asks: it takes more memory than the rest of the listener, and few services are asked.
-  const documentationHandler = (): Promise<RequestHandler> =>
-    (documentation ??= import('./documentation.module.js').then(({ createDocumentationHandler }) =>
-      createDocumentationHandler(app, url),
-    ));
+  const documentation = new Pages(async () => {
+    const { createDocumentationHandler } = await import('./documentation.module.js');
+    return createDocumentationHandler(app, url);
+  });
+  const report = (error: unknown): void => {
+    const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error)];
+    logger.error(`A page of the management listener cannot be made: ${message}`, stack);
+  };
   const answer: RequestListener = (request, response) => {
-    const handler = DOCUMENTATION.test(request.url ?? '') ? documentationHandler() : management;
+    const { handler } = DOCUMENTATION.test(request.url ?? '') ? documentation : pages;
     handler.then(
       ({ handle }) => handle(request, response),
       (error: unknown) => {
-        const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error)];
-        logger.error(`A page of the management listener cannot be made: ${message}`, stack);
+        report(error);
         response.writeHead(500).end();
       },
     );
   };
   server.on('request', answer);
+  pages.handler.catch(report);
   const own = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
   return {
     url: own,
@@ -72,9 +95,8 @@ export async function startManagementServer(
     shuttingDown: () => void (readiness.isShuttingDown = true),
     async close() {
       metrics.close();
-      // What could not be made needs no end, and has been logged.
-      await (await documentation?.catch(() => undefined))?.close();
-      await (await management).close();
+      await documentation.close();
+      await pages.close();
       server.close();
       server.closeAllConnections();
     },

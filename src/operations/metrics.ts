@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../auth/refusals.js';
 import { REFUSALS } from '../auth/token-verifier.js';
-import { ERROR_TABLE, type ErrorNumber } from '../errors/error-table.js';
+import { ERROR_TABLE } from '../errors/error-table.js';
 import { REQUEST, type RequestMessage } from '../http/public-response.js';
 import { BATCH, type BatchMessage, type GroupCommit } from '../storage/group-commit.js';
 
@@ -53,11 +53,11 @@ export class Metrics {
   readonly #created = this.#plants.labels('created');
   readonly #repeated = this.#plants.labels('repeated');
   readonly #conflicting = this.#plants.labels('conflicting');
-  /** One for each error number; looking it up by its labels takes longer than counting. */
-  readonly #answers = new Map<ErrorNumber | undefined, Counter.Internal>([
-    [undefined, this.#requests.labels('200', '')],
-    ...Object.keys(ERROR_TABLE).map((error): [ErrorNumber, Counter.Internal] => [
-      Number(error) as ErrorNumber,
+  /** By error number, or by status where there is none; looking one up by its labels takes longer than counting. */
+  readonly #answers = new Map<number, Counter.Internal>([
+    ...[200, 204].map((status): [number, Counter.Internal] => [status, this.#requests.labels(`${status}`, '')]),
+    ...Object.keys(ERROR_TABLE).map((error): [number, Counter.Internal] => [
+      Number(error),
       this.#requests.labels('400', error),
     ]),
   ]);
@@ -90,8 +90,8 @@ export class Metrics {
   }
 
   readonly #onRequest = (message: unknown): void => {
-    const { error, duration } = message as RequestMessage;
-    this.#answers.get(error)?.inc();
+    const { status, error, duration } = message as RequestMessage;
+    this.#answers.get(error ?? status)?.inc();
     if (duration !== undefined) this.#durations.observe(duration / 1_000);
   };
 

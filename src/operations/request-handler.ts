@@ -33,6 +33,8 @@ export async function createRequestHandler(
   const application = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     // The public application has kept to itself what Nest says of a start.
     autoFlushLogs: false,
+    // By default, what cannot be made ends the process.
+    abortOnError: false,
   });
   setUp?.(application);
   await application.init();
