@@ -9,6 +9,7 @@ import { cpus, release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import Database from 'better-sqlite3';
+import { format, resolveConfig } from 'prettier';
 
 const HERE = import.meta.dirname;
 const PEERS = join(HERE, 'peers');
@@ -56,7 +57,7 @@ execFileSync('taskset', ['-cp', CLIENT_CORE, String(process.pid)]);
 for (const name of positionals.length > 0 ? positionals : ['default']) {
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`${name} is no scenario: take ${Object.keys(SCENARIOS).join(', ')}`);
-  publish(name, await scenario());
+  await publish(name, await scenario());
 }
 
 function many() {
@@ -376,7 +377,7 @@ function prepare() {
 }
 
 /** Puts a scenario's result where the README has the last one, and prints it. */
-function publish(name, result) {
+async function publish(name, result) {
   const peer = (id) => JSON.parse(readFileSync(join(PEERS, 'node_modules', id, 'package.json'), 'utf8')).version;
   const bun = execFileSync(PROGRAMS['elysia-bun'].command[0], ['--version'], { encoding: 'utf8' }).trim();
   const circumstances = [
@@ -389,7 +390,8 @@ function publish(name, result) {
   const [begin, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
   const [before, rest] = readFileSync(file, 'utf8').split(begin);
   const after = rest.split(end)[1];
-  writeFileSync(file, `${before}${begin}\n\n${result}\n\n_${circumstances}._\n\n${end}${after}`);
+  const text = `${before}${begin}\n\n${result}\n\n_${circumstances}._\n\n${end}${after}`;
+  writeFileSync(file, await format(text, { ...(await resolveConfig(file)), filepath: file }));
   console.log(`${name}: ${result}`);
 }
 
