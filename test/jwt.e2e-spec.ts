@@ -181,6 +181,20 @@ describe('Keys', () => {
     expect(provider.requests.filter((path) => path === '/jwks')).toHaveLength(2);
   });
 
+  it('that are known are at hand, however many tokens wait for one that is not', async () => {
+    expect(await create(await sign(claims()))).toBe(200);
+    const client = await RawClient.connect(service.port);
+    const get = `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${await sign(claims(), { kid: 'no' })}\r\n\r\n`;
+    await client.send(get.repeat(1_100));
+
+    const waiting = client.answer();
+    expect(await Promise.race([create(await sign(claims({ sub: 'fresh' }))), waiting])).toBe(200);
+
+    expect(JSON.parse((await waiting).body)).toMatchObject({ error: 401 });
+    for (let count = 1; count < 1_100; count += 1) await client.answer();
+    expect(await client.hangUp()).toBe('FIN');
+  });
+
   it.each(['jwksUrl', 'RFC 8414'])('are found by %s as well', async (way) => {
     const other = await startService({
       verifier: new JwtVerifier({
@@ -247,11 +261,14 @@ describe('A provider that is down', () => {
       await client.send(get.repeat(1_000));
       const [connection] = await asked;
 
-      expect(await create(token, other)).toBe(503);
+      const first = client.answer();
+      // Those that wait are answered in the end, too: it is to come before them.
+      expect(await Promise.race([create(token, other), first])).toBe(503);
       expect(await create(TOKEN, other)).toBe(200);
 
       connection.destroy();
-      for (let count = 0; count < 1_000; count += 1) {
+      expect(JSON.parse((await first).body)).toMatchObject({ error: 503 });
+      for (let count = 1; count < 1_000; count += 1) {
         expect(JSON.parse((await client.answer()).body)).toMatchObject({ error: 503 });
       }
       expect(await client.hangUp()).toBe('FIN');

@@ -19,6 +19,9 @@ const MAX_AGE = 300_000;
 /** Milliseconds between two fetches, whatever strangers ask for. */
 const COOLDOWN = 1_000;
 
+/** Requests that may wait for a fetch at the same time: each of them is in memory, and a stranger's as long as any. */
+const MAX_WAITING = 1_000;
+
 /** The keys with which an issuer signs. They are fetched when a token first needs one, and again when they change. */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
@@ -28,6 +31,7 @@ export class IssuerKeys {
   #fetching: Promise<void> | undefined;
   #fetchedAt = -Infinity;
   #isFailing = false;
+  #waiting = 0;
 
   /**
    * @param issuer whose discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4, RFC 8414 §3)
@@ -43,25 +47,26 @@ export class IssuerKeys {
   /**
    * Fetches the keys anew when they are old, in the background: those there are go on when the issuer is down.
    *
-   * @returns what to wait for where they are too old: in a pause without requests nobody sees what is withdrawn
+   * @returns what to wait for where they are too old: in a pause without requests nobody sees what is withdrawn; it is
+   *   refused with 503 where too many wait already
    */
   refresh(): Promise<void> | undefined {
     const age = performance.now() - this.#fetchedAt;
     if (this.#keys === undefined || age <= (this.#isFailing ? COOLDOWN : REFRESH_AGE)) return undefined;
     const fetched = this.#fetch();
-    return this.#isFailing || age <= MAX_AGE ? undefined : fetched;
+    return this.#isFailing || age <= MAX_AGE ? undefined : this.#wait(fetched);
   }
 
   /**
    * The key of a token.
    *
    * @throws {errors.JWKSNoMatchingKey} when the issuer has no such key
-   * @throws {ContractException} 503 when the issuer cannot be asked
+   * @throws {ContractException} 503 when the issuer cannot be asked, or too many wait for its answer
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const known = await this.#look(header, token);
     if (known !== undefined) return known;
-    await this.#fetch();
+    await this.#wait(this.#fetch());
     const fetched = await this.#look(header, token);
     if (fetched !== undefined) return fetched;
     if (this.#isFailing) throw new ContractException(503);
@@ -86,6 +91,13 @@ export class IssuerKeys {
       this.#fetchedAt = performance.now();
     });
     await this.#fetching;
+  }
+
+  async #wait(fetched: Promise<void>): Promise<void> {
+    if (this.#waiting >= MAX_WAITING) throw new ContractException(503);
+    this.#waiting += 1;
+    await fetched;
+    this.#waiting -= 1;
   }
 
   /** @param rest milliseconds before which the issuer is left alone */

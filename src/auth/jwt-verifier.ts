@@ -30,16 +30,12 @@ const TOLERANCE = 30;
 /** Tokens that are not verified a second time; beyond, the one that was verified first is. */
 const MAX_VERIFIED = 10_000;
 
-/** Requests whose tokens are being verified, or wait for the issuer's keys; each is in memory, a stranger's like any. */
-const MAX_VERIFYING = 1_000;
-
 /** Verifies access tokens of one issuer (RFC 7519, RFC 9068, with the care of RFC 8725). */
 export class JwtVerifier extends TokenVerifier {
   readonly #settings: JwtSettings;
   readonly #keys: IssuerKeys;
   /** By digest. */
   #verified = new Map<string, Principal>();
-  #verifying = 0;
 
   constructor(settings: JwtSettings) {
     super();
@@ -52,14 +48,13 @@ export class JwtVerifier extends TokenVerifier {
 
   override async verify(token: string): Promise<Verdict> {
     if (token.split('.', 4).length !== 3) return 'unknown';
-    const refreshed = this.#keys.refresh();
-    if (refreshed !== undefined) await this.#counted(() => refreshed);
+    await this.#keys.refresh();
     const digest = hash('sha256', token, 'base64');
     const verified = this.#verified;
     const known = verified.get(digest);
     if (known !== undefined) return known;
     try {
-      const principal = await this.#counted(() => this.#principalOf(token));
+      const principal = await this.#principalOf(token);
       const [oldest] = verified.keys();
       if (verified.size >= MAX_VERIFIED && oldest !== undefined) verified.delete(oldest);
       verified.set(digest, principal);
@@ -67,17 +62,6 @@ export class JwtVerifier extends TokenVerifier {
     } catch (error) {
       if (error instanceof ContractException) throw error;
       return reasonOf(error);
-    }
-  }
-
-  /** @throws {ContractException} 503 when there are too many */
-  async #counted<Result>(verify: () => Promise<Result>): Promise<Result> {
-    if (this.#verifying >= MAX_VERIFYING) throw new ContractException(503);
-    this.#verifying += 1;
-    try {
-      return await verify();
-    } finally {
-      this.#verifying -= 1;
     }
   }
 

@@ -33,7 +33,6 @@ export class RequestBody implements PromiseLike<Uint8Array> {
   release(): void {
     if (!this.#admitted) return;
     this.#admitted = false;
-    this.#bytes = undefined;
     this.admission.leave(this.#taken);
   }
 

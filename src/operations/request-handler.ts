@@ -36,11 +36,16 @@ export async function createRequestHandler(
     // By default, what cannot be made ends the process.
     abortOnError: false,
   });
-  setUp?.(application);
-  await application.init();
-  await adapter.getInstance().ready();
-  if (handle === undefined) throw new Error('Fastify made no handler');
-  return { handle, close: () => application.close() };
+  try {
+    setUp?.(application);
+    await application.init();
+    await adapter.getInstance().ready();
+    if (handle === undefined) throw new Error('Fastify made no handler');
+    return { handle, close: () => application.close() };
+  } catch (error) {
+    await application.close();
+    throw error;
+  }
 }
 
 function noCompiler(): never {

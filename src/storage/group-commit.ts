@@ -11,9 +11,6 @@ const QUEUE_LENGTH = 4_096;
 /** A batch that is away for so many times as long as the last one was is not waited for, if the repository takes more. */
 const LATE = 2;
 
-/** Milliseconds after which it is not waited for in any case: the last one may have been late itself. */
-const PATIENCE = 100;
-
 /** One message for every batch that is stored. */
 export const BATCH = 'plant-store:batch';
 
@@ -84,7 +81,7 @@ export class GroupCommit {
   #takeConnection(): void {
     const { size } = this.#committing;
     if (this.#queue.length === 0 || (size > 0 && size >= this.repository.concurrency)) return;
-    const rest = this.#begun + Math.min(LATE * this.#took, PATIENCE) - performance.now();
+    const rest = this.#begun + LATE * this.#took - performance.now();
     if (size === 0 || this.#queue.length >= BATCH_SIZE || rest <= 0) {
       this.#startCommitting();
     } else if (this.#timer === undefined) {
