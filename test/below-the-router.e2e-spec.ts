@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { METHODS } from 'node:http';
 import { connect } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { Principal } from '../src/auth/principal.js';
 import { TokenVerifier } from '../src/auth/token-verifier.js';
+import { collectGarbage } from './garbage.js';
 import { type Answer, type Bytes, converse, everyConnectionIsClosed, RawClient } from './raw-client.js';
 import { type Service, startService, TOKEN } from './service.js';
 
@@ -1415,10 +1414,7 @@ describe('a connection', () => {
   describe('that rests after its answer', () => {
     /** Bytes that this process holds in buffers, the service's among them. */
     function held(): number {
-      setFlagsFromString('--expose-gc');
-      const collect = runInNewContext('gc') as () => void;
-      // One may come upon a collection that has begun before, and ends that.
-      for (let count = 0; count < 3; count += 1) collect();
+      collectGarbage();
       return process.memoryUsage().arrayBuffers;
     }
 

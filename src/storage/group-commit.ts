@@ -80,7 +80,7 @@ export class GroupCommit {
   /** A larger batch costs a server less than another one beside it, as long as those that are on their way come down. */
   #takeConnection(): void {
     const { size } = this.#committing;
-    if (this.#queue.length === 0 || (size > 0 && size >= this.repository.concurrency)) return;
+    if (this.#queue.length === 0 || size >= this.repository.concurrency) return;
     const rest = this.#begun + LATE * this.#took - performance.now();
     if (size === 0 || this.#queue.length >= BATCH_SIZE || rest <= 0) {
       this.#startCommitting();

@@ -1,5 +1,4 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
+import { collectGarbage } from '../../test/garbage.js';
 import { newStore, type Store } from '../../test/store.js';
 import { openRepository } from './open-repository.js';
 import type { PlantRepository } from './plant-repository.js';
@@ -71,10 +70,8 @@ describe('a batch of plants', () => {
   });
 
   it('stays in memory no longer than it takes to store it', async () => {
-    setFlagsFromString('--expose-gc');
-    const collect = runInNewContext('gc') as () => void;
     const used = (): number => {
-      collect();
+      collectGarbage();
       return process.memoryUsage().heapUsed;
     };
     const before = used();
