@@ -1,62 +1,39 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { backUp, NoBackupError } from '../../src/storage/backup.js';
 import { openRepository } from '../../src/storage/open-repository.js';
+import { type Run, runCommand, spawnCommand } from '../support/command.js';
 import { contentOf, violationsIn } from '../support/history.js';
 import { type Row, TOKEN } from '../support/service.js';
-import { ServiceProcess } from '../support/service-process.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import type { ServiceProcess } from '../support/service-process.js';
 import { Workload } from '../support/workload.js';
 
-/** `npm test` builds it first. */
-const COMMAND = join(import.meta.dirname, '../../dist/commands/backup.js');
-
-let directory: string;
-let services: ServiceProcess[];
+let directory: ServiceDirectory;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-  services = [];
+  directory = new ServiceDirectory();
 });
 
-afterEach(async () => {
-  await Promise.all(services.map((service) => service.stop('SIGKILL')));
-  rmSync(directory, { recursive: true });
-});
+afterEach(() => directory.remove());
 
 function start(file: string): ServiceProcess {
-  const service = new ServiceProcess(directory, { ACCESS_TOKENS: TOKEN, DATABASE_URL: `sqlite:${file}` });
-  services.push(service);
-  return service;
+  return directory.launch({ ...WITH_TOKEN, DATABASE_URL: `sqlite:${file}` });
 }
 
 /** Makes a database as a service does. */
 async function create(file: string): Promise<void> {
-  const repository = await openRepository(`sqlite:${join(directory, file)}`);
+  const repository = await openRepository(`sqlite:${directory.file(file)}`);
   await repository.close();
 }
 
-/** Runs the command as an operator does, but not on a terminal. */
-async function run(
-  parameters: readonly string[],
-  variables: Readonly<Record<string, string>> = {},
-): Promise<{ status: unknown; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [COMMAND, ...parameters], {
-    cwd: directory,
-    env: { PATH: process.env.PATH, ...variables },
-  });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  const [status] = (await once(child, 'close')) as unknown[];
-  return { status, stdout, stderr };
+function run(parameters: readonly string[], variables?: Variables): Promise<Run> {
+  return runCommand('backup', directory.path, parameters, variables);
 }
 
 function rowsOf(file: string): Row[] {
-  const database = new Database(join(directory, file), { readonly: true });
+  const database = new Database(directory.file(file), { readonly: true });
   try {
     return database.defaultSafeIntegers(true).prepare<[], Row>('SELECT id, name, tag FROM plants').all();
   } finally {
@@ -66,7 +43,7 @@ function rowsOf(file: string): Row[] {
 
 /** Puts so many plants into a database that its copy takes a while. */
 function fill(file: string, count: number): void {
-  const database = new Database(join(directory, file));
+  const database = new Database(directory.file(file));
   database
     .prepare(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
@@ -94,7 +71,7 @@ describe('npm run backup', () => {
     expect(after).toBeGreaterThan(before);
     const copy = rowsOf('backup.db');
     expect(backup.stderr).toBe(`backup.db is a backup of ${copy.length} plants\n`);
-    expect(readdirSync(directory).sort()).toEqual(['backup.db', 'data']);
+    expect(readdirSync(directory.path).sort()).toEqual(['backup.db', 'data']);
     const filled = copy.filter(({ id }) => id < 0n);
     expect(filled).toHaveLength(200_000);
 
@@ -114,20 +91,20 @@ describe('npm run backup', () => {
 
   it('refuses a file that exists, and leaves it as it is', async () => {
     await create('data/plants.db');
-    writeFileSync(join(directory, 'backup.db'), 'something of value');
+    writeFileSync(directory.file('backup.db'), 'something of value');
 
     expect(await run(['backup.db'])).toEqual({
       status: 1,
       stdout: '',
       stderr: 'backup: backup.db exists already, and is not overwritten: name another file\n',
     });
-    expect(readFileSync(join(directory, 'backup.db'), 'utf8')).toBe('something of value');
+    expect(readFileSync(directory.file('backup.db'), 'utf8')).toBe('something of value');
   });
 
   it('refuses a database that is damaged, and leaves nothing', async () => {
     await create('data/plants.db');
     fill('data/plants.db', 10_000);
-    const file = join(directory, 'data/plants.db');
+    const file = directory.file('data/plants.db');
     const bytes = readFileSync(file);
     writeFileSync(file, bytes.fill(0xaa, bytes.length / 2, bytes.length / 2 + 4_096));
 
@@ -135,21 +112,21 @@ describe('npm run backup', () => {
 
     expect(stderr).toMatch(/^backup: the database is damaged, there is no backup: [^\n]+\n$/);
     expect(status).toBe(1);
-    expect(readdirSync(directory)).toEqual(['data']);
+    expect(readdirSync(directory.path)).toEqual(['data']);
   });
 
   it('leaves nothing where it is interrupted', async () => {
     await create('data/plants.db');
     fill('data/plants.db', 200_000);
-    const child = spawn(process.execPath, [COMMAND, 'backup.db'], { cwd: directory, env: { PATH: process.env.PATH } });
+    const child = spawnCommand('backup', directory.path, ['backup.db']);
     const ended = once(child, 'close');
     // Its first file is there.
-    while (readdirSync(directory).length === 1) await new Promise(setImmediate);
+    while (readdirSync(directory.path).length === 1) await new Promise(setImmediate);
 
     child.kill('SIGINT');
 
     expect(await ended).toEqual([1, null]);
-    expect(readdirSync(directory)).toEqual(['data']);
+    expect(readdirSync(directory.path)).toEqual(['data']);
   });
 
   it.each<[string, number, RegExp, readonly string[], Record<string, string>]>([
@@ -169,7 +146,7 @@ describe('npm run backup', () => {
   ])(
     'fails where it %s, with status %i and a line that says so',
     async (_, status, complaint, parameters, variables) => {
-      writeFileSync(join(directory, 'file'), 'a text of somebody'.repeat(99));
+      writeFileSync(directory.file('file'), 'a text of somebody'.repeat(99));
       const service = start('plants.db');
       await service.listening();
       await service.stop();
@@ -178,14 +155,14 @@ describe('npm run backup', () => {
 
       expect(failure).toEqual({ status, stdout: '', stderr: expect.stringMatching(complaint) as unknown });
       expect(failure.stderr).toMatch(/^[^\n]+\n$/);
-      expect(readdirSync(directory).sort()).toEqual(['file', 'plants.db']);
+      expect(readdirSync(directory.path).sort()).toEqual(['file', 'plants.db']);
     },
   );
 });
 
 describe('A backup of a PostgreSQL database', () => {
   it('is left to its own tools', async () => {
-    await expect(backUp('postgres://localhost/plants', join(directory, 'backup'), () => undefined)).rejects.toThrow(
+    await expect(backUp('postgres://localhost/plants', directory.file('backup'), () => undefined)).rejects.toThrow(
       new NoBackupError('a PostgreSQL database is backed up with its own tools: pg_dump, or pg_basebackup'),
     );
   });
