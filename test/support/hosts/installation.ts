@@ -9,6 +9,9 @@ import type { Host } from './host.js';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
+/** The repository's example of a host. */
+export const EXAMPLE = join(ROOT, 'examples/host/main.ts');
+
 interface Manifest {
   readonly name: string;
   readonly dependencies: Readonly<Record<string, string>>;
@@ -18,19 +21,6 @@ interface Manifest {
 
 /** `commonjs` hosts `require` the package, which is an ES module. */
 export type ModuleSystem = 'module' | 'commonjs';
-
-/** The tarball, as `npm pack` makes it of what was built before; the caller removes its directory. */
-export function pack(): { readonly directory: string; readonly tarball: string } {
-  const directory = mkdtempSync(join(tmpdir(), 'plant-store-package-'));
-  const [{ filename } = { filename: '' }] = JSON.parse(
-    execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', directory], {
-      cwd: ROOT,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }),
-  ) as { filename: string }[];
-  return { directory, tarball: join(directory, filename) };
-}
 
 /**
  * A directory outside the repository with the package in it, as npm would leave it, but without a registry: what the
@@ -60,6 +50,11 @@ export class Installation {
     const link = join(this.directory, 'node_modules', name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules', name), link, 'junction');
+  }
+
+  /** Compiles programs of this directory, with the host that they start. */
+  compileHost(program: 'run' | 'start-and-stop'): void {
+    for (const name of ['host', program]) this.compile(join(import.meta.dirname, `${name}.ts`), `${name}.js`);
   }
 
   /** Makes JavaScript of a source, in the module system of the host. */
@@ -108,6 +103,38 @@ export class Installation {
 
   remove(): void {
     rmSync(this.directory, { recursive: true });
+  }
+}
+
+const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify', 'better-sqlite3'];
+
+/** The package, as `npm pack` makes it of what was built before, and the hosts that it is installed in. */
+export class PackedPackage {
+  readonly tarball: string;
+  readonly #directory = mkdtempSync(join(tmpdir(), 'plant-store-package-'));
+  readonly #installations: Installation[] = [];
+
+  constructor() {
+    const [{ filename } = { filename: '' }] = JSON.parse(
+      execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', this.#directory], {
+        cwd: ROOT,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    ) as { filename: string }[];
+    this.tarball = join(this.#directory, filename);
+  }
+
+  /** Installs the package in a new host that asks for these packages itself. */
+  install(system: ModuleSystem, own: readonly string[] = FRAMEWORKS): Installation {
+    const installation = new Installation(this.tarball, system, own);
+    this.#installations.push(installation);
+    return installation;
+  }
+
+  remove(): void {
+    for (const installation of this.#installations) installation.remove();
+    rmSync(this.#directory, { recursive: true });
   }
 }
 

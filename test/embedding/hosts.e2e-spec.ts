@@ -1,142 +1,25 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import Database from 'better-sqlite3';
-import { publint } from 'publint';
-import * as door from '../../src/index.js';
-import { type Host, HostProcess, Installation, type ModuleSystem, pack } from '../support/hosts/installation.js';
+import {
+  EXAMPLE,
+  type Host,
+  HostProcess,
+  type Installation,
+  type ModuleSystem,
+  PackedPackage,
+} from '../support/hosts/installation.js';
+import { TOKEN } from '../support/service.js';
 
-const ROOT = join(import.meta.dirname, '../..');
-const HOSTS = join(import.meta.dirname, '../support/hosts');
-const EXAMPLE = join(ROOT, 'examples/host/main.ts');
-const TOKEN = 'a-token-of-the-tests';
-const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify', 'better-sqlite3'];
-
-const { directory: packed, tarball } = pack();
+const plantStore = new PackedPackage();
 const data = mkdtempSync(join(tmpdir(), 'plant-store-'));
-const installations: Installation[] = [];
-
-function install(system: ModuleSystem, own: readonly string[] = FRAMEWORKS): Installation {
-  const installation = new Installation(tarball, system, own);
-  installations.push(installation);
-  return installation;
-}
 
 afterAll(() => {
-  for (const installation of installations) installation.remove();
-  rmSync(packed, { recursive: true });
+  plantStore.remove();
   rmSync(data, { recursive: true });
-});
-
-describe('The package', () => {
-  const installation = install('module');
-  const paths = readdirSync(installation.package, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name).slice(installation.package.length + 1));
-  const textOf = (path: string): string => readFileSync(join(installation.package, path), 'utf8');
-
-  it('holds the module, its types, source maps and documentation, and nothing else', () => {
-    const expected =
-      /^(?:package\.json|README\.md|LICENSE|docs\/[\w-]+\.md|dist\/(?:index|(?:auth|errors|plants|storage)\/[\w/.-]+)\.(?:js|d\.ts|js\.map))$/;
-
-    expect(paths.filter((path) => !expected.test(path) || path.includes('.spec.'))).toEqual([]);
-    expect(paths).toContain('docs/embedding.md');
-    for (const path of paths.filter((path) => path.endsWith('.js'))) {
-      expect(paths).toContain(path.replace(/js$/, 'd.ts'));
-      expect(JSON.parse(textOf(`${path}.map`))).toMatchObject({ sourcesContent: [expect.any(String)] });
-    }
-  });
-
-  it('names every package that it imports', () => {
-    const { dependencies, peerDependencies } = installation.manifest;
-    const imported = paths
-      .filter((path) => /\.(?:js|d\.ts)$/.test(path))
-      .flatMap((path) => [...textOf(path).matchAll(/(?:\bfrom|\bimport\(|^import) ?'((?:@[^/']+\/)?[^./'][^/']*)/gm)])
-      .map(([, name = '']) => name)
-      .filter((name) => !name.startsWith('node:'));
-
-    expect(imported).toContain('@nestjs/common');
-    const named = { ...dependencies, ...peerDependencies };
-    expect([...new Set(imported)].filter((name) => !(name in named))).toEqual([]);
-  });
-
-  it('has one door', () => {
-    const reach = (path: string): string =>
-      execFileSync(
-        process.execPath,
-        ['--input-type=module', '-e', `await import('${path}').catch((e) => console.log(e.code))`],
-        {
-          cwd: installation.directory,
-          encoding: 'utf8',
-        },
-      ).trim();
-
-    expect(reach('plant-store')).toBe('');
-    expect(reach('plant-store/dist/index.js')).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
-    expect(reach('plant-store/package.json')).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
-  });
-
-  it('exports what is listed here', () => {
-    expect(Object.keys(door).sort()).toEqual([
-      'BearerAuthGuard',
-      'ContractExceptionFilter',
-      'PlantRepository',
-      'PlantsController',
-      'PlantsModule',
-      'RepositoryUnavailableError',
-      'TokenVerifier',
-      'describePlants',
-      'principalOf',
-      'unparsedBody',
-    ]);
-  });
-
-  it('has no fault that publint knows', async () => {
-    const { messages } = await publint({ pkgDir: installation.package, pack: false, strict: true });
-
-    expect(messages).toEqual([]);
-  });
-
-  it('has types that resolve as the code does', async () => {
-    const { problems } = (await checkPackage(createPackageFromTarballData(readFileSync(tarball)))) as {
-      problems: { kind: string; resolutionKind?: string }[];
-    };
-
-    // Node 10 does not know exports, and CommonJS gets an ES module: require takes it from Node 20.19 on.
-    const accepted = new Set(['CJSResolvesToESM']);
-    expect(problems.filter(({ kind, resolutionKind }) => !accepted.has(kind) && resolutionKind !== 'node10')).toEqual(
-      [],
-    );
-  });
-
-  it('compiles in hosts of both module systems', () => {
-    const source = readFileSync(EXAMPLE, 'utf8');
-
-    expect(
-      installation.complaintsOf({
-        'example.mts': source,
-        // CommonJS has no await at the top.
-        'example.cts': source.replace(/const app[^]*$/, 'void [NestFactory, GardenModule, unparsedBody];'),
-      }),
-    ).toBe('');
-  });
-
-  it.each([['better-sqlite3', 'sqlite::memory:']])(
-    'tells a host without %s to install it',
-    async (driver, repository) => {
-      const bare = install('module', FRAMEWORKS.slice(0, 2));
-      for (const name of ['host', 'run']) bare.compile(join(HOSTS, `${name}.ts`), `${name}.js`);
-      const started = bare.run('run.js', [
-        { platform: 'express', token: TOKEN, repository, body: 'parsed' } satisfies Host,
-      ]);
-
-      await expect(started.line()).rejects.toThrow(`npm install ${driver}`);
-    },
-  );
 });
 
 describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (system) => {
@@ -172,8 +55,8 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (sys
   let ports: number[];
 
   beforeAll(async () => {
-    const installation = install(system);
-    for (const name of ['host', 'run']) installation.compile(join(HOSTS, `${name}.ts`), `${name}.js`);
+    const installation = plantStore.install(system);
+    installation.compileHost('run');
     running = installation.run('run.js', [...hosts, ...without]);
     ports = JSON.parse(await running.line()) as number[];
   });
@@ -308,8 +191,8 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (sys
 
 describe('A host that starts and stops a hundred times', () => {
   it('has nothing left of it', async () => {
-    const installation = install('module');
-    for (const name of ['host', 'start-and-stop']) installation.compile(join(HOSTS, `${name}.ts`), `${name}.js`);
+    const installation = plantStore.install('module');
+    installation.compileHost('start-and-stop');
     const repository = `sqlite:${join(data, 'again.db')}`;
     const hosts = (['express', 'fastify'] as const).map((platform): Host => ({
       platform,
@@ -333,7 +216,7 @@ describe('A host that starts and stops a hundred times', () => {
 
 describe('The example', () => {
   it('keeps a plant, and its own route', async () => {
-    const installation = install('module');
+    const installation = plantStore.install('module');
     installation.compile(EXAMPLE, 'main.js');
     const running = new HostProcess(installation.directory, ['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
     let line = '';
@@ -355,7 +238,7 @@ describe('The example', () => {
   });
 
   it('is the one that docs/embedding.md shows', () => {
-    expect(readFileSync(join(ROOT, 'docs/embedding.md'), 'utf8')).toContain(
+    expect(readFileSync(join(import.meta.dirname, '../../docs/embedding.md'), 'utf8')).toContain(
       `\`\`\`ts\n${readFileSync(EXAMPLE, 'utf8')}\`\`\``,
     );
   });
