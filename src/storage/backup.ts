@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { syncDirectory } from '../files/sync-directory.js';
 import { sqliteFile } from './database-options.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
@@ -43,6 +44,9 @@ export async function backUp(
     }
     const count = await check(draft, driver);
     sync(draft);
+    // Lets a signal be handled that arrived during the check: until now, the caller can end the backup.
+    await setImmediate();
+    onProgress(1);
     assertNew(target);
     renameSync(draft, target);
     syncDirectory(dirname(resolve(target)));

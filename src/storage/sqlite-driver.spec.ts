@@ -78,7 +78,7 @@ describe.each(SQLITE_DRIVERS)('the driver %s', (driver) => {
   });
 
   it('reports bad SQL as a defect, with its message', () => {
-    const error = errorOf(() => database.prepare('SELECT nothing FROM nowhere'));
+    const error = errorOf(() => database.prepare('SELECT name FROM nowhere'));
 
     expect(sqliteFailure(error)).toBeUndefined();
     expect(sqliteStartError('plants.db', error).message).toBe(

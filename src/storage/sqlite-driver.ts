@@ -116,11 +116,8 @@ function construct(Database: typeof BetterSqlite3, path: string): BetterSqlite3.
   try {
     return new Database(path);
   } catch (error) {
-    const isBinding =
-      error instanceof Error &&
-      (error.message.startsWith('Could not locate the bindings file') ||
-        ('code' in error && error.code === 'ERR_DLOPEN_FAILED'));
-    if (!isBinding) throw error;
+    const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
+    if (code !== 'ERR_DLOPEN_FAILED' && !String(message).startsWith('Could not locate the bindings file')) throw error;
     throw new UnusableDatabaseError(
       'needs the native binding of better-sqlite3, which is missing or made for another Node: let npm run its install ' +
         'script (npm approve-scripts better-sqlite3, from npm 11 on), then run npm rebuild better-sqlite3',
