@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { RepositoryStartError } from './plant-repository.js';
 import type { Failure } from './retrying-repository.js';
-import { startError } from './start-error.js';
+import { startError, UnusableDatabaseError } from './start-error.js';
 
 /** The meaning of an error of the server, the connection or the driver. */
 interface PostgresError {
@@ -14,7 +14,8 @@ interface PostgresError {
 }
 
 export const MISSING_PRIVILEGES =
-  'does not let this user do what is needed; grant it CREATE on the schema, or SELECT and INSERT on plants';
+  'does not let this user do what is needed; grant it CREATE on the schema, or, once the tables are there, ' +
+  'SELECT and INSERT on plants and SELECT on plant_store_schema';
 
 /** The first match counts. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const ERRORS: readonly PostgresError[] = [
@@ -57,7 +58,7 @@ const ERRORS: readonly PostgresError[] = [
 
 /** Tells how the repository handles an error. */
 export function postgresFailure(error: unknown): Failure | undefined {
-  const failure = find(error);
+  const failure = failureOf(error);
   return failure === 'race' ? undefined : failure;
 }
 
@@ -68,7 +69,7 @@ export function isConflict(error: unknown): boolean {
 
 /** Tells if the start may succeed after this error when it tries again. */
 export function mayPassAtStart(error: unknown): boolean {
-  const failure = find(error);
+  const failure = failureOf(error);
   return failure === 'race' || failure === 'transient';
 }
 
@@ -83,7 +84,7 @@ export function postgresStartError(url: string, error: unknown): RepositoryStart
   );
 }
 
-function find(error: unknown): PostgresError['failure'] | undefined {
+function failureOf(error: unknown): PostgresError['failure'] | undefined {
   return entryOf(error)?.failure ?? (isOfConnection(error) ? 'transient' : undefined);
 }
 
@@ -92,9 +93,9 @@ function entryOf(error: unknown): PostgresError | undefined {
   return ERRORS.find((entry) => entry.code.test(code));
 }
 
-/** Tells if an error without an entry comes from the connection, not from the server or a defect of the program. */
+/** Tells if an error without an entry comes from the connection: not from the server, and not from the program. */
 function isOfConnection(error: unknown): boolean {
-  return !(error instanceof pg.DatabaseError || error instanceof TypeError || error instanceof RangeError);
+  return ![pg.DatabaseError, UnusableDatabaseError, TypeError, RangeError].some((type) => error instanceof type);
 }
 
 function codeOf(error: unknown): string {

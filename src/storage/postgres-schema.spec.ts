@@ -76,6 +76,19 @@ describe('the schema of PostgreSQL', () => {
     expect(await outcomes((changed) => (changed.username = 'clerk'))).toEqual([...TAKEN_OVER, 'created']);
   });
 
+  it('needs a user that may SELECT from its table of numbers, once it is made', async () => {
+    await outcomes();
+    await server.query(
+      `CREATE ROLE reader LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'; GRANT SELECT, INSERT ON plants TO reader`,
+      database,
+    );
+    const asReader = (changed: URL): unknown => (changed.username = 'reader');
+
+    await expect(outcomes(asReader)).rejects.toThrow(/does not let this user do what is needed/);
+    await server.query('GRANT SELECT ON plant_store_schema TO reader', database);
+    expect(await outcomes(asReader)).toEqual([...TAKEN_OVER, 'repeated']);
+  });
+
   it('is refused when it is newer than the program', async () => {
     await outcomes();
     await server.query('INSERT INTO plant_store_schema VALUES (9999)', database);
