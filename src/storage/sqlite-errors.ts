@@ -2,42 +2,28 @@ import type { RepositoryStartError } from './plant-repository.js';
 import { type Failure, messageOf } from './retrying-repository.js';
 import { startError } from './start-error.js';
 
-/** The meaning of an error of SQLite. */
-interface SqliteError {
-  /** The primary result code (https://sqlite.org/rescode.html), by number for node:sqlite, by name for better-sqlite3. */
-  readonly number: number;
-  readonly code: string;
-  /** While the service runs. Undefined for a defect. */
-  readonly failure?: Failure;
-  /** For the operator when the database cannot be opened; completes "the database plants.db …". */
-  readonly atStart: string;
-}
-
 const LOCKED = 'is locked by another process; stop that one first';
 const DAMAGED = 'is no SQLite database, or a damaged one; restore a backup or name another file';
 const NOT_OPENED = 'cannot be opened; it must be a file in a directory where this user may write';
 
-const ERRORS: readonly SqliteError[] = [
-  { number: 5, code: 'SQLITE_BUSY', failure: 'transient', atStart: LOCKED },
-  { number: 6, code: 'SQLITE_LOCKED', failure: 'transient', atStart: LOCKED },
-  { number: 15, code: 'SQLITE_PROTOCOL', failure: 'transient', atStart: LOCKED },
-  { number: 7, code: 'SQLITE_NOMEM', failure: 'unavailable', atStart: 'needs more memory; free some' },
-  {
-    number: 8,
-    code: 'SQLITE_READONLY',
-    failure: 'unavailable',
-    atStart: 'cannot be written; give this user write permission on the file and its directory',
-  },
-  {
-    number: 10,
-    code: 'SQLITE_IOERR',
-    failure: 'unavailable',
-    atStart: 'cannot be read or written; check its disk, and stop other processes that use it',
-  },
-  { number: 11, code: 'SQLITE_CORRUPT', atStart: DAMAGED },
-  { number: 13, code: 'SQLITE_FULL', failure: 'unavailable', atStart: 'has no room left on its disk; free some' },
-  { number: 14, code: 'SQLITE_CANTOPEN', failure: 'unavailable', atStart: NOT_OPENED },
-  { number: 26, code: 'SQLITE_NOTADB', atStart: DAMAGED },
+/**
+ * The meaning of SQLite's primary result codes (https://sqlite.org/rescode.html).
+ *
+ * - The code by number, as node:sqlite has it, and by name, as better-sqlite3 has it.
+ * - How the repository handles it; undefined for a defect.
+ * - For the operator when the database cannot be opened; completes "the database plants.db …".
+ */
+const ERRORS: readonly (readonly [number: number, name: string, failure: Failure | undefined, atStart: string])[] = [
+  [5, 'SQLITE_BUSY', 'transient', LOCKED],
+  [6, 'SQLITE_LOCKED', 'transient', LOCKED],
+  [7, 'SQLITE_NOMEM', 'unavailable', 'needs more memory; free some'],
+  [8, 'SQLITE_READONLY', 'unavailable', 'cannot be written; give this user write permission on it and its directory'],
+  [10, 'SQLITE_IOERR', 'unavailable', 'cannot be read or written; check its disk, and what else uses it'],
+  [11, 'SQLITE_CORRUPT', undefined, DAMAGED],
+  [13, 'SQLITE_FULL', 'unavailable', 'has no room left on its disk; free some'],
+  [14, 'SQLITE_CANTOPEN', 'unavailable', NOT_OPENED],
+  [15, 'SQLITE_PROTOCOL', 'transient', LOCKED],
+  [26, 'SQLITE_NOTADB', undefined, DAMAGED],
 ];
 
 /** The files of the database were removed or replaced while it is open. SQLite itself reports this as SQLITE_IOERR. */
@@ -51,24 +37,20 @@ export class FilesNotInPlaceError extends Error {
 
 /** Tells how the repository handles an error of either driver. */
 export function sqliteFailure(error: unknown): Failure | undefined {
-  return find(error)?.failure;
+  return entryOf(error)?.[2];
 }
 
 /** Makes the line for the operator after opening the database failed with `error`. */
 export function sqliteStartError(file: string, error: unknown): RepositoryStartError {
-  const other = isSystemError(error) ? NOT_OPENED : `cannot be used: ${messageOf(error)}`;
-  return startError(file, error, find(error)?.atStart ?? other);
+  // Errors of the file system, such as EACCES, have a `syscall`.
+  const other = 'syscall' in Object(error) ? NOT_OPENED : `cannot be used: ${messageOf(error)}`;
+  return startError(file, error, entryOf(error)?.[3] ?? other);
 }
 
 /** Finds the entry of a driver's error. Both drivers give an extended code, of which the table has the primary part. */
-function find(error: unknown): SqliteError | undefined {
+function entryOf(error: unknown): (typeof ERRORS)[number] | undefined {
   const { code, errcode } = Object(error) as { readonly code?: unknown; readonly errcode?: unknown };
-  if (typeof errcode === 'number') return ERRORS.find(({ number }) => number === (errcode & 0xff));
+  if (typeof errcode === 'number') return ERRORS.find(([number]) => number === (errcode & 0xff));
   const primary = /^SQLITE_[A-Z]+/.exec(String(code))?.[0];
-  return ERRORS.find((entry) => entry.code === primary);
-}
-
-/** An error of the file system, such as EACCES. */
-function isSystemError(error: unknown): boolean {
-  return 'syscall' in Object(error);
+  return ERRORS.find(([, name]) => name === primary);
 }
