@@ -17,7 +17,7 @@ const ROOMS = {
 const KEPT_IN = [
   [['auth'], ['jose']],
   [['commands'], ['cli-progress', 'commander']],
-  [['storage'], ['kysely', 'better-sqlite3', 'pg']],
+  [['storage'], ['better-sqlite3', 'pg']],
   [
     ['http', 'operations'],
     ['fastify', '@nestjs/platform-fastify'],

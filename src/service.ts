@@ -29,11 +29,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   const app = await NestFactory.create(
     AppModule.forRoot({
       basePath: configuration.basePath,
-      repository: await openRepository(
-        configuration.databaseUrl,
-        configuration.storeTimeout,
-        configuration.databaseServer,
-      ),
+      repository: await openRepository(configuration.databaseUrl, configuration.database),
       authentication: { verifier: issued.length === 0 ? tokens : new TokenVerifiers([tokens, ...issued]) },
       scope: configuration.requiredScope,
       refusedTokensPerMinute: configuration.refusedTokensPerMinute,

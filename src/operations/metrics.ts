@@ -96,12 +96,12 @@ export class Metrics {
   };
 
   readonly #onBatch = (message: unknown): void => {
-    const { size, seconds, created, repeated, conflicting } = message as BatchMessage;
+    const { size, seconds, created, repeated, conflict } = message as BatchMessage;
     this.#batchSizes.observe(size);
     this.#commitDurations.observe(seconds);
     this.#created.inc(created);
     this.#repeated.inc(repeated);
-    this.#conflicting.inc(conflicting);
+    this.#conflicting.inc(conflict);
   };
 
   readonly #onRefusal = (message: unknown): void => {
