@@ -4,7 +4,7 @@ import { RefusalLog } from './auth/refusals.js';
 import { UnroutedController } from './http/unrouted.controller.js';
 import { BearerAuthGuard, ContractExceptionFilter, PlantsModule, type PlantsModuleOptions } from './index.js';
 
-/** The standalone service: PlantsModule, with its guard and its filter in front of everything. */
+/** The standalone service: PlantsModule, whose guard and filter act on every path. */
 @Module({})
 export class AppModule {
   /** @param options.basePath the path part of {base_url} */

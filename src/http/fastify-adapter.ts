@@ -1,20 +1,16 @@
 import { METHODS, type IncomingMessage, type RequestListener } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { ContractException } from '../errors/contract.exception.js';
-import { Admission } from './admission.js';
+import { ContractException, type ErrorBody } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
 import { originFormOf, routableFormOf } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
 import { createPublicServer, type ServerLimits } from './public-server.js';
-import { RequestBody } from './request-body.js';
 
 const LIMITS: ServerLimits = { headers: 10_000, request: 30_000, keepAlive: 72_000, connections: 10_000 };
 
 /** Fastify as the public port needs it: bodies as bytes, in the handler's own time, and every answer the contract's. */
 export function createFastifyAdapter(options: {
-  /** Bytes. */
-  readonly bodyLimit: number;
   readonly limits?: Partial<ServerLimits>;
   /** See `createPublicServer`. */
   readonly origins?: ReadonlySet<string>;
@@ -46,39 +42,25 @@ export function createFastifyAdapter(options: {
     // No body is Fastify's to read, and no method is unknown to the router, so that the guard sees them all.
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
-  const admission = new Admission(options.bodyLimit);
   fastify.addHook('onRequest', (request, reply, done) => {
-    request.body = new RequestBody(request.raw as PublicRequest, reply.raw, options.bodyLimit, admission);
     if (trustProxy.length > 0) (reply.raw as PublicResponse).address = request.ip;
     done();
   });
-  fastify.decorateReply('answer', answer);
-  return adapter;
-}
-
-/** What Fastify has around ours. */
-interface Around {
-  readonly raw: unknown;
-  readonly request: { readonly raw: { readonly complete: boolean }; readonly body?: unknown };
-  hijack(): unknown;
-}
-
-/** Answers past Fastify, whose hooks and headers nothing here needs. */
-function answer(this: Around, status: number, headers: Readonly<Record<string, string>>, body: string): void {
-  this.hijack();
-  const { request } = this;
-  const response = this.raw as PublicResponse;
-  (request.body as RequestBody).release();
-  if (request.raw.complete) {
-    response.answer(status, headers, body);
-    return;
-  }
-  // The parser may be in the middle of a packet that has the rest of the body, and requests after it.
-  setImmediate(() => {
-    // What is left of the body is not read as a request, and not waited for; Node says so in the answer.
-    if (!request.raw.complete) response.shouldKeepAlive = false;
-    response.answer(status, headers, body);
+  fastify.addHook('preSerialization', (_request, reply, payload: unknown, done) => {
+    if (reply.statusCode === 400) (reply.raw as PublicResponse).error = (payload as ErrorBody).error;
+    done(null, payload);
   });
+  fastify.addHook('onSend', (request, reply, payload, done) => {
+    if (request.raw.complete) {
+      done(null, payload);
+      return;
+    }
+    setImmediate(() => {
+      if (!request.raw.complete) (reply.raw as PublicResponse).shouldKeepAlive = false;
+      done(null, payload);
+    });
+  });
+  return adapter;
 }
 
 function noCompiler(): never {

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { ContractException } from '../errors/contract.exception.js';
+import { ContractException } from '../contract/contract.exception.js';
 
 /** What Node's parser says of an error: the packet that it is in, and how far into it the parser came. */
 export interface ParserError extends Error {

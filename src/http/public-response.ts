@@ -1,9 +1,8 @@
 import { channel } from 'node:diagnostics_channel';
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { principalOf } from '../auth/principal.js';
-import type { ContractException } from '../errors/contract.exception.js';
-import type { ErrorNumber } from '../errors/error-table.js';
-import { errorOf, JSON_TYPE, refuse } from '../errors/send.js';
+import type { ContractException } from '../contract/contract.exception.js';
+import type { ErrorNumber } from '../contract/error-table.js';
 import type { PublicRequest } from './public-request.js';
 
 /** One message for every answer of the public port. */
@@ -35,48 +34,27 @@ const MAX_PATH = 256;
 
 /** What Node's class has, and its types do not tell. */
 interface Internals {
-  readonly _header: string;
-  readonly _hasBody: boolean;
   _expect_continue: boolean;
-  _headerSent: boolean;
-  finished: boolean;
-  _finish(): void;
 }
 
 /** An answer of the public port, with what every one of them carries and what the log tells of it. */
 export class PublicResponse extends ServerResponse<PublicRequest> {
   /** The client's, where a trusted proxy tells it. */
   address: string | undefined;
+  error: ErrorNumber | undefined;
   readonly #begun = performance.now();
-
-  /**
-   * Sends JSON, with these headers beside its own, in one piece. Node's `end` would hold the socket and write head and
-   * body apart, which takes twice as long.
-   */
-  answer(status: number, headers: Readonly<Record<string, string>>, json: string): void {
-    const length = Buffer.byteLength(json);
-    this.writeHead(status, ['Content-Type', JSON_TYPE, 'Content-Length', length, ...Object.entries(headers).flat()]);
-    const { socket } = this;
-    const node = internalsOf(this);
-    // An answer that waits for one before it has no socket yet.
-    if (socket === null || !node._hasBody) {
-      this.end(json);
-      return;
-    }
-    node._headerSent = true;
-    node.finished = true;
-    // Where each character is a byte, the encoding that copies is enough.
-    socket.write(node._header + json, length === json.length ? 'latin1' : 'utf8', (error) => {
-      if (!error) this.emit('finish');
-    });
-    node._finish();
-  }
 
   /** Answers what does not reach the router, and ends the connection. */
   refuse(exception: ContractException): void {
     // What follows on the connection cannot be told from the rest of what was refused.
     this.shouldKeepAlive = false;
-    refuse(this, exception);
+    this.error = exception.error;
+    const json = JSON.stringify(exception.getResponse());
+    this.writeHead(400, {
+      ...exception.headers,
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(json),
+    }).end(json);
   }
 
   /** All answers pass here, once, whoever writes them. */
@@ -91,6 +69,8 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     const all = Array.isArray(given) ? given : (Object.entries(given).flat() as OutgoingHttpHeader[]);
     // Node would end the connection, as the body might still come; but what came after it may have had its effect.
     if (this.req.complete) internalsOf(this)._expect_continue = false;
+    const type = all.findIndex((name) => /^content-type$/i.test(String(name)));
+    if (all[type + 1] === 'application/json; charset=utf-8') all[type + 1] = 'application/json';
     all.push('X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', this.req.id);
     super.writeHead(statusCode, all);
     if (requests.hasSubscribers) requests.publish(this.#message(statusCode));
@@ -107,7 +87,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       method: isHttp ? method : undefined,
       path: isHttp ? pathOf(url) : undefined,
       status,
-      error: errorOf(this),
+      error: this.error,
       duration: isHttp ? Math.round((performance.now() - this.#begun) * 1_000) / 1_000 : undefined,
       address: this.address ?? socket.remoteAddress,
       traceId: trace?.traceId,

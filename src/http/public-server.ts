@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { Socket } from 'node:net';
-import { ContractException } from '../errors/contract.exception.js';
+import { ContractException } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
 import { allowOrigin, answerPreflight } from './cross-origin.js';
 import { violationIn } from './message-rules.js';
@@ -127,7 +127,9 @@ export function createPublicServer(
   server.on('request', accept);
   server.on('checkExpectation', accept);
   server.on('checkContinue', (request: PublicRequest, response: PublicResponse) => {
-    request.awaitsContinue = true;
+    request.once('resume', () => {
+      if (!response.headersSent) response.writeContinue();
+    });
     accept(request, response);
   });
   server.on('connect', (request: PublicRequest, socket: Socket) => {
