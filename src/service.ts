@@ -37,6 +37,7 @@ export async function startService(configuration: Configuration): Promise<void> 
       authentication: { verifier: issued.length === 0 ? tokens : new TokenVerifiers([tokens, ...issued]) },
       scope: configuration.requiredScope,
       refusedTokensPerMinute: configuration.refusedTokensPerMinute,
+      body: { limit: configuration.bodyLimit },
     }),
     createFastifyAdapter({ ...configuration, origins, certificate }),
     // What Nest says of its own start interests nobody, and its account of a failure is not one line.

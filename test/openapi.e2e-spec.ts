@@ -7,7 +7,7 @@ import request from 'supertest';
 import { parse } from 'yaml';
 import { AppModule } from '../src/app.module.js';
 import { StaticTokens } from '../src/auth/static-tokens.js';
-import { ERROR_TABLE } from '../src/errors/error-table.js';
+import { ERROR_TABLE } from '../src/contract/error-table.js';
 import { createFastifyAdapter } from '../src/http/fastify-adapter.js';
 import { createOpenApiDocument } from '../src/operations/openapi-document.js';
 import { type Service, startService, TOKEN } from './service.js';
@@ -296,7 +296,7 @@ async function derivedDocument(): Promise<JsonObject> {
       }),
     ],
   }).compile();
-  const app = testing.createNestApplication(createFastifyAdapter({ bodyLimit: 1_024 }), { bodyParser: false });
+  const app = testing.createNestApplication(createFastifyAdapter({}), { bodyParser: false });
   const document = await createOpenApiDocument(app);
   await app.close();
   return JSON.parse(JSON.stringify(document)) as JsonObject;
