@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
-import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { type IncomingHttpHeaders, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { principalOf } from '../auth/principal.js';
 import type { ContractException } from '../contract/contract.exception.js';
 import type { ErrorNumber } from '../contract/error-table.js';
@@ -68,12 +68,12 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   }
 
   #addConnectionHeaders(headers: OutgoingHttpHeaders): void {
-    const { complete, headers: received } = this.req;
+    const { complete, headers: received, httpVersion } = this.req;
     const { isDraining, keepAliveTimeout } = this.#connection;
     // Input that is not read could be taken for requests. After an Upgrade header, Node's parser drops input.
     if (isDraining || !complete || received.upgrade !== undefined) {
       headers.connection = 'close';
-    } else if (received.expect !== undefined && !/\bclose\b/i.test(received.connection ?? '')) {
+    } else if (received.expect !== undefined && httpVersion === '1.1' && !asksToClose(received)) {
       // Node closes the connection if it has not sent 100 Continue, but the body is complete without it.
       headers.connection = 'keep-alive';
       headers['keep-alive'] = `timeout=${Math.floor(keepAliveTimeout / 1_000)}`;
@@ -130,6 +130,10 @@ export function refusalMessage(exception: ContractException, address: string | u
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`;
+}
+
+function asksToClose({ connection = '' }: IncomingHttpHeaders): boolean {
+  return /\bclose\b/i.test(connection);
 }
 
 function commonHeaders(requestId: string): Record<string, string> {
