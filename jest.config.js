@@ -17,7 +17,7 @@ const project = {
   },
 };
 
-/** Where the store matters, the same specs run on both engines, and `test/store.ts` looks at ENGINE. */
+/** Where the store matters, the same specs run on both engines, and `test/support/store.ts` looks at ENGINE. */
 export default {
   projects: [
     {
@@ -30,8 +30,9 @@ export default {
       displayName: 'postgres',
       testMatch: [
         '<rootDir>/src/storage/sql-plant-repository.spec.ts',
-        '<rootDir>/test/{history,new-plant.property,plants}.e2e-spec.ts',
-        '<rootDir>/test/*.postgres-spec.ts',
+        '<rootDir>/test/plants/*.e2e-spec.ts',
+        '<rootDir>/test/storage/history.e2e-spec.ts',
+        '<rootDir>/test/**/*.postgres-spec.ts',
       ],
       globals: { ENGINE: 'postgres' },
     },

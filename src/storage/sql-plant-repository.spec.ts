@@ -1,5 +1,5 @@
-import { collectGarbage } from '../../test/garbage.js';
-import { newStore, type Store } from '../../test/store.js';
+import { collectGarbage } from '../../test/support/garbage.js';
+import { newStore, type Store } from '../../test/support/store.js';
 import { openRepository } from './open-repository.js';
 import type { PlantRepository } from './plant-repository.js';
 

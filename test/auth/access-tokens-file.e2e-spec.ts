@@ -1,0 +1,84 @@
+import { existsSync } from 'node:fs';
+import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN } from '../support/client.js';
+import { digest } from '../support/digest.js';
+import { TOKEN } from '../support/service.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+describe('ACCESS_TOKENS_FILE', () => {
+  it('names a file of tokens, with comments, blank lines and expiries', async () => {
+    const [today, expired] = ['a-token-with-a-future', 'a-token-with-a-past'];
+    const file = directory.write(
+      'tokens',
+      [
+        '# who may create plants',
+        '',
+        `gardener ${digest(TOKEN)}`,
+        `  nursery\t${digest(SECOND_TOKEN).replace(/[a-f]/g, (letter) => letter.toUpperCase())}\r`,
+        `trainee ${digest(today)} 9999-12-31T23:59:59+01:00`,
+        `  # ${digest('a-token-in-a-comment')}`,
+        `leaver ${digest(expired)} 2020-01-01T00:00:00Z`,
+      ].join('\n'),
+    );
+
+    const { url } = await directory.start({ ACCESS_TOKENS_FILE: file });
+
+    for (const token of [TOKEN, SECOND_TOKEN, today]) expect(await create(url, MONSTERA, token)).toEqual(CREATED);
+    for (const token of [expired, 'a-token-in-a-comment', digest(TOKEN).slice(7)]) {
+      expect(await create(url, MONSTERA, token)).toEqual(refusal(401));
+    }
+    expect(existsSync(directory.file('data/tokens'))).toBe(false);
+  });
+
+  it('adds to ACCESS_TOKENS', async () => {
+    directory.write('more-tokens', `gardener ${digest(SECOND_TOKEN)}\n`);
+
+    const { url } = await directory.start({ ...WITH_TOKEN, ACCESS_TOKENS_FILE: 'more-tokens' });
+
+    expect(await create(url, MONSTERA, TOKEN)).toEqual(CREATED);
+    expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(CREATED);
+  });
+
+  const LINE = /^plant-store: ACCESS_TOKENS_FILE: tokens, line 2, [^\n]+ must be [^\n]+ such as [^\n]+\n$/;
+
+  it.each([
+    ['a token in clear text', 'gardener a-secret'],
+    ['half a digest', `a-secret ${digest(TOKEN).slice(0, 39)}`],
+    ['an expiry without a time zone', `a-secret ${digest(TOKEN)} 2030-01-01T00:00:00`],
+  ])('ends the start with status 2 and the number of a line that is wrong: %s', async (_, line) => {
+    directory.write('tokens', `nursery ${digest(SECOND_TOKEN)}\n${line}\n`);
+
+    const { status, complaint } = await directory.failedStart({ ACCESS_TOKENS_FILE: 'tokens' });
+
+    expect(complaint).toMatch(LINE);
+    expect(complaint).not.toContain('a-secret');
+    expect(status).toBe(2);
+  });
+
+  it.each([
+    ['0644', 0o644],
+    ['0620', 0o620],
+  ])('ends the start with status 2 and the remedy where its mode is %s', async (_, mode) => {
+    directory.write('tokens', `gardener ${digest(TOKEN)}\n`, mode);
+
+    expect(await directory.failedStart({ ACCESS_TOKENS_FILE: 'tokens' })).toEqual({
+      status: 2,
+      complaint:
+        'plant-store: ACCESS_TOKENS_FILE: tokens may be read or written by others than its owner: chmod 600 tokens\n',
+    });
+  });
+
+  it('ends the start with status 2 where there is no such file', async () => {
+    const { status, complaint } = await directory.failedStart({ ACCESS_TOKENS_FILE: 'tokens' });
+
+    expect(complaint).toMatch(/^plant-store: ACCESS_TOKENS_FILE: tokens cannot be read[^\n]*\n$/);
+    expect(status).toBe(2);
+  });
+});

@@ -1,0 +1,291 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { JWK } from 'jose';
+import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
+import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
+import { TokenVerifiers } from '../../src/auth/token-verifier.js';
+import { AUDIENCE, newKey } from '../support/identity-provider.js';
+import { JwtService, now, providerKeys } from '../support/jwt-service.js';
+import { RawClient } from '../support/raw-client.js';
+import { startService, TOKEN } from '../support/service.js';
+
+let jwt: JwtService;
+let keys: [JWK, JWK];
+
+beforeAll(async () => {
+  keys = await providerKeys();
+});
+
+beforeEach(async () => {
+  jwt = await JwtService.start(...keys);
+});
+
+afterEach(() => jwt.stop());
+
+/** Has the process's clock tell a later time, by so many milliseconds, until the returned function is called. */
+function jump(milliseconds: number): () => void {
+  const now = performance.now.bind(performance);
+  performance.now = () => now() + milliseconds;
+  return () => (performance.now = now);
+}
+
+describe('A client with an access token of a real provider', () => {
+  it('creates a plant where it was granted plants:write', async () => {
+    expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
+    expect(await jwt.service.rows()).toHaveLength(1);
+  });
+
+  it('is refused with 403 where it was not', async () => {
+    expect(await jwt.create(await jwt.provider.token('plants:read'))).toBe(403);
+    expect(await jwt.service.rows()).toEqual([]);
+  });
+
+  it('is known by the name in sub until the time in exp, give or take the clocks', async () => {
+    const { exp, sub } = JSON.parse(
+      Buffer.from((await jwt.provider.token('plants:write')).split('.')[1] ?? '', 'base64url').toString(),
+    ) as { exp: number; sub: string };
+    expect(sub).toBe('ci');
+    expect(await jwt.verifier.verify(await jwt.sign(jwt.claims({ exp })))).toEqual({
+      name: 'ci',
+      scopes: ['plants:write'],
+      expires: new Date((exp + 30) * 1_000),
+    });
+  });
+
+  it('needs no more than one look at the discovery document and at the keys', async () => {
+    const token = await jwt.provider.token('plants:write');
+    await Promise.all(Array.from({ length: 20 }, () => jwt.create(token)));
+    await jwt.create(await jwt.provider.token('plants:write'));
+
+    expect(jwt.provider.requests.filter((path) => path !== '/token')).toEqual([
+      '/.well-known/openid-configuration',
+      '/jwks',
+    ]);
+  });
+
+  it('stands beside those with static tokens, which need no provider', async () => {
+    expect(await jwt.create(TOKEN)).toBe(200);
+    expect(jwt.provider.requests).toEqual([]);
+  });
+});
+
+describe('Keys', () => {
+  it('may be rotated: tokens of the new key are valid at once, those of the old one as long as it is published', async () => {
+    const old = await jwt.provider.token('plants:write');
+    expect(await jwt.create(old)).toBe(200);
+    const next = await newKey('RS256', 'second');
+
+    jwt.provider.rotate([next, jwt.rsa]);
+
+    expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
+    expect(await jwt.create(old)).toBe(200);
+  });
+
+  it('that are withdrawn make nothing valid any more, not even what was valid before', async () => {
+    const old = await jwt.provider.token('plants:write');
+    expect(await jwt.create(old)).toBe(200);
+
+    jwt.provider.rotate([await newKey('RS256', 'second')]);
+    // The service learns of it with the first token of the new key, or within minutes.
+    expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
+
+    expect(await jwt.create(old)).toBe(401);
+    expect(jwt.reasons).toEqual(['unknown-key']);
+  });
+
+  it('that were withdrawn in a pause without requests make nothing valid after it', async () => {
+    const old = await jwt.provider.token('plants:write');
+    expect(await jwt.create(old)).toBe(200);
+    jwt.provider.rotate([await newKey('RS256', 'second')]);
+
+    const later = jump(300_001);
+    try {
+      expect(await jwt.create(old)).toBe(401);
+    } finally {
+      later();
+    }
+  });
+
+  it('are not fetched for every token that names another', async () => {
+    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
+    const tokens = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => jwt.sign(jwt.claims(), { kid: `no-${index}` })),
+    );
+
+    expect(new Set(await Promise.all(tokens.map((token) => jwt.create(token))))).toEqual(new Set([401]));
+    // All of them waited for one more fetch.
+    expect(jwt.provider.requests.filter((path) => path === '/jwks')).toHaveLength(2);
+  });
+
+  it('that are known are at hand, however many tokens wait for one that is not', async () => {
+    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
+    const client = await RawClient.connect(jwt.service.port);
+    const get = `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${await jwt.sign(jwt.claims(), { kid: 'no' })}\r\n\r\n`;
+    await client.send(get.repeat(1_100));
+
+    const waiting = client.answer();
+    expect(await Promise.race([jwt.create(await jwt.sign(jwt.claims({ sub: 'fresh' }))), waiting])).toBe(200);
+
+    expect(JSON.parse((await waiting).body)).toMatchObject({ error: 401 });
+    for (let count = 1; count < 1_100; count += 1) await client.answer();
+    expect(await client.hangUp()).toBe('FIN');
+  });
+
+  it.each(['jwksUrl', 'RFC 8414'])('are found by %s as well', async (way) => {
+    const other = await startService({
+      verifier: new JwtVerifier({
+        issuer: jwt.provider.issuer,
+        audience: AUDIENCE,
+        ...(way === 'jwksUrl' && { jwksUrl: new URL(`${jwt.provider.issuer}/jwks`) }),
+      }),
+    });
+    // A provider that has the one document where this one has the other.
+    if (way === 'RFC 8414')
+      jwt.provider.hide('/.well-known/openid-configuration', '/.well-known/oauth-authorization-server');
+    try {
+      expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(200);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('A provider that is down', () => {
+  it('is 503 with Retry-After for tokens that need it, and no other', async () => {
+    const token = await jwt.provider.token('plants:write');
+    await jwt.provider.stop();
+
+    const response = await fetch(`${jwt.service.url}/plants`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}` },
+    });
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(response.headers.get('www-authenticate')).toBeNull();
+    expect(await response.json()).toMatchObject({ error: 503 });
+    expect(await jwt.create(TOKEN)).toBe(200);
+    // What no key could save needs none.
+    expect(await jwt.create(await jwt.sign(jwt.claims({ iss: 'https://elsewhere.example.com' })))).toBe(401);
+    expect(await jwt.create(await jwt.sign(jwt.claims({ exp: now() - 60 })))).toBe(401);
+    expect(await jwt.create('no-token-of-ours')).toBe(401);
+    expect(jwt.service.log()).toEqual([expect.stringMatching(/^The keys of http:\S+ cannot be fetched: /)]);
+  });
+
+  it('stops nobody whose key is known already', async () => {
+    expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
+    const another = await jwt.provider.token('plants:write');
+    await jwt.provider.stop();
+
+    expect(await jwt.create(another)).toBe(200);
+  });
+
+  it('is waited for by 1,000 requests at most, while those that need no provider go on', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const jwksUrl = new URL(`http://127.0.0.1:${port}/`);
+    const other = await startService({
+      verifier: new TokenVerifiers([
+        new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
+        new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, jwksUrl }),
+      ]),
+    });
+    try {
+      const token = await jwt.sign(jwt.claims());
+      const asked = once(silent, 'connection') as Promise<[Socket]>;
+      const client = await RawClient.connect(other.port);
+      const get = `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+      await client.send(get.repeat(1_000));
+      const [connection] = await asked;
+
+      const first = client.answer();
+      // Those that wait are answered in the end, too: it is to come before them.
+      expect(await Promise.race([jwt.create(token, other), first])).toBe(503);
+      expect(await jwt.create(TOKEN, other)).toBe(200);
+
+      connection.destroy();
+      expect(JSON.parse((await first).body)).toMatchObject({ error: 503 });
+      for (let count = 1; count < 1_000; count += 1) {
+        expect(JSON.parse((await client.answer()).body)).toMatchObject({ error: 503 });
+      }
+      expect(await client.hangUp()).toBe('FIN');
+    } finally {
+      await other.close();
+      silent.close();
+    }
+  });
+
+  it('is asked again, and the service goes on by itself', async () => {
+    const token = await jwt.provider.token('plants:write');
+    await jwt.provider.stop();
+    expect(await jwt.create(token)).toBe(503);
+
+    await jwt.provider.start([jwt.rsa, jwt.ec]);
+
+    let answer = 503;
+    while (answer === 503) answer = await jwt.create(token);
+    expect(answer).toBe(200);
+  });
+
+  it.each<[string, (path: string) => { status?: number; body?: string; location?: string }]>([
+    [
+      'speaks for another issuer',
+      () => ({ body: '{"issuer":"https://elsewhere.example.com","jwks_uri":"https://a.b"}' }),
+    ],
+    [
+      'keeps its keys where anybody could forge them',
+      () => ({ body: `{"issuer":"${jwt.provider.issuer}","jwks_uri":"http://login.example.com/jwks"}` }),
+    ],
+    ['leads elsewhere', () => ({ status: 302, location: '/elsewhere' })],
+    ['fails', () => ({ status: 500 })],
+    ['knows no discovery', () => ({ status: 404 })],
+    ['sends no JSON', () => ({ body: '<html>' })],
+    ['sends no keys', (path) => (path === '/jwks' ? { body: '{"keys":1}' } : {})],
+    ['sends no end', (path) => (path === '/jwks' ? { body: ' '.repeat(2_000_000) } : {})],
+  ])('is 503 as well where it %s', async (_, reply) => {
+    jwt.provider.reply = reply;
+
+    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(503);
+    expect(jwt.provider.requests).not.toContain('/elsewhere');
+    expect(await jwt.service.rows()).toEqual([]);
+  });
+});
+
+describe('What is accepted', () => {
+  it.each<[string, () => Promise<string>]>([
+    ['another algorithm of a key pair', () => jwt.sign(jwt.claims(), {}, jwt.ec)],
+    ['one of several audiences', () => jwt.sign(jwt.claims({ aud: ['https://a.example.com', AUDIENCE] }))],
+    ['a clock that is a little behind', () => jwt.sign(jwt.claims({ exp: now() - 10 }))],
+    ['a clock that is a little ahead', () => jwt.sign(jwt.claims({ nbf: now() + 10, iat: now() + 10 }))],
+    ['the type as a whole media type', () => jwt.sign(jwt.claims(), { typ: 'application/AT+JWT' })],
+    ['several scopes', () => jwt.sign(jwt.claims({ scope: 'openid plants:write' }))],
+    ['claims of no interest', () => jwt.sign(jwt.claims({ admin: false, jti: 'x' }))],
+    ['a token without sub, but with client_id', () => jwt.sign(jwt.claims({ sub: undefined, client_id: 'ci' }))],
+  ])('%s', async (_, token) => {
+    expect(await jwt.create(await token())).toBe(200);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['no scope', { scope: undefined }],
+    ['an empty scope', { scope: '' }],
+    ['a scope that is no text', { scope: ['plants:write'] }],
+    ['a scope that only begins so', { scope: 'plants:writer' }],
+  ])('%s is valid, but may do nothing: 403', async (_, changes) => {
+    expect(await jwt.create(await jwt.sign(jwt.claims(changes)))).toBe(403);
+  });
+
+  it.each<[string, Record<string, unknown>, number]>([
+    ['the type JWT', { typ: 'JWT' }, 200],
+    ['no type', { typ: undefined }, 200],
+    ['the type at+jwt', { typ: 'at+jwt' }, 401],
+    ['the type of a logout token', { typ: 'logout+jwt' }, 401],
+  ])('%s is answered, with the setting JWT, as %j: %i', async (_, header, expected) => {
+    const other = await startService({
+      verifier: new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, type: 'JWT' }),
+    });
+    try {
+      expect(await jwt.create(await jwt.sign(jwt.claims(), header), other)).toBe(expected);
+    } finally {
+      await other.close();
+    }
+  });
+});

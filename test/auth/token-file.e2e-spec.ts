@@ -1,0 +1,227 @@
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { AccessTokens } from '../../src/auth/access-tokens.js';
+import { changeTokenFile } from '../../src/auth/token-file.js';
+import { attempt, SECOND_TOKEN } from '../support/client.js';
+import { type Service, startService, TOKEN } from '../support/service.js';
+import { ServiceDirectory } from '../support/service-directory.js';
+import { line, put, SOON, until } from '../support/token-file.js';
+
+let directory: ServiceDirectory;
+let file: string;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+  file = directory.file('tokens');
+});
+
+afterEach(() => directory.remove());
+
+describe('A file of tokens', () => {
+  let tokens: AccessTokens;
+  let unwatch: () => void;
+  let service: Service;
+
+  beforeEach(async () => {
+    put(file, line('tests', TOKEN));
+    tokens = await AccessTokens.open({ accessTokens: [], accessTokensFile: file, firstTokenFile: '', others: false });
+    unwatch = tokens.watch();
+    service = await startService({ verifier: tokens });
+  });
+
+  afterEach(async () => {
+    unwatch();
+    await service.close();
+  });
+
+  it.each<[string, (text: string) => void]>([
+    ['is replaced by another one', (text) => put(file, text)],
+    ['is written in place', (text) => writeFileSync(file, text)],
+    [
+      'is removed, and made anew',
+      (text) => {
+        unlinkSync(file);
+        writeFileSync(file, text, { mode: 0o600 });
+      },
+    ],
+    [
+      'is emptied, and then written line by line',
+      (text) => {
+        writeFileSync(file, '');
+        for (const part of text.split(/(?<=\n)/)) appendFileSync(file, part);
+      },
+    ],
+    [
+      'becomes a link to another one, as mounted secrets are',
+      (text) => {
+        mkdirSync(directory.file('..data'));
+        writeFileSync(directory.file('..data/tokens'), text, { mode: 0o600 });
+        symlinkSync('..data/tokens', `${file}.new`);
+        renameSync(`${file}.new`, file);
+      },
+    ],
+  ])('counts within a second when it %s, on connections that stand as well', async (_, change) => {
+    expect(await attempt(service.url, TOKEN)).toBe(200);
+    change(`${line('tests', SECOND_TOKEN)}${line('others', 'a-third-token')}`);
+
+    expect(await until(200, service.url, SECOND_TOKEN)).toBeLessThan(SOON);
+    expect(await attempt(service.url, TOKEN)).toBe(401);
+    expect(await attempt(service.url, 'a-third-token')).toBe(200);
+  });
+
+  it('that is a link counts when the link leads elsewhere', async () => {
+    for (const [name, text] of [
+      ['v1', line('tests', TOKEN)],
+      ['v2', line('tests', SECOND_TOKEN)],
+    ] as const) {
+      mkdirSync(directory.file(name));
+      writeFileSync(directory.file(`${name}/tokens`), text, { mode: 0o600 });
+    }
+    symlinkSync('v1', directory.file('..data'));
+    unlinkSync(file);
+    symlinkSync('..data/tokens', file);
+    expect(await attempt(service.url, TOKEN)).toBe(200);
+
+    symlinkSync('v2', directory.file('..new'));
+    renameSync(directory.file('..new'), directory.file('..data'));
+
+    expect(await until(200, service.url, SECOND_TOKEN)).toBeLessThan(SOON);
+    expect(await attempt(service.url, TOKEN)).toBe(401);
+  });
+
+  it('may lose its last token, and then nobody passes', async () => {
+    put(file, '# nobody at the moment\n');
+
+    expect(await until(401, service.url, TOKEN)).toBeLessThan(SOON);
+    expect(service.log()).toEqual([]);
+  });
+
+  it('has a token refused at the instant at which it expires', async () => {
+    const expires = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 1_000);
+    put(file, line('tests', TOKEN) + line('trainee', SECOND_TOKEN, expires));
+    await tokens.reload();
+    expect(await attempt(service.url, SECOND_TOKEN)).toBe(200);
+
+    let last = Date.now();
+    for (let sent = last; (await attempt(service.url, SECOND_TOKEN)) === 200; sent = Date.now()) last = sent;
+
+    expect(last).toBeLessThan(expires.getTime());
+    expect(Date.now()).toBeGreaterThanOrEqual(expires.getTime());
+    expect(await attempt(service.url, TOKEN)).toBe(200);
+  });
+
+  it.each<[string, RegExp, () => void]>([
+    ['has a line that is wrong', /line 2, is no token/, () => put(file, `${line('tests', SECOND_TOKEN)}ci secret\n`)],
+    ['is empty', /is empty/, () => put(file, '')],
+    ['is gone', /cannot be read/, () => unlinkSync(file)],
+    [
+      'is a directory',
+      /no regular file/,
+      () => {
+        unlinkSync(file);
+        mkdirSync(file);
+      },
+    ],
+    ['may be read by others', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o640)],
+    ['may be written by others', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o602)],
+  ])('leaves all as it was where it %s, says so once, and counts again when it is mended', async (_, reason, spoil) => {
+    spoil();
+    await tokens.reload();
+    await tokens.reload();
+
+    expect(await attempt(service.url, TOKEN)).toBe(200);
+    expect(await attempt(service.url, SECOND_TOKEN)).toBe(401);
+    expect(service.log()).toEqual([expect.stringMatching(reason)]);
+    expect(service.log()[0]).toMatch(/; until then the tokens read before stay valid\n/);
+    expect(service.log()[0]).not.toContain('secret');
+
+    rmSync(file, { recursive: true, force: true });
+    put(file, line('tests', SECOND_TOKEN));
+    expect(await until(200, service.url, SECOND_TOKEN)).toBeLessThan(SOON);
+    expect(await attempt(service.url, TOKEN)).toBe(401);
+  });
+
+  it('is refused where it belongs to another user, whom only root can give it to', async () => {
+    put(file, line('tests', SECOND_TOKEN));
+    if (process.getuid?.() !== 0) {
+      expect(() => chownSync(file, 12_345, 12_345)).toThrow('EPERM');
+      return;
+    }
+    chownSync(file, 12_345, 12_345);
+    await tokens.reload();
+
+    expect(await attempt(service.url, TOKEN)).toBe(200);
+    expect(service.log()).toEqual([expect.stringMatching(/belongs to another user/)]);
+  });
+
+  it('changes a hundred times under 64 clients, and none whose token stays is ever refused', async () => {
+    const answers = new Map<string, number>();
+    let stopped = false;
+    const clients = Array.from({ length: 64 }, async () => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      // Only those who have a valid token learn that there is no such path.
+      const options = { agent, headers: { Authorization: `Bearer ${TOKEN}` } };
+      while (!stopped) {
+        const outgoing = request(`${service.url}/elsewhere`, options).end();
+        const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+        const [chunk] = (await once(response, 'data')) as [Buffer];
+        const number = chunk.toString().slice(0, 12);
+        answers.set(number, (answers.get(number) ?? 0) + 1);
+      }
+      agent.destroy();
+    });
+
+    const wrong: string[] = [];
+    for (let change = 1; change <= 100; change += 1) {
+      // In place is the harder way: there are moments without any token in the file.
+      const text = `${line('passing', `token-${change}`)}${line('tests', TOKEN)}`;
+      if (change % 2 === 0) put(file, text);
+      else writeFileSync(file, text);
+      await tokens.reload();
+      // Each look waits behind the 64.
+      if (change % 10 > 0) continue;
+      if ((await attempt(service.url, `token-${change}`)) !== 200) wrong.push(`${change} is not valid`);
+      if ((await attempt(service.url, `token-${change - 1}`)) !== 401) wrong.push(`${change - 1} is still valid`);
+    }
+    stopped = true;
+    await Promise.all(clients);
+
+    expect(wrong).toEqual([]);
+    expect([...answers.keys()]).toEqual(['{"error":404']);
+    expect(answers.get('{"error":404')).toBeGreaterThan(1_000);
+  });
+});
+
+describe('A change of a file of tokens', () => {
+  it('is refused where the file is a link that leads to none', async () => {
+    symlinkSync(directory.file('nowhere'), file);
+
+    await expect(changeTokenFile(file, () => '# none\n')).rejects.toThrow(/is a link that leads to no file/);
+    expect(readdirSync(directory.path)).toEqual(['tokens']);
+  });
+
+  it('that fails leaves the file and no draft, and others may go on', async () => {
+    put(file, line('tests', TOKEN));
+    await expect(
+      changeTokenFile(file, () => {
+        throw new Error('a defect');
+      }),
+    ).rejects.toThrow('a defect');
+    await changeTokenFile(file, (text) => text + line('ci', SECOND_TOKEN));
+
+    expect(readFileSync(file, 'utf8')).toBe(line('tests', TOKEN) + line('ci', SECOND_TOKEN));
+    expect(readdirSync(directory.path)).toEqual(['tokens']);
+  });
+});

@@ -1,0 +1,169 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { backUp, NoBackupError } from '../../src/storage/backup.js';
+import { openRepository } from '../../src/storage/open-repository.js';
+import { type Run, runCommand, spawnCommand } from '../support/command.js';
+import { contentOf, violationsIn } from '../support/history.js';
+import { type Row, TOKEN } from '../support/service.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import type { ServiceProcess } from '../support/service-process.js';
+import { Workload } from '../support/workload.js';
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+function start(file: string): ServiceProcess {
+  return directory.launch({ ...WITH_TOKEN, DATABASE_URL: `sqlite:${file}` });
+}
+
+/** Makes a database as a service does. */
+async function create(file: string): Promise<void> {
+  const repository = await openRepository(`sqlite:${directory.file(file)}`);
+  await repository.close();
+}
+
+function run(parameters: readonly string[], variables?: Variables): Promise<Run> {
+  return runCommand('backup', directory.path, parameters, variables);
+}
+
+function rowsOf(file: string): Row[] {
+  const database = new Database(directory.file(file), { readonly: true });
+  try {
+    return database.defaultSafeIntegers(true).prepare<[], Row>('SELECT id, name, tag FROM plants').all();
+  } finally {
+    database.close();
+  }
+}
+
+/** Puts so many plants into a database that its copy takes a while. */
+function fill(file: string, count: number): void {
+  const database = new Database(directory.file(file));
+  database
+    .prepare(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+       INSERT INTO plants SELECT -i, 'plant ' || i, NULL FROM n`,
+    )
+    .run(count);
+  database.close();
+}
+
+describe('npm run backup', () => {
+  it('copies what was acknowledged before it, while clients go on; a service goes on with the copy', async () => {
+    const service = start('data/plants.db');
+    const url = await service.listening();
+    fill('data/plants.db', 200_000);
+    const first = new Workload(() => url, { token: TOKEN, clients: 16, seed: 6 });
+    while (first.history.length < 500) await new Promise(setImmediate);
+
+    const before = first.history.length;
+    const backup = await run(['backup.db']);
+    const after = first.history.length;
+    await first.stop();
+    await service.stop();
+
+    expect(backup).toEqual({ status: 0, stdout: '', stderr: expect.any(String) as unknown });
+    expect(after).toBeGreaterThan(before);
+    const copy = rowsOf('backup.db');
+    expect(backup.stderr).toBe(`backup.db is a backup of ${copy.length} plants\n`);
+    expect(readdirSync(directory.path).sort()).toEqual(['backup.db', 'data']);
+    const filled = copy.filter(({ id }) => id < 0n);
+    expect(filled).toHaveLength(200_000);
+
+    const restored = await start('backup.db').listening();
+    const second = new Workload(() => restored, { token: TOKEN, clients: 16, seed: 7 });
+    while (second.history.length < 500) await new Promise(setImmediate);
+    await second.stop();
+
+    // Of those that were acknowledged while the backup ran, nobody can know which are in it.
+    const history = first.history.map((operation, index) =>
+      index < before || operation.outcome === 'refused' ? operation : { ...operation, outcome: 'unknown' as const },
+    );
+    const store = new Map(rowsOf('backup.db').map((row) => [row.id, contentOf(row)]));
+    for (const { id } of filled) store.delete(id);
+    expect(violationsIn([...history, ...second.history], store)).toEqual([]);
+  });
+
+  it('refuses a file that exists, and leaves it as it is', async () => {
+    await create('data/plants.db');
+    writeFileSync(directory.file('backup.db'), 'something of value');
+
+    expect(await run(['backup.db'])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'backup: backup.db exists already, and is not overwritten: name another file\n',
+    });
+    expect(readFileSync(directory.file('backup.db'), 'utf8')).toBe('something of value');
+  });
+
+  it('refuses a database that is damaged, and leaves nothing', async () => {
+    await create('data/plants.db');
+    fill('data/plants.db', 10_000);
+    const file = directory.file('data/plants.db');
+    const bytes = readFileSync(file);
+    writeFileSync(file, bytes.fill(0xaa, bytes.length / 2, bytes.length / 2 + 4_096));
+
+    const { status, stderr } = await run(['backup.db']);
+
+    expect(stderr).toMatch(/^backup: the database is damaged, there is no backup: [^\n]+\n$/);
+    expect(status).toBe(1);
+    expect(readdirSync(directory.path)).toEqual(['data']);
+  });
+
+  it('leaves nothing where it is interrupted', async () => {
+    await create('data/plants.db');
+    fill('data/plants.db', 200_000);
+    const child = spawnCommand('backup', directory.path, ['backup.db']);
+    const ended = once(child, 'close');
+    // Its first file is there.
+    while (readdirSync(directory.path).length === 1) await new Promise(setImmediate);
+
+    child.kill('SIGINT');
+
+    expect(await ended).toEqual([1, null]);
+    expect(readdirSync(directory.path)).toEqual(['data']);
+  });
+
+  it.each<[string, number, RegExp, readonly string[], Record<string, string>]>([
+    ['names no file', 2, /missing required argument/, [], {}],
+    ['names two files', 2, /too many arguments/, ['one.db', 'two.db'], {}],
+    ['has a bad configuration', 2, /PORT must be/, ['backup.db'], { PORT: 'http' }],
+    ['names a database in memory', 2, /memory/, ['backup.db'], { DATABASE_URL: 'sqlite::memory:' }],
+    ['names a database that does not exist', 1, /there is no database data\/plants\.db/, ['backup.db'], {}],
+    ['names no database', 1, /file is no SQLite database/, ['backup.db'], { DATABASE_URL: 'sqlite:file' }],
+    [
+      'names a directory that does not exist',
+      1,
+      /elsewhere takes no backup/,
+      ['elsewhere/backup.db'],
+      { DATABASE_URL: 'sqlite:plants.db' },
+    ],
+  ])(
+    'fails where it %s, with status %i and a line that says so',
+    async (_, status, complaint, parameters, variables) => {
+      writeFileSync(directory.file('file'), 'a text of somebody'.repeat(99));
+      const service = start('plants.db');
+      await service.listening();
+      await service.stop();
+
+      const failure = await run(parameters, variables);
+
+      expect(failure).toEqual({ status, stdout: '', stderr: expect.stringMatching(complaint) as unknown });
+      expect(failure.stderr).toMatch(/^[^\n]+\n$/);
+      expect(readdirSync(directory.path).sort()).toEqual(['file', 'plants.db']);
+    },
+  );
+});
+
+describe('A backup of a PostgreSQL database', () => {
+  it('is left to its own tools', async () => {
+    await expect(backUp('postgres://localhost/plants', directory.file('backup'), () => undefined)).rejects.toThrow(
+      new NoBackupError('a PostgreSQL database is backed up with its own tools: pg_dump, or pg_basebackup'),
+    );
+  });
+});

@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
+import { digest } from '../support/digest.js';
+import { occupyPort } from '../support/ports.js';
+import { CURL, ServiceDirectory } from '../support/service-directory.js';
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+describe('The first start with nothing configured', () => {
+  it('prints a command to paste into a shell, which creates a plant', async () => {
+    const { service, url } = await directory.start({});
+    const pasted = await service.printed(CURL);
+
+    // The shell takes the command apart as it will for the reader, and hands the words back.
+    const shell = spawn('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${pasted}`]);
+    let words = '';
+    shell.stdout.setEncoding('utf8').on('data', (text: string) => (words += text));
+    await once(shell, 'close');
+    const [include, target = '', ...options] = words.split('\0').slice(0, -1);
+    const [authorization = '', contentType = ''] = options.filter((_, index) => options[index - 1] === '-H');
+    const response = await fetch(target, {
+      method: 'POST',
+      headers: [authorization, contentType].map((header): [string, string] => {
+        const [name = '', value = ''] = header.split(': ');
+        return [name, value];
+      }),
+      body: options[options.indexOf('-d') + 1] ?? null,
+    });
+
+    expect(include).toBe('-i');
+    expect(target).toBe(`${url}/plants`);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ name: 'Monstera', tag: 'indoor' });
+    expect(directory.names()).toEqual(['Monstera']);
+  });
+
+  it('prints the command that the README shows', async () => {
+    const { service, token, url } = await directory.firstStart();
+    const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
+
+    const shown = (await service.printed(CURL)).replace(url, 'http://127.0.0.1:3000').replace(token, '<ACCESS_TOKEN>');
+
+    expect(readme).toContain(`\n${shown}\n`);
+  });
+
+  it('keeps a digest of the token, in a file that its owner alone may read', async () => {
+    const { token } = await directory.firstStart();
+    const file = directory.file('data/tokens');
+
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8')).toBe(`first-start ${digest(token)}\n`);
+  });
+
+  it('leaves a token that later starts take, and never print again', async () => {
+    const first = await directory.firstStart();
+    await first.service.stop();
+    const file = readFileSync(directory.file('data/tokens'));
+
+    const second = await directory.start({});
+
+    expect(await create(second.url, MONSTERA, first.token)).toEqual(CREATED);
+    await second.service.stop();
+    expect(second.service.stderr).toBe('');
+    expect(readFileSync(directory.file('data/tokens'))).toEqual(file);
+  });
+
+  it('makes a new token once the file is gone', async () => {
+    const first = await directory.firstStart();
+    await first.service.stop();
+    rmSync(directory.file('data/tokens'));
+
+    const second = await directory.firstStart();
+
+    expect(second.token).not.toBe(first.token);
+    expect(await create(second.url, MONSTERA, first.token)).toEqual(refusal(401));
+    expect(await create(second.url, MONSTERA, second.token)).toEqual(CREATED);
+  });
+
+  it('leaves no token behind where it fails, since nobody has seen it', async () => {
+    const taken = await occupyPort();
+    const { status } = await directory.failedStart({ PORT: `${taken.port}` });
+    taken.free();
+
+    expect(status).toBe(1);
+    expect(existsSync(directory.file('data/tokens'))).toBe(false);
+    const { token, url } = await directory.firstStart();
+    expect(await create(url, MONSTERA, token)).toEqual(CREATED);
+  });
+
+  it('keeps the token beside the data, wherever that is', async () => {
+    const { token } = await directory.firstStart({ DATABASE_URL: `sqlite:${directory.file('elsewhere/p.db')}` });
+
+    expect(readFileSync(directory.file('elsewhere/tokens'), 'utf8')).toContain(digest(token));
+    for (const name of ['', 'p.db', 'tokens']) {
+      expect(statSync(directory.file(`elsewhere/${name}`)).mode & 0o077).toBe(0);
+    }
+    expect(existsSync(directory.file('data'))).toBe(false);
+  });
+});

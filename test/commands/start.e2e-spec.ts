@@ -1,0 +1,158 @@
+import { once } from 'node:events';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import Database from 'better-sqlite3';
+import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
+import { occupyPort } from '../support/ports.js';
+import { TOKEN } from '../support/service.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+describe('A service that cannot start', () => {
+  async function newerSchema(): Promise<void> {
+    await (await directory.start()).service.stop();
+    const database = new Database(directory.file('data/plants.db'));
+    database.prepare('INSERT INTO kysely_migration (name, timestamp) VALUES (?, ?)').run('9999-later', '2999-01-01');
+    database.close();
+  }
+
+  it.each<[string, RegExp, Variables, () => unknown]>([
+    [
+      'its data would be below a file',
+      /below\/plants\.db cannot be opened/,
+      { DATABASE_URL: 'sqlite:below/plants.db' },
+      () => directory.write('below', ''),
+    ],
+    [
+      'its database is a directory',
+      /directory cannot be opened/,
+      { DATABASE_URL: 'sqlite:directory' },
+      () => mkdirSync(directory.file('directory')),
+    ],
+    [
+      'its database is none',
+      /plants is no SQLite database/,
+      { DATABASE_URL: 'sqlite:plants' },
+      () => directory.write('plants', 'Monstera, indoor\n'.repeat(99)),
+    ],
+    ['its database is newer', /data\/plants\.db has a schema that this version does not know/, {}, newerSchema],
+  ])('ends with status 1 and one line where %s', async (_, complaint, variables, prepare) => {
+    await prepare();
+
+    const failure = await directory.failedStart({ ...WITH_TOKEN, ...variables });
+
+    expect(failure.complaint).toMatch(complaint);
+    expect(failure.complaint).toMatch(/^plant-store: [^\n]+\n$/);
+    expect(failure.status).toBe(1);
+  });
+
+  it.each(['PORT', 'MANAGEMENT_PORT'])('ends with status 1 and one line where its %s is taken', async (name) => {
+    const taken = await occupyPort();
+
+    const { status, complaint } = await directory.failedStart({ ...WITH_TOKEN, [name]: `${taken.port}` });
+    taken.free();
+
+    expect(complaint).toMatch(new RegExp(`^plant-store: [^\n]*${name}: [^\n]*127\\.0\\.0\\.1:${taken.port}[^\n]*\n$`));
+    expect(status).toBe(1);
+  });
+
+  it('ends with status 1 and one line where its first token cannot be written', async () => {
+    mkdirSync(directory.file('data/tokens.d'), { recursive: true });
+    symlinkSync('tokens.d/nowhere/tokens', directory.file('data/tokens'));
+
+    expect(await directory.failedStart()).toEqual({ status: 1, complaint: expect.stringMatching(/tokens/) as unknown });
+  });
+
+  it('ends with status 2 and one line where it is given arguments', async () => {
+    const service = directory.launch(WITH_TOKEN, directory.path, ['sh', '-c', 'exec "$@" --port 8080', 'sh']);
+
+    expect(await service.ended).toBe(2);
+    expect(service.stderr).toBe(
+      'plant-store: the service takes no arguments: it is configured by environment variables\n',
+    );
+  });
+
+  it('leaves the database as it was', async () => {
+    const text = 'Monstera, indoor\n'.repeat(99);
+    const file = directory.write('plants', text);
+
+    expect(await directory.failedStart({ DATABASE_URL: 'sqlite:plants' })).toMatchObject({ status: 1 });
+
+    expect(readFileSync(file, 'utf8')).toBe(text);
+    expect(readdirSync(directory.path)).toEqual(['plants']);
+  });
+});
+
+describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
+  it('ends an idle service with status 0', async () => {
+    const { service } = await directory.start();
+
+    expect(await service.stop(signal)).toBe(0);
+    expect(service.stderr).toBe('');
+  });
+
+  it('ends a service with status 0 that clients are connected to', async () => {
+    const { service, url } = await directory.start();
+    // fetch keeps its connection for the next request.
+    expect(await create(url)).toEqual(CREATED);
+
+    expect(await service.stop(signal)).toBe(0);
+  });
+
+  it('lets a request in flight be answered, its plant stored, before it ends the service with status 0', async () => {
+    const { service, url } = await directory.start();
+    const idle = await open(url);
+    idle.write('POST /elsewhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
+    await once(idle, 'data');
+    const client = await open(url);
+    const body = JSON.stringify(MONSTERA);
+    client.write(
+      `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+    );
+    // With "100 Continue" the service has accepted the request.
+    await once(client, 'data');
+
+    service.signal(signal);
+    // It is shutting down when it has closed the connection that nothing happens on.
+    await once(idle, 'close');
+    let answer = '';
+    client.setEncoding('utf8').on('data', (text: string) => (answer += text));
+    client.write(body);
+    await once(client, 'close');
+
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(answer).toMatch(/\r\n\r\n\{"name":"Monstera"\}$/);
+    expect(await service.ended).toBe(0);
+    expect(directory.names()).toEqual(['Monstera']);
+  });
+
+  async function open(url: string): Promise<Socket> {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    return socket;
+  }
+});
+
+describe('SIGKILL', () => {
+  it('takes away no plant that was answered with 200', async () => {
+    const first = await directory.start();
+    expect(await create(first.url)).toEqual(CREATED);
+    expect(await first.service.stop('SIGKILL')).toBeNull();
+
+    const second = await directory.start();
+
+    expect(directory.names()).toEqual(['Monstera']);
+    expect(await create(second.url)).toEqual(CREATED);
+    expect(await create(second.url, { id: 1, name: 'Ficus' })).toEqual(refusal(409));
+    expect(directory.names()).toEqual(['Monstera']);
+  });
+});

@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { attempt, SECOND_TOKEN } from '../support/client.js';
+import { type Run, runCommand } from '../support/command.js';
+import { TOKEN } from '../support/service.js';
+import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { line, put, SOON, until } from '../support/token-file.js';
+
+let directory: ServiceDirectory;
+let file: string;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+  file = directory.file('tokens');
+});
+
+afterEach(() => directory.remove());
+
+function token(parameters: readonly string[], variables?: Variables): Promise<Run> {
+  return runCommand('token', directory.path, parameters, variables);
+}
+
+describe('The command token', () => {
+  it('makes a token that is shown once, and keeps its digest in a file that its owner alone may read', async () => {
+    const { status, stdout, stderr } = await token(['create', '--name', 'ci', '--expires', '2999-01-01T00:00:00Z']);
+
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^[\w-]{43}\n$/);
+    expect(stderr).toMatch(/^ci expires at 2999-01-01T00:00:00.000Z\. [^\n]+\n$/);
+    const text = readFileSync(directory.file('data/tokens'), 'utf8');
+    const digest = createHash('sha256').update(stdout.trim()).digest('hex');
+    expect(text).toBe(`${text.split('\n')[0] ?? ''}\nci sha256:${digest} 2999-01-01T00:00:00Z\n`);
+    expect(statSync(directory.file('data/tokens')).mode & 0o777).toBe(0o600);
+    expect(readdirSync(directory.file('data'))).toEqual(['tokens']);
+  });
+
+  it('lists names, expiries and whether those are over', async () => {
+    put(file, `# ours\n${line('ci', TOKEN)}${line('leaver', SECOND_TOKEN, new Date('2020-01-01T00:00:00Z'))}`);
+
+    expect(await token(['list', '--file', 'tokens'])).toEqual({
+      status: 0,
+      stdout: 'ci\tnever\tvalid\nleaver\t2020-01-01T00:00:00.000Z\texpired\n',
+      stderr: '',
+    });
+  });
+
+  it('revokes what has a name, and leaves every other line as it was', async () => {
+    const rest = `# ci was here\r\n\n  ${line('nursery', SECOND_TOKEN)}`;
+    put(file, `${line('ci', TOKEN)}${rest}${line('ci', 'a-third-token')}`);
+
+    expect(await token(['revoke', 'ci', '--file', 'tokens'])).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: 'ci is revoked.\n',
+    });
+    expect(readFileSync(file, 'utf8')).toBe(rest);
+  });
+
+  it('revokes the last token, too, and leaves a file that can be read', async () => {
+    put(file, line('ci', TOKEN));
+    await token(['revoke', 'ci', '--file', 'tokens']);
+
+    expect(await token(['list', '--file', 'tokens'])).toEqual({ status: 0, stdout: '', stderr: '' });
+  });
+
+  it('takes 90 days where it is told nothing, and other days, and never', async () => {
+    const begin = Date.now();
+    await token(['create', '--name', 'default']);
+    await token(['create', '--name', 'year', '--expires', '365d']);
+    await token(['create', '--name', 'always', '--expires', 'never']);
+    const [first, year, always] = (await token(['list'])).stdout.split('\n').map((row) => row.split('\t')[1] ?? '');
+
+    const days = (expiry = ''): number => (new Date(expiry).getTime() - begin) / 86_400_000;
+    expect(days(first)).toBeCloseTo(90, 2);
+    expect(days(year)).toBeCloseTo(365, 2);
+    expect(always).toBe('never');
+  });
+
+  it('loses no token where several are made at the same time, with the first start of a service among them', async () => {
+    const service = directory.launch({});
+    try {
+      const names = Array.from({ length: 5 }, (_, index) => `ci-${index}`);
+      const runs = await Promise.all(names.map((name) => token(['create', '--name', name])));
+      const url = await service.listening();
+
+      expect(runs.map(({ status }) => status)).toEqual(names.map(() => 0));
+      const listed = (await token(['list'])).stdout.split('\n').map((row) => row.split('\t')[0] ?? '');
+      expect(listed.filter((name) => name.startsWith('ci-')).sort()).toEqual(names);
+      for (const { stdout } of runs) expect(await until(200, url, stdout.trim())).toBeLessThan(SOON);
+      const shown = /Bearer ([\w-]+)/.exec(service.stderr)?.[1];
+      expect(listed.includes('first-start')).toBe(shown !== undefined);
+      if (shown !== undefined) expect(await attempt(url, shown)).toBe(200);
+    } finally {
+      await service.stop();
+    }
+  });
+
+  it('works together with a running service that made its own first token', async () => {
+    // Who asks again and again whether a token is valid yet would be slowed down.
+    const service = directory.launch({ REFUSED_TOKENS_PER_MINUTE: 'off' });
+    try {
+      const url = await service.listening();
+      const made = (await token(['create', '--name', 'ci'])).stdout.trim();
+      expect(await until(200, url, made)).toBeLessThan(SOON);
+
+      await token(['revoke', 'ci']);
+      expect(await until(401, url, made)).toBeLessThan(SOON);
+
+      writeFileSync(directory.file('data/tokens'), line('ci', made) + line('a', 'a') + line('b', 'b'));
+      service.signal('SIGHUP');
+      await service.printed(/(tokens in it now: 3)/);
+      expect(await attempt(url, made)).toBe(200);
+      expect(await service.stop()).toBe(0);
+      expect(service.stdout).not.toContain(made);
+    } finally {
+      await service.stop('SIGKILL');
+    }
+  });
+
+  it.each<[string, readonly string[], Record<string, string>, string]>([
+    ['ACCESS_TOKENS_FILE', [], { ACCESS_TOKENS_FILE: 'named' }, 'named'],
+    ['--file, whatever is configured', ['--file', 'named'], { ACCESS_TOKENS_FILE: 'other', PORT: 'bad' }, 'named'],
+    ['the place beside the data', [], { DATABASE_URL: 'sqlite:green/house.db' }, 'green/tokens'],
+    ['what a link leads to', ['--file', 'link'], {}, 'tokens'],
+  ])('changes the file of %s', async (_, parameters, variables, expected) => {
+    put(file, '# empty\n');
+    symlinkSync('tokens', directory.file('link'));
+
+    expect((await token(['create', '--name', 'ci', ...parameters], variables)).status).toBe(0);
+    expect(readFileSync(directory.file(expected), 'utf8')).toMatch(/^ci sha256:/m);
+  });
+
+  it('reads .env as the service does', async () => {
+    writeFileSync(directory.file('.env'), 'ACCESS_TOKENS_FILE=named\n');
+    await token(['create', '--name', 'ci']);
+
+    expect(existsSync(directory.file('named'))).toBe(true);
+  });
+
+  it.each<[string, readonly string[], number, RegExp, Record<string, string>?]>([
+    ['nothing to do', [], 2, /^Usage: token /],
+    ['no such command', ['make'], 2, /unknown command 'make'/],
+    ['no name', ['create'], 2, /required option '--name <name>'/],
+    ['a name of two words', ['create', '--name', 'two words'], 2, /It must be one word/],
+    ['an expiry that is over', ['create', '--name', 'ci', '--expires', '2020-01-01T00:00:00Z'], 2, /It must be days/],
+    ['ACCESS_TOKENS without a file', ['list'], 2, /^token: with ACCESS_TOKENS alone/, { ACCESS_TOKENS: 'x' }],
+    ['a name that is taken', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^token: ci has a token already/],
+    [
+      'nothing to revoke',
+      ['revoke', 'nobody', '--file', 'tokens'],
+      1,
+      /^token: tokens has no token of the name nobody/,
+    ],
+    ['no file', ['list', '--file', 'nowhere'], 1, /^token: nowhere cannot be read/],
+    ['no place for a file', ['create', '--name', 'x', '--file', 'tokens/x'], 1, /^token: tokens\/x cannot be written/],
+  ])('ends with %s: %j has status %i', async (_, parameters, status, complaint, variables = {}) => {
+    put(file, line('ci', TOKEN));
+
+    const run = await token(parameters, variables);
+
+    expect(run).toMatchObject({ status, stdout: '' });
+    expect(run.stderr).toMatch(complaint);
+    expect(readFileSync(file, 'utf8')).toBe(line('ci', TOKEN));
+    expect(readdirSync(directory.path)).toEqual(['tokens']);
+  });
+
+  it.each([
+    ['a line that is wrong', 'ci a-secret\n', 0o600, /line 1, is no token/],
+    ['a mode that lets others read', line('ci', TOKEN), 0o644, /chmod 600/],
+  ])('leaves a file alone with %s', async (_, text, mode, complaint) => {
+    put(file, text, mode);
+
+    for (const parameters of [['create', '--name', 'x'], ['list']]) {
+      const { status, stderr } = await token([...parameters, '--file', 'tokens']);
+      expect(status).toBe(1);
+      expect(stderr).toMatch(complaint);
+      expect(stderr).not.toContain('a-secret');
+    }
+    expect(readFileSync(file, 'utf8')).toBe(text);
+  });
+
+  it.each([[['--help']], [['create', '--help']]])('explains itself: %j', async (parameters) => {
+    const { status, stdout, stderr } = await token(parameters);
+
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^Usage: token /);
+    expect(stderr).toBe('');
+  });
+});

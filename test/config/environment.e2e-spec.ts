@@ -1,0 +1,197 @@
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN } from '../support/client.js';
+import { TOKEN } from '../support/service.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import { variableNames } from '../support/variable-names.js';
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+describe('The environment', () => {
+  it('is completed by .env in the working directory', async () => {
+    directory.write('.env', `# for the tests\nACCESS_TOKENS="${TOKEN}"\nBASE_PATH=/from-the-file\n`);
+
+    const { url } = await directory.start({});
+
+    expect(new URL(url).pathname).toBe('/from-the-file');
+    expect(await create(url)).toEqual(CREATED);
+  });
+
+  it('wins over .env', async () => {
+    directory.write('.env', `ACCESS_TOKENS=${SECOND_TOKEN}\nBASE_PATH=/from-the-file\n`);
+
+    const { url } = await directory.start({ ...WITH_TOKEN, BASE_PATH: '/from-the-environment' });
+
+    expect(new URL(url).pathname).toBe('/from-the-environment');
+    expect(await create(url)).toEqual(CREATED);
+    expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(refusal(401));
+  });
+
+  it('may have empty variables, which count as absent', async () => {
+    const empty = Object.fromEntries(variableNames().map((name) => [name, '']));
+
+    const { service, token, url } = await directory.firstStart({ ...empty, PORT: '0', MANAGEMENT_PORT: 'off' });
+
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(await create(url, MONSTERA, token)).toEqual(CREATED);
+    expect(service.lines).toHaveLength(1);
+    expect(directory.names()).toEqual(['Monstera']);
+    // Nobody has this address (RFC 5737 §3), so that the default port is named without being taken.
+    expect((await directory.failedStart({ HOST: '192.0.2.1', PORT: '' })).complaint).toContain('192.0.2.1:3000');
+  });
+});
+
+/** For each variable, values that it cannot have. */
+const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
+  HOST: ['two words', 'http://localhost'],
+  PORT: ['http', '65536', '-1'],
+  BASE_PATH: ['v1', '/v1/../v2', '/v1?x=y'],
+  DATABASE_URL: [
+    'plants.db',
+    'sqlite:',
+    'mysql://user:secret@localhost/plants',
+    'postgres://user:secret@localhost/plants?sslmode=prefer',
+    'postgres://user:secret@host:port/plants',
+  ],
+  DATABASE_START_TIMEOUT: ['soon', '61m'],
+  DATABASE_POOL_SIZE: ['0', '101', 'many'],
+  ACCESS_TOKENS: ['not one secret', 'secret-one,,secret-two', 'geheimnis-ä'],
+  ACCESS_TOKENS_FILE: ['\n'],
+  JWT_ISSUER: ['login.example.com', 'http://login.example.com', 'https://user:secret@login.example.com'],
+  JWT_AUDIENCE: ['two words'],
+  JWT_JWKS_URL: ['/jwks', 'http://login.example.com/jwks', 'file:///jwks'],
+  JWT_TYPE: ['jwt', 'id_token'],
+  REQUIRED_SCOPE: ['plants write', '"', 'é'],
+  REFUSED_TOKENS_PER_MINUTE: ['0', 'none', '-1'],
+  BODY_LIMIT: ['0', '257mb', 'much'],
+  MAX_CONNECTIONS: ['0', '1000001', 'many'],
+  REQUEST_TIMEOUT: ['0s', '30', '61m', 'soon'],
+  KEEP_ALIVE_TIMEOUT: ['0ms', '-1s'],
+  STORE_TIMEOUT: ['5 s', '1h'],
+  SHUTDOWN_TIMEOUT: ['10S', '1.5s'],
+  LOG_LEVEL: ['verbose', 'INFO'],
+  TLS_CERT_FILE: ['\n'],
+  TLS_KEY_FILE: ['\n'],
+  TRUST_PROXY: ['1', '10.0.0.0/33', 'proxy.example', '10.0.0.1,,10.0.0.2'],
+  CORS_ORIGINS: ['*', 'null', 'plants.example', 'https://plants.example/', 'https://plants.example/docs'],
+  MANAGEMENT_HOST: ['two words', 'http://localhost'],
+  MANAGEMENT_PORT: ['http', '65536', 'OFF'],
+};
+
+describe('A variable with a bad value', () => {
+  it.each(Object.entries(BAD_VALUES))(
+    'ends the start with status 2 and what would be right, and never shows the value: %s',
+    async (name, values) => {
+      const failures = await Promise.all(
+        values.map((value) => directory.failedStart({ ...WITH_TOKEN, [name]: value })),
+      );
+
+      // One complaint for all values: they have no part in it.
+      const [complaint, ...others] = new Set(failures.map((failure) => failure.complaint));
+      expect(complaint).toMatch(new RegExp(`^plant-store: ${name} must be [^\n]+, for example [^\n]+\n$`));
+      expect(others).toEqual([]);
+      expect(failures.map(({ status }) => status)).toEqual(values.map(() => 2));
+    },
+  );
+
+  it('is refused in .env as well', async () => {
+    directory.write('.env', 'LOG_LEVEL=loud\n');
+
+    expect((await directory.failedStart()).complaint).toMatch(/^plant-store: LOG_LEVEL must be /);
+  });
+
+  it('is known to these tests for each variable that there is', () => {
+    expect(Object.keys(BAD_VALUES).sort()).toEqual(variableNames().sort());
+  });
+});
+
+describe('A good value takes effect', () => {
+  it('of HOST, a name or an address', async () => {
+    expect(await create((await directory.start({ ...WITH_TOKEN, HOST: 'localhost' })).url)).toEqual(CREATED);
+    // Nobody has this address (RFC 5737 §3), and so it cannot be listened on.
+    const elsewhere = await directory.failedStart({ ...WITH_TOKEN, HOST: '192.0.2.1' });
+    expect(elsewhere).toEqual({ status: 1, complaint: expect.stringContaining('192.0.2.1') as unknown });
+  });
+
+  it('of PORT, 0 being any free one', async () => {
+    const first = await directory.start();
+    const { port } = new URL(first.url);
+    const second = await directory.start({ ...WITH_TOKEN, DATABASE_URL: 'sqlite::memory:' });
+
+    expect(new URL(second.url).port).not.toBe(port);
+    const third = await directory.failedStart({ ...WITH_TOKEN, DATABASE_URL: 'sqlite::memory:', PORT: port });
+    expect(third).toEqual({ status: 1, complaint: expect.stringContaining(port) as unknown });
+  });
+
+  it.each([
+    ['/v1', '/v1'],
+    ['/v1/', '/v1'],
+    ['/garden/v1.0', '/garden/v1.0'],
+    ['/', ''],
+  ])('of BASE_PATH, %s', async (basePath, path) => {
+    const { origin } = new URL((await directory.start({ ...WITH_TOKEN, BASE_PATH: basePath })).url);
+
+    expect(await create(`${origin}${path}`)).toEqual(CREATED);
+    expect(await create(`${origin}/elsewhere`)).toEqual(refusal(404));
+  });
+
+  it('of DATABASE_URL with a path in the working directory', async () => {
+    const { url } = await directory.start({ ...WITH_TOKEN, DATABASE_URL: 'sqlite:green/house.db' });
+
+    await create(url);
+
+    expect(directory.names('green/house.db')).toEqual(['Monstera']);
+  });
+
+  it('of DATABASE_URL with an absolute path, from any working directory', async () => {
+    const variables = { DATABASE_URL: `sqlite:${directory.file('shared/plants.db')}` };
+    const { service, token, url } = await directory.firstStart(variables);
+    await create(url, MONSTERA, token);
+    await service.stop();
+    const elsewhere = directory.file('elsewhere');
+    mkdirSync(elsewhere);
+
+    const { url: secondUrl } = await directory.start(variables, elsewhere);
+
+    expect(await create(secondUrl, { id: 1, name: 'Ficus' }, token)).toEqual(refusal(409));
+  });
+
+  it('of DATABASE_URL, sqlite::memory:, which leaves nothing', async () => {
+    const variables = { ...WITH_TOKEN, DATABASE_URL: 'sqlite::memory:' };
+    const first = await directory.start(variables);
+    expect(await create(first.url)).toEqual(CREATED);
+    await first.service.stop();
+
+    const second = await directory.start(variables);
+
+    expect(await create(second.url, { ...MONSTERA, tag: 'indoor' })).toMatchObject({ status: 200 });
+    expect(readdirSync(directory.path)).toEqual([]);
+  });
+
+  it('of ACCESS_TOKENS, each of them and no other', async () => {
+    const { url } = await directory.start({ ACCESS_TOKENS: `${TOKEN}, ${SECOND_TOKEN}` });
+
+    expect(await create(url, MONSTERA, TOKEN)).toEqual(CREATED);
+    expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(CREATED);
+    expect(await create(url, MONSTERA, `${TOKEN},${SECOND_TOKEN}`)).toEqual(refusal(401));
+    expect(existsSync(directory.file('data/tokens'))).toBe(false);
+  });
+
+  it.each([
+    ['16b', 16],
+    ['17', 17],
+    ['1KB', 1024],
+    ['0.5mb', 524_288],
+  ])('of BODY_LIMIT, %s', async (limit, bytes) => {
+    const { url } = await directory.start({ ...WITH_TOKEN, BODY_LIMIT: limit });
+
+    // Blanks are no JSON, as long as they are read at all.
+    expect(await post(url, ' '.repeat(bytes))).toEqual(refusal(400));
+    expect(await post(url, ' '.repeat(bytes + 1))).toEqual(refusal(413));
+  });
+});

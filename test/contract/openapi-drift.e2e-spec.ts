@@ -1,0 +1,109 @@
+import {
+  at,
+  type Json,
+  type JsonObject,
+  DOCUMENTS,
+  meaningOf,
+  type Parts,
+  partsOf,
+} from '../support/openapi-meaning.js';
+
+const DRY_RUN = { name: 'dryRun', in: 'query', schema: { type: 'boolean' } };
+
+describe.each(DOCUMENTS)('$title', ({ document, other }) => {
+  it.each<[string, (parts: Parts) => void]>([
+    ['another version of OpenAPI', ({ document }) => (document.openapi = '3.1.99')],
+    ['a rewritten summary', ({ operation }) => (operation.summary = 'Something else.')],
+    ['a rewritten field', ({ tag }) => (tag.description = 'Something else.')],
+    ['another example', ({ body }) => (body.example = { id: 3, name: 'Fern' })],
+    ['required fields in another order', ({ error }) => (error.required = ['message', 'error'])],
+    ['a schema in its place instead of a reference', ({ accepted, plant }) => (accepted.schema = plant)],
+    ['a schema in parts', ({ schemas, error }) => (schemas.Error = { allOf: [error, { type: 'object' }] })],
+    [
+      'security said in both places',
+      ({ document, operation }) => (document.security = operation.security = [{ bearer: [] }]),
+    ],
+  ])('still agrees with it after %s', (_what, change) => {
+    expect(meaningOf(changed(document, change))).toEqual(meaningOf(other));
+  });
+
+  it.each<[string, (parts: Parts) => void]>([
+    ['another path', ({ paths, path }) => (paths['/seeds'] = path)],
+    ['a path of another name', ({ document, path }) => (document.paths = { '/plant': path })],
+    ['another method', ({ path, operation }) => (path.put = operation)],
+    ['a method of another name', ({ paths, operation }) => (paths['/plants'] = { put: operation })],
+    ['a webhook', ({ document, path }) => (document.webhooks = { created: path })],
+    ['another operationId', ({ operation }) => (operation.operationId = 'addPlant')],
+    ['no operationId', ({ operation }) => delete operation.operationId],
+    ['a deprecated operation', ({ operation }) => (operation.deprecated = true)],
+    ['a tag of the operation', ({ operation }) => (operation.tags = ['Plants'])],
+    ['a query parameter', ({ operation }) => (operation.parameters = [DRY_RUN])],
+    ['a parameter of the path', ({ path }) => (path.parameters = [DRY_RUN])],
+    ['no security at all', ({ document, operation }) => (delete document.security, delete operation.security)],
+    ['no security for the operation', ({ operation }) => (operation.security = [])],
+    ['optional security', ({ operation }) => (operation.security = [{ bearer: [] }, {}])],
+    ['another kind of security', ({ schemes }) => (schemes.bearer = { type: 'http', scheme: 'basic' })],
+    [
+      'a format of the token',
+      ({ schemes }) => (schemes.bearer = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }),
+    ],
+    ['a second security scheme', ({ schemes }) => (schemes.basic = { type: 'http', scheme: 'basic' })],
+    ['an optional body', ({ requestBody }) => (requestBody.required = false)],
+    ['a body of another schema', ({ body }) => (body.schema = { $ref: '#/components/schemas/Plant' })],
+    ['a second media type of the body', ({ requestBody, body }) => (at(requestBody, 'content')['text/json'] = body)],
+    ['another media type of the body', ({ requestBody, body }) => (requestBody.content = { 'text/json': body })],
+    ['no body', ({ operation }) => delete operation.requestBody],
+    ['another answer', ({ responses }) => (responses['401'] = { description: 'no token' })],
+    ['a default answer', ({ responses }) => (responses.default = { description: 'unexpected error' })],
+    ['an answer less', ({ responses }) => delete responses['400']],
+    ['another description of 200', ({ responses }) => (at(responses, '200').description = 'Plant response')],
+    ['another description of 400', ({ responses }) => (at(responses, '400').description = 'an error')],
+    ['an answer of another schema', ({ accepted }) => (accepted.schema = { $ref: '#/components/schemas/NewPlant' })],
+    ['an answer of any schema', ({ refused }) => delete refused.schema],
+    ['an answer without a body', ({ responses }) => delete at(responses, '200').content],
+    [
+      'another media type of an answer',
+      ({ responses, refused }) => (at(responses, '400').content = { '*/*': refused }),
+    ],
+    ['a header of an answer less', ({ headers }) => delete headers.Allow],
+    ['a header of an answer more', ({ headers }) => (headers.Location = { schema: { type: 'string' } })],
+    ['another type of a header', ({ headers }) => (at(headers, 'Retry-After').schema = { type: 'string' })],
+    ['another schema', ({ schemas }) => (schemas.Seed = { type: 'object' })],
+    ['a schema of another type', ({ error }) => (error.type = 'array')],
+    ['a field more', ({ plant }) => (at(plant, 'properties').height = { type: 'number' })],
+    ['a field named like prose', ({ plant }) => (at(plant, 'properties').description = { type: 'string' })],
+    ['a field less', ({ error }) => delete at(error, 'properties').message],
+    ['a field of another name', ({ plant, tag }) => (plant.properties = { name: { type: 'string' }, kind: tag })],
+    ['a name of another type', ({ name }) => (name.type = 'number')],
+    ['an optional name', ({ plant }) => (plant.required = [])],
+    ['a limited name', ({ name }) => (name.maxLength = 100)],
+    ['a required tag', ({ plant }) => (plant.required = ['name', 'tag'])],
+    ['a nullable tag', ({ tag }) => (tag.type = ['string', 'null'])],
+    ['a tag with a default', ({ tag }) => (tag.default = '')],
+    ['a tag with allowed values', ({ tag }) => (tag.enum = ['indoor', 'outdoor'])],
+    ['an optional id', ({ newPlant }) => (newPlant.required = ['name'])],
+    ['an id of another type', ({ id }) => (id.type = 'number')],
+    ['an id of another format', ({ id }) => (id.format = 'int32')],
+    ['an id of any format', ({ id }) => delete id.format],
+    ['an id above a minimum', ({ id }) => (id.minimum = 1)],
+    ['an error number of another format', ({ errorNumber }) => (errorNumber.format = 'int64')],
+    ['an error number less', ({ errorNumber }) => (errorNumber.enum = (errorNumber.enum as Json[]).slice(1))],
+    ['an error number more', ({ errorNumber }) => (errorNumber.enum = [...(errorNumber.enum as Json[]), 418])],
+    ['error numbers without a list', ({ errorNumber }) => delete errorNumber.enum],
+    ['an optional message', ({ error }) => (error.required = ['error'])],
+    ['fields that are forbidden', ({ plant }) => (plant.additionalProperties = false)],
+    ['a new constraint on a whole schema', ({ error }) => (error.minProperties = 3)],
+  ])('does not agree with it after %s', (_what, change) => {
+    const drifted = changed(document, change);
+
+    // Two parts of an allOf that contradict each other have no meaning to compare.
+    expect(() => expect(meaningOf(drifted)).toEqual(meaningOf(other))).toThrow();
+  });
+});
+
+function changed(document: JsonObject, change: (parts: Parts) => void): JsonObject {
+  const copy = structuredClone(document);
+  change(partsOf(copy));
+  expect(copy).not.toEqual(document);
+  return copy;
+}

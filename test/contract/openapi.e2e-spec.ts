@@ -1,0 +1,171 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import request from 'supertest';
+import { ERROR_TABLE } from '../../src/contract/error-table.js';
+import {
+  at,
+  CONTRACT,
+  DOCUMENTS,
+  type Json,
+  type JsonObject,
+  meaningOf,
+  partsOf,
+  valuesOf,
+} from '../support/openapi-meaning.js';
+import { type Service, startService, TOKEN } from '../support/service.js';
+
+describe('contract/openapi.yaml', () => {
+  it('carries version 1.0.0', () => {
+    expect(at(CONTRACT, 'info').version).toBe('1.0.0');
+  });
+
+  it('is licensed under the MIT license', () => {
+    expect(at(CONTRACT, 'info', 'license')).toEqual({ name: 'MIT', identifier: 'MIT' });
+  });
+
+  it('leaves the base address to the reader', () => {
+    expect(CONTRACT.servers).toMatchObject([{ url: '{base_url}', variables: { base_url: {} } }]);
+  });
+
+  it('requires a token at its top, and so of operations to come', () => {
+    expect(CONTRACT.security).toEqual([{ bearer: [] }]);
+    expect(partsOf(CONTRACT).operation).not.toHaveProperty('security');
+  });
+
+  it('builds NewPlant on Plant', () => {
+    expect(at(CONTRACT, 'components', 'schemas', 'NewPlant').allOf).toContainEqual({
+      $ref: '#/components/schemas/Plant',
+    });
+  });
+});
+
+describe.each(DOCUMENTS)('$title', ({ document, other }) => {
+  const meaning = meaningOf(document);
+  const operation = at(meaning, 'paths', '/plants', 'post');
+
+  it('is valid OpenAPI 3.1', async () => {
+    expect(document.openapi).toMatch(/^3\.1\./);
+    expect(await new Validator().validate(structuredClone(document))).toEqual({ valid: true });
+  });
+
+  it('has one operation, POST /plants, and no parameters', () => {
+    expect(meaning.paths).toEqual({ '/plants': { post: expect.anything() as Json } });
+    expect(operation).toMatchObject({ operationId: 'createPlant', parameters: [] });
+  });
+
+  it('declares one security scheme, HTTP bearer, and applies it to all operations', () => {
+    expect(meaning.securitySchemes).toEqual({ bearer: { type: 'http', scheme: 'bearer' } });
+    expect(operation.security).toEqual([{ bearer: [] }]);
+  });
+
+  it('requires a body, which is a NewPlant in JSON', () => {
+    expect(operation.requestBody).toEqual({
+      required: true,
+      content: { 'application/json': { schema: at(meaning, 'schemas', 'NewPlant') } },
+    });
+  });
+
+  it('answers 200, a plant response: a Plant in JSON', () => {
+    expect(at(operation, 'responses', '200')).toEqual({
+      description: 'plant response',
+      content: { 'application/json': { schema: at(meaning, 'schemas', 'Plant') } },
+    });
+  });
+
+  it('answers 400, an unexpected error: an Error in JSON', () => {
+    expect(at(operation, 'responses', '400')).toMatchObject({
+      description: 'unexpected error',
+      content: { 'application/json': { schema: at(meaning, 'schemas', 'Error') } },
+    });
+  });
+
+  it('has no other answers', () => {
+    expect(Object.keys(at(operation, 'responses'))).toEqual(['200', '400']);
+  });
+
+  it.each([
+    ['Plant', ['name'], { name: { type: 'string' }, tag: { type: 'string' } }],
+    [
+      'NewPlant',
+      ['id', 'name'],
+      { id: { type: 'integer', format: 'int64' }, name: { type: 'string' }, tag: { type: 'string' } },
+    ],
+    [
+      'Error',
+      ['error', 'message'],
+      { error: { type: 'integer', format: 'int32', enum: expect.anything() as Json }, message: { type: 'string' } },
+    ],
+  ])('says of %s what interface.md says, and forbids nothing else', (name, required, properties) => {
+    expect(at(meaning, 'schemas', name)).toEqual({ type: 'object', required, properties });
+  });
+
+  it('knows the numbers of the error table, and says of each when a client meets it', () => {
+    const { errorNumber } = partsOf(document);
+    const rows = (errorNumber.description as string).matchAll(/^\| (\d+) +\| (.+?) +\|$/gm);
+
+    expect(errorNumber.enum).toEqual(Object.keys(ERROR_TABLE).map(Number));
+    expect([...rows].map(([, number, when]) => [number, when])).toEqual(
+      Object.entries(ERROR_TABLE).map(([number, { when }]) => [number, when]),
+    );
+  });
+
+  it('agrees with the other document in all that binds', () => {
+    expect(meaning).toEqual(meaningOf(other));
+  });
+});
+
+describe('The examples of contract/openapi.yaml', () => {
+  const { body, accepted, refused } = partsOf(CONTRACT);
+  const schemas = at(meaningOf(CONTRACT), 'schemas');
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await startService();
+  });
+
+  afterAll(() => service.close());
+
+  it.each([
+    ['NewPlant', body],
+    ['Plant', accepted],
+    ['Error', refused],
+  ])('are valid by the schema of %s', (name, { examples }) => {
+    const validate = new Ajv2020({ formats: { int32: true, int64: true } }).compile(at(schemas, name));
+
+    for (const example of Object.values(valuesOf(examples))) {
+      validate(example);
+      expect(validate.errors).toBeNull();
+    }
+  });
+
+  it('are accepted and answered as it says', async () => {
+    const answers: JsonObject = {};
+    for (const [name, plant] of Object.entries(valuesOf(body.examples))) {
+      const response = await create(service, plant);
+      expect(response.status).toBe(200);
+      answers[name] = response.body as Json;
+    }
+
+    expect(answers).toEqual(valuesOf(accepted.examples));
+  });
+
+  it('are refused in the words that it says', async () => {
+    await create(service, { id: 1, name: 'Monstera', tag: 'indoor' });
+    const answers = {
+      noToken: await request(service.url).post('/plants').send({ id: 1, name: 'Monstera' }),
+      otherPlant: await create(service, { id: 1, name: 'Monstera', tag: 'outdoor' }),
+      noNewPlant: await create(service, { id: '1', name: 'Monstera', tag: null }),
+    };
+
+    expect(Object.values(answers).map(({ status }) => status)).toEqual([400, 400, 400]);
+    expect(
+      Object.fromEntries(Object.entries(answers).map(([name, response]) => [name, response.body as Json])),
+    ).toEqual(valuesOf(refused.examples));
+  });
+});
+function create(service: Service, plant: Json) {
+  return request(service.url)
+    .post('/plants')
+    .set('Authorization', `Bearer ${TOKEN}`)
+    .send(plant as object);
+}

@@ -1,0 +1,305 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import Database from 'better-sqlite3';
+import {
+  EXAMPLE,
+  type Host,
+  HostProcess,
+  type Installation,
+  type ModuleSystem,
+  PackedPackage,
+} from '../support/hosts/installation.js';
+import { TOKEN } from '../support/service.js';
+
+const plantStore = new PackedPackage();
+const data = mkdtempSync(join(tmpdir(), 'plant-store-'));
+
+afterAll(() => {
+  plantStore.remove();
+  rmSync(data, { recursive: true });
+});
+
+describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (system) => {
+  /** All of them in one process, each with a store and a token of its own. */
+  const hosts = (['express', 'fastify'] as const).flatMap((platform) =>
+    [
+      { body: 'parsed' as const },
+      { body: 'rawBody' as const },
+      { body: 'unparsed' as const },
+      { body: 'rawBody' as const, global: true },
+      { body: 'unparsed' as const, global: true },
+    ].map((variant) => {
+      const title = [platform, variant.body, ...(variant.global ? ['all global'] : [])].join(', ');
+      const file = join(data, `${system}-${title.replace(/\W+/g, '-')}.db`);
+      return {
+        title,
+        file,
+        platform,
+        repository: `sqlite:${file}`,
+        token: `the-token-of-${title.replace(/\W+/g, '-')}`,
+        ...variant,
+      };
+    }),
+  );
+  /** The same without us. */
+  const without = hosts.map(({ platform, body, repository, ...variant }): Host => ({
+    platform,
+    body: body === 'unparsed' ? 'parsed' : body,
+    repository,
+    ...(variant.global && { global: true }),
+  }));
+  let running: ReturnType<Installation['run']>;
+  let ports: number[];
+
+  beforeAll(async () => {
+    const installation = plantStore.install(system);
+    installation.compileHost('run');
+    running = installation.run('run.js', [...hosts, ...without]);
+    ports = JSON.parse(await running.line()) as number[];
+  });
+
+  describe.each(hosts.map((host, index) => ({ ...host, index })))('on $title', (host) => {
+    const { index, body, token, file } = host;
+    const prefix = 'global' in host ? '/api' : '';
+
+    function post(text: string, headers: Headers = {}): Promise<Answer> {
+      return exchange(ports[index] ?? 0, 'POST', `${prefix}/plants`, text, {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        ...headers,
+      });
+    }
+
+    it('answers a NewPlant with the plant, and stores it as it is', async () => {
+      const answer = await post('{"id": 1, "name": "monstera", "tag": "indoor", "colour": "green"}');
+
+      expect(answer).toMatchObject({
+        status: 200,
+        type: 'application/json',
+        body: '{"name":"monstera","tag":"indoor"}',
+      });
+      expect(rowsOf(file)).toContainEqual({ id: 1n, name: 'monstera', tag: 'indoor' });
+    });
+
+    it(body === 'parsed' ? 'refuses an id that has lost digits' : 'takes every id as it is', async () => {
+      const answers = [
+        await post('{"id": 9007199254740992, "name": "even"}'),
+        await post('{"id": 9007199254740993, "name": "odd"}'),
+        await post('{"id": -9223372036854775808, "name": "least"}'),
+        await post('{"id": 9007199254740991, "name": "safe"}'),
+      ];
+      const stored = rowsOf(file).filter(({ name }) => ['even', 'odd', 'least', 'safe'].includes(name));
+
+      if (body === 'parsed') {
+        expect(answers.map(errorOf)).toEqual([422, 422, 422, undefined]);
+        expect(answers[0]?.body).toContain('rawBody');
+        expect(stored.map(({ id }) => id)).toEqual([9007199254740991n]);
+      } else {
+        expect(answers.map(errorOf)).toEqual([undefined, undefined, undefined, undefined]);
+        expect(stored.map(({ id }) => id)).toEqual([
+          -9223372036854775808n,
+          9007199254740991n,
+          9007199254740992n,
+          9007199254740993n,
+        ]);
+      }
+    });
+
+    it.each<[string, number, string, Headers]>([
+      ['no token', 401, '{"id": 2, "name": "a"}', { authorization: '' }],
+      ["another host's token", 401, '{"id": 2, "name": "a"}', { authorization: 'Bearer the-token-of-the-host' }],
+      ['the id of another plant', 409, '{"id": 1, "name": "another"}', {}],
+      ['a field of another type', 422, '{"id": "1", "name": "a"}', {}],
+      ['a list', 422, '[]', {}],
+      ['a field with null', 422, '{"id": 2, "name": "a", "tag": null}', {}],
+      ['a form', 415, 'id=1&name=a', { 'content-type': 'application/x-www-form-urlencoded' }],
+      // With the media type of JSON, Fastify's parser refuses it before us.
+      ['no body', 400, '', { 'content-type': undefined }],
+    ])('refuses %s with error %i', async (_what, error, text, headers) => {
+      const answer = await post(text, headers);
+
+      expect(answer).toMatchObject({ status: 400, type: 'application/json' });
+      expect(Object.keys(JSON.parse(answer.body) as object)).toEqual(['error', 'message']);
+      expect(errorOf(answer)).toBe(error);
+    });
+
+    it('takes no token of the other hosts of the process', async () => {
+      for (const other of hosts.filter((other) => other.token !== token)) {
+        expect(errorOf(await post('{"id": 2, "name": "a"}', { authorization: `Bearer ${other.token}` }))).toBe(401);
+      }
+    });
+
+    if (body === 'unparsed') {
+      it.each<[string, number, string, Headers]>([
+        ['no token, whatever the body', 401, '{', { authorization: '' }],
+        ['what is not JSON', 400, '{', {}],
+        ['a field given twice', 400, '{"id": 2, "id": 3, "name": "a"}', {}],
+        ['another media type', 415, '{"id": 2, "name": "a"}', { 'content-type': 'text/plain' }],
+        ['too large a body', 413, `{"id": 2, "name": "${'a'.repeat(1_000)}"}`, {}],
+        [
+          'too large a body of unknown length',
+          413,
+          `{"id": 2, "name": "${'a'.repeat(300_000)}"}`,
+          { 'transfer-encoding': 'chunked' },
+        ],
+      ])('refuses %s with error %i', async (_what, error, text, headers) => {
+        expect(errorOf(await post(text, headers))).toBe(error);
+      });
+    }
+
+    if ('global' in host) {
+      it("answers in the contract's words where the host's own guard refuses", async () => {
+        expect(errorOf(await post('{"id": 2, "name": "a"}', { 'x-refuse': 'yes' }))).toBe(403);
+      });
+    }
+
+    it("leaves the host's own routes and failures as they were", async () => {
+      const own = 'global' in host ? '/api/v1/own' : '/own';
+      const json = { 'content-type': 'application/json' };
+      const requests: [string, string, string, Headers][] = [
+        ['GET', own, '', {}],
+        ['POST', own, '{"word": "leaf"}', json],
+        ['POST', own, '{"word": 1}', json],
+        ['POST', own, '{', json],
+        ['POST', own, 'word=leaf', { 'content-type': 'application/x-www-form-urlencoded' }],
+        ['GET', `${own}/failure`, '', {}],
+        ['GET', `${own}/secret`, '', {}],
+        ['GET', `${own}/secret`, '', { authorization: `Bearer ${token}` }],
+        ['GET', `${own}/secret`, '', { authorization: 'Bearer the-token-of-the-host' }],
+        ['GET', `${own}/nowhere`, '', {}],
+        ['OPTIONS', own, '', {}],
+      ];
+      for (const [method, path, text, headers] of requests) {
+        const answers = await Promise.all(
+          [ports[index] ?? 0, ports[index + hosts.length] ?? 0].map((port) =>
+            exchange(port, method, path, text, headers),
+          ),
+        );
+        expect(answers[0]).toEqual(answers[1]);
+      }
+    });
+  });
+
+  it('lets go of everything when the applications close', async () => {
+    expect(await running.stop()).toBe(0);
+    expect(running.stderr).toBe('');
+  });
+});
+
+describe('A host that starts and stops a hundred times', () => {
+  it('has nothing left of it', async () => {
+    const installation = plantStore.install('module');
+    installation.compileHost('start-and-stop');
+    const repository = `sqlite:${join(data, 'again.db')}`;
+    const hosts = (['express', 'fastify'] as const).map((platform): Host => ({
+      platform,
+      token: TOKEN,
+      body: 'unparsed',
+      repository,
+    }));
+    const running = installation.run('start-and-stop.js', [hosts, 50], ['--expose-gc']);
+    const { before, after } = JSON.parse(await running.line()) as Record<
+      'before' | 'after',
+      { heap: number; handles: number; listeners: number }
+    >;
+
+    expect(await running.stop()).toBe(0);
+    expect(after.handles).toBeLessThanOrEqual(before.handles);
+    expect(after.listeners).toBe(before.listeners);
+    // Whatever held on to an application would hold more than this for each.
+    expect(after.heap - before.heap).toBeLessThan(50 * 20_000);
+  });
+});
+
+describe('The example', () => {
+  it('keeps a plant, and its own route', async () => {
+    const installation = plantStore.install('module');
+    installation.compile(EXAMPLE, 'main.js');
+    const running = new HostProcess(installation.directory, ['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
+    let line = '';
+    while (!line.startsWith('The garden is open: ')) line = await running.line();
+    const url = line.slice('The garden is open: '.length);
+    const answer = await fetch(`${url}/plants`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
+      body: '{"id": 9007199254740993, "name": "Monstera"}',
+    });
+
+    expect(await answer.json()).toEqual({ name: 'Monstera' });
+    expect(await (await fetch(url)).text()).toBe('Welcome to the garden.');
+    await running.stop('SIGTERM');
+    expect(running.stderr).toBe('');
+    expect(rowsOf(join(installation.directory, 'plants.db'))).toEqual([
+      { id: 9007199254740993n, name: 'Monstera', tag: null },
+    ]);
+  });
+
+  it('is the one that docs/embedding.md shows', () => {
+    expect(readFileSync(join(import.meta.dirname, '../../docs/embedding.md'), 'utf8')).toContain(
+      `\`\`\`ts\n${readFileSync(EXAMPLE, 'utf8')}\`\`\``,
+    );
+  });
+});
+
+/** By name; undefined leaves a header out. */
+type Headers = Readonly<Record<string, string | undefined>>;
+
+/** An answer as it came: the headers in their order, but for the date. */
+interface Answer {
+  readonly status: number | undefined;
+  readonly type: string | undefined;
+  readonly headers: readonly string[];
+  /** Without its compression. */
+  readonly body: string;
+}
+
+function exchange(port: number, method: string, path: string, text: string, headers: Headers): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const length = 'transfer-encoding' in headers ? undefined : `${Buffer.byteLength(text)}`;
+    const given = Object.entries({ 'content-length': length, connection: 'close', ...headers });
+    const outgoing = request(
+      {
+        port,
+        host: '127.0.0.1',
+        method,
+        path,
+        headers: Object.fromEntries(given.filter(([, value]) => value !== undefined)),
+      },
+      (response) => {
+        const chunks: Uint8Array[] = [];
+        response.on('error', reject).on('data', (chunk: Uint8Array) => chunks.push(chunk));
+        response.on('end', () => {
+          const bytes = Buffer.concat(chunks);
+          const at = response.rawHeaders.findIndex((name, place) => place % 2 === 0 && name.toLowerCase() === 'date');
+          resolve({
+            status: response.statusCode,
+            type: response.headers['content-type'],
+            headers: response.rawHeaders.filter((_header, place) => place !== at + 1),
+            body: (response.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString('utf8'),
+          });
+        });
+      },
+    );
+    outgoing.on('error', reject).end(text);
+  });
+}
+
+/** The number of a failure; undefined where it is none. */
+function errorOf({ status, body }: Answer): unknown {
+  return status === 200 ? undefined : (JSON.parse(body) as { error: unknown }).error;
+}
+
+function rowsOf(file: string): { id: bigint; name: string; tag: string | null }[] {
+  const reader = new Database(file, { readonly: true });
+  try {
+    reader.defaultSafeIntegers(true);
+    return reader
+      .prepare<[], { id: bigint; name: string; tag: string | null }>('SELECT * FROM plants ORDER BY id')
+      .all();
+  } finally {
+    reader.close();
+  }
+}

@@ -1,0 +1,119 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import * as door from '../../src/index.js';
+import { EXAMPLE, type Host, PackedPackage } from '../support/hosts/installation.js';
+import { TOKEN } from '../support/service.js';
+
+const plantStore = new PackedPackage();
+
+afterAll(() => plantStore.remove());
+
+describe('The package', () => {
+  const installation = plantStore.install('module');
+  const paths = readdirSync(installation.package, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(installation.package.length + 1));
+  const textOf = (path: string): string => readFileSync(join(installation.package, path), 'utf8');
+
+  it('holds the module, its types, source maps and documentation, and nothing else', () => {
+    const expected =
+      /^(?:package\.json|README\.md|LICENSE|docs\/[\w-]+\.md|dist\/(?:index|(?:auth|errors|plants|storage)\/[\w/.-]+)\.(?:js|d\.ts|js\.map))$/;
+
+    expect(paths.filter((path) => !expected.test(path) || path.includes('.spec.'))).toEqual([]);
+    expect(paths).toContain('docs/embedding.md');
+    for (const path of paths.filter((path) => path.endsWith('.js'))) {
+      expect(paths).toContain(path.replace(/js$/, 'd.ts'));
+      expect(JSON.parse(textOf(`${path}.map`))).toMatchObject({ sourcesContent: [expect.any(String)] });
+    }
+  });
+
+  it('names every package that it imports', () => {
+    const { dependencies, peerDependencies } = installation.manifest;
+    const imported = paths
+      .filter((path) => /\.(?:js|d\.ts)$/.test(path))
+      .flatMap((path) => [...textOf(path).matchAll(/(?:\bfrom|\bimport\(|^import) ?'((?:@[^/']+\/)?[^./'][^/']*)/gm)])
+      .map(([, name = '']) => name)
+      .filter((name) => !name.startsWith('node:'));
+
+    expect(imported).toContain('@nestjs/common');
+    const named = { ...dependencies, ...peerDependencies };
+    expect([...new Set(imported)].filter((name) => !(name in named))).toEqual([]);
+  });
+
+  it('has one door', () => {
+    const reach = (path: string): string =>
+      execFileSync(
+        process.execPath,
+        ['--input-type=module', '-e', `await import('${path}').catch((e) => console.log(e.code))`],
+        {
+          cwd: installation.directory,
+          encoding: 'utf8',
+        },
+      ).trim();
+
+    expect(reach('plant-store')).toBe('');
+    expect(reach('plant-store/dist/index.js')).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
+    expect(reach('plant-store/package.json')).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
+  });
+
+  it('exports what is listed here', () => {
+    expect(Object.keys(door).sort()).toEqual([
+      'BearerAuthGuard',
+      'ContractExceptionFilter',
+      'PlantRepository',
+      'PlantsController',
+      'PlantsModule',
+      'RepositoryUnavailableError',
+      'TokenVerifier',
+      'describePlants',
+      'principalOf',
+      'unparsedBody',
+    ]);
+  });
+
+  it('has no fault that publint knows', async () => {
+    const { messages } = await publint({ pkgDir: installation.package, pack: false, strict: true });
+
+    expect(messages).toEqual([]);
+  });
+
+  it('has types that resolve as the code does', async () => {
+    const { problems } = (await checkPackage(createPackageFromTarballData(readFileSync(plantStore.tarball)))) as {
+      problems: { kind: string; resolutionKind?: string }[];
+    };
+
+    // Node 10 does not know exports, and CommonJS gets an ES module: require takes it from Node 20.19 on.
+    const accepted = new Set(['CJSResolvesToESM']);
+    expect(problems.filter(({ kind, resolutionKind }) => !accepted.has(kind) && resolutionKind !== 'node10')).toEqual(
+      [],
+    );
+  });
+
+  it('compiles in hosts of both module systems', () => {
+    const source = readFileSync(EXAMPLE, 'utf8');
+
+    expect(
+      installation.complaintsOf({
+        'example.mts': source,
+        // CommonJS has no await at the top.
+        'example.cts': source.replace(/const app[^]*$/, 'void [NestFactory, GardenModule, unparsedBody];'),
+      }),
+    ).toBe('');
+  });
+
+  it.each([['better-sqlite3', 'sqlite::memory:']])(
+    'tells a host without %s to install it',
+    async (driver, repository) => {
+      const bare = plantStore.install('module', ['@nestjs/platform-express', '@nestjs/platform-fastify']);
+      bare.compileHost('run');
+      const started = bare.run('run.js', [
+        { platform: 'express', token: TOKEN, repository, body: 'parsed' } satisfies Host,
+      ]);
+
+      await expect(started.line()).rejects.toThrow(`npm install ${driver}`);
+    },
+  );
+});

@@ -1,0 +1,256 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request, type Server } from 'node:http';
+import { connect } from 'node:http2';
+import { text } from 'node:stream/consumers';
+import type { AddressInfo } from 'node:net';
+import { type DynamicModule, Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import {
+  type Outcome,
+  PlantRepository,
+  PlantsModule,
+  type PlantsModuleOptions,
+  type Principal,
+  type StoredPlant,
+  TokenVerifier,
+  unparsedBody,
+} from '../../src/index.js';
+import { MODULE_OPTIONS_TOKEN } from '../../src/plants/plants.module-definition.js';
+
+const OPTIONS: PlantsModuleOptions = {
+  repository: 'sqlite::memory:',
+  authentication: { tokens: ['first', 'second'] },
+  scope: 'garden',
+  realm: 'the garden',
+};
+
+@Injectable()
+class Options {
+  create(): PlantsModuleOptions {
+    return OPTIONS;
+  }
+}
+
+@Module({ providers: [Options], exports: [Options] })
+class OptionsModule {}
+
+/** What a repository of the host's own asks for. */
+@Injectable()
+class Shelf {
+  readonly plants = new Map<bigint, StoredPlant>();
+  closed = false;
+}
+
+@Module({ providers: [Shelf], exports: [Shelf] })
+class ShelfModule {}
+
+@Injectable()
+class ShelfRepository extends PlantRepository {
+  constructor(private readonly shelf: Shelf) {
+    super();
+  }
+
+  override add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    for (const plant of batch) this.shelf.plants.set(plant.id, plant);
+    return Promise.resolve(batch.map(() => 'created'));
+  }
+
+  override close(): Promise<void> {
+    this.shelf.closed = true;
+    return Promise.resolve();
+  }
+}
+
+@Injectable()
+class ScopedVerifier extends TokenVerifier {
+  constructor(private readonly shelf: Shelf) {
+    super();
+  }
+
+  override verify(token: string): Principal | undefined {
+    return this.shelf.closed ? undefined : { name: 'somebody', scopes: [token] };
+  }
+}
+
+function start(module: DynamicModule) {
+  return NestFactory.create(module, { logger: false, abortOnError: false });
+}
+
+async function statusAndChallengeOf(
+  module: DynamicModule,
+  authorization?: string,
+): Promise<(number | string | null)[]> {
+  const app = await start(module);
+  await app.listen(0, '127.0.0.1');
+  const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+  const answer = await fetch(`http://127.0.0.1:${port}/plants`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) },
+    body: '{"id": 1, "name": "Monstera"}',
+  });
+  await answer.text();
+  await app.close();
+  return [answer.status, answer.headers.get('www-authenticate')];
+}
+
+describe('PlantsModule', () => {
+  it.each<[string, () => DynamicModule]>([
+    ['forRoot', () => PlantsModule.forRoot(OPTIONS)],
+    ['forRootAsync with useFactory', () => PlantsModule.forRootAsync({ useFactory: () => Promise.resolve(OPTIONS) })],
+    [
+      'forRootAsync with useFactory and what it injects',
+      () =>
+        PlantsModule.forRootAsync({
+          imports: [OptionsModule],
+          inject: [Options],
+          useFactory: (options: Options) => options.create(),
+        }),
+    ],
+    ['forRootAsync with useClass', () => PlantsModule.forRootAsync({ useClass: Options })],
+    [
+      'forRootAsync with useExisting',
+      () => PlantsModule.forRootAsync({ imports: [OptionsModule], useExisting: Options }),
+    ],
+  ])('has the same options and behaviour by %s', async (_form, register) => {
+    const app = await start(register());
+
+    expect(app.get(MODULE_OPTIONS_TOKEN, { strict: false })).toBe(OPTIONS);
+    await app.close();
+    expect(await statusAndChallengeOf(register())).toEqual([400, 'Bearer realm="the garden"']);
+    expect(await statusAndChallengeOf(register(), 'Bearer second')).toEqual([200, null]);
+  });
+
+  it('makes a repository and a verifier of classes, with what they ask for', async () => {
+    const app = await start(
+      PlantsModule.forRootAsync({
+        imports: [ShelfModule],
+        useFactory: () => ({
+          repository: ShelfRepository,
+          authentication: { verifier: ScopedVerifier },
+          scope: 'garden',
+        }),
+      }),
+    );
+    const shelf = app.get(Shelf, { strict: false });
+    await app.listen(0, '127.0.0.1');
+    const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+    const create = async (token: string): Promise<string> => {
+      const answer = await fetch(`http://127.0.0.1:${port}/plants`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        body: '{"id": 1, "name": "Monstera"}',
+      });
+      return answer.text();
+    };
+
+    expect(JSON.parse(await create('another-scope'))).toMatchObject({ error: 403 });
+    expect(JSON.parse(await create('garden'))).toEqual({ name: 'Monstera' });
+    expect([...shelf.plants.keys()]).toEqual([1n]);
+    await app.close();
+    expect(shelf.closed).toBe(true);
+  });
+
+  it('takes a repository and a verifier as they are', async () => {
+    const shelf = new Shelf();
+    const module = PlantsModule.forRoot({
+      repository: new ShelfRepository(shelf),
+      authentication: { verifier: new ScopedVerifier(shelf) },
+      scope: 'garden',
+    });
+
+    expect(await statusAndChallengeOf(module, 'Bearer garden')).toEqual([200, null]);
+    expect(shelf.plants.size).toBe(1);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['at once', () => null],
+    ['later', () => Promise.resolve(null)],
+  ])('refuses what a verifier without types answers null to, %s', async (_when, verify) => {
+    const module = PlantsModule.forRoot({ ...OPTIONS, authentication: { verifier: { verify } as TokenVerifier } });
+
+    expect(await statusAndChallengeOf(module, 'Bearer none')).toEqual([
+      400,
+      'Bearer realm="the garden", error="invalid_token"',
+    ]);
+  });
+
+  it("leaves it to the host's own guard with authentication: false", async () => {
+    expect(await statusAndChallengeOf(PlantsModule.forRoot({ ...OPTIONS, authentication: false }))).toEqual([
+      200,
+      null,
+    ]);
+  });
+
+  it.each(['express', 'fastify'])('takes no token of two Authorization headers on %s', async (platform) => {
+    const options = { logger: false, abortOnError: false } as const;
+    const module = PlantsModule.forRoot(OPTIONS);
+    const app =
+      platform === 'express'
+        ? await NestFactory.create(module, options)
+        : await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(), options);
+    await app.listen(0, '127.0.0.1');
+    const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+    const headers = ['Content-Type', 'application/json', 'Authorization', 'Bearer first', 'authorization', 'Bearer no'];
+    const outgoing = request({
+      port,
+      host: '127.0.0.1',
+      method: 'POST',
+      path: '/plants',
+      headers: ['Host', 'plants', ...headers],
+    });
+    outgoing.end('{"id": 1, "name": "Monstera"}');
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+
+    expect(JSON.parse(await text(answer))).toMatchObject({ error: 401 });
+    await app.close();
+  });
+
+  it.each([
+    ['parsed by the host', false],
+    ['left to us', true],
+  ])('takes a body of HTTP/2 whose length nobody has told, %s', async (_who, unparsed) => {
+    const app = await NestFactory.create<NestFastifyApplication>(
+      PlantsModule.forRoot(OPTIONS),
+      new FastifyAdapter({ http2: true }),
+      { logger: false, abortOnError: false },
+    );
+    if (unparsed) app.use('/plants', unparsedBody());
+    await app.listen(0, '127.0.0.1');
+    const session = connect(await app.getUrl());
+    const create = async (body: string): Promise<string> => {
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': '/plants',
+        'content-type': 'application/json',
+        authorization: 'Bearer first',
+      });
+      stream.end(body);
+      return text(stream);
+    };
+
+    expect(await create('{"id": 1, "name": "Monstera"}')).toBe('{"name":"Monstera"}');
+    if (unparsed) expect(JSON.parse(await create(''))).toMatchObject({ error: 400 });
+    session.close();
+    await app.close();
+  });
+
+  it.each<[string, object, string]>([
+    ['no repository', { authentication: false }, 'the option repository is missing'],
+    ['no authentication', { repository: 'sqlite::memory:' }, 'the option authentication is missing'],
+    ['no verifier', { ...OPTIONS, authentication: { verifier: undefined } }, 'the option authentication is missing'],
+    ['no tokens', { ...OPTIONS, authentication: { tokens: [] } }, 'the option authentication is missing'],
+    [
+      'a token that no header carries',
+      { ...OPTIONS, authentication: { tokens: ['ä'] } },
+      'each of authentication.tokens must be',
+    ],
+    ['a scope with a space', { ...OPTIONS, scope: 'two scopes' }, 'the option scope'],
+    ['a realm with a quote', { ...OPTIONS, realm: '"' }, 'the option realm'],
+    ['a URL of no known engine', { ...OPTIONS, repository: 'plants.db' }, 'must be of the form sqlite:'],
+  ])('does not start with %s', async (_what, options, message) => {
+    const module = PlantsModule.forRoot(options as PlantsModuleOptions);
+
+    await expect(start(module).then((app) => app.init())).rejects.toThrow(message);
+  });
+});

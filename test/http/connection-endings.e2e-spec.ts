@@ -1,0 +1,206 @@
+import {
+  chunkedMessage,
+  chunks,
+  CLOSE,
+  expectPlant,
+  expectRefusal,
+  KEEP_ALIVE,
+  message,
+  type Parts,
+  plant,
+} from '../support/http-messages.js';
+import { everyConnectionIsClosed, RawClient } from '../support/raw-client.js';
+import { SlowService } from '../support/slow-service.js';
+import { SLOW } from '../support/slow-verifier.js';
+
+afterAll(everyConnectionIsClosed);
+
+const BAD = 'garbage\r\n\r\n';
+
+describe('a connection', () => {
+  const MEGABYTES = 3_000_000;
+  let service: SlowService;
+
+  beforeAll(async () => {
+    service = await SlowService.start();
+  });
+
+  beforeEach(() => service.verifier.shut());
+
+  afterEach(() => service.expectIntact());
+
+  afterAll(() => service.close());
+
+  describe('that the client has closed its half of', () => {
+    it.each<[string, string, readonly number[]]>([
+      ['a request', message(), [1]],
+      ['a request in chunks', chunkedMessage(chunks(plant(1))), [1]],
+      ['a request of HTTP/1.0', message({ line: 'POST /plants HTTP/1.0' }), [1]],
+      ['a request that asks to close', message({ more: ['Connection: close'] }), [1]],
+      ['a slow request whose body is complete', chunkedMessage(chunks(plant(1)), SLOW), [1]],
+      ['many requests', [1, 2, 3, 4, 5].map((id) => message({ body: plant(id) })).join(''), [1, 2, 3, 4, 5]],
+      ['a request whose answer takes its time', message(SLOW), [1]],
+      ['many requests whose answers take their time', message(SLOW) + message({ ...SLOW, body: plant(2) }), [1, 2]],
+    ])('gets all its answers to %s', async (_what, bytes, expected) => {
+      const client = await RawClient.connect(service.port);
+      await client.hand(bytes);
+      client.finish();
+      await service.settled();
+      service.verifier.open();
+
+      for (const id of expected) expectPlant(await client.answer(), id);
+      expect(await client.hangUp()).toBe('FIN');
+      expect(await service.ids()).toEqual(expected);
+    });
+
+    it.each<[string, readonly string[]]>([
+      ['half a body', [message({ ...SLOW, framing: ['Content-Length: 26'] })]],
+      ['half a chunk', [chunkedMessage('19\r\n{', SLOW)]],
+    ])('gets one refusal of %s, though it is not read yet', async (_what, packets) => {
+      const client = await RawClient.connect(service.port);
+      for (const packet of packets) await client.send(packet);
+      client.finish();
+      await service.settled();
+      service.verifier.open();
+
+      expectRefusal(await client.answer(), 400, CLOSE);
+      expect(await client.hangUp()).toBe('FIN');
+      expect(await service.ids()).toEqual([]);
+    });
+  });
+
+  describe('that the client resets', () => {
+    it.each<[string, string]>([
+      ['before anything', ''],
+      ['in the request line', 'POST /pla'],
+      ['in the headers', 'POST /plants HTTP/1.1\r\nHost: '],
+      ['before the body', message({ framing: ['Content-Length: 25'], body: '' })],
+      ['in the body', message({ framing: ['Content-Length: 26'] })],
+      ['in a large body', message({ framing: [`Content-Length: ${MEGABYTES}`], body: ' '.repeat(1_000_000) })],
+      ['in a chunk', chunkedMessage('19\r\n{')],
+      ['in a body that is not read', message({ framing: ['Content-Length: 26'], authorization: [] })],
+      ['in a body that has to wait', message({ ...SLOW, framing: ['Content-Length: 26'] })],
+      ['after 100 Continue', message({ framing: ['Content-Length: 25', 'Expect: 100-continue'], body: '' })],
+      ['after garbage', BAD],
+      ['after CONNECT', message({ line: 'CONNECT plants.example:80 HTTP/1.1' })],
+      ['after CONNECT without a token', message({ line: 'CONNECT plants.example:80 HTTP/1.1', authorization: [] })],
+      ['after CONNECT whose answer takes its time', message({ ...SLOW, line: 'CONNECT plants.example:80 HTTP/1.1' })],
+      ['in a URL over the limit', `POST /${'a'.repeat(20_000)}`],
+      ['in a header over the limit', `POST /plants HTTP/1.1\r\nX-More: ${'a'.repeat(20_000)}`],
+    ])('%s leaves no trace', async (_when, bytes) => {
+      const client = await RawClient.connect(service.port);
+      if (bytes !== '') await client.hand(bytes);
+      await service.settled();
+      client.reset();
+      await client.release();
+      service.verifier.open();
+      await service.settled();
+
+      expect(await service.ids()).toEqual([]);
+    });
+
+    it.each<[string, string]>([
+      ['a request', message({ body: plant(2) })],
+      ['half a request', 'POST /plants'],
+      ['half a body', message({ framing: ['Content-Length: 26'] })],
+      ['garbage', BAD],
+      ['a request that is refused', message({ authorization: [] })],
+      ['a request without Host', message({ host: [] })],
+      ['CONNECT', message({ line: 'CONNECT plants.example:80 HTTP/1.1' })],
+    ])('while a slow request and %s wait for their answers leaves the service alive', async (_what, bytes) => {
+      const client = await RawClient.connect(service.port);
+      await client.send(message(SLOW) + bytes);
+      await service.settled();
+      client.reset();
+      await service.settled();
+      service.verifier.open();
+      await service.settled();
+      await client.release();
+    });
+  });
+
+  describe('with a body that is refused before it is read', () => {
+    const length = `Content-Length: ${MEGABYTES}`;
+    const filling = ' '.repeat(MEGABYTES);
+    const inChunks = chunks(...Array<string>(30).fill(' '.repeat(100_000)));
+
+    const refusals: [number, string, Parts][] = [
+      [400, 'for its Host', { host: ['Host: a b'] }],
+      [400, 'for its target', { line: 'POST /%zz HTTP/1.1' }],
+      [401, 'for its token', { authorization: [] }],
+      [404, 'for its path', { line: 'POST /elsewhere HTTP/1.1' }],
+      [405, 'for its method', { line: 'PUT /plants HTTP/1.1' }],
+      [415, 'for its type', { type: ['Content-Type: text/plain'] }],
+      [413, 'for its size', {}],
+      [417, 'for its expectation', { more: ['Expect: a-miracle'] }],
+    ];
+
+    describe.each(refusals)('with error %d %s', (error, _reason, parts) => {
+      it.each<[string, string]>([
+        ['declared', message({ framing: [length], body: filling, ...parts })],
+        ['chunked', chunkedMessage(inChunks, parts)],
+        [
+          'declared, with Connection: close',
+          message({ framing: [length, 'Connection: close'], body: filling, ...parts }),
+        ],
+        [
+          'chunked, with Connection: close',
+          message({ framing: ['Transfer-Encoding: chunked', 'Connection: close'], body: inChunks, ...parts }),
+        ],
+        ['declared, with more behind it', message({ framing: [length], body: filling, ...parts }) + message()],
+        ['chunked, with more behind it', chunkedMessage(inChunks, parts) + message()],
+      ])('tells the client that sends it all before it listens: %s', async (_framing, bytes) => {
+        const client = await RawClient.connect(service.port);
+        client.pause();
+        await client.hand(bytes);
+        client.resume();
+
+        expectRefusal(await client.answer(), error, CLOSE);
+        expect(await client.hangUp()).toBe('FIN');
+        expect(await service.ids()).toEqual([]);
+      });
+
+      it('tells the client that listens, and then sends the rest', async () => {
+        const client = await RawClient.connect(service.port);
+        await client.send(message({ framing: [length], body: ' ', ...parts }));
+        expectRefusal(await client.answer(), error, CLOSE);
+        await client.hand(filling.slice(1) + message());
+        expect(await client.hangUp()).toBe('FIN');
+        expect(await service.ids()).toEqual([]);
+      });
+
+      it('tells the client, after the answer that it has to wait for', async () => {
+        const client = await RawClient.connect(service.port);
+        await client.send(message({ ...SLOW, body: plant(2) }));
+        const handed = client.hand(message({ framing: [length], body: filling, ...parts }) + message());
+        await service.settled();
+        service.verifier.open();
+
+        expectPlant(await client.answer(), 2, KEEP_ALIVE);
+        expectRefusal(await client.answer(), error, CLOSE);
+        await handed;
+        expect(await client.hangUp()).toBe('FIN');
+        expect(await service.ids()).toEqual([2]);
+      });
+    });
+  });
+
+  it('is let go though the client does not hang up after its last answer', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(BAD);
+
+    expectRefusal(await client.answer(), 400, CLOSE);
+    expect(await client.ending()).toBe('FIN');
+    await client.release();
+    client.reset();
+  });
+
+  it('is let go though the client does not stop sending after its last answer', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(message({ authorization: [], framing: [`Content-Length: ${Number.MAX_SAFE_INTEGER}`] }));
+
+    expectRefusal(await client.answer(), 401, CLOSE);
+    while (client.isHeld) await client.hand(' '.repeat(100_000));
+    client.reset();
+  });
+});

@@ -1,0 +1,143 @@
+import { type IncomingHttpHeaders, request } from 'node:http';
+import { converse, RawClient } from '../support/raw-client.js';
+import { type Service, startService, TOKEN } from '../support/service.js';
+
+const ALLOWED = 'https://plants.example';
+const FOREIGN = 'https://elsewhere.example';
+
+let service: Service;
+
+beforeEach(async () => {
+  service = await startService({ origins: new Set([ALLOWED]) });
+});
+
+afterEach(() => service.close());
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+function send(method: string, headers: Record<string, string>, body = '', path = '/plants'): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(service.url + path, { method, headers }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, body: text }));
+    });
+    outgoing.on('error', reject).end(body);
+  });
+}
+
+/** What a browser asks before it sends a plant of a page. */
+function preflight(origin: string, headers: Record<string, string> = {}): Promise<Answer> {
+  return send('OPTIONS', {
+    Origin: origin,
+    'Access-Control-Request-Method': 'POST',
+    'Access-Control-Request-Headers': 'authorization,content-type',
+    ...headers,
+  });
+}
+
+/** Names of all headers by which an answer speaks of origins. */
+function words({ headers }: { headers: object }): string[] {
+  return Object.keys(headers).filter((name) => name === 'vary' || name.startsWith('access-control-'));
+}
+
+const READABLE = {
+  'access-control-allow-origin': ALLOWED,
+  vary: 'Origin',
+  'access-control-expose-headers': 'Retry-After, WWW-Authenticate, X-Request-Id',
+};
+
+describe('A page of an allowed origin', () => {
+  it('may ask to create plants, without a token', async () => {
+    const { status, headers, body } = await preflight(ALLOWED);
+
+    expect(status).toBe(204);
+    expect(headers).toMatchObject({
+      ...READABLE,
+      'access-control-allow-methods': 'POST',
+      'access-control-allow-headers': 'authorization, content-type, x-request-id',
+      'access-control-max-age': '7200',
+    });
+    expect(body).toBe('');
+  });
+
+  it.each<[string, number, string, Record<string, string>, string]>([
+    [
+      'the plant',
+      200,
+      'POST',
+      { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
+      '{"id":1,"name":"Ficus"}',
+    ],
+    [
+      'that its plant is none',
+      400,
+      'POST',
+      { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
+      '{}',
+    ],
+    ['that its token is not valid', 400, 'POST', { Authorization: 'Bearer none' }, '{}'],
+    ['that OPTIONS is no method, where it is no preflight', 400, 'OPTIONS', { Authorization: `Bearer ${TOKEN}` }, ''],
+    ['that its host is none', 400, 'POST', { Host: 'two hosts' }, ''],
+  ])('may read %s', async (_, status, method, headers, body) => {
+    const answer = await send(method, { Origin: ALLOWED, ...headers }, body);
+
+    expect(answer.status).toBe(status);
+    expect(answer.headers).toMatchObject(READABLE);
+    expect(answer.headers['access-control-allow-methods']).toBeUndefined();
+  });
+
+  it('that asks with a body which is none is answered, and heard no more', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(
+      `OPTIONS /plants HTTP/1.1\r\nHost: localhost\r\nOrigin: ${ALLOWED}\r\nAccess-Control-Request-Method: POST\r\n` +
+        'Transfer-Encoding: chunked\r\n\r\n',
+    );
+    expect((await client.answer('OPTIONS')).statusLine).toBe('HTTP/1.1 204 No Content');
+
+    await client.send('this is no chunk\r\n');
+    expect(await client.ending()).toBe('FIN');
+    expect(await client.hangUp()).toBe('FIN');
+  });
+
+  it('may read why its body was given up', async () => {
+    const { answers } = await converse(service.port, [
+      `POST /plants HTTP/1.1\r\nHost: localhost\r\nOrigin: ${ALLOWED}\r\nAuthorization: Bearer ${TOKEN}\r\n` +
+        'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+      'this is no chunk\r\n',
+    ]);
+
+    expect(answers[0]?.statusLine).toBe('HTTP/1.1 400 Bad Request');
+    expect(answers[0]?.headers).toMatchObject(READABLE);
+  });
+});
+
+describe('A page of another origin', () => {
+  it.each([
+    ['without a token', 401, {}],
+    ['with a token', 405, { Authorization: `Bearer ${TOKEN}` }],
+  ])('is answered %s with error %i when it asks, as anybody', async (_, error, headers) => {
+    for (const origin of [FOREIGN, 'null', `${ALLOWED}.elsewhere.example`, ALLOWED.toUpperCase(), `${ALLOWED}:443`]) {
+      const answer = await preflight(origin, headers);
+
+      expect(answer.status).toBe(400);
+      expect(JSON.parse(answer.body)).toMatchObject({ error });
+      expect(words(answer)).toEqual([]);
+    }
+  });
+
+  it('is told nothing of what a browser may show to it', async () => {
+    const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' };
+
+    for (const origin of [{ Origin: FOREIGN }, {}]) {
+      const answer = await send('POST', { ...headers, ...origin }, '{"id":1,"name":"Ficus"}');
+
+      expect(answer.status).toBe(200);
+      expect(words(answer)).toEqual([]);
+    }
+  });
+});

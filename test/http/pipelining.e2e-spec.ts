@@ -1,0 +1,293 @@
+import { collectGarbage } from '../support/garbage.js';
+import {
+  AUTHORIZATION,
+  chunkedMessage,
+  chunks,
+  CLOSE,
+  expectPlant,
+  expectRefusal,
+  KEEP_ALIVE,
+  message,
+  type Parts,
+  plant,
+  together,
+} from '../support/http-messages.js';
+import { type Bytes, converse, everyConnectionIsClosed, RawClient } from '../support/raw-client.js';
+import { SlowService } from '../support/slow-service.js';
+import { SLOW } from '../support/slow-verifier.js';
+
+afterAll(everyConnectionIsClosed);
+
+const BAD = 'garbage\r\n\r\n';
+
+describe('a connection', () => {
+  let service: SlowService;
+
+  beforeAll(async () => {
+    service = await SlowService.start();
+  });
+
+  beforeEach(() => service.verifier.shut());
+
+  afterEach(() => service.expectIntact());
+
+  afterAll(() => service.close());
+
+  describe('with many requests', () => {
+    it('answers them in their order', async () => {
+      const expected = Array.from({ length: 200 }, (_, index) => index + 1);
+      const bytes = expected.map((id) => message({ body: plant(id) })).join('');
+      const { answers, ending } = await converse(service.port, bytes, { answers: expected.length });
+
+      answers.forEach((answer, index) => expectPlant(answer, index + 1, KEEP_ALIVE));
+      expect(answers).toHaveLength(expected.length);
+      expect(ending).toBe('FIN');
+      expect(await service.ids()).toEqual(expected);
+    });
+
+    it('answers all of them, whatever they are, in their order', async () => {
+      const cycle: [number, Parts][] = [
+        [200, { body: plant(1) }],
+        [404, { line: 'GET /elsewhere HTTP/1.1', framing: [], body: '' }],
+        [404, { line: 'POST /elsewhere HTTP/1.1' }],
+        [415, { type: ['Content-Type: text/plain'] }],
+        [401, { authorization: [], framing: ['Transfer-Encoding: chunked'], body: chunks('{', '}') }],
+        [417, { more: ['Expect: a-miracle'] }],
+        [422, { body: '{}' }],
+        [405, { line: 'PUT /plants HTTP/1.1', framing: [], body: '' }],
+        [400, { framing: [], body: '' }],
+        [401, { line: 'DELETE /plants HTTP/1.1', authorization: [], framing: [], body: '' }],
+        [200, { framing: ['Transfer-Encoding: chunked'], body: chunks(plant(2)) }],
+        [400, { body: 'not JSON' }],
+        [409, { body: '{"id":1,"name":"Another"}' }],
+      ];
+      const requests = Array.from({ length: 20 }, () => cycle).flat();
+      const bytes = requests.map(([, parts]) => message(parts)).join('');
+      const { answers, ending } = await converse(service.port, bytes, { answers: requests.length });
+
+      answers.forEach((answer, index) => {
+        const error = requests[index]?.[0];
+        if (error === 200) expect(answer.statusLine).toBe('HTTP/1.1 200 OK');
+        else expectRefusal(answer, error ?? 0, KEEP_ALIVE);
+      });
+      expect(ending).toBe('FIN');
+      expect(await service.ids()).toEqual([1, 2]);
+    });
+
+    it('answers a client that does not listen before it has sent them all', async () => {
+      const COUNT = 5_000;
+      const client = await RawClient.connect(service.port);
+      client.pause();
+      const bytes = message({ line: 'GET /plants HTTP/1.1', framing: [], body: '' }).repeat(COUNT) + BAD;
+      const handed = client.hand(bytes);
+      await service.settled();
+      client.resume();
+      await handed;
+
+      for (let index = 0; index < COUNT; index++) {
+        const answer = await client.answer('GET');
+        if (index % 500 === 0) expectRefusal(answer, 405, KEEP_ALIVE);
+      }
+      expectRefusal(await client.answer(), 400, CLOSE);
+      expect(await client.hangUp()).toBe('FIN');
+    });
+  });
+
+  describe('that rests after its answer', () => {
+    /** Bytes that this process holds in buffers, the service's among them. */
+    function held(): number {
+      collectGarbage();
+      return process.memoryUsage().arrayBuffers;
+    }
+
+    it.each<[string, string, readonly string[]]>([
+      ['created a plant', `{"id":1,"name":"${'n'.repeat(1_000_000)}"}`, [AUTHORIZATION]],
+      ['was refused for its plant', `{"id":1,"name":${'0'.repeat(1_000_000)}}`, [AUTHORIZATION]],
+      ['was refused for its token', 'n'.repeat(60_000), []],
+    ])('keeps nothing of a body that %s', async (_what, body, authorization) => {
+      const before = held();
+      const clients = await Promise.all(Array.from({ length: 20 }, () => RawClient.connect(service.port)));
+      for (const client of clients) {
+        await client.send(message({ authorization, body }));
+        await client.answer();
+      }
+
+      // Half of one, and what all the connections need.
+      expect(held() - before).toBeLessThan(body.length / 2 + 300_000);
+      for (const client of clients) expect(await client.hangUp()).toBe('FIN');
+    });
+  });
+
+  /** Node's parser loses what follows in the same packet. */
+  const OFFER = message({ more: ['Connection: Upgrade', 'Upgrade: h2c'] });
+
+  /** What comes after a request, how it is answered, and whether it ends the connection. */
+  const endings: [string, readonly Bytes[], readonly number[]][] = [
+    ['garbage', [BAD], [400]],
+    ['garbage in two packets', ['gar', BAD], [400]],
+    ['garbage and more garbage', [BAD, BAD, BAD], [400]],
+    ['garbage and a request', [BAD, message({ body: plant(2) })], [400]],
+    ['garbage and CONNECT', [BAD, message({ line: 'CONNECT plants.example:80 HTTP/1.1' })], [400]],
+    ['NULs', [new Uint8Array(1_000), new Uint8Array(1_000)], [400]],
+    ['the preface of HTTP/2', ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', message({ body: plant(2) })], [400]],
+    ['a request without Host', [message({ host: [] }), message({ body: plant(2) })], [400]],
+    ['a request without Host and garbage', [message({ host: [] }), BAD], [400]],
+    ['a request without Host and half a request', [message({ host: [] }), 'POST /plants'], [400]],
+    ['a request without Host and half its body', [message({ host: [], framing: ['Content-Length: 26'] })], [400]],
+    ['a request with a bad target', [message({ line: 'GET * HTTP/1.1' }), message({ body: plant(2) })], [400]],
+    ['an answer', ['HTTP/1.1 200 OK\r\n\r\n'], [400]],
+    ['a bad chunk', [chunkedMessage('x\r\n'), message({ body: plant(2) })], [400]],
+    ['a bad chunk after half a plant', [chunkedMessage('5\r\n{"id"'), 'x', BAD], [400]],
+    ['a URL over the limit', [`GET /${'a'.repeat(20_000)} HTTP/1.1\r\n`, message({ body: plant(2) })], [414]],
+    ['headers over the limit', [`GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n`, message({ body: plant(2) })], [431]],
+    ['refused chunks that are bad', [chunkedMessage('1\r\n', { authorization: [] }), 'xx', 'yy'], [401]],
+    ['CONNECT', [message({ line: 'CONNECT plants.example:80 HTTP/1.1' }), message({ body: plant(2) })], [404]],
+    ['CONNECT and garbage', [message({ line: 'CONNECT plants.example:80 HTTP/1.1' }) + BAD, BAD], [404]],
+    [
+      'CONNECT without a token',
+      [message({ line: 'CONNECT plants.example:80 HTTP/1.1', authorization: [] }), message({ body: plant(2) })],
+      [401],
+    ],
+    ['CONNECT that is not valid', [message({ line: 'CONNECT /plants HTTP/1.1' }), message({ body: plant(2) })], [400]],
+    [
+      'a request that asks to close, and another one',
+      [message({ more: ['Connection: close'] }), message({ body: plant(2) })],
+      [200],
+    ],
+    ['a request that asks to close, and garbage', [message({ more: ['Connection: close'] }), BAD, BAD], [200]],
+    [
+      'a request that asks to close, and CONNECT',
+      [message({ more: ['Connection: close'] }), message({ line: 'CONNECT plants.example:80 HTTP/1.1' })],
+      [200],
+    ],
+    [
+      'a request of HTTP/1.0, and another one',
+      [message({ line: 'POST /plants HTTP/1.0' }), message({ body: plant(2) })],
+      [200],
+    ],
+    ['a request of HTTP/1.0, and garbage', [message({ line: 'POST /plants HTTP/1.0' }), BAD], [200]],
+    ['a refused request, and garbage', [message({ body: 'not JSON' }), BAD], [400, 400]],
+    ['an offer of another protocol, and a request', [OFFER, message({ body: plant(2) })], [200]],
+    [
+      'an offer of another protocol, and a request whose body is one',
+      [
+        OFFER + message({ framing: [`Content-Length: ${message({ body: plant(2) }).length}`], body: '' }),
+        message({ body: plant(2) }),
+      ],
+      [200],
+    ],
+  ];
+
+  async function expectInOrder(client: RawClient, errors: readonly number[], before: readonly number[]): Promise<void> {
+    for (const id of before) expectPlant(await client.answer(), id, KEEP_ALIVE);
+    for (const [index, error] of errors.entries()) {
+      const headers = index === errors.length - 1 ? CLOSE : KEEP_ALIVE;
+      if (error === 200) expectPlant(await client.answer(), 1, headers);
+      else expectRefusal(await client.answer(), error, headers);
+    }
+    expect(await client.hangUp()).toBe('FIN');
+    expect(await service.ids()).toEqual(errors.includes(200) ? [1, ...before].sort((a, b) => a - b) : before);
+  }
+
+  describe.each(endings)('with a good request and %s', (_what, packets, errors) => {
+    const first = message({ body: plant(7) });
+    const slowFirst = message({ ...SLOW, body: plant(7) });
+    const [second = '', ...others] = packets;
+
+    it('gives its last answer once: all of it on its own', async () => {
+      const client = await RawClient.connect(service.port);
+      for (const packet of packets) await client.send(packet);
+
+      await expectInOrder(client, errors, []);
+    });
+
+    it('gives its last answer once: in one packet', async () => {
+      const client = await RawClient.connect(service.port);
+      await client.send(together(first, ...packets));
+
+      await expectInOrder(client, errors, [7]);
+    });
+
+    it('gives its last answer once: in many packets', async () => {
+      const client = await RawClient.connect(service.port);
+      for (const packet of [first, ...packets]) await client.send(packet);
+
+      await expectInOrder(client, errors, [7]);
+    });
+
+    it('gives its last answer once, though the client closes its half', async () => {
+      const client = await RawClient.connect(service.port);
+      await client.hand(together(first, ...packets));
+      client.finish();
+
+      await expectInOrder(client, errors, [7]);
+    });
+
+    it.each([
+      ['in one packet', false, false],
+      ['in many packets', true, false],
+      ['in one packet, and the client closes its half', false, true],
+      ['in many packets, and the client closes its half', true, true],
+    ])('keeps the order while the first takes its time: %s', async (_how, apart, isHalfClosed) => {
+      const client = await RawClient.connect(service.port);
+      if (apart) {
+        for (const packet of [slowFirst, second, ...others]) await client.send(packet);
+      } else {
+        await client.send(together(slowFirst, ...packets));
+      }
+      if (isHalfClosed) client.finish();
+      await service.settled();
+      service.verifier.open();
+
+      await expectInOrder(client, errors, [7]);
+    });
+  });
+
+  it.each([
+    ['a request', message({ body: plant(2) })],
+    ['garbage', BAD],
+  ])('ends with the refusal of a body that comes late, whatever %s comes behind it', async (_what, behind) => {
+    for (const before of [[], [message({ ...SLOW, body: plant(7) })]]) {
+      service.verifier.shut();
+      const client = await RawClient.connect(service.port);
+      for (const packet of before) await client.send(packet);
+      await client.send(message({ authorization: [], framing: ['Content-Length: 100'] }));
+      await service.settled();
+      await client.send(' '.repeat(75) + behind);
+      await client.send(behind);
+      service.verifier.open();
+
+      await expectInOrder(client, [401], before.length === 0 ? [] : [7]);
+    }
+  });
+
+  it('goes on after the refusal of a body that comes at once', async () => {
+    for (const before of [[], [message({ ...SLOW, body: plant(7) })]]) {
+      service.verifier.shut();
+      const client = await RawClient.connect(service.port);
+      await client.send(together(...before, message({ authorization: [] }), message({ more: ['Connection: close'] })));
+      await service.settled();
+      service.verifier.open();
+
+      await expectInOrder(client, [401, 200], before.length === 0 ? [] : [7]);
+    }
+  });
+
+  it('keeps the order of a slow request and those after it', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(
+      message({ ...SLOW, body: plant(1) }) +
+        message({ body: plant(2) }) +
+        message({ line: 'GET /plants HTTP/1.1', framing: [], body: '' }) +
+        message({ ...SLOW, body: plant(3) }),
+    );
+    await service.settled();
+    service.verifier.open();
+
+    expectPlant(await client.answer(), 1, KEEP_ALIVE);
+    expectPlant(await client.answer(), 2, KEEP_ALIVE);
+    expectRefusal(await client.answer(), 405, KEEP_ALIVE);
+    expectPlant(await client.answer(), 3, KEEP_ALIVE);
+    expect(await client.hangUp()).toBe('FIN');
+  });
+});

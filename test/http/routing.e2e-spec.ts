@@ -1,0 +1,86 @@
+import { METHODS } from 'node:http';
+import { CLOSE, expectRefusal, KEEP_ALIVE, message } from '../support/http-messages.js';
+import { converse, everyConnectionIsClosed } from '../support/raw-client.js';
+import { type Service, startService } from '../support/service.js';
+
+afterAll(everyConnectionIsClosed);
+
+describe.each([
+  ['', '/plants'],
+  ['/v1', '/v1/plants'],
+])('a request with a valid token and base path "%s"', (basePath, path) => {
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await startService({ basePath });
+  });
+
+  afterEach(async () => {
+    expect(await service.rows()).toEqual([]);
+  });
+
+  afterAll(() => service.close());
+
+  /** Sends a request without a body, and expects this refusal and nothing more. */
+  async function expectRefused(method: string, target: string, error: number): Promise<void> {
+    const bytes = message({ line: `${method} ${target} HTTP/1.1`, framing: [], body: '' });
+    const { answers, ending } = await converse(service.port, bytes, { method });
+
+    expectRefusal(answers[0], error, KEEP_ALIVE, method);
+    expect(answers).toHaveLength(1);
+    expect(ending).toBe('FIN');
+  }
+
+  describe.each(METHODS.filter((method) => method !== 'CONNECT' && method !== 'POST'))('%s', (method) => {
+    it.each([path, `${path}?a=b`, `http://plants.example${path}`, path.replace('p', '%70')])(
+      'is refused with error 405 on %s',
+      (target) => expectRefused(method, target, 405),
+    );
+
+    it('is refused with error 404 elsewhere', () => expectRefused(method, '/elsewhere', 404));
+  });
+
+  it.each([
+    ['/'],
+    ['//'],
+    [`/${path}`],
+    [`${path}/`],
+    [`${path}/1`],
+    [path.replace('p', 'P')],
+    [basePath === '' ? '/%2Fplants' : '/v1%2Fplants'],
+    [path.replace('/p', '/./p')],
+    [path.replace('p', '%2570')],
+    [`${path};a`],
+    [`${path}%00`],
+    [`${path}%3F`],
+    [`${path}%ff`],
+    [basePath === '' ? '/v1/plants' : '/plants'],
+    ['/*'],
+    ['/%2A'],
+    ['/**'],
+    ['/:plants'],
+    ['/%3Aplants'],
+    ['/::plants'],
+    ['/:a('],
+    ['/%ff'],
+    ['/%C0%AF'],
+    [`/${'a'.repeat(8_000)}`],
+    ['http://plants.example'],
+    ['http://plants.example?plants'],
+  ])('is refused with error 404 on %s', async (target) => {
+    for (const method of ['POST', 'GET', 'HEAD', 'OPTIONS']) await expectRefused(method, target, 404);
+  });
+
+  it.each(['plants.example:443', 'plants:80', '[::1]:80'])(
+    'is refused with error 404 for CONNECT %s',
+    async (target) => {
+      const { answers, ending } = await converse(service.port, message({ line: `CONNECT ${target} HTTP/1.1` }));
+
+      expectRefusal(answers[0], 404, CLOSE);
+      expect(answers).toHaveLength(1);
+      expect(ending).toBe('FIN');
+    },
+  );
+
+  it('is refused with error 404 for OPTIONS *', () => expectRefused('OPTIONS', '*', 404));
+});

@@ -1,0 +1,167 @@
+import {
+  AUTHORIZATION,
+  chunkedMessage,
+  chunks,
+  CLOSE,
+  expectRefusal,
+  KEEP_ALIVE,
+  message,
+  type Parts,
+  plant,
+} from '../support/http-messages.js';
+import { converse, everyConnectionIsClosed, RawClient } from '../support/raw-client.js';
+import { type Service, startService } from '../support/service.js';
+
+afterAll(everyConnectionIsClosed);
+
+describe('a message that is too large', () => {
+  /** What the parser counts: the URL, and the names and values of the headers (Node's maxHeaderSize). */
+  const LIMIT = 16_384;
+  let service: Service;
+
+  beforeAll(async () => {
+    service = await startService({ bodyLimit: 20_000 });
+  });
+
+  afterEach(async () => {
+    expect(await service.rows()).toEqual([]);
+  });
+
+  afterAll(() => service.close());
+
+  function counted(bytes: string): number {
+    const [line = '', ...headers] = bytes.slice(0, bytes.indexOf('\r\n\r\n')).split('\r\n');
+    return [line.split(' ')[1] ?? '', ...headers.flatMap((header) => header.split(/:\s*/))].join('').length;
+  }
+
+  /** A request without a token whose URL fills the head up to this size. */
+  function withUrl(size: number, parts: Parts = {}): string {
+    const filled = (fill: number): string =>
+      message({ line: `POST /${'a'.repeat(fill)} HTTP/1.1`, authorization: [], ...parts });
+    return filled(size - counted(filled(0)));
+  }
+
+  /** A request without a token whose last header fills the head up to this size. */
+  function withHeader(size: number, content: string, parts: Parts = {}): string {
+    const filled = (fill: number): string =>
+      message({ authorization: [], more: [`X-More: ${content}${'a'.repeat(fill)}`], ...parts });
+    return filled(size - counted(filled(0)));
+  }
+
+  function packets(bytes: string, size: number): string[] {
+    return bytes.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+  }
+
+  it.each([
+    ['URL', withUrl(LIMIT - 1)],
+    ['headers', withHeader(LIMIT - 1, '')],
+  ])('is not one whose %s stay below the limit', async (_what, bytes) => {
+    for (const pieces of [[bytes], packets(bytes, 1_000), packets(bytes, 8_192)]) {
+      const { answers, ending } = await converse(service.port, pieces);
+
+      expectRefusal(answers[0], 401);
+      expect(ending).toBe('FIN');
+    }
+  });
+
+  it('does not hide a token behind thousands of short headers', async () => {
+    const { answers } = await converse(
+      service.port,
+      message({ line: 'GET /plants HTTP/1.1', authorization: [...Array<string>(7_000).fill('A: 1'), AUTHORIZATION] }),
+    );
+
+    expectRefusal(answers[0], 405);
+  });
+
+  describe.each<[number, string, string]>([
+    [414, 'a URL that reaches the limit alone', message({ line: `POST /${'a'.repeat(LIMIT - 1)} HTTP/1.1` })],
+    [414, 'a URL over the limit', message({ line: `POST /${'a'.repeat(LIMIT)} HTTP/1.1` })],
+    [414, 'a URL far over the limit', message({ line: `POST /${'a'.repeat(LIMIT * 20)} HTTP/1.1` })],
+    [414, 'a long query', message({ line: `POST /plants?${'a=b&'.repeat(LIMIT)} HTTP/1.1` })],
+    [414, 'a long URL of another method', message({ line: `M-SEARCH /${'a'.repeat(LIMIT)} HTTP/1.1` })],
+    [414, 'a long URL in absolute form', message({ line: `GET http://plants.example/${'a'.repeat(LIMIT)} HTTP/1.1` })],
+    [431, 'headers at the limit', withHeader(LIMIT, '')],
+    [431, 'headers over the limit', withHeader(LIMIT + 1, '')],
+    [431, 'headers far over the limit', withHeader(LIMIT * 20, '')],
+    [431, 'a header that looks like a request line', withHeader(LIMIT * 2, 'GET /')],
+    [431, 'a header with spaces', message({ more: [`Cookie: ${'a=b; '.repeat(LIMIT)}`] })],
+    [431, 'a long name of a header', message({ more: [`${'a'.repeat(LIMIT)}: 1`] })],
+    [431, 'many headers', message({ more: Array<string>(LIMIT).fill('A: 1') })],
+    [431, 'a long URL and a long header', withHeader(LIMIT, '', { line: `POST /${'a'.repeat(LIMIT - 500)} HTTP/1.1` })],
+  ])('is refused with error %d for %s', (error, _what, bytes) => {
+    it.each<[string, readonly string[]]>([
+      ['in one packet', [bytes]],
+      ['in packets of 1,000 bytes', packets(bytes.slice(0, 2 * LIMIT), 1_000).concat(bytes.slice(2 * LIMIT))],
+      ['in packets of 8,192 bytes', packets(bytes, 8_192)],
+      ['in packets of 16,383 bytes', packets(bytes, 16_383)],
+    ])('%s', async (_how, pieces) => {
+      const { answers, ending } = await converse(service.port, pieces);
+
+      expectRefusal(answers[0], error, CLOSE);
+      expect(answers).toHaveLength(1);
+      expect(ending).toBe('FIN');
+    });
+
+    it('in one packet with the request before it', async () => {
+      const before = message({ line: 'GET /plants HTTP/1.1', framing: [], body: '' });
+      const { answers, ending } = await converse(service.port, before + bytes, { answers: 2 });
+
+      expectRefusal(answers[0], 405, KEEP_ALIVE);
+      expectRefusal(answers[1], error, CLOSE);
+      expect(answers).toHaveLength(2);
+      expect(ending).toBe('FIN');
+    });
+  });
+
+  it.each([
+    ['a URL', `POST /${'a'.repeat(2 * LIMIT)}`],
+    ['a header', `POST / HTTP/1.1\r\nX-More: ${'a'.repeat(2 * LIMIT)}`],
+  ])('is answered where the line of %s does not end', async (_what, bytes) => {
+    for (const pieces of [[bytes], packets(bytes, 10_000)]) {
+      const { answers, ending } = await converse(service.port, pieces);
+
+      expect(JSON.parse(answers[0]?.body ?? '')).toMatchObject({ error: expect.any(Number) as unknown });
+      expect(answers).toHaveLength(1);
+      expect(ending).toBe('FIN');
+    }
+  });
+
+  it.each<[string, string]>([
+    ['a declared length, before a byte of it', message({ framing: ['Content-Length: 20001'], body: '' })],
+    ['a declared length beyond all bounds', message({ framing: ['Content-Length: 18446744073709551615'], body: '' })],
+    ['a chunk that is not there yet', chunkedMessage(`4e21\r\n${' '.repeat(20_001)}`)],
+    ['many small chunks', chunkedMessage('1\r\n \r\n'.repeat(20_001))],
+    ['one byte in the last of its chunks', chunkedMessage(chunks(' '.repeat(20_000), ' '))],
+  ])('is refused with error 413 for %s', async (_what, bytes) => {
+    const { answers, ending } = await converse(service.port, bytes);
+
+    expectRefusal(answers[0], 413);
+    expect(answers).toHaveLength(1);
+    expect(ending).toBe('FIN');
+  });
+
+  it('is refused with error 413 for chunk extensions without end', async () => {
+    const { answers, ending } = await converse(service.port, chunkedMessage(`19;${'a'.repeat(20_000)}`));
+
+    expectRefusal(answers[0], 413, CLOSE);
+    expect(answers).toHaveLength(1);
+    expect(ending).toBe('FIN');
+  });
+
+  it('is refused with error 431 for trailers without end', async () => {
+    const { answers, ending } = await converse(service.port, chunkedMessage(`0\r\nX-More: ${'a'.repeat(20_000)}`));
+
+    expectRefusal(answers[0], 431, CLOSE);
+    expect(answers).toHaveLength(1);
+    expect(ending).toBe('FIN');
+  });
+
+  it('is refused with error 413 while its chunks still come', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(chunkedMessage(`4e21\r\n${' '.repeat(20_001)}\r\n`));
+
+    expectRefusal(await client.answer(), 413, CLOSE);
+    await client.send(`19\r\n${plant(1)}\r\n0\r\n\r\n`);
+    expect(await client.hangUp()).toBe('FIN');
+  });
+});

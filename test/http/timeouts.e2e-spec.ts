@@ -1,0 +1,168 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import {
+  AUTHORIZATION,
+  chunkedMessage,
+  CLOSE,
+  expectPlant,
+  expectRefusal,
+  KEEP_ALIVE,
+  message,
+  plant,
+} from '../support/http-messages.js';
+import { type Bytes, converse, everyConnectionIsClosed, RawClient } from '../support/raw-client.js';
+import { type Service, startService } from '../support/service.js';
+import { SLOW, SlowVerifier } from '../support/slow-verifier.js';
+
+afterAll(everyConnectionIsClosed);
+
+describe('a message that takes too long', () => {
+  let service: Service;
+  const verifier = new SlowVerifier();
+
+  beforeEach(async () => {
+    verifier.shut();
+    service = await startService({ verifier, limits: { headers: 150, request: 300, keepAlive: 100 } });
+  });
+
+  afterEach(() => service.close());
+
+  it('is no excuse for clients that do not read their answers: they lose the connection', async () => {
+    const clients = Array.from({ length: 20 }, () => {
+      const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
+      client.pause();
+      client.write('GET / HTTP/1.1\r\nHost: plants.example\r\n\r\n'.repeat(40_000));
+      return client;
+    });
+    await Promise.all(clients.map((client) => once(client, 'connect')));
+    // The service has all connections when this one has its answer.
+    await converse(service.port, message({ line: 'GET / HTTP/1.1' }));
+
+    await everyConnectionIsClosed();
+    for (const client of clients) client.destroy();
+  });
+
+  it('is refused with error 408 wherever it stops', async () => {
+    const beginnings: [string, Bytes[]][] = [
+      ['no byte at all', []],
+      ['an empty line', ['\r\n']],
+      ['half a method', ['PO']],
+      ['half a URL', ['POST /pla']],
+      ['a request line', ['POST /plants HTTP/1.1\r\n']],
+      ['half a header', [`POST /plants HTTP/1.1\r\nHost: plants.example\r\n${AUTHORIZATION}`]],
+      ['no empty line', [`POST /plants HTTP/1.1\r\nHost: plants.example\r\n${AUTHORIZATION}\r\n`]],
+      ['no body', [message({ framing: ['Content-Length: 25'], body: '' })]],
+      ['half a body', [message({ framing: ['Content-Length: 26'] })]],
+      ['no chunk', [chunkedMessage('')]],
+      ['half a chunk', [chunkedMessage('19\r\n{')]],
+      ['no last chunk', [chunkedMessage(`19\r\n${plant(1)}\r\n`)]],
+      ['half a trailer', [chunkedMessage(`19\r\n${plant(1)}\r\n0\r\nX-More`)]],
+    ];
+    // All at a time, as each of them takes as long as a client may.
+    const conversations = beginnings.map(async ([where, packets]) => ({
+      where,
+      ...(await converse(service.port, packets)),
+    }));
+
+    for (const { where, answers, ending } of await Promise.all(conversations)) {
+      expectRefusal(answers[0], 408, CLOSE);
+      expect({ where, answers: answers.length, ending }).toEqual({ where, answers: 1, ending: 'FIN' });
+    }
+    expect(await service.rows()).toEqual([]);
+  });
+
+  it.each<[string, string, string]>([
+    ['its headers', 'POST /plants HTTP/1.1\r\nX-More: ', 'a'],
+    ['its body', message({ framing: ['Content-Length: 1000000'], body: '' }), ' '],
+    ['its chunks', chunkedMessage(''), '1\r\n \r\n'],
+  ])('is refused with error 408 though %s still come, bit by bit', async (_what, begun, bit) => {
+    const client = await RawClient.connect(service.port);
+    await client.send(begun);
+    // Not so many that the headers are too large before it is too late.
+    for (let count = 0; count < 8_000 && !client.isEnded; count += 1) await client.send(bit);
+
+    expectRefusal(await client.answer(), 408, CLOSE);
+    await client.send(bit);
+    expect(await client.hangUp()).toBe('FIN');
+  });
+
+  it('is refused with error 408 after an answer on the same connection', async () => {
+    const bytes = `${message()}POST /plants HTTP/1.1\r\n`;
+    const { answers, ending } = await converse(service.port, bytes, { answers: 2 });
+
+    expectPlant(answers[0], 1, KEEP_ALIVE);
+    expectRefusal(answers[1], 408, CLOSE);
+    expect(ending).toBe('FIN');
+  });
+
+  it('is refused with error 408 after 100 Continue', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(message({ framing: ['Content-Length: 25', 'Expect: 100-continue'], body: '' }));
+
+    expect((await client.answer()).statusLine).toBe('HTTP/1.1 100 Continue');
+    expectRefusal(await client.answer(), 408, CLOSE);
+    expect(await client.hangUp()).toBe('FIN');
+  });
+
+  it('has no effect when the rest of it comes after the answer', async () => {
+    for (const [begun, rest] of [
+      ['POST /plants HTTP/1.1\r\n', message().slice('POST /plants HTTP/1.1\r\n'.length)],
+      [message({ framing: ['Content-Length: 25'], body: '' }), plant(1) + message()],
+    ] as const) {
+      const client = await RawClient.connect(service.port);
+      await client.send(begun);
+
+      expectRefusal(await client.answer(), 408, CLOSE);
+      await client.send(rest);
+      expect(await client.hangUp()).toBe('FIN');
+      expect(await service.rows()).toEqual([]);
+    }
+  });
+
+  it('has no effect when the rest of it comes before the answer, which waits for another one', async () => {
+    const [head = '', rest = ''] = message({ body: plant(2) }).split(/(?<=HTTP\/1\.1\r\n)/);
+    const client = await RawClient.connect(service.port);
+    await client.send(message(SLOW) + head);
+    // When a connection that began later is refused, this one has been, too.
+    expectRefusal((await converse(service.port, 'POST')).answers[0], 408, CLOSE);
+    await client.send(rest);
+    await converse(service.port, message({ line: 'GET / HTTP/1.1' }));
+    verifier.open();
+
+    expectPlant(await client.answer(), 1, KEEP_ALIVE);
+    expectRefusal(await client.answer(), 408, CLOSE);
+    expect(await client.hangUp()).toBe('FIN');
+    expect(await service.rows()).toEqual([{ id: 1n, name: 'Plant 1', tag: null }]);
+  });
+
+  it('is not one that only its answer is slow for', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(message(SLOW));
+    expectRefusal((await converse(service.port, 'POST')).answers[0], 408, CLOSE);
+    verifier.open();
+
+    expectPlant(await client.answer(), 1, KEEP_ALIVE);
+    expect(await client.hangUp()).toBe('FIN');
+  });
+
+  it('is not one whose answer is ready and waits for one before it', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(message(SLOW) + message({ authorization: [] }));
+    // Each of them takes as long as the service gives clients to read.
+    for (let times = 0; times < 3; times++) await converse(service.port, 'POST');
+    verifier.open();
+
+    expectPlant(await client.answer(), 1, KEEP_ALIVE);
+    expectRefusal(await client.answer(), 401, { ...KEEP_ALIVE, 'www-authenticate': 'Bearer realm="plants"' });
+    expect(await client.hangUp()).toBe('FIN');
+  });
+
+  it('is not refused where there is none: an idle connection ends without a word', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(message());
+
+    expectPlant(await client.answer(), 1, KEEP_ALIVE);
+    expect(await client.ending()).toBe('FIN');
+    await client.hangUp();
+  });
+});

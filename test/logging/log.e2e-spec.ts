@@ -1,0 +1,62 @@
+import Database from 'better-sqlite3';
+import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN } from '../support/client.js';
+import { ServiceDirectory } from '../support/service-directory.js';
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+describe('The log on stdout', () => {
+  const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+  it('is one JSON object a line, without any token', async () => {
+    const { service, token, url } = await directory.firstStart({ LOG_LEVEL: 'trace' });
+    expect(await create(url, MONSTERA, token)).toEqual(CREATED);
+    expect(await create(url, { id: 1, name: 'Ficus' }, token)).toEqual(refusal(409));
+    expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(refusal(401));
+    breakStore();
+    expect(await create(url, MONSTERA, token)).toEqual(refusal(500));
+    await service.stop();
+
+    const request = { time: expect.stringMatching(ISO_TIME) as unknown, message: 'request', path: '/plants' };
+    const lines = service.lines.map((line): unknown => JSON.parse(line));
+    expect(lines).toMatchObject([
+      { level: 'info', time: expect.stringMatching(ISO_TIME) as unknown, message: `Listening: POST ${url}/plants` },
+      { ...request, level: 'info', status: 200, principal: 'first-start' },
+      { ...request, level: 'info', status: 400, error: 409, principal: 'first-start' },
+      { level: 'warn', message: 'Refused tokens: 1 unknown; the last one from 127.0.0.1' },
+      { ...request, level: 'info', status: 400, error: 401 },
+      { level: 'error', message: expect.stringContaining('no such table') as unknown },
+      { ...request, level: 'error', status: 400, error: 500, principal: 'first-start' },
+    ]);
+    expect(service.stdout).not.toContain(token);
+    expect(service.stdout).not.toContain(SECOND_TOKEN);
+  });
+
+  it.each([
+    ['fatal', []],
+    ['error', ['error', 'error']],
+    ['warn', ['error', 'error']],
+    ['info', ['info', 'error', 'error']],
+    ['debug', ['info', 'error', 'error']],
+    ['trace', ['info', 'error', 'error']],
+  ])('has, with LOG_LEVEL=%s, what is that grave: %j', async (level, expected) => {
+    const { service, token, url } = await directory.firstStart({ LOG_LEVEL: level });
+    breakStore();
+    expect(await create(url, MONSTERA, token)).toEqual(refusal(500));
+    await service.stop();
+
+    expect([...service.stdout.matchAll(/^\{"level":"(\w+)"/gm)].map(([, logged]) => logged)).toEqual(expected);
+  });
+
+  /** What is a defect as far as the service can tell: it is logged, and answered with 500. */
+  function breakStore(): void {
+    const database = new Database(directory.file('data/plants.db'));
+    database.exec('DROP TABLE plants');
+    database.close();
+  }
+});

@@ -1,0 +1,143 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { REQUEST, type RequestMessage } from '../../src/http/public-response.js';
+import { ManagedService } from '../support/managed-service.js';
+import { converse } from '../support/raw-client.js';
+import { type Service, startService, TOKEN } from '../support/service.js';
+
+const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/;
+
+function head(line: string, ...headers: string[]): string {
+  return [line, 'Host: localhost', `Authorization: Bearer ${TOKEN}`, ...headers, '', ''].join('\r\n');
+}
+
+function creation(...headers: string[]): string {
+  const body = '{"id":1,"name":"Ficus"}';
+  const framing = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+  return head('POST /plants HTTP/1.1', ...framing, ...headers) + body;
+}
+
+describe('Each answer of the public port', () => {
+  let service: Service;
+  let messages: RequestMessage[];
+  const note = (message: unknown): void => void messages.push(message as RequestMessage);
+
+  beforeEach(async () => {
+    service = await startService({ limits: { request: 100, connections: 2 } });
+    messages = [];
+    subscribe(REQUEST, note);
+  });
+
+  afterEach(async () => {
+    unsubscribe(REQUEST, note);
+    await service.close();
+  });
+
+  it.each<[string, string, Partial<RequestMessage>]>([
+    ['a created plant', creation(), { principal: 'tests', method: 'POST', path: '/plants', status: 200 }],
+    [
+      'another path',
+      head('GET /elsewhere HTTP/1.1'),
+      { principal: 'tests', method: 'GET', path: '/elsewhere', error: 404 },
+    ],
+    ['no token', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', { principal: undefined, method: 'GET', path: '/', error: 401 }],
+    ['a query', head('GET /a?access_token=secret HTTP/1.1'), { path: '/a', error: 404 }],
+    ['a long path', head(`GET /${'a'.repeat(1_000)} HTTP/1.1`), { path: `/${'a'.repeat(255)}`, error: 404 }],
+    ['a bad target', head('GET /\x9b\xe4 HTTP/1.1'), { error: 400 }],
+    ['no Host', 'GET /plants HTTP/1.1\r\n\r\n', { method: 'GET', path: '/plants', error: 400 }],
+    ['CONNECT', head('CONNECT a:1 HTTP/1.1'), { method: 'CONNECT', path: '/', error: 404 }],
+    ['a bad expectation', creation('Expect: more'), { method: 'POST', path: '/plants', error: 417 }],
+    ['no HTTP', 'HELO\r\n\r\n', { method: undefined, path: undefined, duration: undefined, error: 400 }],
+    ['TLS', '\x16\x03\x01\x02\x00\x01\x00', { method: undefined, path: undefined, error: 400 }],
+    ['large headers', head('GET / HTTP/1.1', `X-More: ${'a'.repeat(20_000)}`), { error: 431 }],
+    ['half a head', 'GET / HTTP/1.1\r\nHost: ', { method: undefined, error: 408 }],
+    ['half a body', creation().slice(0, -1), { method: 'POST', path: '/plants', error: 408 }],
+  ])('is told of once, and names the request: %s', async (_what, sent, expected) => {
+    const { answers } = await converse(service.port, sent);
+
+    const [answer] = answers;
+    expect(answer?.headers['x-request-id']).toMatch(UUID);
+    expect(messages).toEqual([expect.objectContaining({ status: 400, address: '127.0.0.1', ...expected })]);
+    expect(messages[0]?.requestId).toBe(answer?.headers['x-request-id']);
+    if (expected.method !== undefined) expect(messages[0]?.duration).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['letters, digits and -._~', 'a-Z.0_9~', true],
+    ['128 characters', 'a'.repeat(128), true],
+    ['129 characters', 'a'.repeat(129), false],
+    ['nothing', '', false],
+    ['a space', 'a b', false],
+    ['a quotation mark', 'a"b', false],
+    ['a control sequence', 'a\x9b1m', false],
+  ])('has the X-Request-Id of the request where that is sane: %s', async (_what, id, taken) => {
+    const { answers } = await converse(service.port, creation(`X-Request-Id: ${id}`));
+
+    const returned = answers[0]?.headers['x-request-id'] ?? '';
+    if (taken) expect(returned).toBe(id);
+    else expect(returned).toMatch(UUID);
+    expect(messages[0]?.requestId).toBe(returned);
+  });
+
+  it('has an X-Request-Id of its own where two were sent', async () => {
+    const { answers } = await converse(service.port, creation('X-Request-Id: a', 'X-Request-Id: b'));
+
+    expect(answers[0]?.headers['x-request-id']).toMatch(UUID);
+  });
+
+  const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const SPAN = '00f067aa0ba902b7';
+
+  it.each([
+    ['version 00', `00-${TRACE}-${SPAN}-01`, true],
+    ['a later version', `01-${TRACE}-${SPAN}-01`, true],
+    ['a later version with more', `01-${TRACE}-${SPAN}-01-more`, true],
+    ['version 00 with more', `00-${TRACE}-${SPAN}-01-more`, false],
+    ['version ff', `ff-${TRACE}-${SPAN}-01`, false],
+    ['a trace of zeros', `00-${'0'.repeat(32)}-${SPAN}-01`, false],
+    ['a span of zeros', `00-${TRACE}-${'0'.repeat(16)}-01`, false],
+    ['capitals', `00-${TRACE.toUpperCase()}-${SPAN}-01`, false],
+    ['something else', 'trace', false],
+  ])('carries the traceparent where that is valid: %s', async (_what, traceparent, carried) => {
+    await converse(service.port, creation(`traceparent: ${traceparent}`));
+
+    expect(messages).toMatchObject([
+      carried ? { traceId: TRACE, spanId: SPAN } : { traceId: undefined, spanId: undefined },
+    ]);
+  });
+});
+
+describe('The log of the requests', () => {
+  it('is a JSON object for each, in order, with nothing of tokens, queries and bodies', async () => {
+    const service = await ManagedService.start();
+    const ids: string[] = [];
+    for (let id = 0; id < 200; id += 1) {
+      const response = await fetch(`${service.url}/plants?access_token=query-secret`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${id % 2 === 0 ? TOKEN : 'wrong-secret'}`,
+          'Content-Type': 'application/json',
+        },
+        body: JSON.stringify({ id, name: 'body-secret' }),
+      });
+      ids.push(response.headers.get('x-request-id') ?? '');
+    }
+    expect(await service.stop()).toBe(0);
+
+    const lines = service.process.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const requests = lines.filter(({ message }) => message === 'request');
+    expect(requests.map(({ requestId }) => requestId)).toEqual(ids);
+    expect(Object.keys(requests[0] ?? {})).toEqual([
+      'level',
+      'time',
+      'requestId',
+      'principal',
+      'method',
+      'path',
+      'status',
+      'duration',
+      'address',
+      'message',
+    ]);
+    expect(service.process.stdout).not.toMatch(new RegExp(`secret|${TOKEN}`));
+  });
+});

@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import type { Page } from 'playwright-core';
+import { startBrowser } from '../support/browser.js';
+import { type Row, TOKEN } from '../support/service.js';
+import { ServiceProcess } from '../support/service-process.js';
+
+let chromium: Awaited<ReturnType<typeof startBrowser>>;
+let directory: string;
+let service: ServiceProcess;
+let docs: string;
+let publicUrl: string;
+let page: Page;
+/** The origins that the page has asked for anything. */
+let asked: Set<string>;
+
+beforeAll(async () => {
+  chromium = await startBrowser();
+  directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  service = new ServiceProcess(directory, { ACCESS_TOKENS: TOKEN, MANAGEMENT_PORT: '0' });
+  publicUrl = await service.listening();
+  docs = `${await service.printed(/"Management: (\S+)"/)}/docs`;
+});
+
+afterAll(async () => {
+  await chromium.close();
+  await service.stop('SIGKILL');
+  rmSync(directory, { recursive: true });
+});
+
+beforeEach(async () => {
+  page = await chromium.browser.newPage();
+  // So that a failure says what was waited for.
+  page.setDefaultTimeout(20_000);
+  asked = new Set();
+  page.on('request', (request) => {
+    if (!request.url().startsWith('data:')) asked.add(new URL(request.url()).origin);
+  });
+});
+
+afterEach(() => page.close());
+
+function rows(): Row[] {
+  const database = new Database(join(directory, 'data/plants.db'), { readonly: true });
+  try {
+    return database.defaultSafeIntegers(true).prepare<[], Row>('SELECT id, name, tag FROM plants').all();
+  } finally {
+    database.close();
+  }
+}
+
+/** What a person does: pastes a token, tries the operation out, and reads the answer. */
+async function create(body: string, token: string): Promise<{ status: string; text: string }> {
+  await page.getByRole('button', { name: 'Authorize' }).click();
+  await page.getByLabel('auth-bearer-value').fill(token);
+  await page.getByRole('button', { name: 'Apply credentials' }).click();
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByText('Creates a new plant in the store.').click();
+  await page.getByRole('button', { name: 'Try it out' }).click();
+  await page.locator('.body-param__text').fill(body);
+  await page.getByRole('button', { name: 'Execute' }).click();
+  const answer = page.locator('.live-responses-table .response');
+  return {
+    status: (await answer.locator('.response-col_status').innerText()).trim(),
+    text: await answer.locator('.response-col_description').innerText(),
+  };
+}
+
+describe('The docs page, in Chromium', () => {
+  it('creates a plant on the public port, with an id that JavaScript would round', async () => {
+    await page.goto(docs);
+
+    const { status, text } = await create('{"id": 9007199254740993, "name": "Monstera", "tag": "indoor"}', TOKEN);
+
+    expect(status).toBe('200');
+    expect(text).toContain('"name": "Monstera"');
+    expect(rows()).toEqual([{ id: 9007199254740993n, name: 'Monstera', tag: 'indoor' }]);
+    expect([...asked].sort()).toEqual([new URL(docs).origin, publicUrl].sort());
+  });
+
+  it('shows the answer to a token that is not valid, and forgets tokens when it is loaded again', async () => {
+    await page.goto(docs.replace('127.0.0.1', 'localhost'));
+
+    const { status, text } = await create('{"id": 1, "name": "Ficus"}', 'not-a-token-of-the-tests');
+
+    expect(status).toBe('400');
+    expect(text).toContain('"error": 401');
+    expect(text).toMatch(/www-authenticate: Bearer .*error="invalid_token"/);
+    await page.reload();
+    await page.getByRole('button', { name: 'Authorize' }).click();
+    expect(await page.getByLabel('auth-bearer-value').inputValue()).toBe('');
+  });
+});
+
+describe('A page of another origin, in Chromium', () => {
+  it('creates nothing and reads nothing, even with a token', async () => {
+    const stranger = createServer((_request, response) => response.setHeader('Content-Type', 'text/html').end('<p>'));
+    stranger.listen(0, '127.0.0.1');
+    await once(stranger, 'listening');
+    const before = rows();
+    await page.goto(`http://127.0.0.1:${(stranger.address() as AddressInfo).port}`);
+
+    const outcome = await page.evaluate(
+      async ([url, token]) => {
+        const answer = await fetch(`${url}/plants`, {
+          method: 'POST',
+          headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+          body: '{"id":2,"name":"Aloe"}',
+        }).catch((error: unknown) => String(error));
+        return typeof answer === 'string' ? answer : answer.status;
+      },
+      [publicUrl, TOKEN],
+    );
+
+    expect(outcome).toBe('TypeError: Failed to fetch');
+    expect(rows()).toEqual(before);
+    stranger.close();
+  });
+});

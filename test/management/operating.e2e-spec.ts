@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { ERROR_TABLE } from '../../src/contract/error-table.js';
+import { ManagedService } from '../support/managed-service.js';
+
+const ROOT = join(import.meta.dirname, '../..');
+const GUIDE = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8');
+
+/** The cells of the rows under a heading, as they are written. */
+function tableIn(heading: string): string[][] {
+  const section = GUIDE.split(/^#{2,3} /m).find((candidate) => candidate.startsWith(`${heading}\n`)) ?? '';
+  const [, , ...rows] = (/(?:^\|.*\n)+/m.exec(section)?.[0] ?? '').trimEnd().split('\n');
+  return rows.map((row) =>
+    row
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+function uncoded(cell = ''): string {
+  return cell.replace(/^`(.*)`$/, '$1');
+}
+
+/** What each metric of the guide is a row of. */
+const DOCUMENTED = tableIn('Metrics').map(([name, type]) => `${uncoded(name)} ${type ?? ''}`);
+const NAMES = new Set(DOCUMENTED.map((metric) => metric.split(' ')[0]));
+
+/** The metrics that an expression of PromQL reads; the series of a histogram have a suffix. */
+function metricsIn(expression: string): string[] {
+  const withoutLabels = expression.replace(/\{[^}]*\}|\b(?:by|without) \([^)]*\)|"[^"]*"/g, '');
+  return (withoutLabels.match(/\b[a-z]+(?:_[a-z\d]+){2,}\b/g) ?? [])
+    .filter((word) => word !== 'histogram_quantile')
+    .map((name) => name.replace(/_(?:bucket|sum|count)$/, ''));
+}
+
+describe("The guide's metrics", () => {
+  it('are those that there are, and no others', async () => {
+    const service = await ManagedService.start();
+    const { text } = await service.get('/metrics');
+    await service.stop();
+
+    const exposed = [...text.matchAll(/^# TYPE (\S+ \S+)$/gm)].map(([, metric]) => metric);
+    expect([...DOCUMENTED].sort()).toEqual(exposed.sort());
+  });
+
+  it('are told in a sentence each', () => {
+    for (const [, , sentence] of tableIn('Metrics')) expect(sentence).toMatch(/\w/);
+  });
+
+  it('are the ones that the alerts watch', () => {
+    const [, yaml = ''] = /^```yaml\n([^]*?)^```$/m.exec(GUIDE) ?? [];
+    const { groups } = parse(yaml) as { groups: { rules: { alert: string; expr: string }[] }[] };
+    const expressions = groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
+
+    expect(expressions.flatMap(metricsIn).filter((name) => !NAMES.has(name))).toEqual([]);
+    expect(expressions.flatMap(metricsIn)).toContain('plant_store_http_request_duration_seconds');
+  });
+
+  it('are the ones that the dashboard shows', () => {
+    const dashboard = JSON.parse(readFileSync(join(ROOT, 'docs/grafana-dashboard.json'), 'utf8')) as {
+      panels: { targets: { expr: string }[] }[];
+    };
+    const shown = dashboard.panels.map(({ targets }) => targets.flatMap(({ expr }) => metricsIn(expr)));
+
+    expect(shown.flat().filter((name) => !NAMES.has(name))).toEqual([]);
+    for (const metrics of shown) expect(metrics.length).toBeGreaterThan(0);
+  });
+});
+
+describe("The guide's lines of the log", () => {
+  /** Nest's words for the levels that are called otherwise. */
+  const LEVELS: Readonly<Record<string, string>> = { log: 'info', verbose: 'trace' };
+  const CALL = /[lL]ogger(?:\('\w+'\))?\.(log|warn|error|fatal|debug|verbose)\(\s*(?:(['`])(.*?)\2[,)])?/g;
+
+  it('are those that the sources have, with their levels', () => {
+    const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+      /(?<!\.spec)\.ts$/.test(file),
+    );
+    const logged = sources.flatMap((file) =>
+      [...readFileSync(join(ROOT, 'src', file), 'utf8').matchAll(CALL)].map(([call, level = '', , text]) => {
+        // A line that is put together elsewhere could not be compared.
+        if (text === undefined) throw new Error(`${file} logs something other than a text of its own: ${call}`);
+        return `${LEVELS[level] ?? level}: ${text.replace(/\$\{[^}]*\}/g, '…')}`;
+      }),
+    );
+
+    const documented = tableIn('Lines').map(([line, level = '']) => `${level}: ${uncoded(line)}`);
+    expect([...new Set(documented)].sort()).toEqual([...new Set(logged)].sort());
+  });
+});
+
+describe("The guide's errors", () => {
+  it('are all of the error table', () => {
+    const documented = tableIn('Errors').flatMap(([numbers = '']) => numbers.split(', '));
+
+    expect(documented.sort()).toEqual(Object.keys(ERROR_TABLE).sort());
+  });
+});

@@ -1,0 +1,34 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Variables } from './service-directory.js';
+
+export interface Run {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Starts a command of dist/commands, which `npm test` builds first, as an operator does, but not on a terminal. */
+export function spawnCommand(
+  name: 'backup' | 'token',
+  directory: string,
+  parameters: readonly string[],
+  variables: Variables = {},
+): ChildProcessWithoutNullStreams {
+  const command = join(import.meta.dirname, `../../dist/commands/${name}.js`);
+  return spawn(process.execPath, [command, ...parameters], {
+    cwd: directory,
+    env: { PATH: process.env.PATH, ...variables },
+  });
+}
+
+/** Runs a command to its end. */
+export async function runCommand(...start: Parameters<typeof spawnCommand>): Promise<Run> {
+  const child = spawnCommand(...start);
+  const run = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (run.stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (run.stderr += text));
+  const [status] = (await once(child, 'close')) as [number | null];
+  return { ...run, status };
+}

@@ -1,0 +1,175 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import ts from 'typescript';
+import type { Host } from './host.js';
+
+const ROOT = join(import.meta.dirname, '../../..');
+
+/** The repository's example of a host. */
+export const EXAMPLE = join(ROOT, 'examples/host/main.ts');
+
+interface Manifest {
+  readonly name: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
+}
+
+/** `commonjs` hosts `require` the package, which is an ES module. */
+export type ModuleSystem = 'module' | 'commonjs';
+
+/**
+ * A directory outside the repository with the package in it, as npm would leave it, but without a registry: what the
+ * package asks for is linked from the repository's own packages, and nothing else can be found.
+ */
+export class Installation {
+  readonly directory = mkdtempSync(join(tmpdir(), 'plant-store-host-'));
+  readonly package = join(this.directory, 'node_modules/plant-store');
+  readonly manifest: Manifest;
+
+  /** @param own the packages that the host asks for */
+  constructor(
+    tarball: string,
+    readonly system: ModuleSystem,
+    own: readonly string[],
+  ) {
+    mkdirSync(this.package, { recursive: true });
+    execFileSync('tar', ['-xzf', tarball, '-C', this.package, '--strip-components=1']);
+    this.manifest = JSON.parse(readFileSync(join(this.package, 'package.json'), 'utf8')) as Manifest;
+    const { dependencies, peerDependencies, peerDependenciesMeta } = this.manifest;
+    const peers = Object.keys(peerDependencies).filter((name) => peerDependenciesMeta[name]?.optional !== true);
+    for (const name of new Set([...Object.keys(dependencies), ...peers, ...own])) this.#link(name);
+    writeFileSync(join(this.directory, 'package.json'), JSON.stringify({ type: system }));
+  }
+
+  #link(name: string): void {
+    const link = join(this.directory, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), link, 'junction');
+  }
+
+  /** Compiles programs of this directory, with the host that they start. */
+  compileHost(program: 'run' | 'start-and-stop'): void {
+    for (const name of ['host', program]) this.compile(join(import.meta.dirname, `${name}.ts`), `${name}.js`);
+  }
+
+  /** Makes JavaScript of a source, in the module system of the host. */
+  compile(source: string, name: string): void {
+    const { outputText } = ts.transpileModule(readFileSync(source, 'utf8'), {
+      compilerOptions: {
+        target: ts.ScriptTarget.ES2022,
+        module: this.system === 'module' ? ts.ModuleKind.ESNext : ts.ModuleKind.CommonJS,
+        esModuleInterop: true,
+        experimentalDecorators: true,
+        emitDecoratorMetadata: true,
+      },
+    });
+    writeFileSync(join(this.directory, name), outputText);
+  }
+
+  /** What TypeScript says of these programs, by file name, and of the types of the package that they import. */
+  complaintsOf(sources: Readonly<Record<string, string>>): string {
+    const files = Object.entries(sources).map(([name, source]) => {
+      writeFileSync(join(this.directory, name), source);
+      return join(this.directory, name);
+    });
+    const program = ts.createProgram(files, {
+      target: ts.ScriptTarget.ES2022,
+      module: ts.ModuleKind.NodeNext,
+      moduleResolution: ts.ModuleResolutionKind.NodeNext,
+      strict: true,
+      noEmit: true,
+      experimentalDecorators: true,
+      emitDecoratorMetadata: true,
+      // Other packages have to answer for their own.
+      skipDefaultLibCheck: true,
+      types: ['node'],
+      typeRoots: [join(ROOT, 'node_modules/@types')],
+    });
+    const ours = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(this.directory));
+    return ts.formatDiagnostics(
+      ours.flatMap((file) => [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]),
+      { getCanonicalFileName: (name) => name, getCurrentDirectory: () => this.directory, getNewLine: () => '\n' },
+    );
+  }
+
+  run(program: string, parameter: unknown, options: readonly string[] = []): HostProcess {
+    return new HostProcess(this.directory, [...options, program, JSON.stringify(parameter)]);
+  }
+
+  remove(): void {
+    rmSync(this.directory, { recursive: true });
+  }
+}
+
+const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify', 'better-sqlite3'];
+
+/** The package, as `npm pack` makes it of what was built before, and the hosts that it is installed in. */
+export class PackedPackage {
+  readonly tarball: string;
+  readonly #directory = mkdtempSync(join(tmpdir(), 'plant-store-package-'));
+  readonly #installations: Installation[] = [];
+
+  constructor() {
+    const [{ filename } = { filename: '' }] = JSON.parse(
+      execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', this.#directory], {
+        cwd: ROOT,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    ) as { filename: string }[];
+    this.tarball = join(this.#directory, filename);
+  }
+
+  /** Installs the package in a new host that asks for these packages itself. */
+  install(system: ModuleSystem, own: readonly string[] = FRAMEWORKS): Installation {
+    const installation = new Installation(this.tarball, system, own);
+    this.#installations.push(installation);
+    return installation;
+  }
+
+  remove(): void {
+    for (const installation of this.#installations) installation.remove();
+    rmSync(this.#directory, { recursive: true });
+  }
+}
+
+/** A process of a host, which ends when its stdin does. */
+export class HostProcess {
+  stderr = '';
+  readonly #child;
+  readonly #lines;
+  /** The exit status; null where a signal ended it. */
+  readonly #ended: Promise<(number | null)[]>;
+
+  constructor(directory: string, parameters: readonly string[], variables: Readonly<Record<string, string>> = {}) {
+    this.#child = spawn(process.execPath, parameters, {
+      cwd: directory,
+      env: { PATH: process.env.PATH, ...variables },
+    });
+    this.#child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
+    this.#ended = once(this.#child, 'close') as Promise<(number | null)[]>;
+  }
+
+  /** The next line of stdout. */
+  async line(): Promise<string> {
+    const { value, done } = (await this.#lines.next()) as { value?: string; done?: boolean };
+    if (done === true || value === undefined) throw new Error(`It ended: ${this.stderr}`);
+    return value;
+  }
+
+  /** Ends its stdin, and resolves to the exit status. */
+  async stop(signal?: NodeJS.Signals): Promise<number | null | undefined> {
+    if (signal === undefined) this.#child.stdin.end();
+    else this.#child.kill(signal);
+    const [status] = await this.#ended;
+    return status;
+  }
+}
+
+export type { Host };

@@ -1,0 +1,101 @@
+import type { Answer, Bytes } from './raw-client.js';
+import { TOKEN } from './service.js';
+
+export const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`;
+
+export const CLOSE = { connection: 'close' };
+export const KEEP_ALIVE = { connection: 'keep-alive' };
+
+/** The parts of a request, as lines without their ends. */
+export interface Parts {
+  readonly line?: string;
+  readonly host?: readonly string[];
+  readonly authorization?: readonly string[];
+  readonly type?: readonly string[];
+  readonly framing?: readonly string[];
+  readonly more?: readonly string[];
+  readonly body?: string;
+}
+
+/** A request that creates a plant, but for the parts that a case changes: each refusal has one reason. */
+export function message(parts: Parts = {}): string {
+  const body = parts.body ?? plant(1);
+  return [
+    parts.line ?? 'POST /plants HTTP/1.1',
+    ...(parts.host ?? ['Host: plants.example']),
+    ...(parts.authorization ?? [AUTHORIZATION]),
+    ...(parts.type ?? ['Content-Type: application/json']),
+    ...(parts.framing ?? [`Content-Length: ${body.length}`]),
+    ...(parts.more ?? []),
+    '',
+    body,
+  ].join('\r\n');
+}
+
+/** The same in chunks. */
+export function chunkedMessage(body: string, parts: Parts = {}): string {
+  return message({ framing: ['Transfer-Encoding: chunked'], ...parts, body });
+}
+
+export function plant(id: number): string {
+  return `{"id":${id},"name":"Plant ${id}"}`;
+}
+
+export function chunks(...bodies: string[]): string {
+  return [...bodies, ''].map((body) => `${body.length.toString(16)}\r\n${body}\r\n`).join('');
+}
+
+export function together(...packets: readonly Bytes[]): Bytes {
+  return Buffer.concat(packets.map((packet) => (typeof packet === 'string' ? Buffer.from(packet, 'latin1') : packet)));
+}
+
+/** What an answer has to say; Date, Content-Length and the id of the request are taken for granted. */
+function expectAnswer(
+  answer: Answer | undefined,
+  status: string,
+  headers: Record<string, unknown>,
+  body: unknown,
+): void {
+  expect(answer?.statusLine).toBe(`HTTP/1.1 ${status}`);
+  const {
+    date,
+    'content-length': length,
+    'keep-alive': keepAlive,
+    'x-request-id': requestId,
+    connection,
+    ...others
+  } = answer?.headers ?? {};
+  expect(date).toMatch(/GMT$/);
+  expect(length).toMatch(/^\d+$/);
+  expect(requestId).toMatch(/^[\da-f-]{36}$/);
+  expect({ connection, ...others }).toEqual({
+    connection: keepAlive === undefined ? 'close' : 'keep-alive',
+    'content-type': 'application/json',
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    ...headers,
+  });
+  if (body === undefined) expect(answer?.body).toBe('');
+  else expect(JSON.parse(answer?.body ?? '')).toEqual(body);
+}
+
+/** Created, and what the plant is called. */
+export function expectPlant(answer: Answer | undefined, id: number, headers: Record<string, string> = {}): void {
+  expectAnswer(answer, '200 OK', headers, { name: `Plant ${id}` });
+}
+
+/** Refused in the contract's words, and with the headers that the table of errors has for this number. */
+export function expectRefusal(
+  answer: Answer | undefined,
+  error: number,
+  headers: Record<string, string> = {},
+  method = 'POST',
+): void {
+  const challenge: unknown = expect.stringMatching(/^Bearer realm="[^"]+"(, error="invalid_token")?$/);
+  const headersOf: Record<number, Record<string, unknown>> = {
+    401: { 'www-authenticate': challenge },
+    405: { allow: 'POST' },
+  };
+  const body = { error, message: expect.stringMatching(/^\S.*\.$/) as unknown };
+  expectAnswer(answer, '400 Bad Request', { ...headersOf[error], ...headers }, method === 'HEAD' ? undefined : body);
+}

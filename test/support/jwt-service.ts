@@ -1,0 +1,93 @@
+import { createHmac } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { base64url, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
+import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
+import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/auth/refusals.js';
+import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
+import { TokenVerifiers } from '../../src/auth/token-verifier.js';
+import { attempt } from './client.js';
+import { AUDIENCE, IdentityProvider, newKey } from './identity-provider.js';
+import { type Service, startService, TOKEN } from './service.js';
+
+/** A service that takes TOKEN and the access tokens of an identity provider, and the keys of that provider. */
+export class JwtService {
+  /** Why the service refused tokens, in the order of the refusals. */
+  readonly reasons: string[] = [];
+
+  private constructor(
+    readonly provider: IdentityProvider,
+    readonly rsa: JWK,
+    readonly ec: JWK,
+    readonly verifier: JwtVerifier,
+    readonly service: Service,
+  ) {
+    subscribe(AUTHENTICATION_REFUSED, this.#note);
+  }
+
+  static async start(rsa: JWK, ec: JWK): Promise<JwtService> {
+    const provider = new IdentityProvider();
+    await provider.start([rsa, ec]);
+    const verifier = new JwtVerifier({ issuer: provider.issuer, audience: AUDIENCE });
+    const service = await startService({
+      verifier: new TokenVerifiers([new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]), verifier]),
+    });
+    return new JwtService(provider, rsa, ec, verifier, service);
+  }
+
+  /** Creates a plant, and returns the error number of the answer, or 200. */
+  create(token: string, target = this.service): Promise<number> {
+    return attempt(target.url, token);
+  }
+
+  /** Returns valid claims with these changes; undefined leaves a claim out. */
+  claims(changes: Record<string, unknown> = {}): JWTPayload {
+    const valid = {
+      iss: this.provider.issuer,
+      aud: AUDIENCE,
+      sub: 'ci',
+      scope: 'plants:write',
+      iat: now(),
+      exp: now() + 300,
+    };
+    return { ...valid, ...changes };
+  }
+
+  async sign(payload: JWTPayload, header: Record<string, unknown> = {}, key = this.rsa): Promise<string> {
+    const { alg = '', kid = '' } = key;
+    return new SignJWT(payload)
+      .setProtectedHeader({ alg, kid, typ: 'at+jwt', ...header })
+      .sign(await importJWK(key, alg));
+  }
+
+  async stop(): Promise<void> {
+    unsubscribe(AUTHENTICATION_REFUSED, this.#note);
+    await this.service.close();
+    await this.provider.stop();
+  }
+
+  readonly #note = (message: unknown): void => void this.reasons.push((message as AuthenticationRefused).reason);
+}
+
+/** Makes the keys of a provider: one for RS256, one for ES256. */
+export function providerKeys(): Promise<[JWK, JWK]> {
+  return Promise.all([newKey('RS256', 'first'), newKey('ES256', 'elliptic')]);
+}
+
+/** Returns the time in seconds, as claims have it. */
+export function now(): number {
+  return Math.floor(Date.now() / 1_000);
+}
+
+export function encode(part: unknown): string {
+  return base64url.encode(typeof part === 'string' ? part : JSON.stringify(part));
+}
+
+/** Returns a token whose third part may be anything. */
+export function forge(header: unknown, payload: unknown, signature = ''): string {
+  return `${encode(header)}.${encode(payload)}.${signature}`;
+}
+
+export function hmac(header: unknown, payload: unknown, secret: string): string {
+  const content = `${encode(header)}.${encode(payload)}`;
+  return `${content}.${createHmac('sha256', secret).update(content).digest('base64url')}`;
+}

@@ -1,0 +1,171 @@
+import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { Test } from '@nestjs/testing';
+import { parse } from 'yaml';
+import { AppModule } from '../../src/app.module.js';
+import { StaticTokens } from '../../src/auth/static-tokens.js';
+import { createFastifyAdapter } from '../../src/http/fastify-adapter.js';
+import { createOpenApiDocument } from '../../src/operations/openapi-document.js';
+
+export type Json = null | boolean | number | string | Json[] | JsonObject;
+export interface JsonObject {
+  [name: string]: Json;
+}
+
+/** Keywords that bind nobody; the description of a response is the contract's, and no prose. */
+const PROSE = new Set(['title', 'summary', 'description', 'example', 'examples', 'externalDocs', '$comment']);
+
+/** Keywords whose members have names of our choice: among them `description` is one like any other. */
+const NAMED = new Set([
+  'paths',
+  'webhooks',
+  'schemas',
+  'properties',
+  'responses',
+  'content',
+  'headers',
+  'securitySchemes',
+]);
+
+/** Keywords whose values have no order. */
+const SETS = new Set(['required', 'enum', 'type']);
+
+export const CONTRACT = parse(
+  readFileSync(new URL('../../contract/openapi.yaml', import.meta.url), 'utf8'),
+) as JsonObject;
+const DERIVED = await derivedDocument();
+
+/** Each of the two documents, and the one that it must agree with. */
+export const DOCUMENTS = [
+  { title: 'contract/openapi.yaml', document: CONTRACT, other: DERIVED },
+  { title: 'The document that the code yields', document: DERIVED, other: CONTRACT },
+];
+
+/** What the management listener shows. */
+async function derivedDocument(): Promise<JsonObject> {
+  const testing = await Test.createTestingModule({
+    imports: [
+      AppModule.forRoot({
+        basePath: '',
+        repository: 'sqlite::memory:',
+        authentication: { verifier: new StaticTokens([]) },
+      }),
+    ],
+  }).compile();
+  const app = testing.createNestApplication(createFastifyAdapter({}), { bodyParser: false });
+  const document = await createOpenApiDocument(app);
+  await app.close();
+  return JSON.parse(JSON.stringify(document)) as JsonObject;
+}
+
+/**
+ * What a document promises, however it puts it: references followed, allOf merged, defaults spelled out, prose left out.
+ * Everything else stays, so that nothing can drift only because nobody thought of it.
+ */
+export function meaningOf(document: JsonObject): JsonObject {
+  const meaning = (value: Json, keyword = ''): Json => {
+    if (Array.isArray(value)) {
+      const items = value.map((item) => meaning(item));
+      return SETS.has(keyword) ? items.sort() : items;
+    }
+    if (!isObject(value)) return value;
+    if (NAMED.has(keyword))
+      return mapValues(value, (member) => meaning(member, keyword === 'responses' ? 'response' : ''));
+    const { $ref, allOf, ...own } = value;
+    const entries = Object.entries(own).filter(
+      ([key]) => !PROSE.has(key) || (keyword === 'response' && key === 'description'),
+    );
+    return [
+      ...(typeof $ref === 'string' ? [at(document, ...$ref.split('/').slice(1))] : []),
+      ...(Array.isArray(allOf) ? allOf : []),
+    ]
+      .map((part) => meaning(part, keyword))
+      .reduce(merge, Object.fromEntries(entries.map(([key, member]) => [key, meaning(member, key)])));
+  };
+  const paths = at({ paths: meaning(document.paths ?? {}, 'paths') }, 'paths');
+  return {
+    paths: mapValues(paths, (path) =>
+      mapValues(path as JsonObject, (operation) =>
+        isObject(operation) ? { parameters: [], security: document.security ?? [], ...operation } : operation,
+      ),
+    ),
+    webhooks: meaning(document.webhooks ?? {}, 'webhooks'),
+    schemas: meaning(at(document, 'components', 'schemas'), 'schemas'),
+    securitySchemes: meaning(at(document, 'components', 'securitySchemes'), 'securitySchemes'),
+  };
+}
+
+/** What holds where both of these hold. */
+function merge(one: Json, other: Json): Json {
+  if (isObject(one) && isObject(other)) {
+    const shared = mapValues(other, (value, key) => {
+      const present = one[key];
+      if (present === undefined) return value;
+      return key === 'required' && Array.isArray(present) && Array.isArray(value)
+        ? [...new Set([...present, ...value])].sort()
+        : merge(present, value);
+    });
+    return { ...one, ...shared };
+  }
+  if (!isDeepStrictEqual(one, other)) throw new Error(`${JSON.stringify(one)} contradicts ${JSON.stringify(other)}`);
+  return one;
+}
+
+/** The parts of a document that a test may want to change, wherever the document keeps them. */
+export type Parts = ReturnType<typeof partsOf>;
+
+export function partsOf(document: JsonObject) {
+  const operation = at(document, 'paths', '/plants', 'post');
+  const requestBody = at(operation, 'requestBody');
+  const responses = at(operation, 'responses');
+  const schemas = at(document, 'components', 'schemas');
+  const whole = at(schemas, 'NewPlant');
+  // The contract's is a Plant and something of its own.
+  const newPlant = Array.isArray(whole.allOf) ? (whole.allOf[1] as JsonObject) : whole;
+  return {
+    document,
+    paths: at(document, 'paths'),
+    path: at(document, 'paths', '/plants'),
+    operation,
+    schemes: at(document, 'components', 'securitySchemes'),
+    requestBody,
+    body: at(requestBody, 'content', 'application/json'),
+    responses,
+    accepted: at(responses, '200', 'content', 'application/json'),
+    refused: at(responses, '400', 'content', 'application/json'),
+    headers: at(responses, '400', 'headers'),
+    schemas,
+    plant: at(schemas, 'Plant'),
+    name: at(schemas, 'Plant', 'properties', 'name'),
+    tag: at(schemas, 'Plant', 'properties', 'tag'),
+    newPlant,
+    id: at(newPlant, 'properties', 'id'),
+    error: at(schemas, 'Error'),
+    errorNumber: at(schemas, 'Error', 'properties', 'error'),
+  };
+}
+
+/** The object at this place; a missing one is an error that names it. */
+export function at(from: JsonObject, ...place: readonly string[]): JsonObject {
+  return place.reduce((object, name) => {
+    const member = object[name];
+    if (!isObject(member)) throw new Error(`There is no object at ${place.join(' / ')}`);
+    return member;
+  }, from);
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function mapValues(object: JsonObject, map: (value: Json, key: string) => Json): JsonObject {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
+}
+
+/** The values of OpenAPI's named examples. */
+export function valuesOf(examples: Json | undefined): JsonObject {
+  return mapValues(
+    at({ examples: examples ?? null }, 'examples'),
+    (example) => at({ example }, 'example').value ?? null,
+  );
+}

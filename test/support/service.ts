@@ -1,0 +1,89 @@
+import type { AddressInfo, Server } from 'node:net';
+import { Test } from '@nestjs/testing';
+import { AppModule } from '../../src/app.module.js';
+import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
+import type { TokenVerifier } from '../../src/auth/token-verifier.js';
+import { openRepository } from '../../src/storage/open-repository.js';
+import type { PlantRepository } from '../../src/storage/plant-repository.js';
+import type { Certificate } from '../../src/http/certificate.js';
+import { createFastifyAdapter } from '../../src/http/fastify-adapter.js';
+import type { ServerLimits } from '../../src/http/public-server.js';
+import { newStore, type Row, type Store } from './store.js';
+
+/** A token that every service of the tests takes. */
+export const TOKEN = 'a-token-of-the-tests';
+
+export type { Row };
+
+/** The service as main.ts starts it, in this process, on a free port, with a database of its own. */
+export interface Service {
+  readonly port: number;
+  /** {base_url}, without a trailing slash. */
+  readonly url: string;
+  /** Its database, until it is closed. */
+  readonly store: Store;
+  /** What is in the store, in the order of ids, read past the service. */
+  rows(): Promise<Row[]>;
+  /** The errors that the service has logged: the message, the stack where there is one, and the context. */
+  log(): readonly string[];
+  /** The warnings that it has. */
+  warnings(): readonly string[];
+  close(): Promise<void>;
+}
+
+/** Starts a service; the caller closes it. */
+export async function startService(
+  options: {
+    readonly basePath?: string;
+    readonly bodyLimit?: number;
+    readonly limits?: Partial<ServerLimits>;
+    readonly verifier?: TokenVerifier;
+    readonly refusedTokensPerMinute?: number;
+    readonly origins?: ReadonlySet<string>;
+    readonly certificate?: Certificate;
+    /** Puts something between the service and its store. */
+    readonly repository?: (inner: PlantRepository, store: Store) => PlantRepository;
+  } = {},
+): Promise<Service> {
+  const store = await newStore();
+  const repository = await openRepository(store.url);
+  const basePath = options.basePath ?? '';
+  const testing = await Test.createTestingModule({
+    imports: [
+      AppModule.forRoot({
+        basePath,
+        repository: options.repository?.(repository, store) ?? repository,
+        authentication: {
+          verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
+        },
+        ...(options.bodyLimit && { body: { limit: options.bodyLimit } }),
+        ...(options.refusedTokensPerMinute && { refusedTokensPerMinute: options.refusedTokensPerMinute }),
+      }),
+    ],
+  }).compile();
+  const adapter = createFastifyAdapter({
+    ...(options.limits && { limits: options.limits }),
+    ...(options.origins && { origins: options.origins }),
+    certificate: options.certificate,
+  });
+  const app = testing.createNestApplication(adapter, { bodyParser: false });
+  const log: string[] = [];
+  const ignore = (): void => undefined;
+  const warnings: string[] = [];
+  const warn = (message: unknown): void => void warnings.push(String(message));
+  app.useLogger({ log: ignore, warn, error: (...parts: unknown[]) => log.push(parts.join('\n')) });
+  await app.listen(0, '127.0.0.1');
+  const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+  return {
+    port,
+    url: `${options.certificate ? 'https' : 'http'}://127.0.0.1:${port}${basePath}`,
+    store,
+    rows: () => store.rows(),
+    log: () => log,
+    warnings: () => warnings,
+    async close() {
+      await app.close();
+      await store.close();
+    },
+  };
+}
