@@ -68,6 +68,7 @@ export class Connection extends Duplex {
     socket.on('timeout', () => this.emit('timeout'));
     // `close` follows, and there is no one to tell.
     socket.on('error', () => undefined);
+    this.on('error', () => undefined);
     socket.on('close', () => this.destroy());
   }
 
@@ -101,8 +102,10 @@ export class Connection extends Duplex {
   fail(error: ParserError): void {
     const last = this.#exchanges.at(-1);
     // In a body: the request has an answer of its own.
-    if (last?.request.complete === false) last.request.fail(exceptionFor(error, false));
-    else this.refuse(exceptionFor(error, isInRequestLine(error, this.#line)));
+    if (last?.request.complete === false) {
+      this.#discardInput();
+      last.request.fail(exceptionFor(error, false));
+    } else this.refuse(exceptionFor(error, isInRequestLine(error, this.#line)));
   }
 
   /** Answers with a refusal after the exchanges in progress, and closes the connection. */
