@@ -6,7 +6,7 @@ import type { Certificate } from './certificate.js';
 import { originFormOf, routableFormOf } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
-import { DEFAULT_LIMITS, type PublicHandler, PublicServer, type ServerLimits } from './public-server.js';
+import { DEFAULT_LIMITS, PublicServer, type ServerLimits } from './public-server.js';
 
 /** Creates Fastify for the public port: it routes every request past its own parsers and refusals. */
 export function createFastifyAdapter(options: {
@@ -20,7 +20,7 @@ export function createFastifyAdapter(options: {
   const trustProxy = [...(options.trustProxy ?? [])];
   const adapter = new FastifyAdapter({
     serverFactory: (handle: RequestListener): Server =>
-      new PublicServer(handle as PublicHandler, { ...DEFAULT_LIMITS, ...options.limits }, options) as unknown as Server,
+      new PublicServer(handle, { ...DEFAULT_LIMITS, ...options.limits }, options),
     trustProxy,
     // The server answers what is not HTTP.
     clientErrorHandler: () => undefined,
@@ -50,7 +50,8 @@ export function createFastifyAdapter(options: {
   }
   // For the log and the metrics.
   fastify.addHook('preSerialization', (_request, reply, payload, done) => {
-    if (reply.statusCode === 400) (reply.raw as PublicResponse).error = (payload as { readonly error: ErrorNumber }).error;
+    if (reply.statusCode === 400)
+      (reply.raw as PublicResponse).error = (payload as { readonly error: ErrorNumber }).error;
     done(null, payload);
   });
   return adapter;
