@@ -5,12 +5,12 @@ import tseslint from 'typescript-eslint';
 const ROOMS = {
   commands: ['auth', 'config', 'storage'],
   config: ['auth', 'storage'],
-  operations: ['auth', 'errors', 'http', 'plants', 'storage'],
-  http: ['auth', 'errors', 'plants'],
-  plants: ['auth', 'errors', 'storage'],
-  auth: ['errors'],
+  operations: ['auth', 'contract', 'http', 'plants', 'storage'],
+  http: ['auth', 'contract', 'plants'],
+  plants: ['auth', 'contract', 'storage'],
+  auth: ['contract'],
   storage: [],
-  errors: [],
+  contract: [],
 };
 
 /** Packages that few rooms know, and which. */

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import bytes from 'bytes';
-import { isScope } from '../auth/authentication.js';
+import { isScope } from '../auth/bearer-auth-options.js';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { isSecure, JWT_TYPES, type JwtType } from '../auth/jwt-settings.js';
 import { DATABASE_DEFAULTS, type DatabaseOptions, isDatabaseUrl, sqliteFile } from '../storage/open-repository.js';
