@@ -6,10 +6,9 @@ import type { Certificate } from './certificate.js';
 import { originFormOf, routableFormOf } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
-import { createPublicServer, type ServerLimits } from './public-server.js';
+import { createPublicServer } from './public-server.js';
 import { RequestBody } from './request-body.js';
-
-const LIMITS: ServerLimits = { headers: 10_000, request: 30_000, keepAlive: 72_000, connections: 10_000 };
+import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 
 /** Fastify as the public port needs it: bodies as bytes, in the handler's own time, and every answer the contract's. */
 export function createFastifyAdapter(options: {
@@ -24,7 +23,8 @@ export function createFastifyAdapter(options: {
 }): FastifyAdapter {
   const trustProxy = [...(options.trustProxy ?? [])];
   const adapter = new FastifyAdapter({
-    serverFactory: (handle: RequestListener) => createPublicServer(handle, { ...LIMITS, ...options.limits }, options),
+    serverFactory: (handle: RequestListener) =>
+      createPublicServer(handle, { ...DEFAULT_LIMITS, ...options.limits }, options),
     trustProxy,
     // The server has its own; Fastify would add another one.
     clientErrorHandler: () => undefined,

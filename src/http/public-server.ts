@@ -8,6 +8,7 @@ import { violationIn } from './message-rules.js';
 import { exceptionFor, exceptionForHead, type ParserError } from './parser-error.js';
 import { PublicRequest } from './public-request.js';
 import { PublicResponse } from './public-response.js';
+import type { ServerLimits } from './server-limits.js';
 
 /** Bytes of the URL and of the names and values of the headers together; as many are 414 or 431. */
 const MAX_HEAD = 16_384;
@@ -16,18 +17,6 @@ const MAX_HEAD = 16_384;
 const LINGER = 2_000;
 
 const NO_TLS = 'This port takes HTTPS alone: send the same request to https://.';
-
-/** What the server takes at most: milliseconds, after which a client is answered 408, and connections. */
-export interface ServerLimits {
-  /** From the first byte of a request to the end of its headers. */
-  readonly headers: number;
-  /** From the first byte of a request to its last. */
-  readonly request: number;
-  /** Between two requests of a connection, which ends without an answer then. */
-  readonly keepAlive: number;
-  /** At the same time; those beyond are answered 503, whatever they want. */
-  readonly connections: number;
-}
 
 /** The last exchange of each connection: the answers to what comes below the router must wait for it. */
 const lastResponses = new WeakMap<Socket, PublicResponse>();

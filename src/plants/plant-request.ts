@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ContractException } from '../errors/contract.exception.js';
-
-/** Bytes of a body, where nobody has set another limit: 1 MiB. */
-const BODY_LIMIT = 1_048_576;
+import { DEFAULT_BODY_LIMIT } from './body-limit.js';
 
 /** A request as Express has it, or as Fastify does, around Node's own. */
 export type PlantRequest = (IncomingMessage | { readonly raw: IncomingMessage }) & {
@@ -24,7 +22,7 @@ const unparsed = new WeakMap<IncomingMessage, { readonly headers: object; readon
  *
  * @param limit the greatest length of a body, in bytes
  */
-export function unparsedBody(limit = BODY_LIMIT) {
+export function unparsedBody(limit = DEFAULT_BODY_LIMIT) {
   return (request: IncomingMessage, _response: unknown, next: () => void): void => {
     // Both frameworks have cut off the path that they were given.
     if (request.method === 'POST' && /^\/?(?:\?|$)/.test(request.url ?? '')) {
@@ -51,7 +49,7 @@ export function bodyOf(request: PlantRequest): unknown {
   Object.assign(raw.headers, own?.headers);
   assertReadable(raw);
   // Without a parser nobody has touched the body.
-  if (own ?? (request.body === undefined && !raw.readableDidRead)) return read(raw, own?.limit ?? BODY_LIMIT);
+  if (own ?? (request.body === undefined && !raw.readableDidRead)) return read(raw, own?.limit ?? DEFAULT_BODY_LIMIT);
   return request.rawBody ?? request.body;
 }
 

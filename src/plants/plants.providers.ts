@@ -1,9 +1,9 @@
 import type { FactoryProvider, Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { Authentication, isRealm, isScope } from '../auth/authentication.js';
+import { Authentication, DEFAULT_SCOPE, isRealm, isScope } from '../auth/authentication.js';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { RefusalDelay } from '../auth/refusals.js';
-import { digestOf, StaticTokens } from '../auth/static-tokens.js';
+import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import { openRepository } from '../storage/open-repository.js';
 import { PlantRepository } from '../storage/plant-repository.js';
@@ -25,7 +25,7 @@ export const optionProviders: FactoryProvider[] = [
     inject: [MODULE_OPTIONS_TOKEN, ModuleRef],
     useFactory: async (options: Partial<PlantsModuleOptions>, module: ModuleRef): Promise<Authentication> => ({
       verifier: await verifierOf(options, module),
-      scope: checked('scope', options.scope ?? 'plants:write', isScope),
+      scope: checked('scope', options.scope ?? DEFAULT_SCOPE, isScope),
       realm: checked('realm', options.realm ?? 'plants', isRealm),
       delay: new RefusalDelay(options.refusedTokensPerMinute ?? Infinity),
     }),
@@ -47,7 +47,7 @@ async function verifierOf(
       'PlantsModule: each of authentication.tokens must be made of letters, digits and -._~+/; = may end it',
     );
   }
-  return new StaticTokens(tokens.map((token, index) => ({ name: `token-${index + 1}`, digest: digestOf(token) })));
+  return new StaticTokens(numberTokens(tokens));
 }
 
 function missing(option: string, remedy: string): never {

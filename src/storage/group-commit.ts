@@ -22,7 +22,7 @@ export interface BatchMessage {
   readonly seconds: number;
   readonly created: number;
   readonly repeated: number;
-  readonly conflicting: number;
+  readonly conflict: number;
 }
 
 const batches = channel(BATCH);
@@ -135,6 +135,6 @@ function messageOf(outcomes: readonly Outcome[], seconds: number): BatchMessage 
     seconds,
     created: count.created,
     repeated: count.present,
-    conflicting: count.conflict,
+    conflict: count.conflict,
   };
 }

@@ -2,13 +2,15 @@ import { type PlantRepository, RepositoryStartError } from './plant-repository.j
 import type { ServerOptions } from './postgres-engine.js';
 import { type Engine, SqlPlantRepository } from './sql-plant-repository.js';
 
-/** Milliseconds that a batch may wait for the store. */
-const DEFAULT_TIMEOUT = 5_000;
+/** Settings of a store beside its URL. */
+export interface DatabaseOptions extends ServerOptions {
+  readonly timeout: number;
+}
+
+export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000, poolSize: 4 };
 
 /** Of libpq's, without `allow` and `prefer`, which somebody in the middle can turn off. */
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
-
-const DEFAULT_SERVER: ServerOptions = { startTimeout: 30_000, poolSize: 4 };
 
 /**
  * Opens the store that a URL names, creates what does not exist yet, and brings its schema up to date.
@@ -18,11 +20,8 @@ const DEFAULT_SERVER: ServerOptions = { startTimeout: 30_000, poolSize: 4 };
  * @param timeout milliseconds that a batch may wait for others to let go of the store, or for a server to answer
  * @throws {RepositoryStartError} when it cannot be had; the message is one line for the operator
  */
-export async function openRepository(
-  url: string,
-  timeout = DEFAULT_TIMEOUT,
-  server: ServerOptions = DEFAULT_SERVER,
-): Promise<PlantRepository> {
+export async function openRepository(url: string, options: Partial<DatabaseOptions> = {}): Promise<PlantRepository> {
+  const { timeout, ...server } = { ...DATABASE_DEFAULTS, ...options };
   return new SqlPlantRepository(await openEngine(url, timeout, server), timeout);
 }
 
