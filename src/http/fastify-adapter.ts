@@ -9,6 +9,7 @@ import type { PublicResponse } from './public-response.js';
 import { createPublicServer } from './public-server.js';
 import { RequestBody } from './request-body.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
+import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
 /** Fastify as the public port needs it: bodies as bytes, in the handler's own time, and every answer the contract's. */
 export function createFastifyAdapter(options: {
@@ -36,8 +37,7 @@ export function createFastifyAdapter(options: {
     // Requests that were accepted are answered, also while the service shuts down.
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    // No route has a schema, and what compiles them takes long to load.
-    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
+    ...WITHOUT_SCHEMAS,
     // No part of this application uses Nest's middleware.
     skipMiddie: true,
   });
@@ -79,8 +79,4 @@ function answer(this: Around, status: number, headers: Readonly<Record<string, s
     if (!request.raw.complete) response.shouldKeepAlive = false;
     response.answer(status, headers, body);
   });
-}
-
-function noCompiler(): never {
-  throw new Error('The routes of the public port have no schemas');
 }

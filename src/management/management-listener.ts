@@ -1,6 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { setUpDocsPage } from './docs-page.js';
@@ -23,7 +24,7 @@ export class ManagementListener {
     const options = { strict: false };
     const application = await NestFactory.create<NestFastifyApplication>(
       ManagementModule.register(service.get(PlantRepository, options), service.get(GroupCommit, options)),
-      new FastifyAdapter({ forceCloseConnections: true }),
+      new FastifyAdapter({ ...WITHOUT_SCHEMAS, forceCloseConnections: true }),
       { abortOnError: false },
     );
     return new ManagementListener(application);
