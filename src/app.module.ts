@@ -17,10 +17,11 @@ export interface ApplicationOptions {
 /** The standalone service: PlantsModule, whose guard and filter act on every path. */
 @Module({})
 export class AppModule {
-  static forRoot({ basePath, plants }: Pick<ApplicationOptions, 'basePath' | 'plants'>): DynamicModule {
+  /** @param options.basePath the path part of {base_url} */
+  static forRoot({ basePath, ...options }: PlantsModuleOptions & { readonly basePath: string }): DynamicModule {
     return {
       module: AppModule,
-      imports: [PlantsModule.forRoot(plants), RouterModule.register([{ path: basePath, module: PlantsModule }])],
+      imports: [PlantsModule.forRoot(options), RouterModule.register([{ path: basePath, module: PlantsModule }])],
       controllers: [UnroutedController],
       providers: [
         RefusalLog,
@@ -32,13 +33,12 @@ export class AppModule {
 }
 
 /** Creates the standalone application, which then listens on the public port. */
-export function createApplication(options: ApplicationOptions): Promise<INestApplication> {
-  const { certificate } = options.http;
-  return NestFactory.create(AppModule.forRoot(options), createFastifyAdapter(options.http), {
-    logger: options.logger,
+export function createApplication({ basePath, plants, http, logger }: ApplicationOptions): Promise<INestApplication> {
+  return NestFactory.create(AppModule.forRoot({ basePath, ...plants }), createFastifyAdapter(http), {
+    logger,
     abortOnError: false,
     bodyParser: false,
-    // Nest only looks at it for the scheme of `getUrl`.
-    ...(certificate && { httpsOptions: certificate }),
+    // The adapter makes the server. Nest takes the scheme of `getUrl` from this option.
+    ...(http.certificate && { httpsOptions: http.certificate }),
   });
 }

@@ -156,7 +156,10 @@ async function listen<Result>(
     return await begin();
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no code';
-    throw new Error(`${variables}: cannot listen on ${host}:${port} (${code}); choose others, or free them`, { cause });
+    throw new Error(
+      `${variables}: cannot listen on ${host}:${port} (${code}): set another address, or stop the process that uses it`,
+      { cause },
+    );
   }
 }
 

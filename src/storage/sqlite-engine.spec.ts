@@ -14,7 +14,7 @@ let repository: PlantRepository;
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
   file = join(directory, 'plants.db');
-  repository = await openRepository(`sqlite:${file}`, 100);
+  repository = await openRepository(`sqlite:${file}`, { timeout: 100 });
 });
 
 afterEach(async () => {
