@@ -61,10 +61,11 @@ export async function start(configuration: Configuration): Promise<void> {
   try {
     const { host, port, managementHost, managementPort } = configuration;
     await listen('HOST and PORT', host, port, () => app.listen(port, host));
-    const url = `${await app.getUrl()}${configuration.basePath}`;
+    const baseUrl = `${await app.getUrl()}${configuration.basePath}`;
+    const plantsUrl = `${baseUrl}/plants`;
     if (management !== undefined && managementPort !== 'off') {
       const taken = await listen('MANAGEMENT_HOST and MANAGEMENT_PORT', managementHost, managementPort, () =>
-        management.listen(managementPort, managementHost, url),
+        management.listen(managementPort, managementHost, baseUrl),
       );
       const managementUrl = `http://${managementHost.includes(':') ? `[${managementHost}]` : managementHost}:${taken}`;
       // The docs page creates plants from these.
@@ -73,10 +74,10 @@ export async function start(configuration: Configuration): Promise<void> {
     }
     stopOnSignals(app, management, configuration.shutdownTimeout);
     const firstToken = await tokens.keepFirstToken();
-    if (firstToken !== undefined) introduce(firstToken, url, configuration);
+    if (firstToken !== undefined) introduce(firstToken, plantsUrl, configuration);
     tokens.watch();
     process.on('SIGHUP', () => void tokens.reload());
-    logger.log(`Listening: POST ${url}/plants`);
+    logger.log(`Listening: POST ${plantsUrl}`);
   } catch (error) {
     await app.close();
     await management?.close();
@@ -190,7 +191,7 @@ function introduce(token: string, url: string, { firstTokenFile }: Configuration
 No token is configured, so here is a new one. It is shown this once; ${firstTokenFile} keeps its digest.
 Create a plant with it:
 
-curl -i ${url}/plants \\
+curl -i ${url} \\
   -H 'Authorization: Bearer ${token}' \\
   -H 'Content-Type: application/json' \\
   -d '{"id": 1, "name": "Monstera", "tag": "indoor"}'
