@@ -138,10 +138,18 @@ export async function changeTokenFile(name: string, change: (text: string) => st
 /** Returns the target of a symbolic link, so that the target is replaced and not the link. */
 function resolveLink(name: string): string {
   if (existsSync(name)) return realpathSync(name);
-  if (lstatSync(name, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+  if (isLink(name)) {
     throw new TokenFileError(`${name} is a link that leads to no file: remove it, or create that file`);
   }
   return name;
+}
+
+function isLink(name: string): boolean {
+  try {
+    return lstatSync(name).isSymbolicLink();
+  } catch {
+    return false;
+  }
 }
 
 async function acquireLock(lock: string): Promise<void> {

@@ -63,20 +63,22 @@ export async function start(configuration: Configuration): Promise<void> {
     await listen('HOST and PORT', host, port, () => app.listen(port, host));
     const baseUrl = `${await app.getUrl()}${configuration.basePath}`;
     const plantsUrl = `${baseUrl}/plants`;
+    let managementOrigins: readonly string[] = [];
     if (management !== undefined && managementPort !== 'off') {
-      const taken = await listen('MANAGEMENT_HOST and MANAGEMENT_PORT', managementHost, managementPort, () =>
+      managementOrigins = await listen('MANAGEMENT_HOST and MANAGEMENT_PORT', managementHost, managementPort, () =>
         management.listen(managementPort, managementHost, baseUrl),
       );
-      const managementUrl = `http://${managementHost.includes(':') ? `[${managementHost}]` : managementHost}:${taken}`;
-      // The docs page creates plants from these.
-      origins.add(managementUrl).add(`http://localhost:${taken}`);
-      logger.log(`Management: ${managementUrl}`);
+      // Its docs page creates plants on the public port.
+      for (const origin of managementOrigins) origins.add(origin);
     }
+    // Before a line tells that the service is up, and can be stopped.
     stopOnSignals(app, management, configuration.shutdownTimeout);
     const firstToken = await tokens.keepFirstToken();
     if (firstToken !== undefined) introduce(firstToken, plantsUrl, configuration);
     tokens.watch();
     process.on('SIGHUP', () => void tokens.reload());
+    const [managementUrl] = managementOrigins;
+    if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
     logger.log(`Listening: POST ${plantsUrl}`);
   } catch (error) {
     await app.close();

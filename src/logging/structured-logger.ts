@@ -6,7 +6,7 @@ import { REQUEST, type RequestMessage } from '../http/public-response.js';
 /** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
 const MAX_WAITING = 16_777_216;
 
-/** The contexts of the lines that Nest logs while an application starts; none of them says anything to an operator. */
+/** The contexts of Nest's own lines about a start, which are not logged. The program reports a failed start on stderr. */
 const NEST_START_CONTEXTS = new Set([
   'NestFactory',
   'InstanceLoader',
@@ -57,8 +57,6 @@ export class StructuredLogger implements LoggerService {
   }
 
   log(message: unknown, ...more: unknown[]): void {
-    const context = more.at(-1);
-    if (typeof context === 'string' && NEST_START_CONTEXTS.has(context)) return;
     this.#write('info', message, more);
   }
 
@@ -85,6 +83,7 @@ export class StructuredLogger implements LoggerService {
   /** @param more what Nest passes after the message: the context comes last and, for an error, the stack before it */
   #write(level: Level, message: unknown, more: readonly unknown[]): void {
     const context = more.at(-1);
+    if (typeof context === 'string' && NEST_START_CONTEXTS.has(context)) return;
     const stack = more.at(-2);
     const text = message instanceof Error ? message.message : String(message);
     this.#logger[level]({ context, stack: message instanceof Error ? message.stack : stack }, text);

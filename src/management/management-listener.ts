@@ -32,12 +32,14 @@ export class ManagementListener {
 
   /**
    * @param baseUrl {base_url} of the public application
-   * @returns the port
+   * @returns the origins of the listener as browsers write them: its own address, and that of `localhost`
    */
-  async listen(port: number, host: string, baseUrl: string): Promise<number> {
+  async listen(port: number, host: string, baseUrl: string): Promise<readonly string[]> {
     setUpDocsPage(this.application, baseUrl);
     await this.application.listen(port, host);
-    return Number(new URL(await this.application.getUrl()).port);
+    // The port is another one than given, if that is 0.
+    const { port: taken } = new URL(await this.application.getUrl());
+    return [`http://${host.includes(':') ? `[${host}]` : host}:${taken}`, `http://localhost:${taken}`];
   }
 
   /** Lets `/health/ready` answer 503 from now on. */
