@@ -6,13 +6,13 @@ const ROOMS = {
   commands: ['auth', 'config', 'files', 'http', 'logging', 'management', 'storage'],
   // Settings take their rules and defaults from the rooms that use them.
   config: ['auth', 'http', 'plants', 'storage'],
-  management: ['auth', 'errors', 'http', 'storage'],
+  management: ['auth', 'contract', 'http', 'storage'],
   logging: ['http'],
-  http: ['auth', 'errors', 'plants'],
-  plants: ['auth', 'errors', 'storage'],
-  auth: ['errors', 'files'],
+  http: ['auth', 'contract', 'plants'],
+  plants: ['auth', 'contract', 'storage'],
+  auth: ['contract', 'files'],
   storage: ['files'],
-  errors: [],
+  contract: [],
   files: [],
 };
 

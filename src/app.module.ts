@@ -2,7 +2,7 @@ import { type DynamicModule, type INestApplication, type LoggerService, Module }
 import { APP_FILTER, APP_GUARD, NestFactory, RouterModule } from '@nestjs/core';
 import { RefusalLog } from './auth/refusals.js';
 import { createFastifyAdapter } from './http/fastify-adapter.js';
-import { UnroutedController } from './http/unrouted.controller.js';
+import { NotFoundController } from './http/not-found.controller.js';
 import { BearerAuthGuard, ContractExceptionFilter, PlantsModule, type PlantsModuleOptions } from './index.js';
 
 /** The options of the standalone application. */
@@ -22,7 +22,7 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [PlantsModule.forRoot(options), RouterModule.register([{ path: basePath, module: PlantsModule }])],
-      controllers: [UnroutedController],
+      controllers: [NotFoundController],
       providers: [
         RefusalLog,
         { provide: APP_GUARD, useExisting: BearerAuthGuard },

@@ -1,5 +1,4 @@
 import 'reflect-metadata';
-import type { Server } from 'node:https';
 import { type INestApplication, Logger } from '@nestjs/common';
 import { createApplication } from '../app.module.js';
 import { ReloadableTokens } from '../auth/reloadable-tokens.js';
@@ -14,6 +13,7 @@ import {
   isSameCertificate,
   readCertificate,
 } from '../http/certificate.js';
+import type { PublicServer } from '../http/public-server.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { ManagementListener } from '../management/management-listener.js';
 import { openRepository } from '../storage/open-repository.js';
@@ -41,9 +41,9 @@ export async function start(configuration: Configuration): Promise<void> {
       authentication: { verifier: await createVerifier(tokens, configuration) },
       scope: configuration.requiredScope,
       refusedTokensPerMinute: configuration.refusedTokensPerMinute,
+      body: { limit: configuration.bodyLimit },
     },
     http: {
-      bodyLimit: configuration.bodyLimit,
       limits: {
         request: configuration.requestTimeout,
         keepAlive: configuration.keepAliveTimeout,
@@ -135,7 +135,7 @@ function reloadCertificate(
       const read = readCertificate(tlsCertFile, tlsKeyFile);
       if (isSameCertificate(read, current)) return;
       current = read;
-      (app.getHttpServer() as Server).setSecureContext(current);
+      (app.getHttpServer() as PublicServer).setCertificate(current);
       logger.log(`The certificate has changed: this one is valid until ${certificateExpiry(current).toISOString()}`);
     } catch (error) {
       if (!(error instanceof CertificateError)) throw error;

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
-import { DEFAULT_SCOPE, isScope } from '../auth/authentication.js';
+import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { isSecure, JWT_TYPES } from '../auth/jwt-settings.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';

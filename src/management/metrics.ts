@@ -2,8 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../auth/refusals.js';
-import { REFUSALS } from '../auth/token-verifier.js';
-import { ERROR_TABLE } from '../errors/error-table.js';
+import { REFUSAL_REASONS } from '../auth/token-verifier.js';
+import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST, type RequestMessage } from '../http/public-response.js';
 import { BATCH, type BatchMessage, GroupCommit } from '../storage/group-commit.js';
 
@@ -69,7 +69,7 @@ export class Metrics implements OnApplicationShutdown {
     for (const status of ['200', '204']) this.#requests.inc({ status, error: '' }, 0);
     for (const error of Object.keys(ERROR_TABLE)) this.#requests.inc({ status: '400', error }, 0);
     for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, 0);
-    for (const reason of ['missing', ...REFUSALS]) this.#refusals.inc({ reason }, 0);
+    for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
     subscribe(REQUEST, this.#onRequest);
     subscribe(BATCH, this.#onBatch);
     subscribe(AUTHENTICATION_REFUSED, this.#onRefusal);

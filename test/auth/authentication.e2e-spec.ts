@@ -5,8 +5,8 @@ import request from 'supertest';
 import type { Principal } from '../../src/auth/principal.js';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/auth/refusals.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
-import { TokenVerifier, TokenVerifiers, type Verdict } from '../../src/auth/token-verifier.js';
-import { ContractException } from '../../src/errors/contract.exception.js';
+import { TokenVerifier, TokenVerifiers, type VerificationResult } from '../../src/auth/token-verifier.js';
+import { ContractException } from '../../src/contract/contract.exception.js';
 import { type Service, startService, TOKEN } from '../support/service.js';
 
 const UNAUTHORIZED = {
@@ -258,7 +258,7 @@ describe('A stranger who tries tokens', () => {
 describe('A verifier', () => {
   /** What an embedding application may write. */
   class Verdicts extends TokenVerifier {
-    override verify(token: string): Verdict | Promise<Verdict> {
+    override verify(token: string): VerificationResult | Promise<VerificationResult> {
       switch (token) {
         case 'later':
           return Promise.resolve({ name: 'later', expires: new Date(Date.now() + 60_000) });
@@ -298,7 +298,9 @@ describe('A verifier', () => {
 
   it('stands beside others, and the first that knows a token decides', async () => {
     const first = new StaticTokens([{ name: 'first', digest: digestToken('both'), expires: new Date(0) }]);
-    const second = new StaticTokens(['both', 'second'].map((token) => ({ name: 'second', digest: digestToken(token) })));
+    const second = new StaticTokens(
+      ['both', 'second'].map((token) => ({ name: 'second', digest: digestToken(token) })),
+    );
     const verifier = new TokenVerifiers([first, second]);
 
     expect(await verifier.verify('both')).toEqual({ name: 'first', expires: new Date(0) });

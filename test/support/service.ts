@@ -6,7 +6,6 @@ import { openRepository } from '../../src/storage/open-repository.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import type { Certificate } from '../../src/http/certificate.js';
 import type { ServerLimits } from '../../src/http/server-limits.js';
-import { DEFAULT_BODY_LIMIT } from '../../src/plants/body-limit.js';
 import { newStore, type Row, type Store } from './store.js';
 
 /** A token that every service of the tests takes. */
@@ -58,10 +57,10 @@ export async function startService(
       authentication: {
         verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]),
       },
+      ...(options.bodyLimit && { body: { limit: options.bodyLimit } }),
       ...(options.refusedTokensPerMinute && { refusedTokensPerMinute: options.refusedTokensPerMinute }),
     },
     http: {
-      bodyLimit: options.bodyLimit ?? DEFAULT_BODY_LIMIT,
       ...(options.limits && { limits: options.limits }),
       ...(options.origins && { origins: options.origins }),
       certificate: options.certificate,

@@ -1,28 +1,27 @@
 export interface ErrorRow {
-  /** When a client meets this number; the documentation says it in the same words. */
+  /** When a client gets this number; README.md and contract/openapi.yaml repeat the words. */
   readonly when: string;
-  /** The text of an answer that has nothing more exact to say. */
+  /** The default text of the answer. */
   readonly message: string;
-  /** What every such answer carries beside its body. */
+  /** Headers of every such answer. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /**
- * Every failure that a client can meet, by its number: the HTTP status that would describe it,
- * had the contract another status than 400. The README and contract/openapi.yaml repeat this
- * table, and a test holds the three together.
+ * Lists every failure by its error number: the HTTP status that would describe it, if the contract allowed another
+ * status than 400. Tests compare README.md and contract/openapi.yaml with this table.
  */
 export const ERROR_TABLE = {
   400: {
-    when: 'the request is not HTTP, or its body is absent, empty, not JSON, or not UTF-8',
-    message: 'The request cannot be understood: send HTTP/1.1 as RFC 9112 has it, with a NewPlant as JSON in UTF-8.',
+    when: 'the request is not valid HTTP, or its body is absent, empty, not JSON, or not UTF-8',
+    message: 'The request is not valid: send HTTP/1.1 (RFC 9112), with a NewPlant as JSON in UTF-8.',
   },
   401: {
-    when: 'there is no token, or not a valid one',
+    when: 'the token is missing or not valid',
     message: 'A valid token is required: send the header "Authorization: Bearer <ACCESS_TOKEN>".',
   },
   403: {
-    when: 'the token is valid, but may not do this',
+    when: 'the token is valid, but lacks the required scope',
     message: 'This token may not do this: it lacks the scope that the operation requires.',
   },
   404: {
@@ -30,12 +29,12 @@ export const ERROR_TABLE = {
     message: 'There is no such path: the only one is {base_url}/plants.',
   },
   405: {
-    when: 'the path exists, the method does not',
-    message: 'This path does not take this method: use one that the Allow header names.',
+    when: 'the path does not support this method',
+    message: 'This path does not support this method: use one of those in the Allow header.',
   },
   408: {
     when: 'the request did not arrive in time',
-    message: 'The request did not arrive in time: send it again, without pauses.',
+    message: 'The request did not arrive in time: send it again without pauses.',
   },
   409: {
     when: 'the id already belongs to a plant with another name or tag',
@@ -47,15 +46,15 @@ export const ERROR_TABLE = {
   },
   414: {
     when: 'the URL is too long',
-    message: 'The URL is too long: there is no need for more than {base_url}/plants.',
+    message: 'The URL is too long: use {base_url}/plants.',
   },
   415: {
     when: 'the media type is not application/json',
-    message: 'The body must be sent as it is, with the header "Content-Type: application/json".',
+    message: 'Send the body uncompressed, with the header "Content-Type: application/json".',
   },
   417: {
     when: 'the request expects something other than 100-continue',
-    message: 'This expectation cannot be met: the only one that can is "Expect: 100-continue".',
+    message: 'This expectation is not supported: send "Expect: 100-continue", or no Expect header.',
   },
   422: {
     when: 'the body is JSON, but not a NewPlant',
@@ -66,17 +65,17 @@ export const ERROR_TABLE = {
     message: 'The headers are too large: send fewer or shorter ones.',
   },
   500: {
-    when: 'the service has a defect; it is in its log',
-    message: 'The service failed. This is a defect of the service, not of the request.',
+    when: 'the service has a defect, which its log describes',
+    message: 'The service failed: this is a defect of the service, not of the request.',
   },
   503: {
     when: 'the service is overloaded or shutting down, or its store or the identity provider cannot be reached in time',
-    message: 'The service cannot do this now: send the same request again after the time in Retry-After.',
+    message: 'The service cannot do this now: send the same request again after the seconds in Retry-After.',
     headers: { 'Retry-After': '1' },
   },
 } as const satisfies Record<number, ErrorRow>;
 
-/** A number of the error table, and so an int32. */
+/** A number of the error table. */
 export type ErrorNumber = keyof typeof ERROR_TABLE;
 
 export function isErrorNumber(number: number): number is ErrorNumber {

@@ -2,11 +2,11 @@ import { METHODS } from 'node:http';
 import { All, Controller, Req } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyAdapter } from '@nestjs/platform-fastify';
-import { ContractException } from '../errors/contract.exception.js';
+import { ContractException } from '../contract/contract.exception.js';
 
 /** Every route that there is not: Nest answers these before its guards, so that a stranger could map the paths. */
 @Controller()
-export class UnroutedController {
+export class NotFoundController {
   constructor(private readonly adapterHost: HttpAdapterHost<FastifyAdapter>) {}
 
   @All('*')

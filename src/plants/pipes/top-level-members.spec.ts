@@ -1,11 +1,11 @@
 import fc from 'fast-check';
-import { visitOutermostMembers } from './outermost-members.js';
+import { visitTopLevelMembers } from './top-level-members.js';
 
 const MEBIBYTE = 1_048_576;
 
 function membersOf(json: string): [name: string, value: string][] {
   const members: [string, string][] = [];
-  visitOutermostMembers(json, (name, value) => members.push([name, value]));
+  visitTopLevelMembers(json, (name, value) => members.push([name, value]));
   return members;
 }
 
@@ -42,7 +42,7 @@ const { value: values } = fc.letrec<{ value: string; member: string }>((tie) => 
     .map(([name, one, two, value]) => `${name}${one}:${two}${value}`),
 }));
 
-describe('visitOutermostMembers', () => {
+describe('visitTopLevelMembers', () => {
   it.each<[json: string, members: [string, string][]]>([
     ['{}', []],
     [' \t\r\n{ \t\r\n} \t\r\n', []],

@@ -9,13 +9,13 @@ const CLOSING_BRACE = 0x7d;
 const SPACE = 0x20;
 
 /**
- * Goes through the members of the outermost object of a JSON text, each with its value as it was written:
- * JSON.parse rounds numbers to 53 bits, and says nothing of names that occur twice. The time is linear in the length.
+ * Visits the members of the top-level object of a JSON text, with the source text of each value: JSON.parse rounds
+ * numbers to 53 bits and hides repeated names. The time is linear in the length of the text.
  *
- * @param json a text that JSON.parse has made an object of
- * @param visit called with each member's name and the text of its value, in order
+ * @param json a text that JSON.parse accepts, and whose value is an object
+ * @param visit called with the name of each member and the source text of its value, in order
  */
-export function visitOutermostMembers(json: string, visit: (name: string, value: string) => void): void {
+export function visitTopLevelMembers(json: string, visit: (name: string, value: string) => void): void {
   let position = json.indexOf('{') + 1;
   for (;;) {
     position = skip(json, position, COMMA);
@@ -28,18 +28,18 @@ export function visitOutermostMembers(json: string, visit: (name: string, value:
   }
 }
 
-/** Where something begins after white space and this one mark. */
+/** Returns the position after white space and one mark, a comma or a colon. */
 function skip(json: string, from: number, mark: number): number {
   let position = from;
   for (;;) {
     const code = json.charCodeAt(position);
-    // JSON's white space is all that it allows of what sorts up to the space.
+    // In valid JSON, only white space has codes up to that of the space here.
     if (code > SPACE && code !== mark) return position;
     position += 1;
   }
 }
 
-/** The end of the string that begins at its opening quote. */
+/** Returns the position after the string whose opening quote is at `from`. */
 function endOfString(json: string, from: number): number {
   let quote = from;
   for (;;) {
@@ -50,6 +50,7 @@ function endOfString(json: string, from: number): number {
   }
 }
 
+/** Returns the position after the value that begins at `from`. */
 function endOfValue(json: string, from: number): number {
   let position = from;
   let depth = 0;

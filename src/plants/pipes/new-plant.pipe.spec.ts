@@ -1,7 +1,7 @@
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
-import { ContractException } from '../errors/contract.exception.js';
-import { NewPlantDto } from './dto/new-plant.dto.js';
+import { ContractException } from '../../contract/contract.exception.js';
+import { NewPlantDto } from '../dto/new-plant.dto.js';
 import { exactInteger } from './exact-integer.js';
 import { NewPlantPipe } from './new-plant.pipe.js';
 
