@@ -20,7 +20,7 @@ const ROOMS = {
 const KEPT_IN = [
   [['auth'], ['jose']],
   [['commands'], ['cli-progress', 'commander']],
-  [['storage'], ['kysely', 'better-sqlite3', 'pg']],
+  [['storage'], ['better-sqlite3', 'pg']],
   [
     ['http', 'management'],
     ['fastify', '@nestjs/platform-fastify'],

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 
-/** Makes new, renamed and removed names in a directory durable. Windows cannot open directories, and needs none of it. */
+/** Flushes a directory to disk, so that the names in it survive a power cut. Does nothing on Windows. */
 export function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(path, 'r');
