@@ -38,7 +38,5 @@ export function createApplication({ basePath, plants, http, logger }: Applicatio
     logger,
     abortOnError: false,
     bodyParser: false,
-    // The adapter makes the server. Nest takes the scheme of `getUrl` from this option.
-    ...(http.certificate && { httpsOptions: http.certificate }),
   });
 }

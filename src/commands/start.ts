@@ -61,7 +61,9 @@ export async function start(configuration: Configuration): Promise<void> {
   try {
     const { host, port, managementHost, managementPort } = configuration;
     await listen('HOST and PORT', host, port, () => app.listen(port, host));
-    const baseUrl = `${await app.getUrl()}${configuration.basePath}`;
+    // The server does TLS by itself, so that Nest takes it for one of HTTP.
+    const origin = (await app.getUrl()).replace(/^https?/, certificate === undefined ? 'http' : 'https');
+    const baseUrl = `${origin}${configuration.basePath}`;
     const plantsUrl = `${baseUrl}/plants`;
     let managementOrigins: readonly string[] = [];
     if (management !== undefined && managementPort !== 'off') {
@@ -69,7 +71,7 @@ export async function start(configuration: Configuration): Promise<void> {
         management.listen(managementPort, managementHost, baseUrl),
       );
       // Its docs page creates plants on the public port.
-      for (const origin of managementOrigins) origins.add(origin);
+      for (const managementOrigin of managementOrigins) origins.add(managementOrigin);
     }
     // Before a line tells that the service is up, and can be stopped.
     stopOnSignals(app, management, configuration.shutdownTimeout);
