@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import type { ContractException } from '../contract/contract.exception.js';
 import { exceptionFor, isInRequestLine, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
-import { PublicResponse, refusalMessage } from './public-response.js';
+import { type PublicResponse, refusalMessage } from './public-response.js';
 
 /** Milliseconds for which input is still read, and discarded, after the last response. */
 const LINGER = 2_000;
@@ -68,6 +68,7 @@ export class Connection extends Duplex {
     socket.on('timeout', () => this.emit('timeout'));
     // `close` follows, and there is no one to tell.
     socket.on('error', () => undefined);
+    this.on('error', () => undefined);
     socket.on('close', () => this.destroy());
   }
 
@@ -101,8 +102,10 @@ export class Connection extends Duplex {
   fail(error: ParserError): void {
     const last = this.#exchanges.at(-1);
     // In a body: the request has an answer of its own.
-    if (last?.request.complete === false) last.request.fail(exceptionFor(error, false));
-    else this.refuse(exceptionFor(error, isInRequestLine(error, this.#line)));
+    if (last?.request.complete === false) {
+      this.#discardInput();
+      last.request.fail(exceptionFor(error, false));
+    } else this.refuse(exceptionFor(error, isInRequestLine(error, this.#line)));
   }
 
   /** Answers with a refusal after the exchanges in progress, and closes the connection. */
@@ -209,15 +212,20 @@ export class Connection extends Duplex {
     chunks: readonly { readonly chunk: Buffer | string; readonly encoding: BufferEncoding }[],
     callback: (error?: Error | null) => void,
   ): void {
+    // Node ends an answer with an empty chunk, which would cost a system call.
+    const parts = chunks.filter(({ chunk }) => chunk.length > 0);
+    const last = parts.pop();
+    if (last === undefined) {
+      callback();
+      return;
+    }
     this.#writingSince = performance.now();
-    const done = (error?: Error | null): void => {
+    this.#socket.cork();
+    for (const { chunk, encoding } of parts) this.#socket.write(chunk, encoding);
+    this.#socket.write(last.chunk, last.encoding, (error) => {
       this.#writingSince = undefined;
       callback(error);
-    };
-    this.#socket.cork();
-    for (const [index, { chunk, encoding }] of chunks.entries()) {
-      this.#socket.write(chunk, encoding, index === chunks.length - 1 ? done : undefined);
-    }
+    });
     this.#socket.uncork();
   }
 

@@ -6,7 +6,7 @@ import type { Certificate } from './certificate.js';
 import { originFormOf, routableFormOf } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
-import { type PublicHandler, PublicServer } from './public-server.js';
+import { PublicServer } from './public-server.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
@@ -22,7 +22,7 @@ export function createFastifyAdapter(options: {
   const trustProxy = [...(options.trustProxy ?? [])];
   const adapter = new FastifyAdapter({
     serverFactory: (handle: RequestListener): Server =>
-      new PublicServer(handle as PublicHandler, { ...DEFAULT_LIMITS, ...options.limits }, options) as unknown as Server,
+      new PublicServer(handle, { ...DEFAULT_LIMITS, ...options.limits }, options),
     trustProxy,
     // The server answers what is not HTTP.
     clientErrorHandler: () => undefined,

@@ -68,10 +68,10 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   }
 
   #addConnectionHeaders(headers: OutgoingHttpHeaders): void {
-    const { complete, headers: received, httpVersion } = this.req;
+    const { complete, headers: received, httpVersion, method } = this.req;
     const { isDraining, keepAliveTimeout } = this.#connection;
     // Input that is not read could be taken for requests. After an Upgrade header, Node's parser drops input.
-    if (isDraining || !complete || received.upgrade !== undefined) {
+    if (isDraining || !complete || received.upgrade !== undefined || method === 'CONNECT') {
       headers.connection = 'close';
     } else if (received.expect !== undefined && httpVersion === '1.1' && !asksToClose(received)) {
       // Node closes the connection if it has not sent 100 Continue, but the body is complete without it.
