@@ -27,7 +27,7 @@ export type SqliteValue = bigint | string | null;
 
 export type SqliteDriver = 'node:sqlite' | 'better-sqlite3';
 
-/** Node has SQLite without a flag from 22.16 on, and calls it experimental no longer from 24 on. */
+/** Node has SQLite itself; it warns that this is experimental before 24.15. */
 const NODE_MAJOR = Number(process.versions.node.split('.', 1)[0]);
 const DRIVER: SqliteDriver = NODE_MAJOR >= 24 ? 'node:sqlite' : 'better-sqlite3';
 
