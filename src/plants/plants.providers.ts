@@ -46,10 +46,7 @@ export const optionProviders: FactoryProvider[] = [
   },
 ];
 
-async function createVerifier(
-  { authentication }: UncheckedOptions,
-  module: ModuleRef,
-): Promise<TokenVerifier | false> {
+async function createVerifier({ authentication }: UncheckedOptions, module: ModuleRef): Promise<TokenVerifier | false> {
   if (authentication === false) return false;
   const { verifier, tokens = [] }: { verifier?: TokenVerifier | Type<TokenVerifier>; tokens?: readonly string[] } =
     authentication ?? {};
@@ -58,7 +55,7 @@ async function createVerifier(
   if (tokens.length === 0) return missing('authentication', '{ tokens: [...] }, { verifier }, or false');
   if (!tokens.every(isBearerToken)) {
     throw new TypeError(
-      'PlantsModule: each of authentication.tokens must consist of letters, digits and -._~+/ and may end with =',
+      'PlantsModule: each of authentication.tokens must be letters, digits and -._~+/, optionally followed by =',
     );
   }
   return new StaticTokens(tokens.map((token, index) => ({ name: `token-${index + 1}`, digest: digestOf(token) })));

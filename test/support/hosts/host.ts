@@ -90,7 +90,10 @@ class HostModule {
   static register({ token, repository }: Host): DynamicModule {
     return {
       module: HostModule,
-      imports: token === undefined ? [] : [PlantsModule.forRoot({ repository, authentication: { tokens: [token] }, body: { limit: 1_000 } })],
+      imports:
+        token === undefined
+          ? []
+          : [PlantsModule.forRoot({ repository, authentication: { tokens: [token] }, body: { limit: 1_000 } })],
       controllers: [OwnController],
       providers: [HostStrategy],
     };
