@@ -54,7 +54,7 @@ async function createVerifier({ authentication }: UncheckedOptions, module: Modu
   if (tokens.length === 0) return missing('authentication', '{ tokens: [...] }, { verifier }, or false');
   if (!tokens.every(isBearerToken)) {
     throw new TypeError(
-      'PlantsModule: each of authentication.tokens must consist of letters, digits and -._~+/ and may end with =',
+      'PlantsModule: each of authentication.tokens must be letters, digits and -._~+/, optionally followed by =',
     );
   }
   return new StaticTokens(numberTokens(tokens));
