@@ -3,10 +3,10 @@ import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { ManagedService, type Page } from '../support/managed-service.js';
 import { TOKEN } from '../support/service.js';
 import { ServiceProcess } from '../support/service-process.js';
+import { openSqliteFile, type SqliteFile } from '../support/sqlite-file.js';
 
 let service: ManagedService;
 
@@ -24,8 +24,8 @@ async function readiness(status: number): Promise<Record<string, unknown>> {
   return JSON.parse(page.text) as Record<string, unknown>;
 }
 
-function openDatabase(): Database.Database {
-  return new Database(join(service.directory, 'data/plants.db'));
+function openDatabase(): SqliteFile {
+  return openSqliteFile(join(service.directory, 'data/plants.db'));
 }
 
 describe('GET /health/live', () => {
@@ -41,7 +41,7 @@ describe('GET /health/ready', () => {
     expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } } });
 
     const database = openDatabase();
-    expect(database.prepare('SELECT * FROM plants').all()).toEqual([]);
+    expect(database.all('SELECT * FROM plants')).toEqual([]);
     database.close();
   });
 
