@@ -5,8 +5,8 @@ import request from 'supertest';
 import type { Principal } from '../../src/auth/principal.js';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/auth/refusals.js';
 import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
-import { TokenVerifier, TokenVerifiers, type Verdict } from '../../src/auth/token-verifier.js';
-import { ContractException } from '../../src/errors/contract.exception.js';
+import { TokenVerifier, TokenVerifiers, type VerificationResult } from '../../src/auth/token-verifier.js';
+import { ContractException } from '../../src/contract/contract.exception.js';
 import { type Service, startService, TOKEN } from '../support/service.js';
 
 const UNAUTHORIZED = {
@@ -258,7 +258,7 @@ describe('A stranger who tries tokens', () => {
 describe('A verifier', () => {
   /** What an embedding application may write. */
   class Verdicts extends TokenVerifier {
-    override verify(token: string): Verdict | Promise<Verdict> {
+    override verify(token: string): VerificationResult | Promise<VerificationResult> {
       switch (token) {
         case 'later':
           return Promise.resolve({ name: 'later', expires: new Date(Date.now() + 60_000) });

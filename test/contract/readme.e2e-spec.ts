@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseTokens } from '../../src/auth/token-file.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
-import { ERROR_TABLE } from '../../src/errors/error-table.js';
+import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { type Service, startService, TOKEN } from '../support/service.js';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { ERROR_TABLE } from '../../src/errors/error-table.js';
+import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { ManagedService } from '../support/managed-service.js';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -13,7 +13,7 @@ export type Fault =
   /** The server is not asked: this SQLSTATE is the answer. */
   | { readonly sqlState: string; readonly times: number };
 
-const INSERT = Buffer.from('insert into "plants"');
+const INSERT = Buffer.from('INSERT INTO plants');
 
 /** ReadyForQuery outside a transaction: the end of what the server says to a statement, and so after its commit. */
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
