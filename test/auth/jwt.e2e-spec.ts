@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { JWK } from 'jose';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
-import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
+import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifiers } from '../../src/auth/token-verifier.js';
 import { AUDIENCE, newKey } from '../support/identity-provider.js';
 import { JwtService, now, providerKeys } from '../support/jwt-service.js';
@@ -185,7 +185,7 @@ describe('A provider that is down', () => {
     const jwksUrl = new URL(`http://127.0.0.1:${port}/`);
     const other = await startService({
       verifier: new TokenVerifiers([
-        new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
+        new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]),
         new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, jwksUrl }),
       ]),
     });

@@ -32,7 +32,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { IsString } from 'class-validator';
 import { Strategy } from 'passport-http-bearer';
-import { PlantsModule, unparsedBody } from 'plant-store';
+import { PlantsController, PlantsModule, unparsedBody } from 'plant-store';
 import { catchError, map, type Observable, throwError } from 'rxjs';
 
 /** One application of this process; a test says which there are. */
@@ -45,6 +45,8 @@ export interface Host {
   readonly body: 'parsed' | 'rawBody' | 'unparsed';
   /** Whether the host has made everything global that can be. */
   readonly global?: boolean;
+  /** Whether the host's global interceptor acts on PlantsController, too. */
+  readonly envelope?: boolean;
 }
 
 class Word {
@@ -90,7 +92,10 @@ class HostModule {
   static register({ token, repository }: Host): DynamicModule {
     return {
       module: HostModule,
-      imports: token === undefined ? [] : [PlantsModule.forRoot({ repository, authentication: { tokens: [token] }, body: { limit: 1_000 } })],
+      imports:
+        token === undefined
+          ? []
+          : [PlantsModule.forRoot({ repository, authentication: { tokens: [token] }, body: { limit: 1_000 } })],
       controllers: [OwnController],
       providers: [HostStrategy],
     };
@@ -117,7 +122,10 @@ class HostFilter implements ExceptionFilter {
 
 /** Wraps what handlers return, and replaces what they throw. */
 class HostInterceptor implements NestInterceptor {
-  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+  constructor(private readonly exempt: readonly unknown[]) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    if (this.exempt.includes(context.getClass())) return next.handle();
     return next.handle().pipe(
       map((data: unknown) => ({ data })),
       catchError(() => throwError(() => new BadGatewayException())),
@@ -178,7 +186,7 @@ export async function start(host: Host) {
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
     app.useGlobalGuards(new HostGuard());
     app.useGlobalFilters(new HostFilter(app.get(HttpAdapterHost)));
-    app.useGlobalInterceptors(new HostInterceptor());
+    app.useGlobalInterceptors(new HostInterceptor(host.envelope === true ? [] : [PlantsController]));
     app.useGlobalPipes(
       new ValidationPipe({
         whitelist: true,
