@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import Database from 'better-sqlite3';
 import { backUp, NoBackupError } from '../../src/storage/backup.js';
 import { openRepository } from '../../src/storage/open-repository.js';
 import { type Run, runCommand, spawnCommand } from '../support/command.js';
@@ -8,6 +7,7 @@ import { contentOf, violationsIn } from '../support/history.js';
 import { type Row, TOKEN } from '../support/service.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
+import { openSqliteFile } from '../support/sqlite-file.js';
 import { Workload } from '../support/workload.js';
 
 let directory: ServiceDirectory;
@@ -33,9 +33,9 @@ function run(parameters: readonly string[], variables?: Variables): Promise<Run>
 }
 
 function rowsOf(file: string): Row[] {
-  const database = new Database(directory.file(file), { readonly: true });
+  const database = openSqliteFile(directory.file(file));
   try {
-    return database.defaultSafeIntegers(true).prepare<[], Row>('SELECT id, name, tag FROM plants').all();
+    return database.all<Row>('SELECT id, name, tag FROM plants');
   } finally {
     database.close();
   }
@@ -43,13 +43,11 @@ function rowsOf(file: string): Row[] {
 
 /** Puts so many plants into a database that its copy takes a while. */
 function fill(file: string, count: number): void {
-  const database = new Database(directory.file(file));
-  database
-    .prepare(
-      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
-       INSERT INTO plants SELECT -i, 'plant ' || i, NULL FROM n`,
-    )
-    .run(count);
+  const database = openSqliteFile(directory.file(file));
+  database.exec(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+     INSERT INTO plants SELECT -i, 'plant ' || i, NULL FROM n`,
+  );
   database.close();
 }
 

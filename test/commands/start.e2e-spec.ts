@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import Database from 'better-sqlite3';
 import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
 import { occupyPort } from '../support/ports.js';
 import { TOKEN } from '../support/service.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { openSqliteFile } from '../support/sqlite-file.js';
 
 let directory: ServiceDirectory;
 
@@ -18,8 +18,8 @@ afterEach(() => directory.remove());
 describe('A service that cannot start', () => {
   async function newerSchema(): Promise<void> {
     await (await directory.start()).service.stop();
-    const database = new Database(directory.file('data/plants.db'));
-    database.pragma('user_version = 9999');
+    const database = openSqliteFile(directory.file('data/plants.db'));
+    database.exec('PRAGMA user_version = 9999');
     database.close();
   }
 

@@ -3,7 +3,6 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import Database from 'better-sqlite3';
 import {
   EXAMPLE,
   type Host,
@@ -13,6 +12,7 @@ import {
   PackedPackage,
 } from '../support/hosts/installation.js';
 import { TOKEN } from '../support/service.js';
+import { openSqliteFile } from '../support/sqlite-file.js';
 
 const plantStore = new PackedPackage();
 const data = mkdtempSync(join(tmpdir(), 'plant-store-'));
@@ -318,12 +318,9 @@ function errorOf({ status, body }: Answer): unknown {
 }
 
 function rowsOf(file: string): { id: bigint; name: string; tag: string | null }[] {
-  const reader = new Database(file, { readonly: true });
+  const reader = openSqliteFile(file);
   try {
-    reader.defaultSafeIntegers(true);
-    return reader
-      .prepare<[], { id: bigint; name: string; tag: string | null }>('SELECT * FROM plants ORDER BY id')
-      .all();
+    return reader.all('SELECT * FROM plants ORDER BY id');
   } finally {
     reader.close();
   }

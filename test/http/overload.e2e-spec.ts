@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { TOKEN } from '../support/service.js';
 import { ServiceProcess } from '../support/service-process.js';
+import { openSqliteFile } from '../support/sqlite-file.js';
 
 let directory: string;
 let service: ServiceProcess;
@@ -122,7 +122,7 @@ describe('Connections', () => {
 describe('More than the service can take', () => {
   it('is refused with 503 at once, while the rest is answered when the store can', async () => {
     await start();
-    const other = new Database(join(directory, 'data/plants.db'));
+    const other = openSqliteFile(join(directory, 'data/plants.db'));
     other.exec('BEGIN EXCLUSIVE');
     const clients = await Promise.all(Array.from({ length: 1_100 }, () => Client.open()));
 

@@ -4,10 +4,10 @@ import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { contentOf, violationsIn } from '../support/history.js';
 import { type Row, TOKEN } from '../support/service.js';
 import { ServiceProcess } from '../support/service-process.js';
+import { openSqliteFile } from '../support/sqlite-file.js';
 import { Workload } from '../support/workload.js';
 
 let directory: string;
@@ -102,8 +102,8 @@ describe('SIGTERM', () => {
     console.info(`${Math.round(duration)} ms from SIGTERM to the end, under 64 clients`);
     expect(workload.cut).toBe(0);
     expect([...workload.errors.keys()]).toEqual([409]);
-    const database = new Database(join(directory, 'data/plants.db'), { readonly: true }).defaultSafeIntegers(true);
-    const rows = database.prepare<[], Row>('SELECT id, name, tag FROM plants').all();
+    const database = openSqliteFile(join(directory, 'data/plants.db'));
+    const rows = database.all<Row>('SELECT id, name, tag FROM plants');
     database.close();
     expect(violationsIn(workload.history, new Map(rows.map((row) => [row.id, contentOf(row)])))).toEqual([]);
   });

@@ -1,6 +1,6 @@
-import Database from 'better-sqlite3';
 import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN } from '../support/client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
+import { openSqliteFile } from '../support/sqlite-file.js';
 
 let directory: ServiceDirectory;
 
@@ -55,7 +55,7 @@ describe('The log on stdout', () => {
 
   /** What is a defect as far as the service can tell: it is logged, and answered with 500. */
   function breakStore(): void {
-    const database = new Database(directory.file('data/plants.db'));
+    const database = openSqliteFile(directory.file('data/plants.db'));
     database.exec('DROP TABLE plants');
     database.close();
   }

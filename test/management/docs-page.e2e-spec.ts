@@ -4,11 +4,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import type { Page } from 'playwright-core';
 import { startBrowser } from '../support/browser.js';
 import { type Row, TOKEN } from '../support/service.js';
 import { ServiceProcess } from '../support/service-process.js';
+import { openSqliteFile } from '../support/sqlite-file.js';
 
 let chromium: Awaited<ReturnType<typeof startBrowser>>;
 let directory: string;
@@ -46,9 +46,9 @@ beforeEach(async () => {
 afterEach(() => page.close());
 
 function rows(): Row[] {
-  const database = new Database(join(directory, 'data/plants.db'), { readonly: true });
+  const database = openSqliteFile(join(directory, 'data/plants.db'));
   try {
-    return database.defaultSafeIntegers(true).prepare<[], Row>('SELECT id, name, tag FROM plants').all();
+    return database.all<Row>('SELECT id, name, tag FROM plants');
   } finally {
     database.close();
   }

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { readFileSync, renameSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { parse } from 'yaml';
 import { ManagedService, type Page } from '../support/managed-service.js';
 import { TOKEN } from '../support/service.js';
+import { openSqliteFile, type SqliteFile } from '../support/sqlite-file.js';
 
 let service: ManagedService;
 
@@ -23,8 +23,8 @@ async function readiness(status: number): Promise<Record<string, unknown>> {
   return JSON.parse(page.text) as Record<string, unknown>;
 }
 
-function openDatabase(): Database.Database {
-  return new Database(join(service.directory, 'data/plants.db'));
+function openDatabase(): SqliteFile {
+  return openSqliteFile(join(service.directory, 'data/plants.db'));
 }
 
 describe('GET /health/live', () => {
@@ -40,7 +40,7 @@ describe('GET /health/ready', () => {
     expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } } });
 
     const database = openDatabase();
-    expect(database.prepare('SELECT * FROM plants').all()).toEqual([]);
+    expect(database.all('SELECT * FROM plants')).toEqual([]);
     database.close();
   });
 

@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { contentOf, violationsIn } from '../support/history.js';
 import { TOKEN, type Row } from '../support/service.js';
 import { ServiceProcess } from '../support/service-process.js';
+import { openSqliteFile } from '../support/sqlite-file.js';
 import { randomOf, Workload } from '../support/workload.js';
 
 /** `npm run test:crash` sets the first to 200; the seed of a run is printed, to repeat it with. */
@@ -45,9 +45,9 @@ describe(`kill -9, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEED})`, () 
       await workload.stop();
       expect(await service.stop()).toBe(0);
 
-      const database = new Database(join(directory, 'data/plants.db'), { readonly: true }).defaultSafeIntegers(true);
-      const rows = database.prepare<[], Row>('SELECT id, name, tag FROM plants').all();
-      expect(database.pragma('integrity_check', { simple: true })).toBe('ok');
+      const database = openSqliteFile(join(directory, 'data/plants.db'));
+      const rows = database.all<Row>('SELECT id, name, tag FROM plants');
+      expect(database.all('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
       database.close();
       const counts = { ok: 0, refused: 0, unknown: 0 };
       for (const { outcome } of workload.history) counts[outcome] += 1;

@@ -5,10 +5,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { contentOf, violationsIn } from '../support/history.js';
 import { type Row, TOKEN } from '../support/service.js';
 import { ServiceProcess } from '../support/service-process.js';
+import { openSqliteFile } from '../support/sqlite-file.js';
 import { Workload } from '../support/workload.js';
 
 const OPERATIONS = 5_000;
@@ -47,8 +47,8 @@ describe('A disk', () => {
     process.kill(Number(readFileSync(`/proc/${tracer}/task/${tracer}/children`, 'utf8')), 'SIGKILL');
     await service.ended;
 
-    const database = new Database(join(directory, 'data/plants.db')).defaultSafeIntegers(true);
-    const rows = database.prepare<[], Row>('SELECT id, name, tag FROM plants').all();
+    const database = openSqliteFile(join(directory, 'data/plants.db'));
+    const rows = database.all<Row>('SELECT id, name, tag FROM plants');
     database.close();
     const counts = { ok: 0, refused: 0, unknown: 0 };
     for (const { outcome } of workload.history) counts[outcome] += 1;

@@ -48,7 +48,8 @@ describe('an installation without the package of its driver', () => {
     );
   });
 
-  it('is told to allow the install script where better-sqlite3 has no native binding', () => {
+  // On Node 24 and later npm installs no better-sqlite3 to take the native binding from.
+  (HAS_SQLITE ? it.skip : it)('is told to allow the install script where better-sqlite3 has no native binding', () => {
     for (const name of ['bindings', 'better-sqlite3', 'file-uri-to-path']) {
       mkdirSync(join(directory, 'node_modules', name), { recursive: true });
       cpSync(join(ROOT, 'node_modules', name), join(directory, 'node_modules', name), {
@@ -60,9 +61,7 @@ describe('an installation without the package of its driver', () => {
     const { stdout } = open('sqlite:plants.db');
 
     expect(stdout).toMatch(
-      HAS_SQLITE
-        ? /^opened\n$/
-        : /^RepositoryStartError: the database plants\.db needs the native binding of better-sqlite3, [^\n]*npm approve-scripts better-sqlite3[^\n]*\n$/,
+      /^RepositoryStartError: the database plants\.db needs the native binding of better-sqlite3, [^\n]*npm approve-scripts better-sqlite3[^\n]*\n$/,
     );
   });
 

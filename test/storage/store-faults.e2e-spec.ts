@@ -1,11 +1,11 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { CREATED, create, UNAVAILABLE } from '../support/creation.js';
 import { contentOf, type Store, violationsIn } from '../support/history.js';
 import { type Row, TOKEN } from '../support/service.js';
 import { ServiceProcess } from '../support/service-process.js';
+import { openSqliteFile, type SqliteFile } from '../support/sqlite-file.js';
 import { Workload } from '../support/workload.js';
 
 const WITH_TOKEN = { ACCESS_TOKENS: TOKEN };
@@ -29,14 +29,14 @@ function launch(variables: Record<string, string> = {}, wrapper?: readonly strin
   return service;
 }
 
-function openDatabase(): Database.Database {
-  return new Database(join(directory, 'data/plants.db')).defaultSafeIntegers(true);
+function openDatabase(): SqliteFile {
+  return openSqliteFile(join(directory, 'data/plants.db'));
 }
 
 function stored(): Store {
   const database = openDatabase();
   try {
-    const rows = database.prepare<[], Row>('SELECT id, name, tag FROM plants').all();
+    const rows = database.all<Row>('SELECT id, name, tag FROM plants');
     return new Map(rows.map((row) => [row.id, contentOf(row)]));
   } finally {
     database.close();
@@ -68,7 +68,7 @@ describe('a disk without room', () => {
     expect(ids()).toEqual(Array.from({ length: id - 1 }, (_, index) => index + 1));
 
     const database = openDatabase();
-    database.pragma('wal_checkpoint(TRUNCATE)');
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     database.close();
     expect(await create(url, id, name)).toEqual(CREATED);
     expect(ids()).toContain(id);
@@ -109,7 +109,7 @@ describe('a directory that is gone', () => {
     expect(await create(url, 1)).toEqual(UNAVAILABLE);
 
     mkdirSync(join(directory, 'data'));
-    new Database(join(directory, 'data/plants.db')).close();
+    openDatabase().close();
     expect(await create(url, 1)).toEqual(UNAVAILABLE);
     expect(await service.stop()).toBe(0);
   });

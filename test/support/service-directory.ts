@@ -1,9 +1,9 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import { TOKEN } from './service.js';
 import { ServiceProcess } from './service-process.js';
+import { openSqliteFile } from './sqlite-file.js';
 
 export type Variables = Readonly<Record<string, string>>;
 
@@ -69,10 +69,10 @@ export class ServiceDirectory {
   }
 
   /** Returns the names of the stored plants in the order of their ids, read without the service. */
-  names(file = 'data/plants.db'): unknown[] {
-    const database = new Database(this.file(file));
+  names(file = 'data/plants.db'): string[] {
+    const database = openSqliteFile(this.file(file));
     try {
-      return database.prepare('SELECT name FROM plants ORDER BY id').pluck().all();
+      return database.all<{ name: string }>('SELECT name FROM plants ORDER BY id').map(({ name }) => name);
     } finally {
       database.close();
     }

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
 import pg from 'pg';
 import { PostgresServer } from './postgres.js';
+import { openSqliteFile, type SqliteFile, type SqliteValue } from './sqlite-file.js';
 
 /** What is in the table, with the types that the engine gives. */
 export interface Row {
@@ -18,7 +18,7 @@ export interface Store {
   /** As DATABASE_URL has it. */
   readonly url: string;
   /** Runs a statement with `?` for each parameter. */
-  query<Result extends object>(statement: string, ...parameters: unknown[]): Promise<Result[]>;
+  query<Result extends object>(statement: string, ...parameters: SqliteValue[]): Promise<Result[]>;
   /** All plants, in the order of ids. */
   rows(): Promise<Row[]>;
   close(): Promise<void>;
@@ -34,20 +34,16 @@ const ALL = 'SELECT id, name, tag FROM plants ORDER BY id';
 function newSqliteStore(): Store {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
   const file = join(directory, 'plants.db');
-  let opened: Database.Database | undefined;
+  let opened: SqliteFile | undefined;
   /** One client for the whole life of the store, once there is a file. */
-  const database = (): Database.Database => {
-    opened ??= new Database(file).defaultSafeIntegers(true);
+  const database = (): SqliteFile => {
+    opened ??= openSqliteFile(file);
     // Nothing that is done here needs to outlast a power cut.
-    opened.pragma('synchronous = OFF');
+    opened.exec('PRAGMA synchronous = OFF');
     return opened;
   };
-  const query = <Result>(statement: string, ...parameters: unknown[]): Promise<Result[]> => {
-    const prepared = database().prepare<unknown[], Result>(statement);
-    if (prepared.reader) return Promise.resolve(prepared.all(...parameters));
-    prepared.run(...parameters);
-    return Promise.resolve([]);
-  };
+  const query = <Result extends object>(statement: string, ...parameters: SqliteValue[]): Promise<Result[]> =>
+    Promise.resolve(database().all<Result>(statement, ...parameters));
   return {
     engine: 'sqlite',
     url: `sqlite:${file}`,

@@ -1,0 +1,60 @@
+import { createRequire } from 'node:module';
+import type BetterSqlite3 from 'better-sqlite3';
+
+/** Milliseconds that a statement waits for the service to let go of the file. */
+const BUSY_TIMEOUT = 5_000;
+
+export type SqliteValue = bigint | number | string | null;
+
+/** A SQLite file that a spec reads or changes beside the service. */
+export interface SqliteFile {
+  /** Runs statements without parameters and without a result. */
+  exec(sql: string): void;
+  /** Runs a statement and returns its rows, with integers as bigint. */
+  all<Row extends object>(sql: string, ...parameters: SqliteValue[]): Row[];
+  close(): void;
+}
+
+/** Opens or creates a file with the driver that this Node has: from 24 on, npm installs none. */
+export function openSqliteFile(path: string): SqliteFile {
+  return Number.parseInt(process.versions.node) >= 24 ? openWithNode(path) : openWithBetterSqlite(path);
+}
+
+/** The members of `node:sqlite` in use: the types of the oldest supported Node do not have it. */
+interface NodeSqlite {
+  readonly DatabaseSync: new (path: string, options: { readonly timeout: number }) => {
+    exec(sql: string): void;
+    prepare(sql: string): { all(...parameters: SqliteValue[]): unknown[]; setReadBigInts(enabled: boolean): void };
+    close(): void;
+  };
+}
+
+function openWithNode(path: string): SqliteFile {
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite') as unknown as NodeSqlite;
+  const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT });
+  return {
+    exec: (sql) => database.exec(sql),
+    all<Row extends object>(sql: string, ...parameters: SqliteValue[]) {
+      const statement = database.prepare(sql);
+      statement.setReadBigInts(true);
+      // Its rows have no prototype, and Jest's toStrictEqual would tell them from object literals.
+      return statement.all(...parameters).map((row) => ({ ...(row as Row) }));
+    },
+    close: () => database.close(),
+  };
+}
+
+function openWithBetterSqlite(path: string): SqliteFile {
+  const Database = createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite3;
+  const database = new Database(path, { timeout: BUSY_TIMEOUT }).defaultSafeIntegers(true);
+  return {
+    exec: (sql) => void database.exec(sql),
+    all<Row extends object>(sql: string, ...parameters: SqliteValue[]) {
+      const statement = database.prepare<SqliteValue[], Row>(sql);
+      if (statement.reader) return statement.all(...parameters);
+      statement.run(...parameters);
+      return [];
+    },
+    close: () => void database.close(),
+  };
+}
