@@ -77,6 +77,12 @@ export class RawClient {
     return new RawClient(socket);
   }
 
+  static async connectMany(count: number, port: number): Promise<RawClient[]> {
+    const clients: RawClient[] = [];
+    while (clients.length < count) clients.push(await RawClient.connect(port));
+    return clients;
+  }
+
   /** Sends bytes and resolves when the service has read them, so that what is sent next is in another packet. */
   async send(bytes: Bytes): Promise<void> {
     await this.hand(bytes);
