@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
-import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN } from '../support/client.js';
+import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { digest } from '../support/digest.js';
-import { TOKEN } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 let directory: ServiceDirectory;

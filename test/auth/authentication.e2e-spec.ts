@@ -7,7 +7,8 @@ import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/au
 import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifier, TokenVerifiers, type Verdict } from '../../src/auth/token-verifier.js';
 import { ContractException } from '../../src/errors/contract.exception.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
 
 const UNAUTHORIZED = {
   error: 401,

@@ -7,7 +7,8 @@ import { TokenVerifiers } from '../../src/auth/token-verifier.js';
 import { AUDIENCE, newKey } from '../support/identity-provider.js';
 import { JwtService, now, providerKeys } from '../support/jwt-service.js';
 import { RawClient } from '../support/raw-client.js';
-import { startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { startService } from '../support/service.js';
 
 let jwt: JwtService;
 let keys: [JWK, JWK];

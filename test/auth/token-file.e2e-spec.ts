@@ -14,8 +14,8 @@ import {
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { AccessTokens } from '../../src/auth/access-tokens.js';
 import { changeTokenFile } from '../../src/auth/token-file.js';
-import { attempt, SECOND_TOKEN } from '../support/client.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { line, put, SOON, until } from '../support/token-file.js';
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { attempt, SECOND_TOKEN } from '../support/client.js';
+import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Run, runCommand } from '../support/command.js';
-import { TOKEN } from '../support/service.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { line, put, SOON, until } from '../support/token-file.js';
 

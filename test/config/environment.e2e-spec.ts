@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
-import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN } from '../support/client.js';
-import { TOKEN } from '../support/service.js';
+import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { variableNames } from '../support/variable-names.js';
 
@@ -156,7 +155,7 @@ describe('A good value takes effect', () => {
     const elsewhere = directory.file('elsewhere');
     mkdirSync(elsewhere);
 
-    const { url: secondUrl } = await directory.start(variables, elsewhere);
+    const { url: secondUrl } = await directory.start(variables, { workingDirectory: elsewhere });
 
     expect(await create(secondUrl, { id: 1, name: 'Ficus' }, token)).toEqual(refusal(409));
   });

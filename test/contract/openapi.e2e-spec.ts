@@ -12,7 +12,8 @@ import {
   partsOf,
   valuesOf,
 } from '../support/openapi-meaning.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
 
 describe('contract/openapi.yaml', () => {
   it('carries version 1.0.0', () => {

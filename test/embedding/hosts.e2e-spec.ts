@@ -11,7 +11,7 @@ import {
   type ModuleSystem,
   PackedPackage,
 } from '../support/hosts/installation.js';
-import { TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
 import { openSqliteFile } from '../support/sqlite-file.js';
 
 const plantStore = new PackedPackage();

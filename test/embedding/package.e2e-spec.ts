@@ -5,7 +5,7 @@ import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/co
 import { publint } from 'publint';
 import * as door from '../../src/index.js';
 import { EXAMPLE, type Host, PackedPackage } from '../support/hosts/installation.js';
-import { TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
 
 const plantStore = new PackedPackage();
 

@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { converse, RawClient } from '../support/raw-client.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
 
 const ALLOWED = 'https://plants.example';
 const FOREIGN = 'https://elsewhere.example';

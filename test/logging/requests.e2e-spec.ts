@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { REQUEST, type RequestMessage } from '../../src/http/public-response.js';
-import { ManagedService } from '../support/managed-service.js';
 import { converse } from '../support/raw-client.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
+import { ServiceDirectory } from '../support/service-directory.js';
 
 const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/;
 
@@ -108,10 +109,11 @@ describe('Each answer of the public port', () => {
 
 describe('The log of the requests', () => {
   it('is a JSON object for each, in order, with nothing of tokens, queries and bodies', async () => {
-    const service = await ManagedService.start();
+    const directory = new ServiceDirectory();
+    const { service, url } = await directory.start();
     const ids: string[] = [];
     for (let id = 0; id < 200; id += 1) {
-      const response = await fetch(`${service.url}/plants?access_token=query-secret`, {
+      const response = await fetch(`${url}/plants?access_token=query-secret`, {
         method: 'POST',
         headers: {
           Authorization: `Bearer ${id % 2 === 0 ? TOKEN : 'wrong-secret'}`,
@@ -123,7 +125,7 @@ describe('The log of the requests', () => {
     }
     expect(await service.stop()).toBe(0);
 
-    const lines = service.process.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const lines = service.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     const requests = lines.filter(({ message }) => message === 'request');
     expect(requests.map(({ requestId }) => requestId)).toEqual(ids);
     expect(Object.keys(requests[0] ?? {})).toEqual([
@@ -138,6 +140,7 @@ describe('The log of the requests', () => {
       'address',
       'message',
     ]);
-    expect(service.process.stdout).not.toMatch(new RegExp(`secret|${TOKEN}`));
+    expect(service.stdout).not.toMatch(new RegExp(`secret|${TOKEN}`));
+    await directory.remove();
   });
 });

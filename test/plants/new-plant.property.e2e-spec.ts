@@ -13,7 +13,8 @@ import {
   type Plant,
   textOf,
 } from '../support/plant-json.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
 
 /** Runs of the property of all valid plants; each sends two requests. */
 const VALID_RUNS = 1_000;

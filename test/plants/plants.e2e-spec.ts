@@ -1,5 +1,7 @@
 import request from 'supertest';
-import { type Row, type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
+import { type Row } from '../support/store.js';
 
 const MONSTERA = { id: 1, name: 'Monstera', tag: 'indoor' };
 const MONSTERA_ROW: Row = { id: 1n, name: 'Monstera', tag: 'indoor' };

@@ -1,6 +1,7 @@
 import { contentOf, type Operation, violationsIn } from '../support/history.js';
 import { type Outcome, PlantRepository, type StoredPlant } from '../../src/storage/plant-repository.js';
-import { startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { startService } from '../support/service.js';
 import { type Store } from '../support/store.js';
 import { Workload } from '../support/workload.js';
 

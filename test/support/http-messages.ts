@@ -1,5 +1,5 @@
 import type { Answer, Bytes } from './raw-client.js';
-import { TOKEN } from './service.js';
+import { TOKEN } from './client.js';
 
 export const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`;
 

@@ -5,9 +5,9 @@ import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/auth/refusals.js';
 import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifiers } from '../../src/auth/token-verifier.js';
-import { attempt } from './client.js';
+import { attempt, TOKEN } from './client.js';
 import { AUDIENCE, IdentityProvider, newKey } from './identity-provider.js';
-import { type Service, startService, TOKEN } from './service.js';
+import { type Service, startService } from './service.js';
 
 /** A service that takes TOKEN and the access tokens of an identity provider, and the keys of that provider. */
 export class JwtService {

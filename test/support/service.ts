@@ -8,12 +8,8 @@ import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import type { Certificate } from '../../src/http/certificate.js';
 import { createFastifyAdapter } from '../../src/http/fastify-adapter.js';
 import type { ServerLimits } from '../../src/http/public-server.js';
+import { TOKEN } from './client.js';
 import { newStore, type Row, type Store } from './store.js';
-
-/** A token that every service of the tests takes. */
-export const TOKEN = 'a-token-of-the-tests';
-
-export type { Row };
 
 /** The service as main.ts starts it, in this process, on a free port, with a database of its own. */
 export interface Service {

@@ -1,6 +1,6 @@
 import type { Principal } from '../../src/auth/principal.js';
 import { TokenVerifier } from '../../src/auth/token-verifier.js';
-import { TOKEN } from './service.js';
+import { TOKEN } from './client.js';
 
 /** Takes the token of the tests at once, and another one when the test says so. */
 export class SlowVerifier extends TokenVerifier {
