@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
-import * as door from '../../src/index.js';
+import * as index from '../../src/index.js';
 import { EXAMPLE, type Host, PackedPackage } from '../support/hosts/installation.js';
 import { TOKEN } from '../support/client.js';
 
@@ -18,7 +18,7 @@ describe('The package', () => {
     .map(({ parentPath, name }) => join(parentPath, name).slice(installation.package.length + 1));
   const textOf = (path: string): string => readFileSync(join(installation.package, path), 'utf8');
 
-  it('holds the module, its types, source maps and documentation, and nothing else', () => {
+  it('contains only the module, its types, source maps and documentation', () => {
     const expected =
       /^(?:package\.json|README\.md|LICENSE|docs\/[\w-]+\.md|dist\/(?:index|(?:auth|errors|plants|storage)\/[\w/.-]+)\.(?:js|d\.ts|js\.map))$/;
 
@@ -30,7 +30,7 @@ describe('The package', () => {
     }
   });
 
-  it('names every package that it imports', () => {
+  it('depends on each package that it imports', () => {
     const { dependencies, peerDependencies } = installation.manifest;
     const imported = paths
       .filter((path) => /\.(?:js|d\.ts)$/.test(path))
@@ -43,7 +43,7 @@ describe('The package', () => {
     expect([...new Set(imported)].filter((name) => !(name in named))).toEqual([]);
   });
 
-  it('has one door', () => {
+  it('exports one module', () => {
     const reach = (path: string): string =>
       execFileSync(
         process.execPath,
@@ -59,8 +59,8 @@ describe('The package', () => {
     expect(reach('plant-store/package.json')).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
   });
 
-  it('exports what is listed here', () => {
-    expect(Object.keys(door).sort()).toEqual([
+  it('exports exactly these names', () => {
+    expect(Object.keys(index).sort()).toEqual([
       'BearerAuthGuard',
       'ContractExceptionFilter',
       'PlantRepository',
@@ -74,18 +74,18 @@ describe('The package', () => {
     ]);
   });
 
-  it('has no fault that publint knows', async () => {
+  it('passes publint', async () => {
     const { messages } = await publint({ pkgDir: installation.package, pack: false, strict: true });
 
     expect(messages).toEqual([]);
   });
 
-  it('has types that resolve as the code does', async () => {
+  it('has types that resolve like the code', async () => {
     const { problems } = (await checkPackage(createPackageFromTarballData(readFileSync(plantStore.tarball)))) as {
       problems: { kind: string; resolutionKind?: string }[];
     };
 
-    // Node 10 does not know exports, and CommonJS gets an ES module: require takes it from Node 20.19 on.
+    // Node 10 does not know exports; CommonJS can require an ES module on Node 20.19 and later.
     const accepted = new Set(['CJSResolvesToESM']);
     expect(problems.filter(({ kind, resolutionKind }) => !accepted.has(kind) && resolutionKind !== 'node10')).toEqual(
       [],
@@ -98,7 +98,7 @@ describe('The package', () => {
     expect(
       installation.complaintsOf({
         'example.mts': source,
-        // CommonJS has no await at the top.
+        // CommonJS has no top-level await.
         'example.cts': source.replace(/const app[^]*$/, 'void [NestFactory, GardenModule, unparsedBody];'),
       }),
     ).toBe('');
