@@ -142,7 +142,7 @@ describe('Keys', () => {
     });
     // The provider now has the document of RFC 8414 instead of OpenID Connect Discovery.
     if (way === 'RFC 8414')
-      jwt.provider.hide('/.well-known/openid-configuration', '/.well-known/oauth-authorization-server');
+      jwt.provider.move('/.well-known/openid-configuration', '/.well-known/oauth-authorization-server');
     try {
       expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(200);
     } finally {

@@ -96,7 +96,7 @@ describe('The package', () => {
     const source = readFileSync(EXAMPLE, 'utf8');
 
     expect(
-      installation.complaintsOf({
+      installation.diagnose({
         'example.mts': source,
         // CommonJS has no top-level await.
         'example.cts': source.replace(/const app[^]*$/, 'void [NestFactory, GardenModule, unparsedBody];'),

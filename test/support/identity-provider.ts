@@ -8,14 +8,14 @@ const CLIENT = { id: 'ci', secret: 'a-client-secret-of-the-tests' };
 
 export const AUDIENCE = 'https://plants.example.com';
 
-/** A private key with a name. */
+/** Creates a private key. */
 export async function newKey(alg: 'RS256' | 'ES256', kid: string): Promise<JWK> {
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' };
 }
 
-/** The provider's storage: the tokens that it gives here are nowhere but in the client's hand. */
-class NothingKept implements Adapter {
+/** The storage of the provider. It stores nothing, because its tokens are self-contained. */
+class EmptyStorage implements Adapter {
   upsert = (): Promise<undefined> => Promise.resolve(undefined);
   find = this.upsert;
   findByUserCode = this.upsert;
@@ -25,11 +25,11 @@ class NothingKept implements Adapter {
   revokeByGrantId = this.upsert;
 }
 
-/** A real OpenID provider on loopback that gives access tokens of RFC 9068 to one client. */
+/** A real OpenID provider on loopback, which issues access tokens of RFC 9068 to one client. */
 export class IdentityProvider {
-  /** The paths that were asked for, since the start. */
+  /** The paths of all requests. */
   readonly requests: string[] = [];
-  /** What to answer in place of the provider; nothing leaves it to the provider. */
+  /** Returns the answer to send instead of the provider's, or an empty object. */
   reply: (path: string) => { status?: number; body?: string; location?: string } = () => ({});
   readonly #moved = new Map<string, string>();
   #server: Server | undefined;
@@ -40,7 +40,7 @@ export class IdentityProvider {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Comes up, at the first time on a free port, and later on the same one. */
+  /** Starts on a free port, and later on the same port again. */
   async start(keys: readonly JWK[]): Promise<void> {
     this.#server = createServer((request, response) => {
       const { url = '' } = request;
@@ -59,7 +59,7 @@ export class IdentityProvider {
     this.rotate(keys);
   }
 
-  /** Signs with the first of these keys from now on, and publishes all of them. */
+  /** Publishes these keys, and signs with the first one. */
   rotate(keys: readonly JWK[]): void {
     const provider = new Provider(this.issuer, {
       clients: [
@@ -71,7 +71,7 @@ export class IdentityProvider {
           response_types: [],
         },
       ],
-      adapter: NothingKept,
+      adapter: EmptyStorage,
       ttl: { ClientCredentials: 300 },
       jwks: { keys: [...keys] },
       features: {
@@ -92,12 +92,12 @@ export class IdentityProvider {
     this.#handle = (request, response) => void handle(request, response);
   }
 
-  /** Has under the second path what was under the first. */
-  hide(from: string, to: string): void {
+  /** Moves a resource to another path. */
+  move(from: string, to: string): void {
     this.#moved.set(from, '/nowhere').set(to, from);
   }
 
-  /** What a client gets that asks for these scopes. */
+  /** Requests a token with these scopes. */
   async token(scope: string): Promise<string> {
     const response = await fetch(`${this.issuer}/token`, {
       method: 'POST',
@@ -109,7 +109,7 @@ export class IdentityProvider {
     return token;
   }
 
-  /** Goes down: nothing listens any more. */
+  /** Stops to listen, and closes all connections. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (server?.listening !== true) return;
