@@ -12,7 +12,7 @@ import {
   PackedPackage,
 } from '../support/hosts/installation.js';
 import { TOKEN } from '../support/client.js';
-import { openSqliteFile } from '../support/sqlite-file.js';
+import { readPlants } from '../support/sqlite-file.js';
 
 const plantStore = new PackedPackage();
 const data = mkdtempSync(join(tmpdir(), 'plant-store-'));
@@ -81,7 +81,7 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
         type: 'application/json',
         body: '{"name":"monstera","tag":"indoor"}',
       });
-      expect(rowsOf(file)).toContainEqual({ id: 1n, name: 'monstera', tag: 'indoor' });
+      expect(readPlants(file)).toContainEqual({ id: 1n, name: 'monstera', tag: 'indoor' });
     });
 
     it(body === 'parsed' ? 'refuses an id that has lost digits' : 'stores each id exactly', async () => {
@@ -91,7 +91,7 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
         await post('{"id": -9223372036854775808, "name": "least"}'),
         await post('{"id": 9007199254740991, "name": "safe"}'),
       ];
-      const stored = rowsOf(file).filter(({ name }) => ['even', 'odd', 'least', 'safe'].includes(name));
+      const stored = readPlants(file).filter(({ name }) => ['even', 'odd', 'least', 'safe'].includes(name));
 
       if (body === 'parsed') {
         expect(answers.map(errorOf)).toEqual([422, 422, 422, undefined]);
@@ -232,7 +232,7 @@ describe('The example', () => {
     expect(await (await fetch(url)).text()).toBe('Welcome to the garden.');
     await running.stop('SIGTERM');
     expect(running.stderr).toBe('');
-    expect(rowsOf(join(installation.directory, 'plants.db'))).toEqual([
+    expect(readPlants(join(installation.directory, 'plants.db'))).toEqual([
       { id: 9007199254740993n, name: 'Monstera', tag: null },
     ]);
   });
@@ -290,13 +290,4 @@ function exchange(port: number, method: string, path: string, text: string, head
 /** Returns the error number of a refusal. */
 function errorOf({ status, body }: Answer): unknown {
   return status === 200 ? undefined : (JSON.parse(body) as { error: unknown }).error;
-}
-
-function rowsOf(file: string): { id: bigint; name: string; tag: string | null }[] {
-  const reader = openSqliteFile(file);
-  try {
-    return reader.all('SELECT * FROM plants ORDER BY id');
-  } finally {
-    reader.close();
-  }
 }

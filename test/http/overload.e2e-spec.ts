@@ -62,12 +62,15 @@ function creation(id: number, size = 0): string {
 }
 
 /** Waits until this many clients have an answer, and returns them. */
-async function answeredOf(clients: readonly Client[], count: number): Promise<Client[]> {
-  for (;;) {
-    const answered = clients.filter(({ received }) => received !== '');
-    if (answered.length >= count) return answered;
-    await new Promise(setImmediate);
-  }
+function answeredOf(clients: readonly Client[], count: number): Promise<Client[]> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      const answered = clients.filter(({ received }) => received !== '');
+      if (answered.length >= count) resolve(answered);
+    };
+    look();
+    for (const { socket } of clients) socket.on('data', look);
+  });
 }
 
 describe('Connections', () => {

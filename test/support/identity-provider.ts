@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
-import { type Adapter, Provider } from 'oidc-provider';
+import type * as oidc from 'oidc-provider';
 
 const CLIENT = { id: 'ci', secret: 'a-client-secret-of-the-tests' };
 
@@ -14,8 +14,23 @@ export async function newKey(alg: 'RS256' | 'ES256', kid: string): Promise<JWK> 
   return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' };
 }
 
+const { Provider } = await importProvider();
+
+/** Imports oidc-provider without its warning about Node 20, on which the features in use work. */
+async function importProvider(): Promise<typeof oidc> {
+  const { warn } = console;
+  console.warn = (message: string) => {
+    if (!message.includes('Unsupported runtime')) warn(message);
+  };
+  try {
+    return await import('oidc-provider');
+  } finally {
+    console.warn = warn;
+  }
+}
+
 /** The storage of the provider. It stores nothing, because its tokens are self-contained. */
-class EmptyStorage implements Adapter {
+class EmptyStorage implements oidc.Adapter {
   upsert = (): Promise<undefined> => Promise.resolve(undefined);
   find = this.upsert;
   findByUserCode = this.upsert;

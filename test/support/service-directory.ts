@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TOKEN } from './client.js';
 import { type LaunchOptions, ServiceProcess, type Variables } from './service-process.js';
-import { openSqliteFile, type SqliteFile } from './sqlite-file.js';
+import { openSqliteFile, readPlants, type SqliteFile } from './sqlite-file.js';
 import type { Row } from './store.js';
 
 export type { Variables };
@@ -88,12 +88,7 @@ export class ServiceDirectory {
 
   /** Returns the stored plants in the order of their ids, read without the service. */
   rows(file = DATABASE): Row[] {
-    const database = openSqliteFile(this.file(file));
-    try {
-      return database.all('SELECT id, name, tag FROM plants ORDER BY id');
-    } finally {
-      database.close();
-    }
+    return readPlants(this.file(file));
   }
 
   /** Returns the names of the stored plants in the order of their ids. */

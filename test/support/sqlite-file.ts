@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
+import type { Row } from './store.js';
 
 /** Milliseconds that a statement waits for the service to release its lock on the file. */
 const BUSY_TIMEOUT = 5_000;
@@ -19,6 +20,16 @@ export interface SqliteFile {
 /** Opens or creates a file with the driver that this Node has: npm installs none on Node 24 and later. */
 export function openSqliteFile(path: string): SqliteFile {
   return Number.parseInt(process.versions.node) >= 24 ? openWithNode(path) : openWithBetterSqlite(path);
+}
+
+/** Returns the plants in a file in the order of their ids. */
+export function readPlants(path: string): Row[] {
+  const file = openSqliteFile(path);
+  try {
+    return file.all('SELECT id, name, tag FROM plants ORDER BY id');
+  } finally {
+    file.close();
+  }
 }
 
 /** The members of `node:sqlite` in use: the types of the oldest supported Node do not have it. */
