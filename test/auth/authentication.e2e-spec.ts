@@ -186,7 +186,7 @@ describe('A client that guesses tokens', () => {
     await service.close();
   });
 
-  it('is published with the reason and the address, but without the token', async () => {
+  it('causes a diagnostics message with the reason and the address, but without the token', async () => {
     service = await startService();
     await create(service);
     await create(service).set('Authorization', 'Bearer "token"');

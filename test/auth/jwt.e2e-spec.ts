@@ -276,7 +276,7 @@ describe('An access token', () => {
     ['no type', { typ: undefined }, 200],
     ['the type at+jwt', { typ: 'at+jwt' }, 401],
     ['the type of a logout token', { typ: 'logout+jwt' }, 401],
-  ])('with %s is answered, where JWT_TYPE is JWT, as %j: %i', async (_, header, expected) => {
+  ])('with %s, where JWT_TYPE is JWT: the header %j gets %i', async (_, header, expected) => {
     const other = await startService({
       verifier: new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, type: 'JWT' }),
     });

@@ -277,7 +277,7 @@ describe('POST /plants', () => {
       expect(await service.rows()).toEqual([MONSTERA_ROW]);
     });
 
-    it('in concurrent requests creates one plant, and refuses all others with error 409', async () => {
+    it('in concurrent requests creates one plant, and refuses other names with error 409', async () => {
       const names = Array.from({ length: 50 }, (_, index) => `name ${index % 5}`);
 
       const responses = await Promise.all(names.map((name) => post().send(JSON.stringify({ id: 2, name }))));
