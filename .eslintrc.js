@@ -5,19 +5,19 @@ import tseslint from 'typescript-eslint';
 const ROOMS = {
   commands: ['auth', 'config', 'storage'],
   config: ['auth', 'storage'],
-  operations: ['auth', 'errors', 'http', 'plants', 'storage'],
-  http: ['auth', 'errors', 'plants'],
-  plants: ['auth', 'errors', 'storage'],
-  auth: ['errors'],
+  operations: ['auth', 'contract', 'http', 'plants', 'storage'],
+  http: ['auth', 'contract', 'plants'],
+  plants: ['auth', 'contract', 'storage'],
+  auth: ['contract'],
   storage: [],
-  errors: [],
+  contract: [],
 };
 
 /** Packages that few rooms know, and which. */
 const KEPT_IN = [
   [['auth'], ['jose']],
   [['commands'], ['cli-progress', 'commander']],
-  [['storage'], ['kysely', 'better-sqlite3', 'pg']],
+  [['storage'], ['better-sqlite3', 'pg']],
   [
     ['http', 'operations'],
     ['fastify', '@nestjs/platform-fastify'],

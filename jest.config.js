@@ -23,13 +23,13 @@ export default {
     {
       ...project,
       displayName: 'sqlite',
-      testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.e2e-spec.ts'],
+      testMatch: ['<rootDir>/src/**/!(postgres-*).spec.ts', '<rootDir>/test/**/*.e2e-spec.ts'],
     },
     {
       ...project,
       displayName: 'postgres',
       testMatch: [
-        '<rootDir>/src/storage/sql-plant-repository.spec.ts',
+        '<rootDir>/src/storage/{plant-repository,postgres-*}.spec.ts',
         '<rootDir>/test/plants/*.e2e-spec.ts',
         '<rootDir>/test/storage/history.e2e-spec.ts',
         '<rootDir>/test/**/*.postgres-spec.ts',

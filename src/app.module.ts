@@ -1,10 +1,10 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, RouterModule } from '@nestjs/core';
 import { RefusalLog } from './auth/refusals.js';
-import { UnroutedController } from './http/unrouted.controller.js';
+import { NotFoundController } from './http/not-found.controller.js';
 import { BearerAuthGuard, ContractExceptionFilter, PlantsModule, type PlantsModuleOptions } from './index.js';
 
-/** The standalone service: PlantsModule, with its guard and its filter in front of everything. */
+/** The standalone service: PlantsModule, whose guard and filter act on every path. */
 @Module({})
 export class AppModule {
   /** @param options.basePath the path part of {base_url} */
@@ -12,7 +12,7 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [PlantsModule.forRoot(options), RouterModule.register([{ path: basePath, module: PlantsModule }])],
-      controllers: [UnroutedController],
+      controllers: [NotFoundController],
       providers: [
         RefusalLog,
         { provide: APP_GUARD, useExisting: BearerAuthGuard },

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import type { Server } from 'node:https';
+
 import { type INestApplication, Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
@@ -10,6 +10,7 @@ import { type Configuration, ConfigurationError } from './config/configuration.j
 import { watchFiles } from './config/watched-file.js';
 import { type Certificate, CertificateError, expiryOf, readCertificate } from './http/certificate.js';
 import { createFastifyAdapter } from './http/fastify-adapter.js';
+import type { PublicServer } from './http/public-server.js';
 import { StructuredLogger } from './operations/logger.js';
 import type { ManagementServer } from './operations/management-server.js';
 import { openRepository } from './storage/open-repository.js';
@@ -29,14 +30,11 @@ export async function startService(configuration: Configuration): Promise<void> 
   const app = await NestFactory.create(
     AppModule.forRoot({
       basePath: configuration.basePath,
-      repository: await openRepository(
-        configuration.databaseUrl,
-        configuration.storeTimeout,
-        configuration.databaseServer,
-      ),
+      repository: await openRepository(configuration.databaseUrl, configuration.database),
       authentication: { verifier: issued.length === 0 ? tokens : new TokenVerifiers([tokens, ...issued]) },
       scope: configuration.requiredScope,
       refusedTokensPerMinute: configuration.refusedTokensPerMinute,
+      body: { limit: configuration.bodyLimit },
     }),
     createFastifyAdapter({ ...configuration, origins, certificate }),
     // What Nest says of its own start interests nobody, and its account of a failure is not one line.
@@ -100,7 +98,7 @@ function keepCertificate(app: INestApplication, configuration: Configuration, lo
   watchFiles([tlsCertFile, tlsKeyFile], () => {
     try {
       const certificate = readCertificate(tlsCertFile, tlsKeyFile);
-      (app.getHttpServer() as Server).setSecureContext(certificate);
+      (app.getHttpServer() as PublicServer).setCertificate(certificate);
       logger.log(`The certificate has changed: this one is valid until ${expiryOf(certificate).toISOString()}`);
     } catch (error) {
       if (!(error instanceof CertificateError)) throw error;

@@ -1,79 +1,82 @@
 import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
-import { ContractException } from '../errors/contract.exception.js';
-import { Authentication, type Credentials } from './authentication.js';
-import { attemptsBearer, bearerTokenIn } from './bearer-token.js';
-import { STRATEGY } from './bearer.strategy.js';
+import { ContractException } from '../contract/contract.exception.js';
+import { BearerAuthOptions } from './bearer-auth-options.js';
+import { hasBearerCredentials, parseBearerToken } from './bearer-token.js';
+import { type BearerRequest, STRATEGY } from './bearer.strategy.js';
 import { type Principal, principalOf, setPrincipal } from './principal.js';
 import { publishRefusal } from './refusals.js';
-import { TokenRefused } from './token-verifier.js';
+import { TokenRefusedError } from './token-verifier.js';
 
-/** Marks a handler that wants the scope of those whose token has scopes at all. */
+/** Marks a handler that requires the scope, of tokens that have scopes. */
 export const RequiresScope = Reflector.createDecorator<boolean>();
 
 const AUTHORIZATION = 'authorization';
 
-interface WithHeaders {
+/** A request of Express, or of Fastify, which wraps Node's as `raw`. */
+interface GuardedRequest {
   readonly headers: { readonly authorization?: string };
-  /** Names and values in turn, as they came. */
+  /** Names and values in turn. */
   readonly rawHeaders?: readonly string[];
-  /** Node's own request, where the framework has another one around it. */
   readonly raw?: { readonly rawHeaders: readonly string[] };
-  /** Whom the server takes for the client. */
+  /** The address of the client, as far as trusted proxies tell it. */
   readonly ip?: string;
 }
 
-/** Lets those pass who have a valid token, taken from the Authorization header alone (RFC 6750 §2.1). */
+/** Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1). */
 @Injectable()
 export class BearerAuthGuard extends AuthGuard(STRATEGY) {
+  readonly #challenge: string;
+
   constructor(
     private readonly reflector: Reflector,
-    private readonly authentication: Authentication,
+    private readonly authOptions: BearerAuthOptions,
   ) {
     super();
+    this.#challenge = `Bearer realm="${authOptions.realm}"`;
   }
 
-  /**
-   * @throws {ContractException} 401 without a valid token, 403 where the token's scopes lack the required one
-   */
-  override canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    if (this.authentication.verifier === false) return true;
-    const request = context.switchToHttp().getRequest<WithHeaders>();
-    const principal = principalOf(request);
-    // The guard may stand in front of the application and of the controller: once is enough.
-    return principal === undefined ? this.#authenticate(context, request) : this.#authorize(context, principal);
-  }
-
-  async #authenticate(context: ExecutionContext, request: WithHeaders): Promise<boolean> {
-    try {
-      await super.canActivate(context);
-    } catch (error) {
-      const failed = error instanceof ContractException && error.error === 401;
-      if (failed && attemptsBearer(request.headers.authorization)) await this.authentication.delay.after(request.ip);
-      throw error;
-    }
-    return this.#authorize(context, principalOf(request));
-  }
-
-  #authorize(context: ExecutionContext, principal: Principal | undefined): true {
-    const { scope } = this.authentication;
-    if (principal?.scopes?.includes(scope) === false && this.reflector.get(RequiresScope, context.getHandler())) {
-      const challenge = `${this.#challenge}, error="insufficient_scope", scope="${scope}"`;
-      throw new ContractException(403, undefined, {
-        'WWW-Authenticate': challenge,
-      });
-    }
+  /** @throws {ContractException} 401 without a valid token, 403 if the token lacks the required scope */
+  override async canActivate(context: ExecutionContext): Promise<boolean> {
+    if (this.authOptions.verifier === false) return true;
+    const request = context.switchToHttp().getRequest<GuardedRequest>();
+    // Bound both globally and to the controller, the guard verifies the token once.
+    if (principalOf(request) === undefined) await this.#authenticate(context, request);
+    this.#authorize(context, principalOf(request));
     return true;
   }
 
-  /** What passport sees of the request: the strategy would take a token from query and body, too. */
-  override getRequest(context: ExecutionContext): Credentials {
-    const request = context.switchToHttp().getRequest<WithHeaders>();
-    const token = isRepeated(request) ? undefined : bearerTokenIn(request.headers.authorization);
+  /** Runs passport, which calls `getRequest`, the strategy, and `handleRequest`. */
+  async #authenticate(context: ExecutionContext, { headers, ip }: GuardedRequest): Promise<void> {
+    try {
+      await super.canActivate(context);
+    } catch (error) {
+      const isRefused = error instanceof ContractException && error.error === 401;
+      if (isRefused && hasBearerCredentials(headers.authorization)) await this.authOptions.refusalDelay.wait(ip);
+      throw error;
+    }
+  }
+
+  #authorize(context: ExecutionContext, principal: Principal | undefined): void {
+    const { scope } = this.authOptions;
+    const hasScope = principal?.scopes?.includes(scope) ?? true;
+    if (hasScope || !this.reflector.get(RequiresScope, context.getHandler())) return;
+    throw new ContractException(403, undefined, {
+      'WWW-Authenticate': `${this.#challenge}, error="insufficient_scope", scope="${scope}"`,
+    });
+  }
+
+  /**
+   * Returns a request that has the token and nothing else. passport-http-bearer takes a token only from a request, and
+   * would also take it from the query and the body.
+   */
+  override getRequest(context: ExecutionContext): BearerRequest {
+    const request = context.switchToHttp().getRequest<GuardedRequest>();
+    const token = hasOneAuthorization(request) ? parseBearerToken(request.headers.authorization) : undefined;
     return {
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-      verifier: this.authentication.verifier,
+      verifier: this.authOptions.verifier,
     };
   }
 
@@ -83,29 +86,23 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     _info: unknown,
     context: ExecutionContext,
   ): User {
-    if (error && !(error instanceof TokenRefused)) throw error;
-    const request = context.switchToHttp().getRequest<WithHeaders>();
-    if (!principal) {
-      const attempted = attemptsBearer(request.headers.authorization);
-      publishRefusal(attempted ? (error?.reason ?? 'malformed') : 'missing', request.ip);
-      const challenge = attempted ? `${this.#challenge}, error="invalid_token"` : this.#challenge;
-      throw new ContractException(401, undefined, {
-        'WWW-Authenticate': challenge,
-      });
+    if (error && !(error instanceof TokenRefusedError)) throw error;
+    const request = context.switchToHttp().getRequest<GuardedRequest>();
+    if (principal) {
+      setPrincipal(request, principal);
+      return principal;
     }
-    setPrincipal(request, principal);
-    return principal;
-  }
-
-  get #challenge(): string {
-    return `Bearer realm="${this.authentication.realm}"`;
+    const isAttempt = hasBearerCredentials(request.headers.authorization);
+    publishRefusal(isAttempt ? (error?.reason ?? 'malformed') : 'missing', request.ip);
+    throw new ContractException(401, undefined, {
+      'WWW-Authenticate': isAttempt ? `${this.#challenge}, error="invalid_token"` : this.#challenge,
+    });
   }
 }
 
-/** Whether there are two Authorization headers: a host's server keeps the first, and says nothing of the other. */
-function isRepeated({ raw, rawHeaders = raw?.rawHeaders ?? [] }: WithHeaders): boolean {
-  const given = rawHeaders.filter(
-    (text, index) => index % 2 === 0 && text.length === AUTHORIZATION.length && text.toLowerCase() === AUTHORIZATION,
-  );
-  return given.length > 1;
+/** Node keeps the first of several Authorization headers in `headers`, and all of them in `rawHeaders`. */
+function hasOneAuthorization({ raw, rawHeaders = raw?.rawHeaders ?? [] }: GuardedRequest): boolean {
+  const isName = (text: string, index: number): boolean =>
+    index % 2 === 0 && text.length === AUTHORIZATION.length && text.toLowerCase() === AUTHORIZATION;
+  return rawHeaders.filter(isName).length <= 1;
 }

@@ -1,32 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
-import { ContractException } from '../errors/contract.exception.js';
+import { ContractException } from '../contract/contract.exception.js';
 import { isSecure } from './jwt-settings.js';
 
-/** Milliseconds for one answer of the provider. */
+/** Milliseconds that a response of the provider may take. */
 const TIMEOUT = 5_000;
 
-/** Bytes that a document of the provider may have. */
+/** The greatest size of a provider's document, in bytes. */
 const MAX_SIZE = 1_048_576;
 
-/** Milliseconds after which keys are fetched anew, while requests go on with those there are. */
+/** Milliseconds after which keys are refreshed in the background. */
 const REFRESH_AGE = 240_000;
 
-/** Milliseconds that keys which the issuer has withdrawn count at most, while it can be reached. */
+/** Milliseconds after which keys are not used without a refresh, unless the issuer cannot be reached. */
 const MAX_AGE = 300_000;
 
-/** Milliseconds between two fetches, whatever strangers ask for. */
+/** The least milliseconds between two fetches, whatever tokens arrive. */
 const COOLDOWN = 1_000;
 
-/** Requests that may wait for a fetch at the same time: each of them is in memory, and a stranger's as long as any. */
+/** Requests that may wait for a fetch at the same time; it bounds the memory for unauthenticated requests. */
 const MAX_WAITING = 1_000;
 
-/** The keys with which an issuer signs. They are fetched when a token first needs one, and again when they change. */
+/** The signing keys of an issuer, fetched when a token first needs one, and again when they change. */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
   #keys: JWTVerifyGetKey | undefined;
-  /** The document that they were made of. */
+  /** The JWK Set that the keys were made of. */
   #document = '';
   #fetching: Promise<void> | undefined;
   #fetchedAt = -Infinity;
@@ -34,9 +34,9 @@ export class IssuerKeys {
   #waiting = 0;
 
   /**
-   * @param issuer whose discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4, RFC 8414 §3)
-   * @param jwksUrl the JWK Set itself; no discovery then
-   * @param onChange runs when other keys count than before
+   * @param issuer its discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4, RFC 8414 §3)
+   * @param jwksUrl the JWK Set itself, without discovery
+   * @param onChange called when the keys have changed
    */
   constructor(
     private readonly issuer: string,
@@ -45,10 +45,10 @@ export class IssuerKeys {
   ) {}
 
   /**
-   * Fetches the keys anew when they are old, in the background: those there are go on when the issuer is down.
+   * Refreshes old keys in the background. While the issuer is down, the old keys stay in use.
    *
-   * @returns what to wait for where they are too old: in a pause without requests nobody sees what is withdrawn; it is
-   *   refused with 503 where too many wait already
+   * @returns a promise to wait for if the keys are too old to use, as after a pause without requests; it rejects with
+   *   503 if too many requests wait
    */
   refresh(): Promise<void> | undefined {
     const age = performance.now() - this.#fetchedAt;
@@ -58,22 +58,22 @@ export class IssuerKeys {
   }
 
   /**
-   * The key of a token.
+   * Returns the key of a token.
    *
-   * @throws {errors.JWKSNoMatchingKey} when the issuer has no such key
-   * @throws {ContractException} 503 when the issuer cannot be asked, or too many wait for its answer
+   * @throws {errors.JWKSNoMatchingKey} if the issuer has no such key
+   * @throws {ContractException} 503 if the issuer cannot be reached, or too many requests wait
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    const known = await this.#look(header, token);
+    const known = await this.#findKnown(header, token);
     if (known !== undefined) return known;
     await this.#wait(this.#fetch());
-    const fetched = await this.#look(header, token);
+    const fetched = await this.#findKnown(header, token);
     if (fetched !== undefined) return fetched;
     if (this.#isFailing) throw new ContractException(503);
     throw new errors.JWKSNoMatchingKey();
   };
 
-  async #look(...token: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>> | undefined> {
+  async #findKnown(...token: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>> | undefined> {
     try {
       return await this.#keys?.(...token);
     } catch (error) {
@@ -82,7 +82,7 @@ export class IssuerKeys {
     }
   }
 
-  /** Fetches the keys, once for all who wait. A new key is asked for as often as the cooldown lets, a failure sooner told. */
+  /** Fetches the keys, once for all requests that wait. After a failure, returns at once until the cooldown is over. */
   async #fetch(): Promise<void> {
     const rest = this.#fetchedAt + COOLDOWN - performance.now();
     if (this.#fetching === undefined && this.#isFailing && rest > 0) return;
@@ -100,7 +100,7 @@ export class IssuerKeys {
     this.#waiting -= 1;
   }
 
-  /** @param rest milliseconds before which the issuer is left alone */
+  /** @param rest milliseconds until the cooldown is over */
   async #update(rest: number): Promise<void> {
     if (rest > 0) await sleep(rest);
     try {
@@ -127,7 +127,7 @@ export class IssuerKeys {
     ];
     for (const place of places) {
       const document = await download(new URL(place)).catch((error: unknown) => {
-        // Which of the two there is, is the provider's choice.
+        // Providers publish one of the two.
         if (error instanceof NotFound && place !== places.at(-1)) return undefined;
         throw error;
       });
@@ -143,7 +143,7 @@ export class IssuerKeys {
   }
 }
 
-/** In one line; the cause is where fetch says what happened. */
+/** Describes an error in one line. fetch() puts the reason into the cause. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
@@ -151,7 +151,7 @@ function describe(error: unknown): string {
 
 class NotFound extends Error {}
 
-/** A document of the provider. Redirects are not followed: they could lead within the operator's own network. */
+/** Downloads a document. Redirects are refused, because they could lead into the operator's own network. */
 async function download(url: URL): Promise<string> {
   const response = await fetch(url, {
     headers: { Accept: 'application/json, application/jwk-set+json' },
@@ -160,7 +160,7 @@ async function download(url: URL): Promise<string> {
   });
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // Read whatever the status, so that the connection can be used again.
+  // Read the body whatever the status, so that the connection can be reused.
   for await (const chunk of response.body ?? []) {
     chunks.push(chunk);
     size += chunk.length;

@@ -1,21 +1,20 @@
 export const JWT_TYPES = ['at+jwt', 'JWT'] as const;
 
-/** What the header of an access token says of its type; `JWT` stands for none, too. */
+/** The header `typ` of an access token; `JWT` also accepts a token without it. */
 export type JwtType = (typeof JWT_TYPES)[number];
 
-/** Which JWTs are valid. */
 export interface JwtSettings {
-  /** Exactly what `iss` must be: an https URL, or one of this machine. */
+  /** The exact value of `iss`: an https URL, or a URL of this machine. */
   readonly issuer: string;
-  /** What `aud` must be, or have among others. */
+  /** The value of `aud`, or one of its values. */
   readonly audience: string;
-  /** Where the issuer's keys are; from its discovery document by default. */
+  /** The URL of the issuer's keys. Defaults to the one in its discovery document. */
   readonly jwksUrl?: URL | undefined;
-  /** `at+jwt` by default, as RFC 9068 §4 wants it, so that no ID token passes. */
+  /** Defaults to `at+jwt`, which RFC 9068 §4 requires, so that ID tokens are refused. */
   readonly type?: JwtType;
 }
 
-/** Whether nobody on the way can read or forge what such a URL gives. */
+/** Returns whether no one between can read or change what the URL gives: https, or an address of this machine. */
 export function isSecure({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname));
 }

@@ -1,4 +1,4 @@
-import { networkOf } from './refusals.js';
+import { clientNetwork } from './refusals.js';
 
 describe('The network of an address', () => {
   it.each([
@@ -11,6 +11,6 @@ describe('The network of an address', () => {
     ['::1', '0:0:0:0'],
     ['fe80::1%eth0', 'fe80:0:0:0'],
   ])('of %s is %s', (address, network) => {
-    expect(networkOf(address)).toBe(network);
+    expect(clientNetwork(address)).toBe(network);
   });
 });

@@ -1,28 +1,27 @@
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
-import type { Refusal } from './token-verifier.js';
+import type { RefusalReason } from './token-verifier.js';
 
-/** One message for every request that is answered with error 401. */
+/** The diagnostics channel that has one message for each request answered with error 401. */
 export const AUTHENTICATION_REFUSED = 'plant-store:authentication-refused';
 
-/** What the channel `plant-store:authentication-refused` carries. */
+/** A message of the channel. */
 export interface AuthenticationRefused {
-  readonly reason: Refusal | 'missing';
-  /** The client's, as far as it is known. */
+  readonly reason: RefusalReason | 'missing';
+  /** The address of the client, if known. */
   readonly address?: string;
 }
 
 const refused = channel(AUTHENTICATION_REFUSED);
 
-/** Tells whoever listens. */
 export function publishRefusal(reason: AuthenticationRefused['reason'], address: string | undefined): void {
   if (refused.hasSubscribers) refused.publish(address === undefined ? { reason } : { reason, address });
 }
 
-/** Milliseconds between two lines of the log. */
+/** Milliseconds between two log lines. */
 const LINE_INTERVAL = 60_000;
 
-/** Logs refused tokens: the first one at once, and those that follow together, in at most one line a minute. */
+/** Logs refused tokens: the first one immediately, later ones in at most one summary line a minute. */
 export class RefusalLog implements OnApplicationShutdown {
   readonly #logger = new Logger('Authentication');
   readonly #counts = new Map<AuthenticationRefused['reason'], number>();
@@ -41,7 +40,7 @@ export class RefusalLog implements OnApplicationShutdown {
 
   readonly #count = (message: unknown): void => {
     const { reason, address = 'an unknown address' } = message as AuthenticationRefused;
-    // Whoever sends none has not tried.
+    // A request without a token is not an attempt.
     if (reason === 'missing') return;
     this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
     this.#last = address;
@@ -59,67 +58,67 @@ export class RefusalLog implements OnApplicationShutdown {
   }
 }
 
-/** Milliseconds that a refusal waits, when there are too many. */
+/** Milliseconds by which a refusal beyond the limit is delayed. */
 const DELAY = 1_000;
 
-/** Refusals that wait at the same time; beyond, the one that waits longest is answered at once. */
-const MAX_WAITING = 1_000;
+/** Refusals delayed at the same time. Beyond this, the oldest one is answered immediately. */
+const MAX_DELAYED = 1_000;
 
-/** Addresses that are counted; beyond, the one that was counted first is forgotten. */
-const MAX_ADDRESSES = 10_000;
+/** Networks counted at the same time. Beyond this, the oldest count is dropped. */
+const MAX_NETWORKS = 10_000;
 
-/** How long failures count, in milliseconds. */
+/** Milliseconds for which refusals count. */
 const WINDOW = 60_000;
 
 /**
- * Where too many tokens of one address were refused within a minute, further refusals come a second late. Valid tokens
- * never wait, whatever else comes from their address: who shares it may be a stranger.
+ * Delays refusals by one second when too many tokens of one client address were refused within a minute. Valid tokens are
+ * never delayed, because an attacker may share their address.
  */
 export class RefusalDelay {
-  readonly #failures = new Map<string, { count: number; readonly until: number }>();
-  readonly #waiting = new Map<NodeJS.Timeout, () => void>();
+  readonly #counts = new Map<string, { refusals: number; readonly until: number }>();
+  readonly #delayed = new Map<NodeJS.Timeout, () => void>();
 
-  /** @param perMinute as many refusals of one address come at once */
+  /** @param perMinute refusals per address and minute that are not delayed */
   constructor(private readonly perMinute: number) {}
 
-  /** Resolves when a refused token of this address may be answered. */
-  async after(address = ''): Promise<void> {
-    if (this.#isTooMuch(networkOf(address))) await this.#wait();
+  /** Counts a refusal, and resolves when it may be answered. */
+  async wait(address = ''): Promise<void> {
+    if (this.#count(clientNetwork(address)) > this.perMinute) await this.#delay();
   }
 
-  #isTooMuch(network: string): boolean {
+  #count(network: string): number {
     const now = performance.now();
-    let failures = this.#failures.get(network);
-    if (failures === undefined || failures.until <= now) {
-      failures = { count: 0, until: now + WINDOW };
-      // Insertion order is the order of age.
-      this.#failures.delete(network);
-      this.#failures.set(network, failures);
-      const [oldest] = this.#failures.keys();
-      if (this.#failures.size > MAX_ADDRESSES && oldest !== undefined) this.#failures.delete(oldest);
+    let count = this.#counts.get(network);
+    if (count === undefined || count.until <= now) {
+      count = { refusals: 0, until: now + WINDOW };
+      // Insert again, because a Map iterates in insertion order: the first entry is the oldest.
+      this.#counts.delete(network);
+      this.#counts.set(network, count);
+      const [oldest] = this.#counts.keys();
+      if (this.#counts.size > MAX_NETWORKS && oldest !== undefined) this.#counts.delete(oldest);
     }
-    failures.count += 1;
-    return failures.count > this.perMinute;
+    count.refusals += 1;
+    return count.refusals;
   }
 
-  #wait(): Promise<void> {
-    const [longest] = this.#waiting.keys();
-    if (this.#waiting.size >= MAX_WAITING && longest !== undefined) this.#release(longest);
+  #delay(): Promise<void> {
+    const [oldest] = this.#delayed.keys();
+    if (this.#delayed.size >= MAX_DELAYED && oldest !== undefined) this.#release(oldest);
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.#release(timer), DELAY);
-      this.#waiting.set(timer, resolve);
+      this.#delayed.set(timer, resolve);
     });
   }
 
   #release(timer: NodeJS.Timeout): void {
     clearTimeout(timer);
-    this.#waiting.get(timer)?.();
-    this.#waiting.delete(timer);
+    this.#delayed.get(timer)?.();
+    this.#delayed.delete(timer);
   }
 }
 
-/** The address, or of an IPv6 address the /64, since nobody is given less. */
-export function networkOf(address: string): string {
+/** Returns an IPv4 address as it is, and the /64 network of an IPv6 address: clients are assigned at least that. */
+export function clientNetwork(address: string): string {
   if (!address.includes(':')) return address;
   const [, mapped] = /^::ffff:([\d.]+)$/i.exec(address) ?? [];
   if (mapped !== undefined) return mapped;

@@ -1,5 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { TokenVerifier, type Verdict } from './token-verifier.js';
+import { TokenVerifier, type VerificationResult } from './token-verifier.js';
 
 /** A token that is known beforehand, by its digest alone. */
 export interface StaticToken {
@@ -25,7 +25,7 @@ export class StaticTokens extends TokenVerifier {
     this.#tokens = tokens;
   }
 
-  override verify(token: string): Verdict {
+  override verify(token: string): VerificationResult {
     const digest = digestOf(token);
     let found: StaticToken | undefined;
     for (const candidate of this.#tokens) {

@@ -1,7 +1,7 @@
 import type { Principal } from './principal.js';
 
-/** Why a token is refused: for the operator, in the log and in the metrics; no client ever learns it. */
-export const REFUSALS = [
+/** Why a token is refused. Logs and metrics have the reason; a client never learns it. */
+export const REFUSAL_REASONS = [
   'malformed',
   'unknown',
   'expired',
@@ -16,58 +16,57 @@ export const REFUSALS = [
   'unknown-key',
 ] as const;
 
-/** One of `REFUSALS`. */
-export type Refusal = (typeof REFUSALS)[number];
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-/** Whose token it is, or why it is refused; undefined is the same as `unknown`. */
-export type Verdict = Principal | Refusal | undefined;
+/** The principal of a valid token, or the reason for its refusal; undefined means `unknown`. */
+export type VerificationResult = Principal | RefusalReason | undefined;
 
 /** Decides which tokens are valid: a port, and its own injection token. */
 export abstract class TokenVerifier {
   /**
-   * @throws {ContractException} 503 where it cannot be decided now; what else is thrown is a defect, answered with 500
+   * @throws {ContractException} 503 if the token cannot be verified now; any other exception is a defect, error 500
    */
-  abstract verify(token: string): Verdict | Promise<Verdict>;
+  abstract verify(token: string): VerificationResult | Promise<VerificationResult>;
 }
 
-/** Verifiers side by side: the first that knows a token decides. */
+/** Asks several verifiers in turn; the first that knows the token decides. */
 export class TokenVerifiers extends TokenVerifier {
   constructor(private readonly verifiers: readonly TokenVerifier[]) {
     super();
   }
 
-  override async verify(token: string): Promise<Verdict> {
+  override async verify(token: string): Promise<VerificationResult> {
     for (const verifier of this.verifiers) {
-      const verdict = await verifier.verify(token);
-      if (verdict !== undefined && verdict !== 'unknown') return verdict;
+      const result = await verifier.verify(token);
+      if (result !== undefined && result !== 'unknown') return result;
     }
     return 'unknown';
   }
 }
 
-/** A token that is not valid. */
-export class TokenRefused extends Error {
-  override readonly name = 'TokenRefused';
+/** The token is not valid. */
+export class TokenRefusedError extends Error {
+  override readonly name = 'TokenRefusedError';
 
-  constructor(readonly reason: Refusal) {
+  constructor(readonly reason: RefusalReason) {
     super(reason);
   }
 }
 
 /**
- * Asks a verifier, and holds its answer against the clock.
+ * Verifies a token, and that it has not expired since the verifier remembered it.
  *
- * @throws {TokenRefused} when the token is not valid, or not any more
+ * @throws {TokenRefusedError} if the token is not valid
  */
-export function principalFor(token: string, verifier: TokenVerifier): Principal | Promise<Principal> {
-  // A host's may answer null, whatever its type says.
-  const verdict = verifier.verify(token) ?? 'unknown';
-  return typeof verdict === 'object' && 'then' in verdict ? verdict.then(accepted) : accepted(verdict);
+export function verifyToken(token: string, verifier: TokenVerifier): Principal | Promise<Principal> {
+  // A host's verifier in JavaScript may return null.
+  const result = verifier.verify(token) ?? 'unknown';
+  return typeof result === 'object' && 'then' in result ? result.then(assertPrincipal) : assertPrincipal(result);
 }
 
-function accepted(given: Verdict): Principal {
-  const verdict = given ?? 'unknown';
-  if (typeof verdict === 'string') throw new TokenRefused(verdict);
-  if (verdict.expires !== undefined && verdict.expires.getTime() <= Date.now()) throw new TokenRefused('expired');
-  return verdict;
+function assertPrincipal(given: VerificationResult): Principal {
+  const result = given ?? 'unknown';
+  if (typeof result === 'string') throw new TokenRefusedError(result);
+  if (result.expires !== undefined && result.expires.getTime() <= Date.now()) throw new TokenRefusedError('expired');
+  return result;
 }

@@ -3,11 +3,10 @@ import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import bytes from 'bytes';
-import { isScope } from '../auth/authentication.js';
+import { isScope } from '../auth/bearer-auth-options.js';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { isSecure, JWT_TYPES, type JwtType } from '../auth/jwt-settings.js';
-import { isDatabaseUrl, sqliteFile } from '../storage/open-repository.js';
-import type { ServerOptions } from '../storage/postgres-engine.js';
+import { DATABASE_DEFAULTS, type DatabaseOptions, isDatabaseUrl, sqliteFile } from '../storage/open-repository.js';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
@@ -49,10 +48,7 @@ export interface Configuration {
     /** At the same time. */
     readonly connections: number;
   };
-  /** What only a database server takes. */
-  readonly databaseServer: ServerOptions;
-  /** Milliseconds that a plant may wait for the store. */
-  readonly storeTimeout: number;
+  readonly database: DatabaseOptions;
   /** Milliseconds for the last answers, after the signal to stop. */
   readonly shutdownTimeout: number;
   readonly logLevel: LogLevel;
@@ -186,11 +182,16 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
       keepAlive: read('KEEP_ALIVE_TIMEOUT', 72_000, parseDuration, DURATION),
       connections: read('MAX_CONNECTIONS', 10_000, parseCount, 'a number from 1 to 1000000, for example 20000'),
     },
-    databaseServer: {
-      startTimeout: read('DATABASE_START_TIMEOUT', 30_000, parseDuration, DURATION),
-      poolSize: read('DATABASE_POOL_SIZE', 4, parsePoolSize, 'a number from 1 to 100, for example 8'),
+    database: {
+      timeout: read('STORE_TIMEOUT', DATABASE_DEFAULTS.timeout, parseDuration, DURATION),
+      startTimeout: read('DATABASE_START_TIMEOUT', DATABASE_DEFAULTS.startTimeout, parseDuration, DURATION),
+      poolSize: read(
+        'DATABASE_POOL_SIZE',
+        DATABASE_DEFAULTS.poolSize,
+        parsePoolSize,
+        'a number from 1 to 100, for example 8',
+      ),
     },
-    storeTimeout: read('STORE_TIMEOUT', 5_000, parseDuration, DURATION),
     shutdownTimeout: read('SHUTDOWN_TIMEOUT', 10_000, parseDuration, DURATION),
     logLevel: read(
       'LOG_LEVEL',

@@ -1,84 +1,60 @@
-import { METHODS, type IncomingMessage, type RequestListener } from 'node:http';
+import { METHODS, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { ContractException } from '../errors/contract.exception.js';
-import { Admission } from './admission.js';
+import { ContractException } from '../contract/contract.exception.js';
+import type { ErrorNumber } from '../contract/error-table.js';
 import type { Certificate } from './certificate.js';
 import { originFormOf, routableFormOf } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
-import { createPublicServer, type ServerLimits } from './public-server.js';
-import { RequestBody } from './request-body.js';
+import { DEFAULT_LIMITS, PublicServer, type ServerLimits } from './public-server.js';
 
-const LIMITS: ServerLimits = { headers: 10_000, request: 30_000, keepAlive: 72_000, connections: 10_000 };
-
-/** Fastify as the public port needs it: bodies as bytes, in the handler's own time, and every answer the contract's. */
+/** Creates Fastify for the public port: it routes every request past its own parsers and refusals. */
 export function createFastifyAdapter(options: {
-  /** Bytes. */
-  readonly bodyLimit: number;
   readonly limits?: Partial<ServerLimits>;
-  /** See `createPublicServer`. */
+  /** See {@link PublicServer}. */
   readonly origins?: ReadonlySet<string>;
   readonly certificate?: Certificate | undefined;
-  /** The addresses and networks of proxies whose word on the client's address is taken, as proxy-addr has them. */
+  /** Addresses and networks of proxies that are trusted to name the client's address, in the syntax of proxy-addr. */
   readonly trustProxy?: readonly string[];
 }): FastifyAdapter {
   const trustProxy = [...(options.trustProxy ?? [])];
   const adapter = new FastifyAdapter({
-    serverFactory: (handle: RequestListener) => createPublicServer(handle, { ...LIMITS, ...options.limits }, options),
+    serverFactory: (handle: RequestListener): Server =>
+      new PublicServer(handle, { ...DEFAULT_LIMITS, ...options.limits }, options),
     trustProxy,
-    // The server has its own; Fastify would add another one.
+    // The server answers what is not HTTP.
     clientErrorHandler: () => undefined,
-    // The router's own refusals come before the guard, and in its own words. After the rules of the message none is left.
-    frameworkErrors: (_error: unknown, _request: unknown, reply: { readonly raw: unknown }) =>
-      (reply.raw as PublicResponse).refuse(new ContractException(400)),
+    // What the router refuses by itself never reaches a guard or a filter.
+    frameworkErrors: (_error: unknown, _request: unknown, { raw }: { readonly raw: unknown }) =>
+      (raw as PublicResponse).refuse(new ContractException(400)),
     genReqId: (request: unknown) => (request as PublicRequest).id,
     rewriteUrl: ({ url = '' }: IncomingMessage) => routableFormOf(originFormOf(url)),
-    // Requests that were accepted are answered, also while the service shuts down.
+    // Accepted requests are answered while the service shuts down.
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    // No route has a schema, and what compiles them takes long to load.
+    // No route has a schema, and the compilers take long to load.
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     // No part of this application uses Nest's middleware.
     skipMiddie: true,
   });
   const fastify = adapter.getInstance();
   for (const method of METHODS) {
-    // No body is Fastify's to read, and no method is unknown to the router, so that the guard sees them all.
+    // The guard runs for every method, and before the body is read.
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
-  const admission = new Admission(options.bodyLimit);
-  fastify.addHook('onRequest', (request, reply, done) => {
-    request.body = new RequestBody(request.raw as PublicRequest, reply.raw, options.bodyLimit, admission);
-    if (trustProxy.length > 0) (reply.raw as PublicResponse).address = request.ip;
-    done();
-  });
-  fastify.decorateReply('answer', answer);
-  return adapter;
-}
-
-/** What Fastify has around ours. */
-interface Around {
-  readonly raw: unknown;
-  readonly request: { readonly raw: { readonly complete: boolean }; readonly body?: unknown };
-  hijack(): unknown;
-}
-
-/** Answers past Fastify, whose hooks and headers nothing here needs. */
-function answer(this: Around, status: number, headers: Readonly<Record<string, string>>, body: string): void {
-  this.hijack();
-  const { request } = this;
-  const response = this.raw as PublicResponse;
-  (request.body as RequestBody).release();
-  if (request.raw.complete) {
-    response.answer(status, headers, body);
-    return;
+  if (trustProxy.length > 0) {
+    fastify.addHook('onRequest', (request, _reply, done) => {
+      (request.raw as PublicRequest).forwardedAddress = request.ip;
+      done();
+    });
   }
-  // The parser may be in the middle of a packet that has the rest of the body, and requests after it.
-  setImmediate(() => {
-    // What is left of the body is not read as a request, and not waited for; Node says so in the answer.
-    if (!request.raw.complete) response.shouldKeepAlive = false;
-    response.answer(status, headers, body);
+  // For the log and the metrics.
+  fastify.addHook('preSerialization', (_request, reply, payload, done) => {
+    if (reply.statusCode === 400)
+      (reply.raw as PublicResponse).error = (payload as { readonly error: ErrorNumber }).error;
+    done(null, payload);
   });
+  return adapter;
 }
 
 function noCompiler(): never {

@@ -1,28 +1,29 @@
+import { randomUUID } from 'node:crypto';
 import { channel } from 'node:diagnostics_channel';
-import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { type IncomingHttpHeaders, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { principalOf } from '../auth/principal.js';
-import type { ContractException } from '../errors/contract.exception.js';
-import type { ErrorNumber } from '../errors/error-table.js';
-import { errorOf, JSON_TYPE, refuse } from '../errors/send.js';
+import type { ContractException } from '../contract/contract.exception.js';
+import type { ErrorNumber } from '../contract/error-table.js';
+import type { Connection } from './connection.js';
 import type { PublicRequest } from './public-request.js';
 
-/** One message for every answer of the public port. */
+/** The diagnostics channel with one message for every answer of the public port. */
 export const REQUEST = 'plant-store:request';
 
-/** What the channel `plant-store:request` carries. */
+/** A message of the channel `plant-store:request`. */
 export interface RequestMessage {
   readonly requestId: string;
-  /** Who sent it; undefined where nobody got so far. */
+  /** The name of the principal; undefined before authentication. */
   readonly principal: string | undefined;
-  /** One of HTTP's; undefined where what came was no HTTP. */
+  /** Undefined if the client did not send HTTP. */
   readonly method: string | undefined;
-  /** Without the query, which may hold anything, and at most 256 printable characters of ASCII. */
+  /** Without the query, which may hold anything: at most 256 printable ASCII characters. */
   readonly path: string | undefined;
   readonly status: number;
   readonly error: ErrorNumber | undefined;
-  /** Milliseconds, to the microsecond, from the last byte of the head to the answer; undefined where there was no head. */
+  /** Milliseconds, to the microsecond, from the end of the headers to the answer; undefined if there were no headers. */
   readonly duration: number | undefined;
-  /** The client's, as far as proxies that are trusted know it, and else the other end of the connection. */
+  /** The client's address: the one that a trusted proxy names, otherwise the peer's. */
   readonly address: string | undefined;
   /** W3C Trace Context: the trace, and the caller's span in it. */
   readonly traceId: string | undefined;
@@ -31,98 +32,117 @@ export interface RequestMessage {
 
 const requests = channel(REQUEST);
 
+/** Without a charset, which the media type does not define (RFC 8259 §11). */
+const JSON_TYPE = 'application/json';
+
 const MAX_PATH = 256;
 
-/** What Node's class has, and its types do not tell. */
-interface Internals {
-  readonly _header: string;
-  readonly _hasBody: boolean;
-  _expect_continue: boolean;
-  _headerSent: boolean;
-  finished: boolean;
-  _finish(): void;
-}
-
-/** An answer of the public port, with what every one of them carries and what the log tells of it. */
+/** A response on the public port: adds the headers that all answers have, and reports it to the log and the metrics. */
 export class PublicResponse extends ServerResponse<PublicRequest> {
-  /** The client's, where a trusted proxy tells it. */
-  address: string | undefined;
+  /** The error number of the answer. */
+  error: ErrorNumber | undefined;
   readonly #begun = performance.now();
 
-  /**
-   * Sends JSON, with these headers beside its own, in one piece. Node's `end` would hold the socket and write head and
-   * body apart, which takes twice as long.
-   */
-  answer(status: number, headers: Readonly<Record<string, string>>, json: string): void {
-    const length = Buffer.byteLength(json);
-    this.writeHead(status, ['Content-Type', JSON_TYPE, 'Content-Length', length, ...Object.entries(headers).flat()]);
-    const { socket } = this;
-    const node = internalsOf(this);
-    // An answer that waits for one before it has no socket yet.
-    if (socket === null || !node._hasBody) {
-      this.end(json);
-      return;
-    }
-    node._headerSent = true;
-    node.finished = true;
-    // Where each character is a byte, the encoding that copies is enough.
-    socket.write(node._header + json, length === json.length ? 'latin1' : 'utf8', (error) => {
-      if (!error) this.emit('finish');
-    });
-    node._finish();
-  }
-
-  /** Answers what does not reach the router, and ends the connection. */
+  /** Answers with a refusal, and closes the connection after it. */
   refuse(exception: ContractException): void {
-    // What follows on the connection cannot be told from the rest of what was refused.
-    this.shouldKeepAlive = false;
-    refuse(this, exception);
+    const body = JSON.stringify(exception.getResponse());
+    this.error = exception.error;
+    this.writeHead(400, { ...exception.headers, 'content-length': Buffer.byteLength(body), connection: 'close' });
+    this.end(body);
   }
 
-  /** All answers pass here, once, whoever writes them. */
+  /** Runs for every answer: Node and Fastify both send the status line and the headers through it. */
   override writeHead(
-    statusCode: number,
+    status: number,
     reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
     headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
   ): this {
-    // Nobody here gives a reason.
-    const given = typeof reason === 'object' ? reason : (headers ?? {});
-    // A list: for an object that is put together, V8 would make a class for each answer.
-    const all = Array.isArray(given) ? given : (Object.entries(given).flat() as OutgoingHttpHeader[]);
-    // Node would end the connection, as the body might still come; but what came after it may have had its effect.
-    if (this.req.complete) internalsOf(this)._expect_continue = false;
-    all.push('X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', this.req.id);
-    super.writeHead(statusCode, all);
-    if (requests.hasSubscribers) requests.publish(this.#message(statusCode));
+    const given = (typeof reason === 'object' ? reason : headers) as OutgoingHttpHeaders | undefined;
+    const all: OutgoingHttpHeaders = { ...given, ...commonHeaders(this.req.id) };
+    // Fastify adds a charset.
+    if (status !== 204) all['content-type'] = JSON_TYPE;
+    if (all.connection === undefined) this.#addConnectionHeaders(all);
+    super.writeHead(status, all);
+    if (requests.hasSubscribers) requests.publish(this.#message(status));
     return this;
   }
 
+  #addConnectionHeaders(headers: OutgoingHttpHeaders): void {
+    const { complete, headers: received, httpVersion, method } = this.req;
+    const { isDraining, keepAliveTimeout } = this.#connection;
+    // Input that is not read could be taken for requests. After an Upgrade header, Node's parser drops input.
+    if (isDraining || !complete || received.upgrade !== undefined || method === 'CONNECT') {
+      headers.connection = 'close';
+    } else if (received.expect !== undefined && httpVersion === '1.1' && !asksToClose(received)) {
+      // Node closes the connection if it has not sent 100 Continue, but the body is complete without it.
+      headers.connection = 'keep-alive';
+      headers['keep-alive'] = `timeout=${Math.floor(keepAliveTimeout / 1_000)}`;
+    }
+  }
+
+  get #connection(): Connection {
+    return this.req.socket as unknown as Connection;
+  }
+
   #message(status: number): RequestMessage {
-    const { id, method, url, trace, socket } = this.req;
-    // The parser leaves them empty where there was no request line to read them from.
-    const isHttp = typeof method === 'string' && typeof url === 'string' && url !== '';
+    const { id, method, url = '', trace } = this.req;
     return {
       requestId: id,
       principal: principalOf(this.req)?.name,
-      method: isHttp ? method : undefined,
-      path: isHttp ? pathOf(url) : undefined,
+      method,
+      path: pathOf(url),
       status,
-      error: errorOf(this),
-      duration: isHttp ? Math.round((performance.now() - this.#begun) * 1_000) / 1_000 : undefined,
-      address: this.address ?? socket.remoteAddress,
+      error: this.error,
+      duration: Math.round((performance.now() - this.#begun) * 1_000) / 1_000,
+      address: this.req.forwardedAddress ?? this.#connection.remoteAddress,
       traceId: trace?.traceId,
       spanId: trace?.spanId,
     };
   }
 }
 
-function internalsOf(response: ServerResponse): Internals {
-  return response as unknown as Internals;
+/** Returns a refusal of what is not a request, as it is sent, and reports it to the log and the metrics. */
+export function refusalMessage(exception: ContractException, address: string | undefined): string {
+  const requestId = randomUUID();
+  const body = JSON.stringify(exception.getResponse());
+  const headers = {
+    ...exception.headers,
+    'Content-Type': JSON_TYPE,
+    'Content-Length': Buffer.byteLength(body),
+    ...commonHeaders(requestId),
+    Date: new Date().toUTCString(),
+    Connection: 'close',
+  };
+  if (requests.hasSubscribers) {
+    const message: RequestMessage = {
+      requestId,
+      principal: undefined,
+      method: undefined,
+      path: undefined,
+      status: 400,
+      error: exception.error,
+      duration: undefined,
+      address,
+      traceId: undefined,
+      spanId: undefined,
+    };
+    requests.publish(message);
+  }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`;
+}
+
+function asksToClose({ connection = '' }: IncomingHttpHeaders): boolean {
+  return /\bclose\b/i.test(connection);
+}
+
+function commonHeaders(requestId: string): Record<string, string> {
+  return { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store', 'X-Request-Id': requestId };
 }
 
 function pathOf(url: string): string {
   const query = url.indexOf('?');
   const path = url.slice(0, Math.min(query < 0 ? MAX_PATH : query, MAX_PATH));
-  // Of a target that the rules of the message refuse.
+  // A target that the rules for messages refuse may hold anything.
   return /^[!-~]*$/.test(path) ? path : path.replace(/[^!-~]/g, '?');
 }

@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../auth/refusals.js';
-import { REFUSALS } from '../auth/token-verifier.js';
-import { ERROR_TABLE } from '../errors/error-table.js';
+import { REFUSAL_REASONS } from '../auth/token-verifier.js';
+import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST, type RequestMessage } from '../http/public-response.js';
 import { BATCH, type BatchMessage, type GroupCommit } from '../storage/group-commit.js';
 
@@ -75,7 +75,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry });
     // A series that is there before it counts shows its first failure as one.
     for (const answers of this.#answers.values()) answers.inc(0);
-    for (const reason of ['missing', ...REFUSALS]) this.#refusals.inc({ reason }, 0);
+    for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
     subscribe(REQUEST, this.#onRequest);
     subscribe(BATCH, this.#onBatch);
     subscribe(AUTHENTICATION_REFUSED, this.#onRefusal);
@@ -96,12 +96,12 @@ export class Metrics {
   };
 
   readonly #onBatch = (message: unknown): void => {
-    const { size, seconds, created, repeated, conflicting } = message as BatchMessage;
+    const { size, seconds, created, repeated, conflict } = message as BatchMessage;
     this.#batchSizes.observe(size);
     this.#commitDurations.observe(seconds);
     this.#created.inc(created);
     this.#repeated.inc(repeated);
-    this.#conflicting.inc(conflicting);
+    this.#conflicting.inc(conflict);
   };
 
   readonly #onRefusal = (message: unknown): void => {

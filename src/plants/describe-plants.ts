@@ -1,4 +1,4 @@
-import { ERROR_TABLE } from '../errors/error-table.js';
+import { ERROR_TABLE } from '../contract/error-table.js';
 import { NewPlantDto } from './dto/new-plant.dto.js';
 import { PlantDto } from './dto/plant.dto.js';
 import { PlantsController } from './plants.controller.js';
@@ -10,8 +10,9 @@ class ErrorDto {
 }
 
 /**
- * Lets `SwaggerModule.createDocument` know all about `POST /plants`. Nobody else has to install or load
- * `@nestjs/swagger`, which takes long to start. The document has to declare the security scheme `bearer`.
+ * Adds the OpenAPI metadata of `POST /plants`, for `SwaggerModule.createDocument`. The document must declare the security
+ * scheme `bearer`. These decorators are applied by a function, so that `@nestjs/swagger` stays an optional package: it
+ * takes long to load.
  */
 export async function describePlants(): Promise<void> {
   const { ApiBearerAuth, ApiBody, ApiOperation, ApiProperty, ApiPropertyOptional, ApiResponse, ApiSchema } =
@@ -49,7 +50,7 @@ export async function describePlants(): Promise<void> {
   });
   property(ErrorDto, 'message', {
     type: 'string',
-    description: 'For people, in one line: what is wrong, and what would be right.',
+    description: 'One line for people: what is wrong, and what would be right.',
   });
 
   const operation = [

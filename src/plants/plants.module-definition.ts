@@ -2,28 +2,33 @@ import { ConfigurableModuleBuilder, type Type } from '@nestjs/common';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 
-/** What an embedding application decides. Nest makes what is given as a class, of what the module can see. */
+/** The options of PlantsModule. Nest instantiates classes given here, with the providers that the module can see. */
 export interface PlantsModuleOptions {
   /**
-   * Where the plants are kept: a URL such as `sqlite:data/plants.db`, relative to the working directory, or a
-   * repository of your own. The module closes it with the application. Required.
+   * The store: a URL such as `sqlite:data/plants.db`, relative to the working directory, or a repository of your own.
+   * The module closes it with the application. Required.
    */
   readonly repository: string | PlantRepository | Type<PlantRepository>;
   /**
-   * Who may create plants: those who send one of these tokens, in clear text here; those whose token the verifier
-   * takes; or, with false, everybody whom your own guard lets pass. Required.
+   * The tokens that may create plants, in clear text; or a verifier of tokens; or false if a guard of yours decides.
+   * Required.
    */
   readonly authentication:
     { readonly tokens: readonly string[] } | { readonly verifier: TokenVerifier | Type<TokenVerifier> } | false;
-  /** What a token that has scopes must have among them (RFC 6749 §3.3): `plants:write` by default. */
+  /** The scope that a token with scopes must have (RFC 6749 §3.3). Defaults to `plants:write`. */
   readonly scope?: string;
-  /** Names the protected space in the challenge to those without a valid token (RFC 9110 §11.5): `plants` by default. */
+  /** The name of the protected space in `WWW-Authenticate` (RFC 9110 §11.5). Defaults to `plants`. */
   readonly realm?: string;
   /**
-   * As many refused tokens of one address are answered at once, further ones a second late; valid ones never wait.
-   * Without a limit by default.
+   * Refused tokens per client address and minute that are answered immediately. Further refusals are delayed by one
+   * second; valid tokens never are. Defaults to no limit.
    */
   readonly refusedTokensPerMinute?: number;
+  /** Applies to bodies that the module reads itself, see `unparsedBody`. */
+  readonly body?: {
+    /** The greatest length in bytes. Defaults to 1 MiB. */
+    readonly limit?: number;
+  };
 }
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<PlantsModuleOptions>()

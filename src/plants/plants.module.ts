@@ -1,20 +1,18 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
-import { ContractExceptionFilter } from '../errors/contract-exception.filter.js';
+import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
-import { NewPlantPipe } from './new-plant.pipe.js';
 import { PlantsController } from './plants.controller.js';
 import { ConfigurableModuleClass } from './plants.module-definition.js';
 import { optionProviders } from './plants.providers.js';
 import { PlantsService } from './plants.service.js';
 
-/** `POST /plants` and all that it takes, for any Nest application; nothing of it acts on other routes. */
+/** `POST /plants` for any Nest application. Nothing in this module acts on other routes. */
 @Module({
   controllers: [PlantsController],
   providers: [
-    NewPlantPipe,
     PlantsService,
     GroupCommit,
     BearerAuthGuard,
@@ -32,9 +30,9 @@ export class PlantsModule extends ConfigurableModuleClass implements OnApplicati
     super();
   }
 
-  /** Runs after the server has given its last answer. */
+  /** Nest calls this after the server has sent its last answer. */
   async onApplicationShutdown(): Promise<void> {
-    // Those whose client is gone are on their way, too.
+    // Plants whose clients have disconnected may still be in a batch.
     await this.commit.settled();
     await this.repository.close();
   }

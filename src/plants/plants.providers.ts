@@ -1,39 +1,53 @@
 import type { FactoryProvider, Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { Authentication, isRealm, isScope } from '../auth/authentication.js';
+import { BearerAuthOptions, isRealm, isScope } from '../auth/bearer-auth-options.js';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { RefusalDelay } from '../auth/refusals.js';
 import { digestOf, StaticTokens } from '../auth/static-tokens.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import { openRepository } from '../storage/open-repository.js';
 import { PlantRepository } from '../storage/plant-repository.js';
+import { Admission } from './admission.js';
 import { MODULE_OPTIONS_TOKEN, type PlantsModuleOptions } from './plants.module-definition.js';
 
-/** The options as the rooms below want them; whoever writes JavaScript is told what is wrong with theirs. */
+const DEFAULT_BODY_LIMIT = 1_048_576;
+
+/** The options as a JavaScript host may give them, without a compiler that checks them. */
+type UncheckedOptions = Partial<PlantsModuleOptions>;
+
+/** Provide what the module's options describe. A wrong option throws a TypeError that says what it must be. */
 export const optionProviders: FactoryProvider[] = [
   {
     provide: PlantRepository,
     inject: [MODULE_OPTIONS_TOKEN, ModuleRef],
-    useFactory: async ({ repository }: Partial<PlantsModuleOptions>, module: ModuleRef): Promise<PlantRepository> => {
+    useFactory: async ({ repository }: UncheckedOptions, module: ModuleRef): Promise<PlantRepository> => {
       if (typeof repository === 'string') return openRepository(repository);
       if (typeof repository === 'function') return module.create(repository);
       return repository ?? missing('repository', 'a URL such as sqlite:data/plants.db, or a PlantRepository');
     },
   },
   {
-    provide: Authentication,
+    provide: BearerAuthOptions,
     inject: [MODULE_OPTIONS_TOKEN, ModuleRef],
-    useFactory: async (options: Partial<PlantsModuleOptions>, module: ModuleRef): Promise<Authentication> => ({
-      verifier: await verifierOf(options, module),
+    useFactory: async (options: UncheckedOptions, module: ModuleRef): Promise<BearerAuthOptions> => ({
+      verifier: await createVerifier(options, module),
       scope: checked('scope', options.scope ?? 'plants:write', isScope),
       realm: checked('realm', options.realm ?? 'plants', isRealm),
-      delay: new RefusalDelay(options.refusedTokensPerMinute ?? Infinity),
+      refusalDelay: new RefusalDelay(options.refusedTokensPerMinute ?? Infinity),
     }),
+  },
+  {
+    provide: Admission,
+    inject: [MODULE_OPTIONS_TOKEN],
+    useFactory: ({ body: { limit = DEFAULT_BODY_LIMIT } = {} }: UncheckedOptions): Admission => {
+      if (Number.isSafeInteger(limit) && limit > 0) return new Admission(limit);
+      throw new TypeError('PlantsModule: the option body.limit must be a positive integer, in bytes');
+    },
   },
 ];
 
-async function verifierOf(
-  { authentication }: Partial<PlantsModuleOptions>,
+async function createVerifier(
+  { authentication }: UncheckedOptions,
   module: ModuleRef,
 ): Promise<TokenVerifier | false> {
   if (authentication === false) return false;
@@ -44,7 +58,7 @@ async function verifierOf(
   if (tokens.length === 0) return missing('authentication', '{ tokens: [...] }, { verifier }, or false');
   if (!tokens.every(isBearerToken)) {
     throw new TypeError(
-      'PlantsModule: each of authentication.tokens must be made of letters, digits and -._~+/; = may end it',
+      'PlantsModule: each of authentication.tokens must consist of letters, digits and -._~+/ and may end with =',
     );
   }
   return new StaticTokens(tokens.map((token, index) => ({ name: `token-${index + 1}`, digest: digestOf(token) })));
@@ -54,7 +68,7 @@ function missing(option: string, remedy: string): never {
   throw new TypeError(`PlantsModule: the option ${option} is missing; it must be ${remedy}`);
 }
 
-function checked(option: string, text: string, isRight: (text: string) => boolean): string {
-  if (isRight(text)) return text;
+function checked(option: string, text: string, isValid: (text: string) => boolean): string {
+  if (isValid(text)) return text;
   throw new TypeError(`PlantsModule: the option ${option} is empty, or has characters that a challenge cannot carry`);
 }

@@ -1,38 +1,44 @@
 import { Injectable } from '@nestjs/common';
-import { plainToInstance } from 'class-transformer';
-import { ContractException } from '../errors/contract.exception.js';
+import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { RepositoryUnavailableError } from '../storage/plant-repository.js';
+import { type Outcome, RepositoryUnavailableError } from '../storage/plant-repository.js';
+import { Admission } from './admission.js';
 import type { NewPlantDto } from './dto/new-plant.dto.js';
 import { PlantDto } from './dto/plant.dto.js';
 
-/** What creating a plant means. */
 @Injectable()
 export class PlantsService {
-  constructor(private readonly commit: GroupCommit) {}
+  constructor(
+    private readonly commit: GroupCommit,
+    private readonly admission: Admission,
+  ) {}
 
   /**
-   * Creates a plant, and resolves when it is durable. The id is the client's, and so the idempotency key: the same
-   * plant again is the same success, and stored once.
+   * Creates a plant, and resolves when it is durable. The id is the client's, and therefore the idempotency key: the
+   * same plant again has the same answer, and is stored once.
    *
-   * @throws {ContractException} 409 where the id belongs to another plant, 503 where the store cannot be reached
+   * @throws {ContractException} 409 if the id belongs to another plant, 503 if the store is overloaded or unavailable
    */
   async create(plant: NewPlantDto): Promise<PlantDto> {
-    try {
-      if ((await this.commit.add(plant)) === 'conflict') throw new ContractException(409);
-    } catch (error) {
-      if (!(error instanceof RepositoryUnavailableError)) throw error;
-      throw new ContractException(503);
-    }
-    return plantOf(plant);
+    if ((await this.#store(plant)) === 'conflict') throw new ContractException(409);
+    // By hand: class-transformer's plainToInstance takes 2.5 µs for these two fields.
+    const created = new PlantDto();
+    created.name = plant.name;
+    if (plant.tag !== undefined) created.tag = plant.tag;
+    return created;
   }
-}
 
-/** What a Plant exposes, and so not the id; asked once, because class-transformer takes long to tell. */
-const EXPOSED = Object.keys(plainToInstance(PlantDto, {}, { excludeExtraneousValues: true })) as (keyof PlantDto)[];
-
-function plantOf(plant: NewPlantDto): PlantDto {
-  const answer = new PlantDto();
-  for (const field of EXPOSED) if (plant[field] !== undefined) answer[field] = plant[field];
-  return answer;
+  async #store(plant: NewPlantDto): Promise<Outcome> {
+    const length = plant.name.length + (plant.tag?.length ?? 0);
+    this.admission.enter();
+    this.admission.charge(length);
+    try {
+      return await this.commit.add(plant);
+    } catch (error) {
+      if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
+      throw error;
+    } finally {
+      this.admission.leave(length);
+    }
+  }
 }

@@ -1,32 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import Database from 'better-sqlite3';
-import { sqliteFile } from './open-repository.js';
-import { sqliteStartError } from './sqlite-engine.js';
+import { setImmediate } from 'node:timers/promises';
+import { syncDirectory } from '../files/sync-directory.js';
+import { sqliteFile } from './database-options.js';
+import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
+import { sqliteStartError } from './sqlite-errors.js';
 
-/** Milliseconds that the backup waits for a service that has just started, or is about to end. */
-const TIMEOUT = 5_000;
-
-/** Pages that are copied between two reports of progress: 4 MiB. */
-const PAGES = 1_024;
-
-/** A store that is not backed up by this program; the message is one line that says what else to do. */
+/** This program cannot copy the store; the message is one line that says what to do instead. */
 export class NoBackupError extends Error {
   override readonly name = 'NoBackupError';
 }
 
 /**
- * Copies a store to a file that did not exist, while services go on writing to it: all that was acknowledged before the
- * call is in the copy, and of what comes later either nothing or whole batches. The file appears complete, checked and
- * on the disk, or not at all.
+ * Copies a store to a new file while services write to it. The copy has every plant that was acknowledged before the
+ * call, and of later batches either all or nothing. The file appears complete, checked and on disk, or not at all.
  *
  * @param url as for `openRepository`
- * @param onProgress is told again and again which part of the copy is done, from 0 to 1; what it throws ends the copy
- * @returns how many plants are in the copy
+ * @param onProgress is called with the part that is copied, from 0 to 1; an error that it throws ends the backup
+ * @returns the number of plants in the copy
  * @throws {NoBackupError} when the URL names a store that this cannot copy
  */
-export async function backUp(url: string, target: string, onProgress: (part: number) => void): Promise<number> {
+export async function backUp(
+  url: string,
+  target: string,
+  onProgress: (part: number) => void,
+  driver?: SqliteDriver,
+): Promise<number> {
   const file = sqliteFile(url);
   if (file === undefined) {
     throw new NoBackupError('a PostgreSQL database is backed up with its own tools: pg_dump, or pg_basebackup');
@@ -35,12 +35,21 @@ export async function backUp(url: string, target: string, onProgress: (part: num
   assertNew(target);
   const draft = `${target}.${randomUUID()}`;
   try {
-    await copy(file, draft, onProgress);
-    const count = check(draft);
+    const source = await openSnapshot(file, driver);
+    try {
+      create(draft);
+      await source.backup(draft, onProgress);
+    } finally {
+      source.close();
+    }
+    const count = await check(draft, driver);
     sync(draft);
+    // Lets a signal be handled that arrived during the check: until now, the caller can end the backup.
+    await setImmediate();
+    onProgress(1);
     assertNew(target);
     renameSync(draft, target);
-    sync(dirname(resolve(target)));
+    syncDirectory(dirname(resolve(target)));
     return count;
   } catch (error) {
     for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(draft + suffix, { force: true });
@@ -52,33 +61,20 @@ function assertNew(target: string): void {
   if (existsSync(target)) throw new Error(`${target} exists already, and is not overwritten: name another file`);
 }
 
-async function copy(file: string, draft: string, onProgress: (part: number) => void): Promise<void> {
-  const connection = openSnapshot(file);
-  try {
-    create(draft);
-    await connection.backup(draft, {
-      progress: ({ totalPages, remainingPages }) => {
-        onProgress(1 - remainingPages / totalPages);
-        return PAGES;
-      },
-    });
-  } finally {
-    connection.close();
-  }
-}
-
-/** A connection that sees the database as it is now, whatever is written to it from now on. */
-function openSnapshot(file: string): Database.Database {
+/** Opens a connection that sees the database as it is now, whatever is written later. */
+async function openSnapshot(file: string, driver: SqliteDriver | undefined): Promise<SqliteDatabase> {
   if (!existsSync(file)) throw new Error(`there is no database ${file}: DATABASE_URL must name one that exists`);
-  let connection: Database.Database | undefined;
+  let database: SqliteDatabase | undefined;
   try {
-    connection = new Database(file, { fileMustExist: true, timeout: TIMEOUT });
-    // Without a transaction that holds the snapshot, each commit of a service would begin the copy anew.
-    connection.exec('BEGIN');
-    connection.prepare('SELECT id FROM plants LIMIT 1').all();
-    return connection;
+    database = await openSqliteDatabase(file, driver);
+    // A service may be starting or stopping.
+    database.exec('PRAGMA busy_timeout = 5000');
+    // Without a transaction, which holds the snapshot, each commit of a service would restart the copy.
+    database.exec('BEGIN');
+    database.prepare('SELECT id FROM plants LIMIT 1').get();
+    return database;
   } catch (error) {
-    connection?.close();
+    database?.close();
     throw sqliteStartError(file, error);
   }
 }
@@ -93,23 +89,25 @@ function create(draft: string): void {
   }
 }
 
-/** @returns how many plants there are */
-function check(draft: string): number {
-  const connection = new Database(draft);
+/** Checks the copy, and returns the number of plants in it. */
+async function check(draft: string, driver: SqliteDriver | undefined): Promise<number> {
+  const database = await openSqliteDatabase(draft, driver);
   try {
-    // One file that can be opened everywhere, on a read-only medium too, where a write-ahead log would need more.
-    connection.pragma('journal_mode = DELETE');
-    const found = connection.pragma('integrity_check', { simple: true });
-    if (found !== 'ok')
-      throw new Error(`the database is damaged, there is no backup: ${String(found).replaceAll('\n', ' ')}`);
-    return connection.prepare<[], number>('SELECT count(*) FROM plants').pluck().get() ?? 0;
+    // One file that opens everywhere. With a write-ahead log, a read-only medium would not do.
+    database.exec('PRAGMA journal_mode = DELETE');
+    const { integrity_check: found } = database.prepare('PRAGMA integrity_check').get() as { integrity_check: string };
+    if (found !== 'ok') {
+      throw new Error(`the database is damaged, there is no backup: ${found.replaceAll('\n', ' ')}`);
+    }
+    const { count } = database.prepare('SELECT count(*) AS count FROM plants').get() as { count: bigint };
+    return Number(count);
   } finally {
-    connection.close();
+    database.close();
   }
 }
 
-function sync(path: string): void {
-  const descriptor = openSync(path, 'r');
+function sync(file: string): void {
+  const descriptor = openSync(file, 'r+');
   try {
     fsyncSync(descriptor);
   } finally {

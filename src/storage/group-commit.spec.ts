@@ -1,12 +1,14 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { EventEmitter, once } from 'node:events';
-import { GroupCommit } from './group-commit.js';
+import { BATCH, GroupCommit } from './group-commit.js';
 import { openRepository } from './open-repository.js';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
-/** A real repository that notes the size of each batch. */
+/** Passes batches on to a real repository, and records the size of each. */
 class CountingRepository extends PlantRepository {
   readonly sizes: number[] = [];
-  /** Keeps batches waiting. */
+  /** A batch waits for the promise that this returns. */
   hold: (batch: readonly StoredPlant[]) => Promise<void> | undefined = () => undefined;
 
   constructor(private readonly repository: PlantRepository) {
@@ -43,21 +45,21 @@ describe('group commit', () => {
 
   afterEach(() => repository.close());
 
-  it('stores in one batch what comes in one turn of the event loop', async () => {
+  it('stores plants that arrive in one turn of the event loop in one batch', async () => {
     const outcomes = await Promise.all(plants(64).map((plant) => commit.add(plant)));
 
     expect(outcomes).toEqual(Array.from({ length: 64 }, () => 'created'));
     expect(repository.sizes).toEqual([64]);
   });
 
-  it('makes several batches of more than one can hold', async () => {
+  it('splits more plants than a batch can hold into several batches', async () => {
     await Promise.all(plants(600).map((plant) => commit.add(plant)));
 
     expect(repository.sizes).toEqual([256, 256, 88]);
   });
 
-  describe('of a repository that takes two', () => {
-    /** Lets the batch with this plant go on. */
+  describe('of a repository that takes two batches at a time', () => {
+    /** Lets the batch that begins with this plant continue. */
     let release: (name: string) => void;
 
     beforeEach(() => {
@@ -69,7 +71,7 @@ describe('group commit', () => {
       Object.assign(repository, { concurrency: 2 });
     });
 
-    it('leaves a batch that is late behind, though nobody comes when it is', async () => {
+    it('starts another batch beside a slow one without waiting for a further plant', async () => {
       await commit.add({ id: 1n, name: 'in time' });
       const late = commit.add({ id: 2n, name: 'held' });
       await batches(2);
@@ -80,20 +82,20 @@ describe('group commit', () => {
       expect(await late).toBe('created');
     });
 
-    it('is settled when all are stored, those who have overtaken included', async () => {
-      const first = commit.add({ id: 1n, name: 'held before' });
+    it('is settled once all batches are stored, including those that overtook others', async () => {
+      const first = commit.add({ id: 1n, name: 'held first' });
       await batches(1);
       let isSettled = false;
       const settled = commit.settled().then(() => (isSettled = true));
-      const second = commit.add({ id: 2n, name: 'held behind' });
+      const second = commit.add({ id: 2n, name: 'held second' });
       await batches(2);
 
-      release('held before');
+      release('held first');
       await first;
       await new Promise(setImmediate);
       expect(isSettled).toBe(false);
 
-      release('held behind');
+      release('held second');
       await settled;
       expect(await second).toBe('created');
     });
@@ -103,26 +105,52 @@ describe('group commit', () => {
     }
   });
 
-  it('tells each its own outcome', async () => {
+  it('returns to each plant its own outcome', async () => {
     const outcomes = await Promise.all([
       commit.add({ id: 1n, name: 'Monstera' }),
       commit.add({ id: 1n, name: 'Ficus' }),
       commit.add({ id: 1n, name: 'Monstera' }),
     ]);
 
-    expect(outcomes).toEqual(['created', 'conflict', 'present']);
+    expect(outcomes).toEqual(['created', 'conflict', 'repeated']);
   });
 
-  it('refuses of a batch only the plant that is at fault, and goes on', async () => {
-    const huge = { id: 2n ** 63n, name: 'an id that no engine takes' };
+  it('rejects only the plant at fault of a batch', async () => {
+    const huge = { id: 2n ** 63n, name: 'an id beyond int64' };
     const failed = Promise.allSettled([commit.add(huge), commit.add({ id: 1n, name: 'Monstera' })]);
     expect((await failed).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
 
-    expect(await commit.add({ id: 1n, name: 'Monstera' })).toBe('present');
+    expect(await commit.add({ id: 1n, name: 'Monstera' })).toBe('repeated');
+  });
+
+  it('runs batches outside the async context of the requests in them', async () => {
+    const request = new AsyncLocalStorage<string>();
+    const contexts: unknown[] = [];
+    repository.hold = () => void contexts.push(request.getStore());
+
+    const [first] = await Promise.all([
+      request.run('first', async () => [await commit.add({ id: 1n, name: 'Monstera' }), request.getStore()]),
+      request.run('second', () => commit.add({ id: 2n, name: 'Ficus' })),
+    ]);
+
+    expect(first).toEqual(['created', 'first']);
+    expect(contexts).toEqual([undefined]);
+  });
+
+  it('publishes the size, duration and outcomes of each batch', async () => {
+    const messages: unknown[] = [];
+    const listener = (message: unknown): void => void messages.push(message);
+    subscribe(BATCH, listener);
+    await Promise.all(['Monstera', 'Ficus', 'Monstera', 'Aloe'].map((name) => commit.add({ id: 1n, name })));
+    unsubscribe(BATCH, listener);
+
+    expect(messages).toEqual([
+      { size: 4, seconds: expect.any(Number) as number, created: 1, repeated: 1, conflict: 2 },
+    ]);
   });
 
   it.each(Array.from({ length: 8 }, (_, steps) => [steps]))(
-    'stores what comes %i steps after the end of a batch',
+    'stores a plant that arrives %i steps after the end of a batch',
     async (steps) => {
       await commit.add({ id: 1n, name: 'Monstera' });
       for (let step = 0; step < steps; step += 1) await Promise.resolve();
@@ -132,12 +160,12 @@ describe('group commit', () => {
     10_000,
   );
 
-  it('refuses at once what would wait too long', async () => {
+  it('rejects a plant at once when the queue is full', async () => {
     const waiting = plants(4_096).map((plant) => commit.add(plant));
 
     await expect(commit.add({ id: -1n, name: 'one too many' })).rejects.toThrow(RepositoryUnavailableError);
 
     expect(new Set(await Promise.all(waiting))).toEqual(new Set(['created']));
-    expect(await commit.add({ id: -1n, name: 'welcome now' })).toBe('created');
+    expect(await commit.add({ id: -1n, name: 'accepted now' })).toBe('created');
   });
 });

@@ -1,53 +1,66 @@
+import { AsyncResource } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
 import { Injectable, Logger } from '@nestjs/common';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
-/** Plants a batch: large enough to share one sync to disk among all clients, small enough for any engine. */
+/** Maximum plants in a batch: enough that all clients share one sync to disk, few enough for any engine. */
 const BATCH_SIZE = 256;
 
-/** Plants that may wait for their batch. The standalone service takes fewer at a time; a host may not. */
+/** Maximum plants in the queue. The standalone service admits fewer at a time; a host may not. */
 const QUEUE_LENGTH = 4_096;
 
-/** A batch that is away for so many times as long as the last one was is not waited for, if the repository takes more. */
-const LATE = 2;
+/** A batch is slow when it takes this many times as long as the batch before it. */
+const SLOW_FACTOR = 2;
 
-/** One message for every batch that is stored. */
+/** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
 export const BATCH = 'plant-store:batch';
 
-/** What the channel `plant-store:batch` carries. */
 export interface BatchMessage {
-  /** Plants; what became of them adds up to as many. */
+  /** Number of plants: the sum of the three outcomes. */
   readonly size: number;
-  /** Until it was durable. */
+  /** Time until the batch was durable. */
   readonly seconds: number;
   readonly created: number;
   readonly repeated: number;
-  readonly conflicting: number;
+  readonly conflict: number;
 }
 
 const batches = channel(BATCH);
 
-interface Waiting {
+/** A plant in the queue or in a batch, and the promise of its outcome. */
+interface PendingPlant {
   readonly plant: StoredPlant;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (reason: unknown) => void;
 }
 
 /**
- * Group commit: plants that come while a batch is on its way to the disk share the next one.
- * Nobody waits for a timer, a batch leaves as soon as the previous one is down.
+ * Group commit: plants that arrive while a batch is in flight share the next one. A batch starts as soon as the one
+ * before it is stored, so no plant waits for a timer.
+ *
+ * A worker takes batches from the queue, one after another, until the queue is empty. There are as many workers at the
+ * same time as the repository takes batches, but a second worker starts only when there is a full batch for it, or when
+ * the batch in flight is slow: one large batch costs a server less than two small ones.
  */
 @Injectable()
 export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
-  #queue: Waiting[] = [];
-  /** Who takes batches from the queue: at most as many as the repository takes at the same time. */
-  readonly #committing = new Set<Promise<void>>();
-  /** When the last of them set out, as `performance.now()` has it, and how many milliseconds the last batch took. */
-  #begun = 0;
-  #took = 0;
-  /** Looks again when the batch that is on its way is late. */
-  #timer: NodeJS.Timeout | undefined;
+  #queue: PendingPlant[] = [];
+  #workers = 0;
+  /** Resolve functions of the `settled()` calls that wait for the last worker. */
+  #settledListeners: (() => void)[] = [];
+  /** Time when the last batch started, and how many milliseconds the last stored batch took. */
+  #batchStarted = 0;
+  #batchDuration = 0;
+  /** Set while it is too early for another worker. */
+  #slowTimer: NodeJS.Timeout | undefined;
+
+  /** Bound to the context of the constructor: a batch must not run in the AsyncLocalStorage context of one request. */
+  readonly #startWorker = AsyncResource.bind(() => {
+    this.#workers += 1;
+    this.#batchStarted = performance.now();
+    void this.#work();
+  });
 
   constructor(private readonly repository: PlantRepository) {}
 
@@ -63,78 +76,66 @@ export class GroupCommit {
         return;
       }
       this.#queue.push({ plant, resolve, reject });
-      this.#takeConnection();
+      this.#startWorkerIfNeeded();
     });
   }
 
-  /** Plants that wait for their batch. */
+  /** Number of plants that wait for their batch. */
   get depth(): number {
     return this.#queue.length;
   }
 
-  /** Resolves when everything that was added is stored, or refused. */
-  async settled(): Promise<void> {
-    while (this.#committing.size > 0) await Promise.all(this.#committing);
+  /** Resolves when everything that was added is stored or refused. */
+  settled(): Promise<void> {
+    if (this.#workers === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#settledListeners.push(resolve));
   }
 
-  /** A larger batch costs a server less than another one beside it, as long as those that are on their way come down. */
-  #takeConnection(): void {
-    const { size } = this.#committing;
-    if (this.#queue.length === 0 || size >= this.repository.concurrency) return;
-    const rest = this.#begun + LATE * this.#took - performance.now();
-    if (size === 0 || this.#queue.length >= BATCH_SIZE || rest <= 0) {
-      this.#startCommitting();
-    } else if (this.#timer === undefined) {
-      this.#timer = setTimeout(() => {
-        this.#timer = undefined;
-        this.#takeConnection();
-      }, rest).unref();
+  #startWorkerIfNeeded(): void {
+    if (this.#queue.length === 0 || this.#workers >= this.repository.concurrency) return;
+    const untilSlow = this.#batchStarted + SLOW_FACTOR * this.#batchDuration - performance.now();
+    if (this.#workers === 0 || this.#queue.length >= BATCH_SIZE || untilSlow <= 0) {
+      this.#startWorker();
+    } else if (this.#slowTimer === undefined) {
+      this.#slowTimer = setTimeout(() => {
+        this.#slowTimer = undefined;
+        this.#startWorkerIfNeeded();
+      }, untilSlow).unref();
     }
   }
 
-  #startCommitting(): void {
-    this.#begun = performance.now();
-    const committing: Promise<void> = this.#commitAll(() => this.#committing.delete(committing));
-    this.#committing.add(committing);
-  }
-
-  /** @param done runs in the same turn as the last look at the queue, so that no plant comes between and is forgotten */
-  async #commitAll(done: () => void): Promise<void> {
-    // Not at once: the other requests that this turn of the event loop reads belong to the same batch.
+  async #work(): Promise<void> {
+    // Other requests that are read in this turn of the event loop belong to the same batch.
     await new Promise(setImmediate);
     while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, BATCH_SIZE));
-    done();
+    // In the same turn as the last look at the queue: a plant that is added later must start a new worker.
+    this.#workers -= 1;
+    if (this.#workers === 0) for (const resolve of this.#settledListeners.splice(0)) resolve();
   }
 
-  async #commit(batch: readonly Waiting[]): Promise<void> {
+  async #commit(batch: readonly PendingPlant[]): Promise<void> {
     try {
-      const begun = (this.#begun = performance.now());
+      const started = (this.#batchStarted = performance.now());
       const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
-      this.#took = performance.now() - begun;
-      if (batches.hasSubscribers) batches.publish(messageOf(outcomes, this.#took / 1_000));
+      this.#batchDuration = performance.now() - started;
+      if (batches.hasSubscribers) batches.publish(batchMessage(outcomes, this.#batchDuration / 1_000));
       batch.forEach(({ resolve, reject }, index) => {
         const outcome = outcomes[index];
-        if (outcome === undefined) reject(new Error('The repository answered for fewer plants than it was given'));
+        if (outcome === undefined) reject(new Error('The repository returned fewer outcomes than it was given plants'));
         else resolve(outcome);
       });
     } catch (error) {
       const unavailable = error instanceof RepositoryUnavailableError;
       if (unavailable) this.#logger.warn(`${batch.length} plants were refused with 503: ${error.message}`);
-      // What is wrong with one plant is no reason to refuse the others; those that are stored already stay so.
+      // A defect with one plant must not fail the others. Plants that are stored already are repeated then.
       if (unavailable || batch.length === 1) for (const { reject } of batch) reject(error);
-      else for (const waiting of batch) await this.#commit([waiting]);
+      else for (const pending of batch) await this.#commit([pending]);
     }
   }
 }
 
-function messageOf(outcomes: readonly Outcome[], seconds: number): BatchMessage {
-  const count = { created: 0, present: 0, conflict: 0 };
+function batchMessage(outcomes: readonly Outcome[], seconds: number): BatchMessage {
+  const count = { created: 0, repeated: 0, conflict: 0 };
   for (const outcome of outcomes) count[outcome] += 1;
-  return {
-    size: outcomes.length,
-    seconds,
-    created: count.created,
-    repeated: count.present,
-    conflicting: count.conflict,
-  };
+  return { size: outcomes.length, seconds, ...count };
 }

@@ -1,36 +1,21 @@
+import { DATABASE_DEFAULTS, type DatabaseOptions, isPostgresUrl, SSL_MODES, sqliteFile } from './database-options.js';
 import { type PlantRepository, RepositoryStartError } from './plant-repository.js';
-import type { ServerOptions } from './postgres-engine.js';
-import { type Engine, SqlPlantRepository } from './sql-plant-repository.js';
 
-/** Milliseconds that a batch may wait for the store. */
-const DEFAULT_TIMEOUT = 5_000;
-
-/** Of libpq's, without `allow` and `prefer`, which somebody in the middle can turn off. */
-const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
-
-const DEFAULT_SERVER: ServerOptions = { startTimeout: 30_000, poolSize: 4 };
+export { DATABASE_DEFAULTS, type DatabaseOptions, isDatabaseUrl, sqliteFile } from './database-options.js';
 
 /**
  * Opens the store that a URL names, creates what does not exist yet, and brings its schema up to date.
  *
  * @param url `sqlite:` and a path, relative to the working directory, or `sqlite::memory:`; or `postgres://…`, where the
  *   database must exist
- * @param timeout milliseconds that a batch may wait for others to let go of the store, or for a server to answer
- * @throws {RepositoryStartError} when it cannot be had; the message is one line for the operator
+ * @throws {RepositoryStartError} when it cannot be opened; the message is one line for the operator
  */
-export async function openRepository(
-  url: string,
-  timeout = DEFAULT_TIMEOUT,
-  server: ServerOptions = DEFAULT_SERVER,
-): Promise<PlantRepository> {
-  return new SqlPlantRepository(await openEngine(url, timeout, server), timeout);
-}
-
-async function openEngine(url: string, timeout: number, server: ServerOptions): Promise<Engine> {
+export async function openRepository(url: string, options: Partial<DatabaseOptions> = {}): Promise<PlantRepository> {
+  const complete = { ...DATABASE_DEFAULTS, ...options };
   const file = sqliteFile(url);
   if (file !== undefined) {
-    const { openSqlite } = await withDriver('better-sqlite3', () => import('./sqlite-engine.js'));
-    return openSqlite(file);
+    const { openSqliteRepository } = await import('./sqlite-repository.js');
+    return openSqliteRepository(file, complete);
   }
   if (!isPostgresUrl(url)) {
     throw new RepositoryStartError(
@@ -38,31 +23,12 @@ async function openEngine(url: string, timeout: number, server: ServerOptions): 
         `where sslmode is one of ${SSL_MODES.join(', ')}`,
     );
   }
-  const { openPostgres } = await withDriver('pg', () => import('./postgres-engine.js'));
-  return openPostgres(url, timeout, server);
+  const { openPostgresRepository } = await import('./postgres-repository.js').catch(refuseMissingPackage);
+  return openPostgresRepository(url, complete);
 }
 
-/** A host has to install only the driver that it uses. */
-async function withDriver<Module>(name: string, load: () => Promise<Module>): Promise<Module> {
-  try {
-    return await load();
-  } catch (error) {
-    if (!(error instanceof Error && error.message.includes(`'${name}'`))) throw error;
-    throw new RepositoryStartError(`the package ${name} is not installed: npm install ${name}`, { cause: error });
-  }
-}
-
-/** Whether a URL names a store that there can be. */
-export function isDatabaseUrl(url: string): boolean {
-  return sqliteFile(url) !== undefined || isPostgresUrl(url);
-}
-
-/** The path in a SQLite URL, `:memory:` included, or undefined where the URL is another engine's. */
-export function sqliteFile(url: string): string | undefined {
-  return /^sqlite:(\S.*)$/.exec(url)?.[1];
-}
-
-function isPostgresUrl(url: string): boolean {
-  if (!/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url)) return false;
-  return SSL_MODES.includes(new URL(url).searchParams.get('sslmode') ?? 'disable');
+/** A host installs the package `pg` only if it uses PostgreSQL. */
+function refuseMissingPackage(error: unknown): never {
+  if (!(error instanceof Error && error.message.includes("'pg'"))) throw error;
+  throw new RepositoryStartError('the package pg is not installed: npm install pg', { cause: error });
 }

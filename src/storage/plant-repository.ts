@@ -1,24 +1,24 @@
-/** A plant as it stands in the store. */
+/** A plant as the store keeps it. */
 export interface StoredPlant {
   /** int64: −2^63 … 2^63−1. */
   readonly id: bigint;
   /** Any text without U+0000 and unpaired surrogates. */
   readonly name: string;
-  /** As `name`; a plant without a tag has no such text, which is not the empty one. */
+  /** As `name`. An absent tag differs from an empty one. */
   readonly tag?: string | undefined;
 }
 
 /**
- * What became of one plant: it was `created`; the same plant was `present` already; or its id
- * belongs to another one, a `conflict`, and the one that stands is untouched.
+ * The outcome of adding one plant: `created`; `repeated` if the same plant was there already; `conflict` if its id
+ * belongs to another plant, which stays as it is.
  */
-export type Outcome = 'created' | 'present' | 'conflict';
+export type Outcome = 'created' | 'repeated' | 'conflict';
 
-/** The store of plants: the port that storage engines implement, and its own injection token. */
+/** The store of plants: the port that each storage engine implements, and its own injection token. */
 export abstract class PlantRepository {
   /**
-   * Adds a batch, all or nothing, and resolves when it is durable. The same id may occur in it
-   * more than once: the first one counts, as if they had come one after another.
+   * Adds a batch, all or nothing, and resolves when it is durable. If the batch has an id more than once, the first
+   * plant counts, as if they had been added one after another.
    *
    * @returns the outcome of each plant, in the order of the batch
    * @throws {RepositoryUnavailableError} when nothing was stored, and trying again may help
@@ -26,18 +26,19 @@ export abstract class PlantRepository {
   abstract add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]>;
 
   /**
-   * Resolves when the store can take a plant, without leaving one. For health checks; whoever has none needs no other.
+   * Resolves when the store can take a plant, without leaving one. The default suits repositories without a health
+   * check.
    *
-   * @throws {RepositoryUnavailableError} when it takes none
+   * @throws {RepositoryUnavailableError} when the store takes none
    */
   check(): Promise<void> {
     return Promise.resolve();
   }
 
-  /** How many batches it takes at the same time. */
+  /** Number of batches that the store takes at the same time. */
   readonly concurrency: number = 1;
 
-  /** Releases the store; it is not used afterwards. */
+  /** Releases the store, which is not used afterwards. */
   abstract close(): Promise<void>;
 }
 

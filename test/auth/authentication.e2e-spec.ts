@@ -5,8 +5,8 @@ import request from 'supertest';
 import type { Principal } from '../../src/auth/principal.js';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/auth/refusals.js';
 import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
-import { TokenVerifier, TokenVerifiers, type Verdict } from '../../src/auth/token-verifier.js';
-import { ContractException } from '../../src/errors/contract.exception.js';
+import { TokenVerifier, TokenVerifiers, type VerificationResult } from '../../src/auth/token-verifier.js';
+import { ContractException } from '../../src/contract/contract.exception.js';
 import { TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
 
@@ -255,8 +255,8 @@ describe('A client that guesses tokens', () => {
 
 describe('A verifier', () => {
   /** A verifier as an embedding application may write it. */
-  class Verdicts extends TokenVerifier {
-    override verify(token: string): Verdict | Promise<Verdict> {
+  class HostVerifier extends TokenVerifier {
+    override verify(token: string): VerificationResult | Promise<VerificationResult> {
       switch (token) {
         case 'later':
           return Promise.resolve({ name: 'later', expires: new Date(Date.now() + 60_000) });
@@ -282,7 +282,7 @@ describe('A verifier', () => {
     ['unavailable', 503],
     ['unavailable-to-nest', 503],
   ])('decides the answer to the token %p: %i', async (token, expected) => {
-    const service = await startService({ verifier: new Verdicts() });
+    const service = await startService({ verifier: new HostVerifier() });
     try {
       const response = await create(service).set('Authorization', `Bearer ${token}`);
 

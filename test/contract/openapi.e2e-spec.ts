@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import request from 'supertest';
-import { ERROR_TABLE } from '../../src/errors/error-table.js';
+import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import {
   at,
   CONTRACT,

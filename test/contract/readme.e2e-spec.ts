@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseTokens } from '../../src/auth/token-file.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
-import { ERROR_TABLE } from '../../src/errors/error-table.js';
+import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';

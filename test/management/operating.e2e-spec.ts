@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { ERROR_TABLE } from '../../src/errors/error-table.js';
+import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -230,7 +230,7 @@ describe('A server', () => {
 
     expect(await create(url)).toEqual(CREATED);
 
-    expect(proxy.sent).toMatch(/begin\0[^]*SET LOCAL synchronous_commit = on\0[^]*insert into "plants"[^]*commit\0/);
+    expect(proxy.sent).toMatch(/INSERT INTO plants [^\0]* set_config\('synchronous_commit', 'on', true\)/);
   });
 });
 

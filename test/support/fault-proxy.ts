@@ -13,7 +13,7 @@ export type Fault =
   /** The proxy answers with this SQLSTATE instead of the server. */
   | { readonly sqlState: string; readonly times: number };
 
-const INSERT = Buffer.from('insert into "plants"');
+const INSERT = Buffer.from('INSERT INTO plants');
 
 /** ReadyForQuery outside a transaction: the server sends it after the commit. */
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);

@@ -52,7 +52,7 @@ async function derivedDocument(): Promise<JsonObject> {
       }),
     ],
   }).compile();
-  const app = testing.createNestApplication(createFastifyAdapter({ bodyLimit: 1_024 }), { bodyParser: false });
+  const app = testing.createNestApplication(createFastifyAdapter({}), { bodyParser: false });
   const document = await createOpenApiDocument(app);
   await app.close();
   return JSON.parse(JSON.stringify(document)) as JsonObject;

@@ -52,12 +52,12 @@ export async function startService(
         authentication: {
           verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
         },
+        ...(options.bodyLimit && { body: { limit: options.bodyLimit } }),
         ...(options.refusedTokensPerMinute && { refusedTokensPerMinute: options.refusedTokensPerMinute }),
       }),
     ],
   }).compile();
   const adapter = createFastifyAdapter({
-    bodyLimit: options.bodyLimit ?? 1_048_576,
     ...(options.limits && { limits: options.limits }),
     ...(options.origins && { origins: options.origins }),
     certificate: options.certificate,

@@ -3,12 +3,17 @@ import { buildMessage, ValidateBy } from 'class-validator';
 const MIN = -(2n ** 63n);
 const MAX = 2n ** 63n - 1n;
 
-/** Checks that the value is a bigint of the int64 range; class-validator's own IsInt and Min refuse every bigint. */
+/** Returns whether the value is a bigint within the range of int64. */
+export function isInt64(value: unknown): value is bigint {
+  return typeof value === 'bigint' && value >= MIN && value <= MAX;
+}
+
+/** Checks that the value is an int64 as a bigint; class-validator's IsInt and Min refuse bigints. */
 export function IsInt64(): PropertyDecorator {
   return ValidateBy({
     name: 'isInt64',
     validator: {
-      validate: (value: unknown) => typeof value === 'bigint' && value >= MIN && value <= MAX,
+      validate: isInt64,
       defaultMessage: buildMessage(() => `$property must be an integer from ${MIN} to ${MAX}`),
     },
   });

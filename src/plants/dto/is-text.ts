@@ -1,15 +1,20 @@
 import { buildMessage, ValidateBy, type ValidationOptions } from 'class-validator';
 
-/** U+0000, and half of a surrogate pair without its other half: the two that are no text in every store. */
-const NO_TEXT = /[\0\p{Surrogate}]/u;
+/** U+0000 and unpaired surrogates, which not every store can hold. */
+const NOT_TEXT = /[\0\p{Surrogate}]/u;
 
-/** Checks that the value is a string that every store can hold as it is; the empty one is. */
+/** Returns whether the value is a string that every store can hold. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && !NOT_TEXT.test(value);
+}
+
+/** Checks that the value is a string that every store can hold; the empty string is one. */
 export function IsText(options?: ValidationOptions): PropertyDecorator {
   return ValidateBy(
     {
       name: 'isText',
       validator: {
-        validate: (value: unknown) => typeof value === 'string' && !NO_TEXT.test(value),
+        validate: isText,
         defaultMessage: buildMessage(() => '$property must be a string without U+0000 and unpaired surrogates'),
       },
     },

@@ -7,7 +7,7 @@ export class PlantDto {
   @IsText()
   name!: string;
 
-  // Not IsOptional, which takes null as well: the field may be absent, it is not nullable.
+  // Not IsOptional, which also accepts null: the field may be absent, but it is not nullable.
   @Expose()
   @IsText({ validateIf: (_plant, value) => value !== undefined })
   tag?: string;

@@ -90,7 +90,10 @@ class HostModule {
   static register({ token, repository }: Host): DynamicModule {
     return {
       module: HostModule,
-      imports: token === undefined ? [] : [PlantsModule.forRoot({ repository, authentication: { tokens: [token] } })],
+      imports:
+        token === undefined
+          ? []
+          : [PlantsModule.forRoot({ repository, authentication: { tokens: [token] }, body: { limit: 1_000 } })],
       controllers: [OwnController],
       providers: [HostStrategy],
     };
@@ -190,7 +193,7 @@ export async function start(host: Host) {
       new HostPipe(),
     );
   }
-  if (host.body === 'unparsed') app.use(host.global === true ? '/api/plants' : '/plants', unparsedBody(1_000));
+  if (host.body === 'unparsed') app.use(host.global === true ? '/api/plants' : '/plants', unparsedBody());
   await app.listen(0, '127.0.0.1');
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
   return { app, port };

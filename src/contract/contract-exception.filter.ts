@@ -1,0 +1,45 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Injectable, Logger } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { ContractException } from './contract.exception.js';
+import { isErrorNumber } from './error-table.js';
+
+/** Answers everything that is thrown as the contract does: status 400 with `{error, message}`. */
+@Injectable()
+@Catch()
+export class ContractExceptionFilter implements ExceptionFilter {
+  readonly #logger = new Logger('PlantStore');
+
+  constructor(private readonly adapterHost: HttpAdapterHost) {}
+
+  catch(thrown: unknown, host: ArgumentsHost): void {
+    const { httpAdapter } = this.adapterHost;
+    const http = host.switchToHttp();
+    const response = http.getResponse<unknown>();
+    const exception = toContractException(thrown);
+    if (exception.error === 500) this.#logDefect(thrown, http.getRequest());
+    if (httpAdapter.isHeadersSent(response)) return;
+    for (const [name, value] of Object.entries(exception.headers)) httpAdapter.setHeader(response, name, value);
+    httpAdapter.reply(response, exception.getResponse(), exception.getStatus());
+  }
+
+  #logDefect(thrown: unknown, { id }: { readonly id?: unknown }): void {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    const stack = thrown instanceof Error ? stackWithCauses(thrown) : undefined;
+    this.#logger.error(`The request ${typeof id === 'string' ? id : 'without an id'} failed: ${message}`, stack);
+  }
+}
+
+/** Keeps the number of other HTTP exceptions where the table has it, but not their text, which may name internals. */
+function toContractException(thrown: unknown): ContractException {
+  if (thrown instanceof ContractException) return thrown;
+  const status = thrown instanceof HttpException ? thrown.getStatus() : 500;
+  if (isErrorNumber(status)) return new ContractException(status);
+  return status < 500
+    ? new ContractException(400, `The request was refused with status ${status}.`)
+    : new ContractException(500);
+}
+
+function stackWithCauses(error: Error): string {
+  const stack = error.stack ?? error.message;
+  return error.cause instanceof Error ? `${stack}\nCaused by: ${stackWithCauses(error.cause)}` : stack;
+}

@@ -1,0 +1,245 @@
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import type { ContractException } from '../contract/contract.exception.js';
+import { exceptionFor, isInRequestLine, type ParserError } from './parser-error.js';
+import type { PublicRequest } from './public-request.js';
+import { type PublicResponse, refusalMessage } from './public-response.js';
+
+/** Milliseconds for which input is still read, and discarded, after the last response. */
+const LINGER = 2_000;
+
+/** Bytes that are read ahead of the parser while it waits for a response. */
+const READ_AHEAD = 16_384;
+
+/** Bytes at the beginning of a line that tell a header from a request line. */
+const LINE_BEGINNING = 64;
+
+/** A request that the parser has read, and its response. */
+interface Exchange {
+  readonly request: PublicRequest;
+  readonly response: PublicResponse;
+  /** Node's parser has let go of the connection, as it does after CONNECT. */
+  readonly isDetached: boolean;
+}
+
+/**
+ * One connection of a client, between its socket and Node's HTTP parser.
+ *
+ * Node takes any Duplex for a connection (`http.Server`, event `connection`). This one hands the parser one request
+ * after another, answers what is not HTTP in its turn, and closes in stages, so that the client can read the last answer.
+ */
+export class Connection extends Duplex {
+  readonly #socket: Socket;
+  readonly #handle: (request: PublicRequest, response: PublicResponse) => void;
+  /** In the order of their answers; the first one is in progress. */
+  readonly #exchanges: Exchange[] = [];
+  /** Input that waits for the parser. */
+  #unparsed: Buffer[] = [];
+  #unparsedBytes = 0;
+  #isParserReady = true;
+  #hasEnded = false;
+  /** The refusal that follows the exchanges, as the last answer. */
+  #refusal: ContractException | undefined;
+  /** No more requests are taken: input is read and discarded. */
+  #discardsInput = false;
+  #isDraining = false;
+  #writingSince: number | undefined;
+  /** The beginning of the line that the parser is in. */
+  #line = '';
+
+  /**
+   * @param keepAliveTimeout milliseconds between two requests, for the Keep-Alive header
+   * @param handle answers a request; called for one request at a time
+   */
+  constructor(
+    socket: Socket,
+    readonly keepAliveTimeout: number,
+    handle: (request: PublicRequest, response: PublicResponse) => void,
+  ) {
+    // The socket decides when the connection is over.
+    super({ decodeStrings: false, autoDestroy: false });
+    this.#socket = socket;
+    this.#handle = handle;
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk));
+    socket.on('end', () => {
+      this.#hasEnded = true;
+      this.#feed();
+    });
+    socket.on('timeout', () => this.emit('timeout'));
+    // `close` follows, and there is no one to tell.
+    socket.on('error', () => undefined);
+    this.on('error', () => undefined);
+    socket.on('close', () => this.destroy());
+  }
+
+  /** Whether the connection closes after the response in progress. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#socket.remoteAddress;
+  }
+
+  /** Closes the connection after so many milliseconds without input; Node's server calls it between two requests. */
+  setTimeout(milliseconds: number): this {
+    this.#socket.setTimeout(milliseconds);
+    return this;
+  }
+
+  /**
+   * Takes a request from the parser. Requests are answered one at a time: only those with safe methods could be answered
+   * in parallel (RFC 9112 §9.3.2).
+   */
+  accept(request: PublicRequest, response: PublicResponse, isDetached = false): void {
+    if (isDetached) this.#discardInput();
+    response.once('finish', () => this.#finished(isDetached));
+    this.#exchanges.push({ request, response, isDetached });
+    if (this.#exchanges.length === 1) this.#start();
+  }
+
+  /** Refuses what the parser could not read, or what did not come in time. */
+  fail(error: ParserError): void {
+    const last = this.#exchanges.at(-1);
+    // In a body: the request has an answer of its own.
+    if (last?.request.complete === false) {
+      this.#discardInput();
+      last.request.fail(exceptionFor(error, false));
+    } else this.refuse(exceptionFor(error, isInRequestLine(error, this.#line)));
+  }
+
+  /** Answers with a refusal after the exchanges in progress, and closes the connection. */
+  refuse(exception: ContractException): void {
+    this.#refusal ??= exception;
+    this.#discardInput();
+    if (this.#exchanges.length === 0) this.#sendRefusal();
+  }
+
+  /** Closes the connection as soon as all that has come on it is answered. */
+  drain(): void {
+    this.#isDraining = true;
+    // Node reads what the operating system has received before the second of these callbacks.
+    setImmediate(() => setImmediate(() => this.#exchanges.length === 0 && this.end()));
+  }
+
+  /** Ends the connection of a client that has not taken an answer for so many milliseconds. */
+  destroyIfUnread(milliseconds: number): void {
+    if (this.#writingSince !== undefined && performance.now() - this.#writingSince > milliseconds) this.destroy();
+  }
+
+  #start(): void {
+    const [exchange] = this.#exchanges;
+    if (exchange === undefined) return;
+    // Node does so for responses that it has made itself.
+    if (exchange.isDetached) exchange.response.assignSocket(this as unknown as Socket);
+    this.#handle(exchange.request, exchange.response);
+  }
+
+  #finished(isDetached: boolean): void {
+    const [exchange] = this.#exchanges.splice(0, 1);
+    if (isDetached) {
+      exchange?.response.detachSocket(this as unknown as Socket);
+      this.end();
+    }
+    // Node ends the connection after a response with `Connection: close`: the requests after it have no effect.
+    if (this.writableEnded) return;
+    if (this.#exchanges.length > 0) this.#start();
+    else if (this.#refusal !== undefined) this.#sendRefusal();
+    else if (this.#isDraining) this.end();
+    this.#feed();
+  }
+
+  #sendRefusal(): void {
+    if (this.#refusal !== undefined && !this.writableEnded) {
+      this.end(refusalMessage(this.#refusal, this.remoteAddress), 'utf8');
+    }
+  }
+
+  #discardInput(): void {
+    this.#discardsInput = true;
+    this.#unparsed = [];
+    this.#socket.resume();
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#discardsInput) return;
+    this.#unparsed.push(chunk);
+    this.#unparsedBytes += chunk.length;
+    this.#feed();
+    if (this.#unparsedBytes > READ_AHEAD) this.#socket.pause();
+  }
+
+  /** Hands input to the parser, unless requests wait for their turn. */
+  #feed(): void {
+    while (this.#isParserReady && this.#exchanges.length < 2 && !this.#discardsInput) {
+      const chunk = this.#unparsed.shift();
+      if (chunk === undefined) {
+        if (this.#socket.isPaused()) this.#socket.resume();
+        this.#feedEnd();
+        return;
+      }
+      this.#unparsedBytes -= chunk.length;
+      this.#isParserReady = this.push(chunk);
+      this.#noteLine(chunk);
+    }
+  }
+
+  /** Tells the parser that the client sends no more; Node would end the connection before the answers in progress. */
+  #feedEnd(): void {
+    if (!this.#hasEnded || this.#exchanges.at(-1)?.request.complete === true) return;
+    this.#hasEnded = false;
+    this.push(null);
+  }
+
+  #noteLine(chunk: Buffer): void {
+    const start = chunk.lastIndexOf('\n') + 1;
+    if (start > 0) this.#line = '';
+    if (this.#line.length < LINE_BEGINNING) {
+      this.#line += chunk.toString('latin1', start, start + LINE_BEGINNING - this.#line.length);
+    }
+  }
+
+  override _read(): void {
+    this.#isParserReady = true;
+    this.#feed();
+  }
+
+  override _write(chunk: Buffer | string, encoding: BufferEncoding, callback: (error?: Error | null) => void): void {
+    this._writev([{ chunk, encoding }], callback);
+  }
+
+  override _writev(
+    chunks: readonly { readonly chunk: Buffer | string; readonly encoding: BufferEncoding }[],
+    callback: (error?: Error | null) => void,
+  ): void {
+    // Node ends an answer with an empty chunk, which would cost a system call.
+    const parts = chunks.filter(({ chunk }) => chunk.length > 0);
+    const last = parts.pop();
+    if (last === undefined) {
+      callback();
+      return;
+    }
+    this.#writingSince = performance.now();
+    this.#socket.cork();
+    for (const { chunk, encoding } of parts) this.#socket.write(chunk, encoding);
+    this.#socket.write(last.chunk, last.encoding, (error) => {
+      this.#writingSince = undefined;
+      callback(error);
+    });
+    this.#socket.uncork();
+  }
+
+  /** Closes in stages (RFC 9112 §9.6): a reset, for input that was not read, would take the last answer from the client. */
+  override _final(callback: () => void): void {
+    this.#discardInput();
+    this.#socket.end();
+    const timer = setTimeout(() => this.#socket.destroy(), LINGER);
+    this.#socket.once('close', () => clearTimeout(timer));
+    callback();
+  }
+
+  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    this.#socket.destroy();
+    callback(error);
+  }
+}

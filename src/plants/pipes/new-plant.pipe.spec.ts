@@ -1,0 +1,298 @@
+import { validateSync } from 'class-validator';
+import fc from 'fast-check';
+import { ContractException } from '../../contract/contract.exception.js';
+import { NewPlantDto } from '../dto/new-plant.dto.js';
+import { exactInteger } from './exact-integer.js';
+import { NewPlantPipe } from './new-plant.pipe.js';
+
+const MEBIBYTE = 1_048_576;
+const FIELDS = ['id', 'name', 'tag'] as const;
+
+/** What comes of a body: a plant, or an error with the fields that its message names. */
+type Reading =
+  | { readonly id: bigint; readonly name: string; readonly tag: string | undefined }
+  | { readonly error: number; readonly named: readonly string[] };
+
+const pipe = new NewPlantPipe();
+
+function readingOf(body: string | Uint8Array): Reading {
+  try {
+    const plant = pipe.transform(Buffer.from(body));
+    expect(plant).toBeInstanceOf(NewPlantDto);
+    return { id: plant.id, name: plant.name, tag: plant.tag };
+  } catch (error) {
+    if (!(error instanceof ContractException)) throw error;
+    return { error: error.error, named: error.error === 422 ? fieldsIn(error.message) : [] };
+  }
+}
+
+function fieldsIn(message: string): string[] {
+  return FIELDS.filter((field) => new RegExp(`\\b${field}\\b`).test(message));
+}
+
+/** The oracle: JSON.parse, and beside it the outermost names and the first tokens of their values. */
+function expectedOf(body: Uint8Array): Reading {
+  let text: string;
+  let parsed: unknown;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+    parsed = JSON.parse(text);
+  } catch {
+    return { error: 400, named: [] };
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return { error: 422, named: [...FIELDS] };
+  const members = outermostTokens(text).filter(([name]) => FIELDS.some((field) => field === name));
+  const tokens = new Map(members);
+  if (tokens.size < members.length) return { error: 400, named: [] };
+  const { name, tag } = parsed as Record<string, unknown>;
+  const id = exactInteger(tokens.get('id') ?? '');
+  const isRight = {
+    id: id !== undefined && BigInt.asIntN(64, id) === id,
+    name: isText(name),
+    tag: tag === undefined || isText(tag),
+  };
+  const named = FIELDS.filter((field) => !isRight[field]);
+  return named.length > 0 ? { error: 422, named } : ({ id, name, tag } as Reading);
+}
+
+function outermostTokens(json: string): [name: string, token: string][] {
+  const tokens = json.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g) ?? [];
+  let depth = 0;
+  return tokens.flatMap((token, index): [string, string][] => {
+    if (token === '{' || token === '[') depth += 1;
+    if (token === '}' || token === ']') depth -= 1;
+    if (token !== ':' || depth !== 1) return [];
+    return [[JSON.parse(tokens[index - 1] ?? '') as string, tokens[index + 1] ?? '']];
+  });
+}
+
+function isText(value: unknown): boolean {
+  // Half of a surrogate pair does not survive its way through UTF-8.
+  return typeof value === 'string' && !value.includes('\0') && Buffer.from(value).toString() === value;
+}
+
+const blanks = fc.string({ unit: fc.constantFrom(' ', '\t', '\r', '\n'), maxLength: 2 });
+
+/** Strings, a few of which are no JSON or no text. */
+const strings = fc
+  .array(
+    fc.oneof(
+      {
+        weight: 80,
+        arbitrary: fc.constantFrom('a', '{', '}', ',', ':', '\\"', '\\\\', '\\/', '\\n', '\u00e9', '\u{1fab4}'),
+      },
+      { weight: 40, arbitrary: fc.constantFrom('\\u0069', '\\u00E9', '\\ud83e\\udeb4', '\ufeff', '\u007f', '\u2028') },
+      { weight: 1, arbitrary: fc.constantFrom('\\u0000', '\\ud83e', '\\udeb4') },
+      { weight: 1, arbitrary: fc.constantFrom('"', '\\', '\\x', '\\u12', '\n', '\0', '\u001f') },
+    ),
+    { maxLength: 6 },
+  )
+  .map((parts) => `"${parts.join('')}"`);
+
+/** Numbers, a few of which are no JSON or no int64. */
+const numbers = fc.oneof(
+  { weight: 9, arbitrary: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String) },
+  { weight: 9, arbitrary: fc.constantFrom('7', '-7', '-0', '7.0', '7e3', '70e-1', '0.7E+1', '9007199254740993') },
+  { weight: 2, arbitrary: fc.constantFrom('9223372036854775807', '-9223372036854775808', '9223372036854775808') },
+  { weight: 1, arbitrary: fc.constantFrom('1.5', '1e400', '1e-1', '1e999999999999999999', '0e999999999999999999') },
+  { weight: 1, arbitrary: fc.constantFrom('+7', '07', '7.', '.7', '-', '7e', '0x7', 'NaN', 'Infinity') },
+);
+
+const json = fc.oneof(fc.json({ maxDepth: 3, stringUnit: 'binary' }), strings, numbers, nested());
+
+function nested(): fc.Arbitrary<string> {
+  return fc
+    .tuple(
+      fc.constantFrom(['[', ']'], ['{"id":', '}'], ['[{"name":', '}]']),
+      fc.nat(300),
+      fc.constantFrom('0', '{}', '"]"'),
+    )
+    .map(([[opening = '', closing = ''], depth, core]) => opening.repeat(depth) + core + closing.repeat(depth));
+}
+
+/** Members that make a plant more often than not, and some that are others. */
+const members = fc
+  .tuple(
+    fc.tuple(fc.constantFrom('"id"', '"\\u0069d"'), numbers),
+    fc.tuple(fc.constantFrom('"name"', '"n\\u0061me"'), strings),
+    fc.array(
+      fc.oneof(
+        { weight: 4, arbitrary: fc.tuple(fc.constantFrom('"tag"', '"t\\u0061g"'), strings) },
+        { weight: 6, arbitrary: fc.tuple(fc.oneof(strings, fc.constantFrom('"__proto__"', '"x"')), json) },
+        { weight: 1, arbitrary: fc.tuple(fc.constantFrom('"id"', '"name"', '"tag"', '"ta\\u0067"'), strings) },
+      ),
+      { maxLength: 4 },
+    ),
+  )
+  .chain(([id, name, others]) => fc.shuffledSubarray([id, name, ...others], { minLength: 1 + others.length }));
+
+/** Objects, nearly all of them JSON, many of them plants. */
+const objects = fc.tuple(members, fc.array(blanks, { minLength: 1, maxLength: 5 })).map(([drawn, spaces]) => {
+  const tokens = [
+    '{',
+    ...drawn.flatMap(([name, value], index) => [...(index > 0 ? [','] : []), name, ':', value]),
+    '}',
+  ];
+  return tokens.map((token, index) => token + (spaces[index % spaces.length] ?? '')).join('');
+});
+
+/** A byte of the kind that JSON is made of, or any. */
+const bytes = fc.oneof(fc.constantFrom(...Buffer.from('{}[]",:\\/0123456789-+.eE \t\n\r\0untrfalsid')), fc.nat(0xff));
+
+/** What befalls a body on its way; places are taken modulo its length. */
+const mutations = fc.record({
+  kind: fc.constantFrom('replace', 'insert', 'remove', 'repeat', 'flip', 'cut'),
+  place: fc.nat(0xffff),
+  length: fc.integer({ min: 1, max: 8 }),
+  byte: bytes,
+});
+
+type Mutation = typeof mutations extends fc.Arbitrary<infer Drawn> ? Drawn : never;
+
+function mutated(body: Uint8Array, { kind, place, length, byte }: Mutation): Uint8Array {
+  const from = body.length === 0 ? 0 : place % body.length;
+  const [before, after] = [body.subarray(0, from), body.subarray(from)];
+  switch (kind) {
+    case 'insert':
+      return Buffer.concat([before, Buffer.of(byte), after]);
+    case 'replace':
+      return Buffer.concat([before, Buffer.of(byte), after.subarray(1)]);
+    case 'flip':
+      return Buffer.concat([before, Buffer.of((after[0] ?? 0) ^ (1 << (length - 1))), after.subarray(1)]);
+    case 'remove':
+      return Buffer.concat([before, after.subarray(length)]);
+    case 'repeat':
+      return Buffer.concat([before, after.subarray(0, length), after]);
+    default:
+      return before;
+  }
+}
+
+describe('NewPlantPipe', () => {
+  it.each<[string, Reading]>([
+    ['{"id":1,"name":"Monstera","tag":"indoor"}', { id: 1n, name: 'Monstera', tag: 'indoor' }],
+    ['{"name":"","id":9007199254740993}', { id: 9007199254740993n, name: '', tag: undefined }],
+    ['{"__proto__":{"id":1,"name":"no","tag":"no"},"id":2,"name":"yes"}', { id: 2n, name: 'yes', tag: undefined }],
+    ['{"__proto__":{"id":1,"name":"no"}}', { error: 422, named: ['id', 'name'] }],
+    ['{"id":null,"name":null,"tag":null}', { error: 422, named: ['id', 'name', 'tag'] }],
+    ['{"id":1,"name":"","\\u0069d":1}', { error: 400, named: [] }],
+    ['{"id":1.5,"id":1.5,"name":null}', { error: 400, named: [] }],
+    ['', { error: 400, named: [] }],
+  ])('reads %j', (body, reading) => {
+    expect(readingOf(body)).toEqual(reading);
+  });
+
+  it('takes a byte order mark for no part of JSON', () => {
+    expect(readingOf('\ufeff{"id":1,"name":""}')).toEqual({ error: 400, named: [] });
+  });
+
+  it('reads the part of a buffer that it is given', () => {
+    const around = Buffer.from('\xff{"id":1,"name":"Monstera"}\xff', 'latin1');
+
+    expect(pipe.transform(around.subarray(1, -1))).toMatchObject({ id: 1n, name: 'Monstera' });
+    expect(pipe.transform(new Uint8Array(around).subarray(1, -1))).toMatchObject({ id: 1n, name: 'Monstera' });
+  });
+
+  it('reads objects as JSON.parse does, but for exact ids and fields that are given twice', () => {
+    fc.assert(
+      fc.property(objects, (text) => {
+        expect(readingOf(text)).toEqual(expectedOf(Buffer.from(text)));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it('reads any JSON as JSON.parse does', () => {
+    fc.assert(
+      fc.property(json, (text) => {
+        expect(readingOf(text)).toEqual(expectedOf(Buffer.from(text)));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('reads what is left of an object after some bytes have changed as JSON.parse does', () => {
+    fc.assert(
+      fc.property(objects, fc.array(mutations, { minLength: 1, maxLength: 2 }), (text, drawn) => {
+        const body = drawn.reduce<Uint8Array>(mutated, Buffer.from(text));
+
+        expect(readingOf(body)).toEqual(expectedOf(body));
+      }),
+      { numRuns: 10_000 },
+    );
+  });
+
+  it('reads heaps of tokens and bytes as JSON.parse does', () => {
+    const tokens = fc.constantFrom('{', '}', '[', ']', ',', ':', '"', '\\', '"id"', '"tag"', '7', '"x"', ' ', '\n');
+    const runs = fc.constantFrom('"id":7', '"name":"x"', '"tag":"y"', ',"id":[],', ',"n":{"id":7},', ',"":"\\\\",');
+    const heaps = fc.array(
+      fc.oneof(
+        fc.oneof(tokens, runs).map((text) => Buffer.from(text)),
+        bytes.map((byte) => Buffer.of(byte)),
+      ),
+      { maxLength: 6 },
+    );
+    fc.assert(
+      fc.property(heaps, (parts) => {
+        const body = Buffer.concat([Buffer.from('{'), ...parts, Buffer.from('}')]);
+
+        expect(readingOf(body)).toEqual(expectedOf(body));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  // A cost that grew with the square of the length, or a recursion, would not come to an end here.
+  it('takes what class-validator takes, and refuses what it refuses', () => {
+    const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\0', '\ud800', undefined, null, 7));
+    const id = fc.oneof(fc.bigInt(), fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }), fc.constantFrom('7', undefined));
+    fc.assert(
+      fc.property(fc.record({ id, name: text, tag: text }), (fields) => {
+        const isValid = validateSync(Object.assign(new NewPlantDto(), fields)).length === 0;
+
+        if (isValid) expect(pipe.transform(fields)).toEqual(fields);
+        else expect(() => pipe.transform(fields)).toThrow(ContractException);
+      }),
+    );
+  });
+
+  describe('with a mebibyte', () => {
+    const arrays = '['.repeat(MEBIBYTE / 2) + ']'.repeat(MEBIBYTE / 2);
+
+    it.each([
+      ['members', `${'"a":0,'.repeat(MEBIBYTE / 6)}"b":0`],
+      ['one member again and again', `${'"\\u0069\\u0064 ":0,'.repeat(MEBIBYTE / 17)}"b":0`],
+      ['backslashes', `"a":"${'\\'.repeat(MEBIBYTE)}"`],
+      ['escaped quotes', `"a":"${'\\"'.repeat(MEBIBYTE / 2)}"`],
+      ['digits', `"a":${'1'.repeat(MEBIBYTE)}`],
+      ['arrays in arrays', `"a":${arrays}`],
+      ['objects in objects', `"a":${'{"a":'.repeat(MEBIBYTE / 6)}0${'}'.repeat(MEBIBYTE / 6)}`],
+    ])('of %s in other fields, it finds the plant behind', (_what, others) => {
+      expect(readingOf(`{${others},"id":7,"name":"Monstera"}`)).toEqual({ id: 7n, name: 'Monstera', tag: undefined });
+    });
+
+    it.each([
+      ['zeros after the point', `7.${'0'.repeat(MEBIBYTE)}`, { id: 7n, name: '', tag: undefined }],
+      ['zeros in the exponent', `7e${'0'.repeat(MEBIBYTE)}`, { id: 7n, name: '', tag: undefined }],
+      ['digits', '7'.repeat(MEBIBYTE), { error: 422, named: ['id'] }],
+      ['nines in the exponent', `7e${'9'.repeat(MEBIBYTE)}`, { error: 422, named: ['id'] }],
+      ['digits in a string', `"${'7'.repeat(MEBIBYTE)}"`, { error: 422, named: ['id'] }],
+      ['leading zeros', `${'0'.repeat(MEBIBYTE)}7`, { error: 400, named: [] }],
+    ])('of %s in the id, it reads the id', (_what, id, reading) => {
+      expect(readingOf(`{"id":${id},"name":""}`)).toEqual(reading);
+    });
+
+    it.each(FIELDS)('of nested arrays as the %s, it names the field', (field) => {
+      const values = { id: '7', name: '""', tag: '""', [field]: arrays };
+
+      expect(readingOf(`{"id":${values.id},"name":${values.name},"tag":${values.tag}}`)).toEqual({
+        error: 422,
+        named: [field],
+      });
+    });
+
+    it.each(['[', '{"":', '{"id":[', '"\\', '{"id":7,"name":"'])('of %s that has no end, it finds no JSON', (part) => {
+      expect(readingOf(part.repeat(MEBIBYTE / part.length))).toEqual({ error: 400, named: [] });
+    });
+  });
+});

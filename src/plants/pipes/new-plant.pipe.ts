@@ -1,0 +1,81 @@
+import { isUtf8 } from 'node:buffer';
+import { Injectable, type PipeTransform } from '@nestjs/common';
+import { validateSync } from 'class-validator';
+import { ContractException } from '../../contract/contract.exception.js';
+import { isInt64 } from '../dto/is-int64.js';
+import { isText } from '../dto/is-text.js';
+import { NewPlantDto } from '../dto/new-plant.dto.js';
+import { exactInteger } from './exact-integer.js';
+import { visitTopLevelMembers } from './top-level-members.js';
+
+/** The fields of a NewPlant before validation: their values may have any type. */
+type Fields = Record<'id' | 'name' | 'tag', unknown>;
+
+/** Turns a body into a valid NewPlant. */
+@Injectable()
+export class NewPlantPipe implements PipeTransform<unknown, NewPlantDto> {
+  /**
+   * @param body its bytes, or the result of a host's body parser
+   * @throws {ContractException} 400 if the bytes are not JSON in UTF-8, or repeat a field of NewPlant;
+   *   422 if the body is not a NewPlant, or the host's parser has rounded the id
+   */
+  transform(body: unknown): NewPlantDto {
+    const fields = body instanceof Uint8Array ? parseFields(body) : pickParsedFields(body);
+    const plant = Object.assign(new NewPlantDto(), fields);
+    // The predicates of the DTO's decorators. validateSync looks their metadata up for each object, which takes longer
+    // than everything else here.
+    if (isInt64(plant.id) && isText(plant.name) && (plant.tag === undefined || isText(plant.tag))) return plant;
+    const errors = validateSync(plant, { validationError: { target: false, value: false } });
+    const messages = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
+    throw new ContractException(422, `${messages.join('; ')}.`);
+  }
+}
+
+function parseFields(body: Uint8Array): Fields {
+  const text = decodeUtf8(body);
+  const fields = pickFields(parseJson(text));
+  const seen: string[] = [];
+  visitTopLevelMembers(text, (name, source) => {
+    if (!Object.hasOwn(fields, name)) return;
+    if (seen.includes(name)) throw new ContractException(400, `The field ${name} is given twice: give it once.`);
+    seen.push(name);
+    if (name === 'id') fields.id = exactInteger(source) ?? fields.id;
+  });
+  return fields;
+}
+
+function pickParsedFields(parsed: unknown): Fields {
+  const fields = pickFields(parsed);
+  const { id } = fields;
+  if (Number.isSafeInteger(id)) return { ...fields, id: BigInt(id as number) };
+  // Other numbers are not int64, whether rounded or not.
+  if (Number.isInteger(id) && Math.abs(id as number) <= 2 ** 63) {
+    throw new ContractException(
+      422,
+      'id has lost digits before it came here: for ids beyond 9007199254740991 the application must turn on ' +
+        'rawBody, or use unparsedBody().',
+    );
+  }
+  return fields;
+}
+
+function pickFields(parsed: unknown): Fields {
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new ContractException(422);
+  const { id, name, tag }: Partial<Fields> = parsed;
+  return { id, name, tag };
+}
+
+function decodeUtf8(body: Uint8Array): string {
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (isUtf8(bytes)) return bytes.toString('utf8');
+  throw new ContractException(400, 'The body is not UTF-8: JSON is sent in that encoding (RFC 8259 §8.1).');
+}
+
+function parseJson(text: string): unknown {
+  if (text === '') throw new ContractException(400, 'The body is empty: send a NewPlant as JSON.');
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ContractException(400, 'The body is not JSON: send an object such as {"id":1,"name":"Monstera"}.');
+  }
+}

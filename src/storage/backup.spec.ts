@@ -1,0 +1,76 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SQLITE_DRIVERS } from '../../test/support/sqlite-drivers.js';
+import { backUp } from './backup.js';
+import { openSqliteDatabase } from './sqlite-driver.js';
+import { openSqliteRepository } from './sqlite-repository.js';
+
+describe.each(SQLITE_DRIVERS)('a backup with %s', (driver) => {
+  let directory: string;
+  let file: string;
+  let target: string;
+
+  /** Makes a database with so many plants. */
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    file = join(directory, 'plants.db');
+    target = join(directory, 'backup.db');
+    await (await openSqliteRepository(file, { timeout: 100 }, driver)).close();
+    const database = await openSqliteDatabase(file, driver);
+    database.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+       INSERT INTO plants SELECT i, 'plant ' || i, NULL FROM n`,
+    );
+    database.close();
+  });
+
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  it('is one file with the plants of its beginning, while more are stored', async () => {
+    const repository = await openSqliteRepository(file, { timeout: 100 }, driver);
+    const parts: number[] = [];
+    let adding: Promise<unknown> = Promise.resolve();
+    const count = await backUp(
+      `sqlite:${file}`,
+      target,
+      (part) => {
+        parts.push(part);
+        adding = repository.add([{ id: BigInt(-parts.length), name: 'stored meanwhile' }]);
+      },
+      driver,
+    );
+    await adding;
+    await repository.close();
+
+    expect(count).toBe(200_000);
+    expect(parts.length).toBeGreaterThan(0);
+    expect(parts).toEqual([...parts].sort((one, other) => one - other));
+    expect(readdirSync(directory).sort()).toEqual(['backup.db', 'plants.db']);
+    const copy = await openSqliteDatabase(target, driver);
+    expect(copy.prepare('SELECT min(id) AS least, max(id) AS greatest FROM plants').get()).toEqual({
+      least: 1n,
+      greatest: 200_000n,
+    });
+    copy.close();
+  });
+
+  it('leaves nothing when its caller ends it', async () => {
+    const progress = (): void => {
+      throw new Error('interrupted');
+    };
+
+    await expect(backUp(`sqlite:${file}`, target, progress, driver)).rejects.toThrow('interrupted');
+    expect(readdirSync(directory)).toEqual(['plants.db']);
+  });
+
+  it('refuses a damaged database, and leaves nothing', async () => {
+    const bytes = readFileSync(file);
+    writeFileSync(file, bytes.fill(0xaa, bytes.length / 2, bytes.length / 2 + 4_096));
+
+    await expect(backUp(`sqlite:${file}`, target, () => undefined, driver)).rejects.toThrow(
+      /^the database is damaged, there is no backup: [^\n]+$/,
+    );
+    expect(readdirSync(directory)).toEqual(['plants.db']);
+  });
+});

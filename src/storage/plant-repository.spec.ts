@@ -1,0 +1,146 @@
+import { collectGarbage } from '../../test/support/garbage.js';
+import { newStore, type Store } from '../../test/support/store.js';
+import { SQLITE_DRIVERS } from '../../test/support/sqlite-drivers.js';
+import { openRepository, sqliteFile } from './open-repository.js';
+import type { PlantRepository } from './plant-repository.js';
+import type { SqliteDriver } from './sqlite-driver.js';
+import { openSqliteRepository } from './sqlite-repository.js';
+
+let store: Store;
+let repository: PlantRepository;
+
+/** Opens the store with this driver; PostgreSQL has one. */
+async function open(driver: SqliteDriver | 'pg'): Promise<PlantRepository> {
+  if (driver === 'pg') return openRepository(store.url);
+  return openSqliteRepository(sqliteFile(store.url) ?? '', { timeout: 5_000 }, driver);
+}
+
+describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as const) : SQLITE_DRIVERS)(
+  'with %s,',
+  (driver) => {
+    beforeEach(async () => {
+      store = await newStore();
+      repository = await open(driver);
+    });
+
+    afterEach(async () => {
+      await repository.close();
+      await store.close();
+    });
+
+    describe('a batch of plants', () => {
+      it('is stored as it is, over the whole range of ids', async () => {
+        const outcomes = await repository.add([
+          { id: -(2n ** 63n), name: 'least' },
+          { id: 2n ** 63n - 1n, name: 'greatest', tag: '' },
+          { id: 0n, name: '', tag: '\u{1fab4}' },
+        ]);
+
+        expect(outcomes).toEqual(['created', 'created', 'created']);
+        expect(await store.rows()).toEqual([
+          { id: -(2n ** 63n), name: 'least', tag: null },
+          { id: 0n, name: '', tag: '\u{1fab4}' },
+          { id: 2n ** 63n - 1n, name: 'greatest', tag: '' },
+        ]);
+      });
+
+      it('tells for each plant whether it is created, repeated or in conflict', async () => {
+        await repository.add([
+          { id: 1n, name: 'Monstera', tag: 'indoor' },
+          { id: 2n, name: 'Ficus' },
+        ]);
+
+        const outcomes = await repository.add([
+          { id: 1n, name: 'Monstera', tag: 'indoor' },
+          { id: 1n, name: 'Monstera' },
+          { id: 2n, name: 'Ficus' },
+          { id: 2n, name: 'Ficus', tag: '' },
+          { id: 3n, name: 'Aloe' },
+        ]);
+
+        expect(outcomes).toEqual(['repeated', 'conflict', 'repeated', 'conflict', 'created']);
+        expect(await store.rows()).toHaveLength(3);
+      });
+
+      it('may hold an id more than once: the first one counts', async () => {
+        const outcomes = await repository.add([
+          { id: 1n, name: 'Monstera' },
+          { id: 1n, name: 'Ficus' },
+          { id: 1n, name: 'Monstera' },
+        ]);
+
+        expect(outcomes).toEqual(['created', 'conflict', 'repeated']);
+        expect(await store.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
+      });
+
+      it('may be as large as a group commit makes it', async () => {
+        const plants = Array.from({ length: 256 }, (_, index) => ({
+          id: BigInt(index),
+          name: `plant ${index}`,
+          tag: 't',
+        }));
+
+        expect(new Set(await repository.add(plants))).toEqual(new Set(['created']));
+        expect(new Set(await repository.add(plants))).toEqual(new Set(['repeated']));
+        expect(await store.rows()).toHaveLength(256);
+      });
+
+      it('stays in memory no longer than it takes to store it', async () => {
+        const used = (): number => {
+          collectGarbage();
+          return process.memoryUsage().heapUsed;
+        };
+        const before = used();
+        for (let size = 1; size <= 8; size += 1) {
+          await repository.add(
+            Array.from({ length: size }, (_, index) => ({
+              id: BigInt(8 * size + index),
+              // A text of its own each, as those are that come over the network.
+              name: Buffer.alloc(524_288, 'a').toString('latin1'),
+            })),
+          );
+        }
+
+        // All of them would be 18 MiB; Node keeps larger texts outside the heap.
+        expect(used() - before).toBeLessThan(6 * 1_048_576);
+      });
+
+      it('fails with the error itself where trying again would not help', async () => {
+        await store.query('ALTER TABLE plants RENAME TO elsewhere');
+
+        await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toMatchObject({
+          message: expect.stringMatching(/^no such table: plants|relation "plants" does not exist$/) as string,
+        });
+        await store.query('ALTER TABLE elsewhere RENAME TO plants');
+      });
+    });
+
+    describe('a check', () => {
+      it('leaves nothing in the store, also where many come at once and between plants', async () => {
+        const checks = Array.from({ length: 50 }, () => repository.check());
+        const outcomes = await repository.add([{ id: 1n, name: 'Monstera' }]);
+        await Promise.all(checks);
+
+        expect(outcomes).toEqual(['created']);
+        expect(await store.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
+      });
+
+      it('fails where there is no table to write to', async () => {
+        await store.query('ALTER TABLE plants RENAME TO elsewhere');
+
+        await expect(repository.check()).rejects.toThrow(
+          /^the database takes no plants: (?:no such table: plants|relation "plants" does not exist)$/,
+        );
+        await store.query('ALTER TABLE elsewhere RENAME TO plants');
+      });
+
+      it('finds its plants when the store is opened again', async () => {
+        await repository.add([{ id: 1n, name: 'Monstera' }]);
+        await repository.close();
+        repository = await open(driver);
+
+        expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['repeated']);
+      });
+    });
+  },
+);

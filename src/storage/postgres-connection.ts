@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
+import type { PoolConfig } from 'pg';
+import { UnusableDatabaseError } from './start-error.js';
+
+/**
+ * Reads the settings of the connection from a URL. The driver's own reading of `sslmode` is not libpq's: it takes
+ * `require` for `verify-full`, and warns that this will change.
+ */
+export function connectionSettings(url: string): PoolConfig {
+  const parsed = new URL(url);
+  const take = (name: string): string | undefined => {
+    const value = parsed.searchParams.get(name) ?? undefined;
+    parsed.searchParams.delete(name);
+    return value;
+  };
+  const read = (name: string): Buffer | undefined => {
+    const file = take(name);
+    try {
+      return file === undefined ? undefined : readFileSync(file);
+    } catch (cause) {
+      throw new UnusableDatabaseError(
+        `cannot be reached: the ${name} of DATABASE_URL cannot be read, ${String(file)}`,
+        { cause },
+      );
+    }
+  };
+  const mode = take('sslmode') ?? 'disable';
+  const [ca, cert, key] = [read('sslrootcert'), read('sslcert'), read('sslkey')];
+  const certificates = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+  return { connectionString: parsed.href, ssl: tlsOptions(mode, certificates) };
+}
+
+/** Follows libpq: `require` with a root certificate verifies as `verify-ca` does. */
+function tlsOptions(mode: string, certificates: ConnectionOptions): false | ConnectionOptions {
+  if (mode === 'disable') return false;
+  if (mode === 'verify-full') return certificates;
+  if (mode === 'verify-ca' || certificates.ca !== undefined) {
+    return { ...certificates, checkServerIdentity: () => undefined };
+  }
+  return { ...certificates, rejectUnauthorized: false };
+}

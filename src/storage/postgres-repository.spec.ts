@@ -1,0 +1,78 @@
+import { PostgresServer } from '../../test/support/postgres.js';
+import { openRepository } from './open-repository.js';
+import type { PlantRepository } from './plant-repository.js';
+
+describe('the PostgreSQL repository', () => {
+  let server: PostgresServer;
+  let url: string;
+  let database: string;
+  let repository: PlantRepository;
+
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  });
+
+  beforeEach(async () => {
+    url = await server.createDatabase();
+    database = new URL(url).pathname.slice(1);
+    repository = await openRepository(url, { poolSize: 2 });
+  });
+
+  afterEach(() => repository.close());
+
+  afterAll(() => server.remove());
+
+  const query = <Row extends object>(text: string): Promise<Row[]> => server.query<Row>(text, database);
+
+  it.each([
+    ['off', 'on'],
+    ['local', 'local'],
+    ['remote_apply', 'remote_apply'],
+  ])('commits plants with synchronous_commit not off where the database changes to %s', async (setting, atCommit) => {
+    // A deferred trigger runs at the commit.
+    await query(`
+      CREATE TABLE commits (setting text);
+      CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN INSERT INTO commits VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER noting AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION note();
+    `);
+    await repository.add([{ id: 1n, name: 'Monstera' }]);
+    await query(`ALTER DATABASE ${database} SET synchronous_commit = ${setting}`);
+    // The setting counts for new connections.
+    await query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}' AND pid <> pg_backend_pid()`,
+    );
+
+    expect(
+      await repository.add([
+        { id: 1n, name: 'Monstera' },
+        { id: 2n, name: 'Ficus' },
+        { id: 3n, name: 'Aloe' },
+      ]),
+    ).toEqual(['repeated', 'created', 'created']);
+
+    expect(await query('SELECT setting FROM commits')).toEqual([
+      { setting: 'on' },
+      { setting: atCommit },
+      { setting: atCommit },
+    ]);
+  });
+
+  it('fails with the error itself for an id beyond int64, stores nothing of the batch, and goes on', async () => {
+    await expect(
+      repository.add([
+        { id: 1n, name: 'Monstera' },
+        { id: 2n ** 63n, name: 'an id beyond int64' },
+      ]),
+    ).rejects.toMatchObject({ code: '22003' });
+
+    expect(await repository.add([{ id: 1n, name: 'Ficus' }])).toEqual(['created']);
+  });
+
+  it('leaves the types of other users of the driver as they are', async () => {
+    await repository.add([{ id: 1n, name: 'Monstera' }]);
+
+    expect(await query('SELECT id FROM plants')).toEqual([{ id: '1' }]);
+  });
+});

@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PASSWORD, PostgresServer } from '../../test/support/postgres.js';
+import { openRepository } from './open-repository.js';
+
+/** A database of version 0.1.0, whose schema Kysely made. */
+const KYSELY = readFileSync(join(import.meta.dirname, '../../test/storage/fixtures/kysely.sql'), 'utf8');
+
+const OPTIONS = { startTimeout: 10_000, poolSize: 1 };
+
+describe('the schema of PostgreSQL', () => {
+  let server: PostgresServer;
+  let url: string;
+  let database: string;
+
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  });
+
+  beforeEach(async () => {
+    url = await server.createDatabase();
+    database = new URL(url).pathname.slice(1);
+  });
+
+  afterAll(() => server.remove());
+
+  /** Opens the database with a parameter of the URL changed. */
+  async function outcomes(change: (url: URL) => unknown = () => undefined): Promise<readonly string[]> {
+    const changed = new URL(url);
+    change(changed);
+    const repository = await openRepository(changed.href, OPTIONS);
+    try {
+      return await repository.add([
+        { id: -(2n ** 63n), name: 'Aloe vera' },
+        { id: 1n, name: 'Monstera', tag: 'indoor' },
+        { id: 9007199254740993n, name: "Bird's nest fern \u{1fab4}", tag: '' },
+        { id: 2n ** 63n - 1n, name: '', tag: 'e\u0301t\u00e9' },
+        { id: 1n, name: 'Ficus' },
+        { id: 2n, name: 'Ficus' },
+      ]);
+    } finally {
+      await repository.close();
+    }
+  }
+
+  const TAKEN_OVER = ['repeated', 'repeated', 'repeated', 'repeated', 'conflict'];
+  const NEW = ['created', 'created', 'created', 'created', 'conflict', 'created'];
+
+  it('is numbered in a table, and stays as it is when the database is opened again', async () => {
+    expect(await outcomes()).toEqual(NEW);
+    expect(await outcomes()).toEqual([...TAKEN_OVER, 'repeated']);
+
+    expect(await server.query('SELECT version FROM plant_store_schema', database)).toEqual([{ version: 1 }]);
+  });
+
+  it('is made once by many instances that start at the same time', async () => {
+    const repositories = await Promise.all(Array.from({ length: 12 }, () => openRepository(url, OPTIONS)));
+    await Promise.all(repositories.map((repository) => repository.close()));
+
+    expect(await server.query('SELECT version FROM plant_store_schema', database)).toEqual([{ version: 1 }]);
+  });
+
+  it('of the version before is taken over: the plants stay, and new ones are stored', async () => {
+    await server.query(KYSELY, database);
+
+    expect(await outcomes()).toEqual([...TAKEN_OVER, 'created']);
+    expect(await outcomes()).toEqual([...TAKEN_OVER, 'repeated']);
+  });
+
+  it('of the version before is taken over by a user that may only SELECT and INSERT on plants', async () => {
+    await server.query(
+      `${KYSELY}; CREATE ROLE clerk LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'; GRANT SELECT, INSERT ON plants TO clerk`,
+      database,
+    );
+
+    expect(await outcomes((changed) => (changed.username = 'clerk'))).toEqual([...TAKEN_OVER, 'created']);
+  });
+
+  it('needs a user that may SELECT from its table of numbers, once it is made', async () => {
+    await outcomes();
+    await server.query(
+      `CREATE ROLE reader LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'; GRANT SELECT, INSERT ON plants TO reader`,
+      database,
+    );
+    const asReader = (changed: URL): unknown => (changed.username = 'reader');
+
+    await expect(outcomes(asReader)).rejects.toThrow(/does not let this user do what is needed/);
+    await server.query('GRANT SELECT ON plant_store_schema TO reader', database);
+    expect(await outcomes(asReader)).toEqual([...TAKEN_OVER, 'repeated']);
+  });
+
+  it('is refused when it is newer than the program', async () => {
+    await outcomes();
+    await server.query('INSERT INTO plant_store_schema VALUES (9999)', database);
+
+    await expect(openRepository(url, OPTIONS)).rejects.toThrow(
+      `the database postgres://localhost/${database} has a schema that this version does not know; ` +
+        'run the version that made it, or a newer one',
+    );
+  });
+
+  it('may be there in two schemas of one database, each with plants of its own', async () => {
+    await server.query('CREATE SCHEMA one; CREATE SCHEMA two', database);
+
+    for (const schema of ['one', 'two']) {
+      expect(await outcomes((changed) => changed.searchParams.set('options', `-c search_path=${schema}`))).toEqual(NEW);
+    }
+  });
+});

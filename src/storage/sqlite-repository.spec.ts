@@ -1,0 +1,125 @@
+import { mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SQLITE_DRIVERS } from '../../test/support/sqlite-drivers.js';
+import { openRepository } from './open-repository.js';
+import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
+import { openSqliteDatabase, type SqliteDatabase } from './sqlite-driver.js';
+import { openSqliteRepository } from './sqlite-repository.js';
+
+describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
+  let directory: string;
+  let file: string;
+  let repository: PlantRepository;
+  /** Another connection to the same file. */
+  let other: SqliteDatabase;
+
+  const open = (path = file): Promise<PlantRepository> => openSqliteRepository(path, { timeout: 100 }, driver);
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    file = join(directory, 'plants.db');
+    repository = await open();
+    other = await openSqliteDatabase(file, driver);
+  });
+
+  afterEach(async () => {
+    other.close();
+    await repository.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  describe('the SQLite database', () => {
+    it('takes nothing while another process locks it, and can be tried again', async () => {
+      other.exec('BEGIN EXCLUSIVE');
+
+      await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(RepositoryUnavailableError);
+
+      other.exec('ROLLBACK');
+      expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
+    });
+
+    it('is a strict table in a write-ahead log', () => {
+      expect(other.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
+      expect(other.prepare("SELECT strict FROM pragma_table_list WHERE name = 'plants'").get()).toEqual({ strict: 1n });
+    });
+
+    it('is refused when the file is not a database', async () => {
+      const none = join(directory, 'none.db');
+      writeFileSync(none, 'the text of another program');
+
+      await expect(open(none)).rejects.toThrow(
+        `the database ${none} is no SQLite database, or a damaged one; restore a backup or name another file`,
+      );
+    });
+
+    it('is refused when its table of plants has other columns', async () => {
+      other.exec('ALTER TABLE plants RENAME COLUMN tag TO label');
+
+      await expect(open()).rejects.toThrow(/^the database .* cannot be used: table plants has no column named tag$/);
+    });
+
+    it('takes none of a batch in which one plant fails', async () => {
+      await expect(
+        repository.add([
+          { id: 1n, name: 'Monstera' },
+          { id: 2n ** 63n, name: 'an id beyond int64' },
+        ]),
+      ).rejects.not.toThrow(RepositoryUnavailableError);
+
+      expect(other.prepare('SELECT count(*) AS count FROM plants').get()).toEqual({ count: 0n });
+      expect(await repository.add([{ id: 1n, name: 'Ficus' }])).toEqual(['created']);
+    });
+
+    it('has the name of the URL without spaces at its end', async () => {
+      await (await openRepository(`sqlite:${join(directory, 'trimmed.db')} `)).close();
+
+      expect(readdirSync(directory)).toContain('trimmed.db');
+    });
+  });
+
+  describe('files that are away for a moment', () => {
+    it('leave no transaction open: plants that are created when they are back are there for others', async () => {
+      const batch = [{ id: 1n, name: 'Monstera' }];
+      // Called between the statements of the transaction.
+      batch.map = function <Result>(...parameters: Parameters<typeof Array.prototype.map<Result>>): Result[] {
+        renameSync(directory, `${directory}-away`);
+        return Array.prototype.map.apply(this, parameters) as Result[];
+      };
+
+      await expect(repository.add(batch)).rejects.toThrow(/are not in their place any more$/);
+      renameSync(`${directory}-away`, directory);
+
+      expect(await repository.add([{ id: 2n, name: 'Ficus' }])).toEqual(['created']);
+      expect(other.prepare('SELECT name FROM plants WHERE id = 2').get()).toEqual({ name: 'Ficus' });
+    });
+
+    it('fail the check', async () => {
+      renameSync(directory, `${directory}-away`);
+      await expect(repository.check()).rejects.toThrow(RepositoryUnavailableError);
+      renameSync(`${directory}-away`, directory);
+
+      await repository.check();
+    });
+  });
+
+  describe('a check', () => {
+    it('fails within its time while another process locks the database, and not afterwards', async () => {
+      other.exec('BEGIN EXCLUSIVE');
+
+      await expect(repository.check()).rejects.toThrow(RepositoryUnavailableError);
+
+      other.exec('ROLLBACK');
+      await repository.check();
+    });
+
+    it('leaves no transaction open when it cannot write', async () => {
+      other.exec('ALTER TABLE plants RENAME TO elsewhere');
+      await expect(repository.check()).rejects.toThrow(/no such table: plants$/);
+      other.exec('ALTER TABLE elsewhere RENAME TO plants');
+
+      expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
+      expect(other.prepare('SELECT name FROM plants').get()).toEqual({ name: 'Monstera' });
+    });
+  });
+});

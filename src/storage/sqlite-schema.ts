@@ -1,0 +1,33 @@
+import type { SqliteDatabase } from './sqlite-driver.js';
+import { NEWER_SCHEMA, UnusableDatabaseError } from './start-error.js';
+
+/** The steps from an empty database to the current schema. Published steps never change. */
+const STEPS = [
+  // An INTEGER PRIMARY KEY is the rowid, and so exactly an int64.
+  'CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT',
+];
+
+/**
+ * Brings the schema up to date. The number of steps that were made is in `user_version`.
+ *
+ * @throws {UnusableDatabaseError} when the schema is newer than the program
+ */
+export function updateSqliteSchema(database: SqliteDatabase): void {
+  if (userVersion(database) === STEPS.length) return;
+  // The transaction makes other processes wait, and is why the version is read again.
+  database.exec('BEGIN IMMEDIATE');
+  const version = userVersion(database) || versionWithoutNumber(database);
+  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
+  for (const step of STEPS.slice(version)) database.exec(step);
+  database.exec(`PRAGMA user_version = ${STEPS.length}; COMMIT`);
+}
+
+function userVersion(database: SqliteDatabase): number {
+  const { user_version } = database.prepare('PRAGMA user_version').get() as { readonly user_version: bigint };
+  return Number(user_version);
+}
+
+/** Earlier versions of the program, with Kysely's migrations, made step 1 and left `user_version` at 0. */
+function versionWithoutNumber(database: SqliteDatabase): number {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'plants'").get() === undefined ? 0 : 1;
+}

@@ -1,0 +1,21 @@
+import { RepositoryStartError } from './plant-repository.js';
+
+/** The database cannot be used. The message is a predicate: it completes a line that begins with the database's name. */
+export class UnusableDatabaseError extends Error {
+  override readonly name = 'UnusableDatabaseError';
+}
+
+/** The schema was made by a newer version of the program. */
+export const NEWER_SCHEMA =
+  'has a schema that this version does not know; run the version that made it, or a newer one';
+
+/**
+ * Makes the one line for the operator.
+ *
+ * @param database as the operator names it, without a password
+ * @param predicate used unless `error` brings its own
+ */
+export function startError(database: string, error: unknown, predicate: string): RepositoryStartError {
+  const reason = error instanceof UnusableDatabaseError ? error.message : predicate;
+  return new RepositoryStartError(`the database ${database} ${reason}`, { cause: error });
+}
