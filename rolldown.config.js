@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 
-/** Binaries, what only a person who reads the documentation needs, and what Nest and Fastify have for others. */
+/** Binaries, files that Swagger UI serves, and optional packages of Nest and Fastify. */
 const LEFT_OUT =
   /^(?:better-sqlite3|pg|light-my-request|@fastify\/(?:ajv-compiler|fast-json-stringify-compiler|multipart|static|view)|@nestjs\/(?:microservices|platform-express|websockets))(?:\/|$)/;
 
-/** Takes one byte a character in memory, where a single character beyond Latin-1 would make it two for all of a file. */
+/** Keeps V8 from storing a file with two bytes a character, as it does for one with a character beyond Latin-1. */
 const asAscii = {
   name: 'as-ascii',
   generateBundle(_options, bundle) {
@@ -18,16 +18,16 @@ const asAscii = {
 };
 
 /**
- * Makes a service that starts in a fraction of the time of what `nest build` has left in dist/main.js and in hundreds of
- * files of packages. Lazy imports stay lazy. Other files of dist/ stay as they are, for hosts and commands.
+ * Bundles dist/main.js and its packages, which then starts in a fraction of the time. Dynamic imports stay dynamic.
+ * The other files of dist/ stay as `nest build` makes them, for hosts and for the other commands.
  */
 export default {
   input: 'dist/main.js',
   platform: 'node',
   external: (id, importer = '') =>
-    // Nest validates nothing here. All of class-validator would come for it, with the phone numbers of the world.
+    // Nest's own ValidationPipe is not used. It would bring all of class-validator.
     LEFT_OUT.test(id) || (/^class-(?:transformer|validator)/.test(id) && /[\\/]@nestjs[\\/]/.test(importer)),
-  // As ES modules, of which what nobody uses can be left out; packages that have exports decide for themselves.
+  // ES modules can be tree-shaken. Packages with `exports` choose by themselves.
   resolve: {
     mainFields: ['es2015', 'module', 'main'],
     alias: { rxjs: join(import.meta.dirname, 'node_modules/rxjs/dist/esm') },
@@ -37,12 +37,12 @@ export default {
     dir: 'dist',
     chunkFileNames: 'chunks/[name].js',
     comments: { annotation: false, jsdoc: false },
-    // Nest tells classes by them, and people the lines of a stack.
+    // Nest identifies classes by name, and stacks show names.
     keepNames: true,
     codeSplitting: {
       groups: [
         { name: 'configuration', test: /[\\/]dist[\\/]config[\\/]/, priority: 1 },
-        { name: 'service', test: /[\\/]dist[\\/]service\.js$/ },
+        { name: 'service', test: /[\\/]dist[\\/]commands[\\/]start\.js$/ },
       ],
     },
   },

@@ -1,8 +1,18 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, RouterModule } from '@nestjs/core';
+import { type DynamicModule, type INestApplication, type LoggerService, Module } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, NestFactory, RouterModule } from '@nestjs/core';
 import { RefusalLog } from './auth/refusals.js';
+import { createFastifyAdapter } from './http/fastify-adapter.js';
 import { NotFoundController } from './http/not-found.controller.js';
 import { BearerAuthGuard, ContractExceptionFilter, PlantsModule, type PlantsModuleOptions } from './index.js';
+
+/** The options of the standalone application. */
+export interface ApplicationOptions {
+  /** The path part of {base_url}. */
+  readonly basePath: string;
+  readonly plants: PlantsModuleOptions;
+  readonly http: Parameters<typeof createFastifyAdapter>[0];
+  readonly logger: LoggerService;
+}
 
 /** The standalone service: PlantsModule, whose guard and filter act on every path. */
 @Module({})
@@ -20,4 +30,13 @@ export class AppModule {
       ],
     };
   }
+}
+
+/** Creates the standalone application, which then listens on the public port. */
+export function createApplication({ basePath, plants, http, logger }: ApplicationOptions): Promise<INestApplication> {
+  return NestFactory.create(AppModule.forRoot({ basePath, ...plants }), createFastifyAdapter(http), {
+    logger,
+    abortOnError: false,
+    bodyParser: false,
+  });
 }

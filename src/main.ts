@@ -1,29 +1,29 @@
 import { setFlagsFromString } from 'node:v8';
 import { ConfigurationError, loadConfiguration } from './config/configuration.js';
 
-/** Exit statuses; 0 is that of a service which was told to stop. */
+/** Exit statuses; a service that was told to stop ends with 0. */
 const CANNOT_RUN = 1;
 const BAD_CONFIGURATION = 2;
 
-// V8 would take requests that wait for their batch for objects that stay, put all of their kind where only a full
-// collection finds them, and spend a fifth of its time on that. Before anything is compiled.
+// V8's allocation-site pretenuring moves queued requests to old space, and full collections then cost 20 % CPU.
+// Set before any code compiles.
 setFlagsFromString('--no-allocation-site-pretenuring');
-// Plants are nobody's business but the service's: its files are for its user alone.
+// Only the user of the service can read the files that it creates.
 process.umask(0o077);
-// Until there is something to stop in order.
+// Until the service listens, there is nothing to close.
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(0));
-// Whoever read the log is gone; those who create plants are not.
+// Ignore EPIPE: losing the log reader must not stop the service.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
 try {
   if (process.argv.length > 2)
     throw new ConfigurationError('the service takes no arguments: it is configured by environment variables');
   const configuration = loadConfiguration();
-  // Not before: the service takes longer to load than a wrong setting to be found.
-  const { startService } = await import('./service.js');
-  await startService(configuration);
+  // Imported here, so that a wrong setting is reported before the service loads.
+  const { start } = await import('./commands/start.js');
+  await start(configuration);
 } catch (error) {
   process.stderr.write(`plant-store: ${error instanceof Error ? error.message : String(error)}\n`);
-  // At once: a server may keep a connection that could not be used open for as long as it likes.
+  // Exit explicitly: a database connection that failed to open may otherwise keep the process alive.
   process.exit(error instanceof ConfigurationError ? BAD_CONFIGURATION : CANNOT_RUN);
 }

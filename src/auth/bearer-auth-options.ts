@@ -12,6 +12,16 @@ export abstract class BearerAuthOptions {
   abstract readonly refusalDelay: RefusalDelay;
 }
 
+/** The scope that creates plants, unless another one is configured. */
+export const DEFAULT_SCOPE = 'plants:write';
+
+/** The request that passport sees. */
+export interface BearerRequest {
+  readonly headers: { readonly authorization?: string };
+  /** Comes with the request because all applications of the process share the strategy. */
+  readonly verifier: TokenVerifier | false;
+}
+
 /** Returns whether the text is one scope (RFC 6749 §3.3, scope-token). */
 export function isScope(text: string): boolean {
   return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text);

@@ -1,6 +1,6 @@
 import { clientNetwork } from './refusals.js';
 
-describe('The network of an address', () => {
+describe('clientNetwork', () => {
   it.each([
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '192.0.2.1'],
@@ -10,7 +10,7 @@ describe('The network of an address', () => {
     ['2001:db8:1:2:3:4:5::', '2001:db8:1:2'],
     ['::1', '0:0:0:0'],
     ['fe80::1%eth0', 'fe80:0:0:0'],
-  ])('of %s is %s', (address, network) => {
+  ])('maps %s to %s', (address, network) => {
     expect(clientNetwork(address)).toBe(network);
   });
 });

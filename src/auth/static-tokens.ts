@@ -1,17 +1,17 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { TokenVerifier, type VerificationResult } from './token-verifier.js';
 
-/** A token that is known beforehand, by its digest alone. */
+/** A token that is configured beforehand. Only its digest is kept. */
 export interface StaticToken {
   /** The name of the principal. */
   readonly name: string;
   /** SHA-256 of the token, 32 bytes. */
   readonly digest: Uint8Array;
-  /** The instant from which it is not valid any more. */
+  /** The instant at which the token expires. */
   readonly expires?: Date | undefined;
 }
 
-/** Verifies tokens against a fixed list, in a time that does not depend on which of them comes near. */
+/** Verifies tokens against a list, in a time that does not depend on how much of a token is right. */
 export class StaticTokens extends TokenVerifier {
   #tokens: readonly StaticToken[];
 
@@ -20,13 +20,13 @@ export class StaticTokens extends TokenVerifier {
     this.#tokens = tokens;
   }
 
-  /** Verifies against this list from now on. */
+  /** Replaces the list. */
   replace(tokens: readonly StaticToken[]): void {
     this.#tokens = tokens;
   }
 
   override verify(token: string): VerificationResult {
-    const digest = digestOf(token);
+    const digest = digestToken(token);
     let found: StaticToken | undefined;
     for (const candidate of this.#tokens) {
       if (timingSafeEqual(candidate.digest, digest)) found = candidate;
@@ -36,12 +36,17 @@ export class StaticTokens extends TokenVerifier {
   }
 }
 
-/** A new token of 256 bits. */
-export function randomToken(): string {
+/** Names tokens in clear text `token-1`, `token-2` and so on. */
+export function numberTokens(tokens: readonly string[]): StaticToken[] {
+  return tokens.map((token, index) => ({ name: `token-${index + 1}`, digest: digestToken(token) }));
+}
+
+/** Returns a new token of 256 random bits. */
+export function generateToken(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** SHA-256 of a token, which is all that is ever kept of it. */
-export function digestOf(token: string): Buffer {
+/** Returns the SHA-256 digest of a token. */
+export function digestToken(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
 import { backUp, NoBackupError } from '../storage/backup.js';
 
-/** Exit statuses, as those of the service. */
+/** Exit statuses, as for the service. */
 const FAILED = 1;
 const BAD_COMMAND = 2;
 
@@ -11,7 +11,7 @@ let interrupted = false;
 
 async function run(target: string): Promise<void> {
   const { databaseUrl } = loadConfiguration();
-  // Shows itself on a terminal alone.
+  // Only shown on a terminal.
   const bar = new cliProgress.SingleBar({ format: '{bar} {percentage} %', stream: process.stderr });
   let count: number;
   bar.start(100, 0);
@@ -27,9 +27,9 @@ async function run(target: string): Promise<void> {
   process.stderr.write(`${target} is a backup of ${count} plants\n`);
 }
 
-// The copy is for whoever makes it alone.
+// Only the user who makes the copy can read it.
 process.umask(0o077);
-// So that what is begun is removed.
+// An interrupted backup removes its incomplete file.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (interrupted = true));
 
 try {

@@ -1,43 +1,43 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { randomToken } from '../auth/static-tokens.js';
+import { digestToken, generateToken } from '../auth/static-tokens.js';
 import {
   changeTokenFile,
-  lineOf,
+  formatToken,
   parseInstant,
   parseTokens,
-  readTokenText,
+  readTokenFile,
   TokenFileError,
 } from '../auth/token-file.js';
 import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
 
-/** Exit statuses; 0 is that of a command which did what it was told. */
+/** Exit statuses; a command that succeeds ends with 0. */
 const FAILED = 1;
 const BAD_COMMAND_LINE = 2;
 
-/** An instant in whole seconds. */
+/** Returns the instant after so many days, in whole seconds. */
 function inDays(days: number): Date {
   return new Date((Math.floor(Date.now() / 1_000) + days * 86_400) * 1_000);
 }
 
-/** What is in a new file, and in one whose last token was revoked: a file that is empty counts as half written. */
+/** The text of a file without tokens. An empty file would be refused, because it may be half written. */
 const HEADER =
   '# Tokens of Plant Store: name, digest, and optionally expiry. "npm run token -- --help" changes them.\n';
 
-/** A command that was understood, and cannot be obeyed; the message is one line. */
+/** A command that cannot be carried out; the message is one line. */
 class CommandError extends Error {}
 
 const program = new Command('token')
   .description(
-    'Makes, lists and revokes static tokens. A running service takes up the change within a second.\n' +
-      'The file is that of ACCESS_TOKENS_FILE, from the environment or .env; without one, it is beside the data.',
+    'Creates, lists and revokes static tokens. A running service uses the change within a second.\n' +
+      'The file is that of ACCESS_TOKENS_FILE, from the environment or .env; by default it is beside the data.',
   )
   .option('--file <path>', 'the file of tokens')
   .exitOverride();
 
 program
   .command('create')
-  .description('make a token, and print it; only its digest is kept')
-  .requiredOption('--name <name>', 'whose it is, for the log: one word', parseName)
+  .description('create a token and print it; only its digest is kept')
+  .requiredOption('--name <name>', 'name of its principal, for the log: one word', parseName)
   .addOption(
     new Option('--expires <when>', 'days such as 90d, an instant such as 2030-01-01T00:00:00Z, or never')
       .argParser(parseExpiry)
@@ -45,12 +45,13 @@ program
   )
   .action(async ({ name, expires }: { name: string; expires: { at: Date | undefined } }) => {
     const file = tokenFile();
-    const token = randomToken();
+    const token = generateToken();
     await changeTokenFile(file, (text) => {
-      if (namesIn(text, file).includes(name)) {
+      if (listNames(text, file).includes(name)) {
         throw new CommandError(`${name} has a token already: choose another name, or revoke it first`);
       }
-      return `${text === '' || text.endsWith('\n') ? text || HEADER : `${text}\n`}${lineOf(name, token, expires.at)}\n`;
+      const before = text === '' || text.endsWith('\n') ? text || HEADER : `${text}\n`;
+      return `${before}${formatToken({ name, digest: digestToken(token), expires: expires.at })}\n`;
     });
     process.stdout.write(`${token}\n`);
     const until = expires.at === undefined ? 'never expires' : `expires at ${expires.at.toISOString()}`;
@@ -59,10 +60,10 @@ program
 
 program
   .command('list')
-  .description('print names, expiries, and whether those are over, with tabs between them')
+  .description('print the name, the expiry and the state of each token, separated by tabs')
   .action(async () => {
     const file = tokenFile();
-    for (const { name, expires } of parseTokens(await readTokenText(file), file)) {
+    for (const { name, expires } of parseTokens(await readTokenFile(file), file)) {
       const state = expires !== undefined && expires.getTime() <= Date.now() ? 'expired' : 'valid';
       process.stdout.write(`${name}\t${expires?.toISOString() ?? 'never'}\t${state}\n`);
     }
@@ -70,13 +71,13 @@ program
 
 program
   .command('revoke')
-  .description('take away every token of this name')
+  .description('revoke every token of this name')
   .argument('<name>')
   .action(async (name: string) => {
     const file = tokenFile();
     await changeTokenFile(file, (text) => {
-      if (!namesIn(text, file).includes(name)) throw new CommandError(`${file} has no token of the name ${name}`);
-      const rest = text.split(/(?<=\n)/).filter((line) => nameOf(line) !== name);
+      if (!listNames(text, file).includes(name)) throw new CommandError(`${file} has no token of the name ${name}`);
+      const rest = text.split(/(?<=\n)/).filter((line) => readName(line) !== name);
       return rest.join('') || HEADER;
     });
     process.stderr.write(`${name} is revoked.\n`);
@@ -94,12 +95,12 @@ function tokenFile(): string {
   return accessTokensFile ?? firstTokenFile;
 }
 
-/** The names in a file; a file that is wrong is left to a person. */
-function namesIn(text: string, file: string): string[] {
+/** Returns the names in a file. A wrong line ends the command, so that a person can look at it. */
+function listNames(text: string, file: string): string[] {
   return text === '' ? [] : parseTokens(text, file).map(({ name }) => name);
 }
 
-function nameOf(line: string): string | undefined {
+function readName(line: string): string | undefined {
   return /^\s*([^\s#]\S*)/.exec(line)?.[1];
 }
 

@@ -66,7 +66,7 @@ export const ERROR_TABLE = {
   },
   500: {
     when: 'the service has a defect, which its log describes',
-    message: 'The service failed: this is a defect of the service, not of the request.',
+    message: 'The service failed. This is a defect of the service, not of the request.',
   },
   503: {
     when: 'the service is overloaded or shutting down, or its store or the identity provider cannot be reached in time',

@@ -7,7 +7,7 @@ export class CertificateError extends Error {
   override readonly name = 'CertificateError';
 }
 
-/** What TLS takes of us: a certificate with its chain, and the key to it, as PEM. */
+/** The TLS options of the public port: a certificate with its chain and its private key, both PEM. */
 export interface Certificate {
   readonly cert: Buffer;
   readonly key: Buffer;
@@ -15,13 +15,13 @@ export interface Certificate {
 }
 
 /**
- * Reads a certificate and its key, and sees that they belong together.
+ * Reads a certificate and its private key, and checks that they belong together.
  *
- * @throws {CertificateError} where one cannot be read or used, or everybody may read the key
+ * @throws {CertificateError} if one of them cannot be read or used, or if the key is world-readable
  */
 export function readCertificate(certFile: string, keyFile: string): Certificate {
   const certificate: Certificate = { cert: read(certFile), key: read(keyFile), minVersion: 'TLSv1.2' };
-  // A group may be meant to read it, as those of Debian's ssl-cert and of Kubernetes are. Windows has no such permissions.
+  // A group may read the key, as with Debian's ssl-cert and Kubernetes' fsGroup. Windows has no such permissions.
   if (process.platform !== 'win32' && (statSync(keyFile).mode & 0o007) !== 0) {
     throw new CertificateError(`${keyFile} may be read or written by everybody: chmod o= ${keyFile}`);
   }
@@ -33,8 +33,13 @@ export function readCertificate(certFile: string, keyFile: string): Certificate 
   return certificate;
 }
 
-/** The instant after which nobody takes it any more. */
-export function expiryOf({ cert }: Certificate): Date {
+/** Tells whether both are the same pair of certificate and key. */
+export function isSameCertificate(one: Certificate, other: Certificate): boolean {
+  return one.cert.equals(other.cert) && one.key.equals(other.key);
+}
+
+/** Returns the instant at which a certificate expires. */
+export function certificateExpiry({ cert }: Certificate): Date {
   return new Date(new X509Certificate(cert).validTo);
 }
 

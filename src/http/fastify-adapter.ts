@@ -6,7 +6,9 @@ import type { Certificate } from './certificate.js';
 import { originFormOf, routableFormOf } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
-import { DEFAULT_LIMITS, PublicServer, type ServerLimits } from './public-server.js';
+import { PublicServer } from './public-server.js';
+import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
+import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
 /** Creates Fastify for the public port: it routes every request past its own parsers and refusals. */
 export function createFastifyAdapter(options: {
@@ -32,8 +34,7 @@ export function createFastifyAdapter(options: {
     // Accepted requests are answered while the service shuts down.
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    // No route has a schema, and the compilers take long to load.
-    schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
+    ...WITHOUT_SCHEMAS,
     // No part of this application uses Nest's middleware.
     skipMiddie: true,
   });
@@ -55,8 +56,4 @@ export function createFastifyAdapter(options: {
     done(null, payload);
   });
   return adapter;
-}
-
-function noCompiler(): never {
-  throw new Error('The routes of the public port have no schemas');
 }

@@ -9,6 +9,7 @@ import { violationIn } from './message-rules.js';
 import type { ParserError } from './parser-error.js';
 import { PublicRequest } from './public-request.js';
 import { PublicResponse } from './public-response.js';
+import type { ServerLimits } from './server-limits.js';
 
 /** Bytes of the URL and of the names and values of the headers together; as many are 414 or 431. */
 const MAX_HEAD = 16_384;
@@ -18,27 +19,8 @@ const TLS_HANDSHAKE = 0x16;
 
 const NO_TLS = 'This port takes HTTPS alone: send the same request to https://.';
 
-/** The limits of the server: milliseconds, after which a client is answered 408, and connections. */
-export interface ServerLimits {
-  /** From the first byte of a request to the end of its headers. */
-  readonly headers: number;
-  /** From the first byte of a request to its last; also for the client to take an answer. */
-  readonly request: number;
-  /** Between two requests of a connection, which then closes without an answer. */
-  readonly keepAlive: number;
-  /** Open connections; further ones are answered 503. */
-  readonly connections: number;
-}
-
 /** Answers a request. */
 export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
-
-export const DEFAULT_LIMITS: ServerLimits = {
-  headers: 10_000,
-  request: 30_000,
-  keepAlive: 72_000,
-  connections: 10_000,
-};
 
 /** An HTTP or HTTPS server that gives every input on its port one answer of the contract, in order. */
 export class PublicServer extends Server<typeof PublicRequest, typeof PublicResponse> {

@@ -17,26 +17,19 @@ class ErrorDto {
 export async function describePlants(): Promise<void> {
   const { ApiBearerAuth, ApiBody, ApiOperation, ApiProperty, ApiPropertyOptional, ApiResponse, ApiSchema } =
     await import('@nestjs/swagger');
-  const property = (
-    dto: { readonly prototype: object },
-    name: string,
-    options: Parameters<typeof ApiProperty>[0],
-    decorator = ApiProperty,
-  ): void => decorator(options)(dto.prototype, name);
-
   ApiSchema({ name: 'Plant' })(PlantDto);
-  property(PlantDto, 'name', { description: 'The name of the plant.' });
-  property(PlantDto, 'tag', { description: 'A tag that specifies the type of the plant.' }, ApiPropertyOptional);
+  ApiProperty({ description: 'The name of the plant.' })(PlantDto.prototype, 'name');
+  ApiPropertyOptional({ description: 'A tag that specifies the type of the plant.' })(PlantDto.prototype, 'tag');
 
   ApiSchema({ name: 'NewPlant' })(NewPlantDto);
-  property(NewPlantDto, 'id', {
+  ApiProperty({
     type: 'integer',
     format: 'int64',
     description: 'The identification number of the plant.',
-  });
+  })(NewPlantDto.prototype, 'id');
 
   ApiSchema({ name: 'Error' })(ErrorDto);
-  property(ErrorDto, 'error', {
+  ApiProperty({
     type: 'integer',
     format: 'int32',
     enum: Object.keys(ERROR_TABLE).map(Number),
@@ -47,13 +40,13 @@ export async function describePlants(): Promise<void> {
       '|---|---|',
       ...Object.entries(ERROR_TABLE).map(([number, { when }]) => `| ${number} | ${when} |`),
     ].join('\n'),
-  });
-  property(ErrorDto, 'message', {
+  })(ErrorDto.prototype, 'error');
+  ApiProperty({
     type: 'string',
     description: 'One line for people: what is wrong, and what would be right.',
-  });
+  })(ErrorDto.prototype, 'message');
 
-  const operation = [
+  const decorators = [
     ApiOperation({ operationId: 'createPlant', summary: 'Creates a new plant in the store.' }),
     ApiBearerAuth(),
     ApiBody({ type: NewPlantDto, required: true }),
@@ -68,7 +61,7 @@ export async function describePlants(): Promise<void> {
           schema: { type: 'string' },
         },
         Allow: {
-          description: 'With error 405, the methods that the path takes.',
+          description: 'With error 405, the methods that the path supports.',
           schema: { type: 'string' },
         },
         'Retry-After': {
@@ -79,5 +72,5 @@ export async function describePlants(): Promise<void> {
     }),
   ];
   const create = Object.getOwnPropertyDescriptor(PlantsController.prototype, 'create');
-  if (create !== undefined) for (const decorate of operation) decorate(PlantsController.prototype, 'create', create);
+  if (create !== undefined) for (const decorate of decorators) decorate(PlantsController.prototype, 'create', create);
 }

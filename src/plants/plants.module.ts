@@ -12,14 +12,7 @@ import { PlantsService } from './plants.service.js';
 /** `POST /plants` for any Nest application. Nothing in this module acts on other routes. */
 @Module({
   controllers: [PlantsController],
-  providers: [
-    PlantsService,
-    GroupCommit,
-    BearerAuthGuard,
-    BearerStrategy,
-    ContractExceptionFilter,
-    ...optionProviders,
-  ],
+  providers: [PlantsService, GroupCommit, BearerAuthGuard, BearerStrategy, ContractExceptionFilter, ...optionProviders],
   exports: [BearerAuthGuard, ContractExceptionFilter],
 })
 export class PlantsModule extends ConfigurableModuleClass implements OnApplicationShutdown {

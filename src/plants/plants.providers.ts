@@ -1,16 +1,15 @@
 import type { FactoryProvider, Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { BearerAuthOptions, isRealm, isScope } from '../auth/bearer-auth-options.js';
+import { BearerAuthOptions, DEFAULT_SCOPE, isRealm, isScope } from '../auth/bearer-auth-options.js';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { RefusalDelay } from '../auth/refusals.js';
-import { digestOf, StaticTokens } from '../auth/static-tokens.js';
+import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import { openRepository } from '../storage/open-repository.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
+import { DEFAULT_BODY_LIMIT } from './body-limit.js';
 import { MODULE_OPTIONS_TOKEN, type PlantsModuleOptions } from './plants.module-definition.js';
-
-const DEFAULT_BODY_LIMIT = 1_048_576;
 
 /** The options as a JavaScript host may give them, without a compiler that checks them. */
 type UncheckedOptions = Partial<PlantsModuleOptions>;
@@ -31,7 +30,7 @@ export const optionProviders: FactoryProvider[] = [
     inject: [MODULE_OPTIONS_TOKEN, ModuleRef],
     useFactory: async (options: UncheckedOptions, module: ModuleRef): Promise<BearerAuthOptions> => ({
       verifier: await createVerifier(options, module),
-      scope: checked('scope', options.scope ?? 'plants:write', isScope),
+      scope: checked('scope', options.scope ?? DEFAULT_SCOPE, isScope),
       realm: checked('realm', options.realm ?? 'plants', isRealm),
       refusalDelay: new RefusalDelay(options.refusedTokensPerMinute ?? Infinity),
     }),
@@ -46,10 +45,7 @@ export const optionProviders: FactoryProvider[] = [
   },
 ];
 
-async function createVerifier(
-  { authentication }: UncheckedOptions,
-  module: ModuleRef,
-): Promise<TokenVerifier | false> {
+async function createVerifier({ authentication }: UncheckedOptions, module: ModuleRef): Promise<TokenVerifier | false> {
   if (authentication === false) return false;
   const { verifier, tokens = [] }: { verifier?: TokenVerifier | Type<TokenVerifier>; tokens?: readonly string[] } =
     authentication ?? {};
@@ -58,10 +54,10 @@ async function createVerifier(
   if (tokens.length === 0) return missing('authentication', '{ tokens: [...] }, { verifier }, or false');
   if (!tokens.every(isBearerToken)) {
     throw new TypeError(
-      'PlantsModule: each of authentication.tokens must consist of letters, digits and -._~+/ and may end with =',
+      'PlantsModule: each of authentication.tokens must be letters, digits and -._~+/, optionally followed by =',
     );
   }
-  return new StaticTokens(tokens.map((token, index) => ({ name: `token-${index + 1}`, digest: digestOf(token) })));
+  return new StaticTokens(numberTokens(tokens));
 }
 
 function missing(option: string, remedy: string): never {

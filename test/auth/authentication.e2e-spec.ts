@@ -4,7 +4,7 @@ import { ServiceUnavailableException } from '@nestjs/common';
 import request from 'supertest';
 import type { Principal } from '../../src/auth/principal.js';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/auth/refusals.js';
-import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
+import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifier, TokenVerifiers, type VerificationResult } from '../../src/auth/token-verifier.js';
 import { ContractException } from '../../src/contract/contract.exception.js';
 import { TOKEN } from '../support/client.js';
@@ -295,8 +295,10 @@ describe('A verifier', () => {
   });
 
   it('works with others, and the first that knows a token decides', async () => {
-    const first = new StaticTokens([{ name: 'first', digest: digestOf('both'), expires: new Date(0) }]);
-    const second = new StaticTokens(['both', 'second'].map((token) => ({ name: 'second', digest: digestOf(token) })));
+    const first = new StaticTokens([{ name: 'first', digest: digestToken('both'), expires: new Date(0) }]);
+    const second = new StaticTokens(
+      ['both', 'second'].map((token) => ({ name: 'second', digest: digestToken(token) })),
+    );
     const verifier = new TokenVerifiers([first, second]);
 
     expect(await verifier.verify('both')).toEqual({ name: 'first', expires: new Date(0) });

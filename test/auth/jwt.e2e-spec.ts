@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import type { JWK } from 'jose';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
-import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
+import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifiers } from '../../src/auth/token-verifier.js';
 import { AUDIENCE, newKey } from '../support/identity-provider.js';
 import { JwtService, now, providerKeys } from '../support/jwt-service.js';
@@ -28,6 +28,17 @@ function jump(milliseconds: number): () => void {
   const now = performance.now.bind(performance);
   performance.now = () => now() + milliseconds;
   return () => (performance.now = now);
+}
+
+/** Opens this many connections. */
+async function connect(port: number, count: number): Promise<RawClient[]> {
+  const clients: RawClient[] = [];
+  while (clients.length < count) clients.push(await RawClient.connect(port));
+  return clients;
+}
+
+function get(token: string): string {
+  return `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 }
 
 describe('A client with an access token of a real provider', () => {
@@ -120,16 +131,19 @@ describe('Keys', () => {
 
   it('that are known verify tokens while a thousand others wait for an unknown key', async () => {
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
-    const client = await RawClient.connect(jwt.service.port);
-    const get = `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${await jwt.sign(jwt.claims(), { kid: 'no' })}\r\n\r\n`;
-    await client.send(get.repeat(1_100));
+    const unknown = get(await jwt.sign(jwt.claims(), { kid: 'no' }));
+    const [first, ...others] = await connect(jwt.service.port, 1_100);
+    jwt.provider.hold();
+    await first?.send(unknown);
+    await Promise.all(others.map((client) => client.send(unknown)));
 
-    const waiting = client.answer();
+    const waiting = first?.answer();
     expect(await Promise.race([jwt.create(await jwt.sign(jwt.claims({ sub: 'fresh' }))), waiting])).toBe(200);
 
-    expect(JSON.parse((await waiting).body)).toMatchObject({ error: 401 });
-    for (let count = 1; count < 1_100; count += 1) await client.answer();
-    expect(await client.hangUp()).toBe('FIN');
+    jwt.provider.release();
+    expect(JSON.parse((await waiting)?.body ?? '')).toMatchObject({ error: 401 });
+    await Promise.all(others.map((client) => client.answer()));
+    for (const client of [first, ...others]) expect(await client?.hangUp()).toBe('FIN');
   });
 
   it.each(['jwksUrl', 'RFC 8414'])('are found by %s', async (way) => {
@@ -186,29 +200,25 @@ describe('A provider that is unavailable', () => {
     const jwksUrl = new URL(`http://127.0.0.1:${port}/`);
     const other = await startService({
       verifier: new TokenVerifiers([
-        new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
+        new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]),
         new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, jwksUrl }),
       ]),
     });
     try {
       const token = await jwt.sign(jwt.claims());
       const asked = once(silent, 'connection') as Promise<[Socket]>;
-      const client = await RawClient.connect(other.port);
-      const get = `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-      await client.send(get.repeat(1_000));
+      const clients = await connect(other.port, 1_000);
+      await Promise.all(clients.map((client) => client.send(get(token))));
       const [connection] = await asked;
 
-      const first = client.answer();
+      const answers = clients.map((client) => client.answer());
       // The refusal must come before the answers to the waiting requests.
-      expect(await Promise.race([jwt.create(token, other), first])).toBe(503);
+      expect(await Promise.race([jwt.create(token, other), ...answers])).toBe(503);
       expect(await jwt.create(TOKEN, other)).toBe(200);
 
       connection.destroy();
-      expect(JSON.parse((await first).body)).toMatchObject({ error: 503 });
-      for (let count = 1; count < 1_000; count += 1) {
-        expect(JSON.parse((await client.answer()).body)).toMatchObject({ error: 503 });
-      }
-      expect(await client.hangUp()).toBe('FIN');
+      for (const { body } of await Promise.all(answers)) expect(JSON.parse(body)).toMatchObject({ error: 503 });
+      for (const client of clients) expect(await client.hangUp()).toBe('FIN');
     } finally {
       await other.close();
       silent.close();

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
-import { AccessTokens } from '../../src/auth/access-tokens.js';
+import { ReloadableTokens } from '../../src/auth/reloadable-tokens.js';
 import { changeTokenFile } from '../../src/auth/token-file.js';
 import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
@@ -30,13 +30,18 @@ beforeEach(() => {
 afterEach(() => directory.remove());
 
 describe('A token file', () => {
-  let tokens: AccessTokens;
+  let tokens: ReloadableTokens;
   let unwatch: () => void;
   let service: Service;
 
   beforeEach(async () => {
     put(file, line('tests', TOKEN));
-    tokens = await AccessTokens.open({ accessTokens: [], accessTokensFile: file, firstTokenFile: '', others: false });
+    tokens = await ReloadableTokens.open({
+      accessTokens: [],
+      accessTokensFile: file,
+      firstTokenFile: '',
+      generateFirst: true,
+    });
     unwatch = tokens.watch();
     service = await startService({ verifier: tokens });
   });
@@ -146,7 +151,7 @@ describe('A token file', () => {
       expect(await attempt(service.url, TOKEN)).toBe(200);
       expect(await attempt(service.url, SECOND_TOKEN)).toBe(401);
       expect(service.log()).toEqual([expect.stringMatching(reason)]);
-      expect(service.log()[0]).toMatch(/; until then the tokens read before stay valid\n/);
+      expect(service.log()[0]).toMatch(/; keeping the tokens read before\n/);
       expect(service.log()[0]).not.toContain('secret');
 
       rmSync(file, { recursive: true, force: true });

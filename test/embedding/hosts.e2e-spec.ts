@@ -51,13 +51,18 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
     repository,
     ...(variant.global && { global: true }),
   }));
+  /** Hosts whose global interceptor wraps the results of PlantsController, and replaces its errors. */
+  const enveloping = (['express', 'fastify'] as const).map((platform) => {
+    const repository = `sqlite:${join(data, `${system}-${platform}-envelope.db`)}`;
+    return { platform, body: 'unparsed', repository, token: TOKEN, global: true, envelope: true } satisfies Host;
+  });
   let running: ReturnType<Installation['run']>;
   let ports: number[];
 
   beforeAll(async () => {
     const installation = plantStore.install(system);
     installation.compileHost('run');
-    running = installation.run('run.js', [...hosts, ...without]);
+    running = installation.run('run.js', [...hosts, ...without, ...enveloping]);
     ports = JSON.parse(await running.line()) as number[];
   });
 
@@ -78,7 +83,7 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
 
       expect(answer).toMatchObject({
         status: 200,
-        type: 'application/json',
+        type: expect.stringMatching(JSON_TYPE) as string,
         body: '{"name":"monstera","tag":"indoor"}',
       });
       expect(readPlants(file)).toContainEqual({ id: 1n, name: 'monstera', tag: 'indoor' });
@@ -121,7 +126,7 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
     ])('refuses %s with error %i', async (_what, error, text, headers) => {
       const answer = await post(text, headers);
 
-      expect(answer).toMatchObject({ status: 400, type: 'application/json' });
+      expect(answer).toMatchObject({ status: 400, type: expect.stringMatching(JSON_TYPE) as string });
       expect(Object.keys(JSON.parse(answer.body) as object)).toEqual(['error', 'message']);
       expect(errorOf(answer)).toBe(error);
     });
@@ -183,6 +188,23 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
     });
   });
 
+  it.each(enveloping.map(({ platform }, index) => ({ platform, index: 2 * hosts.length + index })))(
+    'applies its global interceptor on $platform',
+    async ({ index }) => {
+      const create = (text: string): Promise<Answer> =>
+        exchange(ports[index] ?? 0, 'POST', '/api/plants', text, {
+          authorization: `Bearer ${TOKEN}`,
+          'content-type': 'application/json',
+        });
+
+      expect(await create('{"id": 1, "name": "monstera"}')).toMatchObject({
+        status: 200,
+        body: '{"data":{"name":"monstera"}}',
+      });
+      expect(errorOf(await create('{"id": 1, "name": "another"}'))).toBe(500);
+    },
+  );
+
   it('ends when its applications close', async () => {
     expect(await running.stop()).toBe(0);
     expect(running.stderr).toBe('');
@@ -243,6 +265,9 @@ describe('The example', () => {
     );
   });
 });
+
+/** Express and Fastify name the character set, which JSON has only one of (RFC 8259 §8.1). */
+const JSON_TYPE = /^application\/json(?:; charset=utf-8)?$/;
 
 /** Headers by name; undefined omits a header. */
 type Headers = Readonly<Record<string, string | undefined>>;

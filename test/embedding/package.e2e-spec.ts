@@ -20,7 +20,7 @@ describe('The package', () => {
 
   it('contains only the module, its types, source maps and documentation', () => {
     const expected =
-      /^(?:package\.json|README\.md|LICENSE|docs\/[\w-]+\.md|dist\/(?:index|(?:auth|errors|files|plants|storage)\/[\w/.-]+)\.(?:js|d\.ts|js\.map))$/;
+      /^(?:package\.json|README\.md|LICENSE|docs\/[\w-]+\.md|dist\/(?:index|(?:auth|contract|files|plants|storage)\/[\w/.-]+)\.(?:js|d\.ts|js\.map))$/;
 
     expect(paths.filter((path) => !expected.test(path) || path.includes('.spec.'))).toEqual([]);
     expect(paths).toContain('docs/embedding.md');

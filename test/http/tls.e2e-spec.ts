@@ -165,7 +165,7 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
     const early = await open(port);
 
     install('second.crt', 'tls.crt');
-    await service.printed(/(tls\.crt and tls\.key must be a certificate and the key to it, as PEM; until then)/);
+    await service.printed(/(tls\.crt and tls\.key must be a certificate and the key to it, as PEM; keeping)/);
     const between = await open(port);
     install('second.key', 'tls.key');
     await service.printed(/(The certificate has changed: this one is valid until 2\d{3}-)/);

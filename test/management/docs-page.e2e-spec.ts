@@ -82,6 +82,16 @@ describe('The docs page, in Chromium', () => {
   });
 });
 
+describe('The docs page', () => {
+  it('loads and sends nothing elsewhere', async () => {
+    const { headers } = await fetch(docs);
+
+    expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; /);
+    expect(headers.get('content-security-policy')).toContain(`connect-src 'self' ${publicUrl};`);
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+  });
+});
+
 describe('A page of another origin, in Chromium', () => {
   it('creates nothing and reads nothing, even with a token', async () => {
     const stranger = createServer((_request, response) => response.setHeader('Content-Type', 'text/html').end('<p>'));

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import type * as oidc from 'oidc-provider';
@@ -46,6 +46,8 @@ export class IdentityProvider {
   readonly requests: string[] = [];
   /** Returns the answer to send instead of the provider's, or an empty object. */
   reply: (path: string) => { status?: number; body?: string; location?: string } = () => ({});
+  #held: Promise<void> | undefined;
+  #release: () => void = () => undefined;
   readonly #moved = new Map<string, string>();
   #server: Server | undefined;
   #handle: RequestListener = () => undefined;
@@ -57,17 +59,7 @@ export class IdentityProvider {
 
   /** Starts on a free port, and later on the same port again. */
   async start(keys: readonly JWK[]): Promise<void> {
-    this.#server = createServer((request, response) => {
-      const { url = '' } = request;
-      this.requests.push(url);
-      const { status, body, location } = this.reply(url);
-      if (status === undefined && body === undefined) {
-        request.url = this.#moved.get(url) ?? url;
-        this.#handle(request, response);
-      } else {
-        response.writeHead(status ?? 200, location === undefined ? {} : { Location: location }).end(body);
-      }
-    });
+    this.#server = createServer((request, response) => void this.#answer(request, response));
     this.#server.listen(this.#port, '127.0.0.1');
     await once(this.#server, 'listening');
     this.#port = (this.#server.address() as AddressInfo).port;
@@ -107,6 +99,16 @@ export class IdentityProvider {
     this.#handle = (request, response) => void handle(request, response);
   }
 
+  /** Delays all answers until `release` is called. */
+  hold(): void {
+    this.#held = new Promise((resolve) => (this.#release = resolve));
+  }
+
+  release(): void {
+    this.#release();
+    this.#held = undefined;
+  }
+
   /** Moves a resource to another path. */
   move(from: string, to: string): void {
     this.#moved.set(from, '/nowhere').set(to, from);
@@ -131,5 +133,18 @@ export class IdentityProvider {
     server.close();
     server.closeAllConnections();
     await once(server, 'close');
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url = '' } = request;
+    this.requests.push(url);
+    await this.#held;
+    const { status, body, location } = this.reply(url);
+    if (status === undefined && body === undefined) {
+      request.url = this.#moved.get(url) ?? url;
+      this.#handle(request, response);
+    } else {
+      response.writeHead(status ?? 200, location === undefined ? {} : { Location: location }).end(body);
+    }
   }
 }

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { base64url, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/auth/refusals.js';
-import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
+import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifiers } from '../../src/auth/token-verifier.js';
 import { attempt, TOKEN } from './client.js';
 import { AUDIENCE, IdentityProvider, newKey } from './identity-provider.js';
@@ -29,7 +29,7 @@ export class JwtService {
     await provider.start([rsa, ec]);
     const verifier = new JwtVerifier({ issuer: provider.issuer, audience: AUDIENCE });
     const service = await startService({
-      verifier: new TokenVerifiers([new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]), verifier]),
+      verifier: new TokenVerifiers([new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]), verifier]),
     });
     return new JwtService(provider, rsa, ec, verifier, service);
   }

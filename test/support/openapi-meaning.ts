@@ -1,11 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { Test } from '@nestjs/testing';
 import { parse } from 'yaml';
-import { AppModule } from '../../src/app.module.js';
-import { StaticTokens } from '../../src/auth/static-tokens.js';
-import { createFastifyAdapter } from '../../src/http/fastify-adapter.js';
-import { createOpenApiDocument } from '../../src/operations/openapi-document.js';
+import { deriveDocument } from './derived-document.js';
 
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 export interface JsonObject {
@@ -33,30 +29,13 @@ const SETS = new Set(['required', 'enum', 'type']);
 export const CONTRACT = parse(
   readFileSync(new URL('../../contract/openapi.yaml', import.meta.url), 'utf8'),
 ) as JsonObject;
-const DERIVED = await derivedDocument();
+const DERIVED = JSON.parse(JSON.stringify(await deriveDocument())) as JsonObject;
 
 /** Each of the two documents with the other one. */
 export const DOCUMENTS = [
   { title: 'contract/openapi.yaml', document: CONTRACT, other: DERIVED },
   { title: 'The document derived from the code', document: DERIVED, other: CONTRACT },
 ];
-
-/** Derives the document from the code. */
-async function derivedDocument(): Promise<JsonObject> {
-  const testing = await Test.createTestingModule({
-    imports: [
-      AppModule.forRoot({
-        basePath: '',
-        repository: 'sqlite::memory:',
-        authentication: { verifier: new StaticTokens([]) },
-      }),
-    ],
-  }).compile();
-  const app = testing.createNestApplication(createFastifyAdapter({}), { bodyParser: false });
-  const document = await createOpenApiDocument(app);
-  await app.close();
-  return JSON.parse(JSON.stringify(document)) as JsonObject;
-}
 
 /**
  * Returns what a document promises: with references resolved, allOf merged and defaults filled in, and without prose.

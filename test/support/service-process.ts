@@ -14,8 +14,6 @@ export interface LaunchOptions {
   readonly workingDirectory?: string;
   /** A command that runs the one it is given, such as a shell with a limit. */
   readonly wrapper?: readonly string[];
-  /** The program to run instead of the one in dist/. */
-  readonly main?: string;
 }
 
 /** The service as a process; of this process's environment it gets PATH alone. */
@@ -26,8 +24,8 @@ export class ServiceProcess {
   readonly ended: Promise<number | null>;
   readonly #child: ChildProcessWithoutNullStreams;
 
-  constructor(variables: Variables, { workingDirectory, wrapper = [], main = MAIN }: LaunchOptions) {
-    const [command, ...parameters] = [...wrapper, process.execPath, main];
+  constructor(variables: Variables, { workingDirectory, wrapper = [] }: LaunchOptions) {
+    const [command, ...parameters] = [...wrapper, process.execPath, MAIN];
     this.#child = spawn(command, parameters, {
       cwd: workingDirectory,
       env: { PATH: process.env.PATH, PORT: '0', MANAGEMENT_PORT: 'off', ...variables },

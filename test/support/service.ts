@@ -1,13 +1,11 @@
 import type { AddressInfo, Server } from 'node:net';
-import { Test } from '@nestjs/testing';
-import { AppModule } from '../../src/app.module.js';
-import { digestOf, StaticTokens } from '../../src/auth/static-tokens.js';
+import { createApplication } from '../../src/app.module.js';
+import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import type { TokenVerifier } from '../../src/auth/token-verifier.js';
 import { openRepository } from '../../src/storage/open-repository.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import type { Certificate } from '../../src/http/certificate.js';
-import { createFastifyAdapter } from '../../src/http/fastify-adapter.js';
-import type { ServerLimits } from '../../src/http/public-server.js';
+import type { ServerLimits } from '../../src/http/server-limits.js';
 import { TOKEN } from './client.js';
 import { newStore, type Row, type Store } from './store.js';
 
@@ -44,30 +42,27 @@ export async function startService(
   const store = await newStore();
   const repository = await openRepository(store.url);
   const basePath = options.basePath ?? '';
-  const testing = await Test.createTestingModule({
-    imports: [
-      AppModule.forRoot({
-        basePath,
-        repository: options.repository?.(repository, store) ?? repository,
-        authentication: {
-          verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestOf(TOKEN) }]),
-        },
-        ...(options.bodyLimit && { body: { limit: options.bodyLimit } }),
-        ...(options.refusedTokensPerMinute && { refusedTokensPerMinute: options.refusedTokensPerMinute }),
-      }),
-    ],
-  }).compile();
-  const adapter = createFastifyAdapter({
-    ...(options.limits && { limits: options.limits }),
-    ...(options.origins && { origins: options.origins }),
-    certificate: options.certificate,
-  });
-  const app = testing.createNestApplication(adapter, { bodyParser: false });
   const log: string[] = [];
   const ignore = (): void => undefined;
   const warnings: string[] = [];
   const warn = (message: unknown): void => void warnings.push(String(message));
-  app.useLogger({ log: ignore, warn, error: (...parts: unknown[]) => log.push(parts.join('\n')) });
+  const app = await createApplication({
+    basePath,
+    plants: {
+      repository: options.repository?.(repository, store) ?? repository,
+      authentication: {
+        verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]),
+      },
+      ...(options.bodyLimit && { body: { limit: options.bodyLimit } }),
+      ...(options.refusedTokensPerMinute && { refusedTokensPerMinute: options.refusedTokensPerMinute }),
+    },
+    http: {
+      ...(options.limits && { limits: options.limits }),
+      ...(options.origins && { origins: options.origins }),
+      certificate: options.certificate,
+    },
+    logger: { log: ignore, warn, error: (...parts: unknown[]) => log.push(parts.join('\n')) },
+  });
   await app.listen(0, '127.0.0.1');
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
   return {

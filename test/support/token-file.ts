@@ -1,5 +1,6 @@
 import { chmodSync, renameSync, writeFileSync } from 'node:fs';
-import { lineOf } from '../../src/auth/token-file.js';
+import { digestToken } from '../../src/auth/static-tokens.js';
+import { formatToken } from '../../src/auth/token-file.js';
 import { attempt } from './client.js';
 
 /** Milliseconds within which a change of a token file must take effect. */
@@ -7,7 +8,7 @@ export const SOON = 1_000;
 
 /** Returns a line of a token file, with its line feed. */
 export function line(name: string, token: string, expires?: Date): string {
-  return `${lineOf(name, token, expires)}\n`;
+  return `${formatToken({ name, digest: digestToken(token), expires })}\n`;
 }
 
 /** Replaces a token file atomically, as editors and the command `token` do. */

@@ -31,7 +31,8 @@ function assertExpectation({ headers: { expect }, httpVersion }: IncomingMessage
 
 function assertBody(request: IncomingMessage): void {
   // HTTP/2 frames a body of unknown length without any header (RFC 9113 §8.1).
-  const isEmpty = contentLength(request) === 0 || (contentLength(request) === undefined && request.httpVersionMajor < 2);
+  const isEmpty =
+    contentLength(request) === 0 || (contentLength(request) === undefined && request.httpVersionMajor < 2);
   if (isEmpty && header(request, 'transfer-encoding') === undefined) {
     throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
   }

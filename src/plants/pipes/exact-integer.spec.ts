@@ -3,7 +3,7 @@ import { exactInteger } from './exact-integer.js';
 
 const MEBIBYTE = 1_048_576;
 
-/** The oracle: the number as a ratio of integers, with no regard to what that costs. */
+/** The oracle: the number as a ratio of integers, at any cost. */
 function byRatio(whole: string, fraction: string, exponent: number): bigint | undefined {
   const places = exponent - fraction.length;
   const numerator = BigInt(whole + fraction) * 10n ** BigInt(Math.max(places, 0));
@@ -13,12 +13,12 @@ function byRatio(whole: string, fraction: string, exponent: number): bigint | un
   return value < 10n ** 19n ? value : undefined;
 }
 
-/** Digits with zeros at their end, which is what an exponent can take away. */
+/** Digits with trailing zeros, which a negative exponent can remove. */
 const wholes = fc
   .tuple(fc.bigInt({ min: 0n, max: 10n ** 20n }), fc.nat(20))
   .map(([digits, zeros]) => (digits === 0n ? '0' : `${digits}${'0'.repeat(zeros)}`));
 
-/** Digits after the point, or none. */
+/** The fraction, or nothing. */
 const fractions = fc
   .tuple(fc.nat(20), fc.option(wholes, { nil: '' }))
   .map(([zeros, digits]) => '0'.repeat(zeros) + digits);
@@ -68,7 +68,7 @@ describe('exactInteger', () => {
     },
   );
 
-  it('reads whatever JSON can write exactly as rational arithmetic does', () => {
+  it('reads every JSON number as rational arithmetic does', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('', '-'),
@@ -98,7 +98,7 @@ describe('exactInteger', () => {
     );
   });
 
-  // A cost that grew with the square of the length, or with the value, would not come to an end here.
+  // With a cost that is quadratic, or grows with the value, these would not end.
   it.each([
     ['ones', '1'.repeat(MEBIBYTE), undefined],
     ['zeros after a one', `1${'0'.repeat(MEBIBYTE)}`, undefined],

@@ -8,7 +8,7 @@ import { NewPlantPipe } from './new-plant.pipe.js';
 const MEBIBYTE = 1_048_576;
 const FIELDS = ['id', 'name', 'tag'] as const;
 
-/** What comes of a body: a plant, or an error with the fields that its message names. */
+/** The result of reading a body: a plant, or an error with the fields that its message names. */
 type Reading =
   | { readonly id: bigint; readonly name: string; readonly tag: string | undefined }
   | { readonly error: number; readonly named: readonly string[] };
@@ -30,7 +30,7 @@ function fieldsIn(message: string): string[] {
   return FIELDS.filter((field) => new RegExp(`\\b${field}\\b`).test(message));
 }
 
-/** The oracle: JSON.parse, and beside it the outermost names and the first tokens of their values. */
+/** The oracle: JSON.parse, with the top-level names and the first tokens of their values. */
 function expectedOf(body: Uint8Array): Reading {
   let text: string;
   let parsed: unknown;
@@ -41,7 +41,7 @@ function expectedOf(body: Uint8Array): Reading {
     return { error: 400, named: [] };
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return { error: 422, named: [...FIELDS] };
-  const members = outermostTokens(text).filter(([name]) => FIELDS.some((field) => field === name));
+  const members = topLevelTokens(text).filter(([name]) => FIELDS.some((field) => field === name));
   const tokens = new Map(members);
   if (tokens.size < members.length) return { error: 400, named: [] };
   const { name, tag } = parsed as Record<string, unknown>;
@@ -55,7 +55,7 @@ function expectedOf(body: Uint8Array): Reading {
   return named.length > 0 ? { error: 422, named } : ({ id, name, tag } as Reading);
 }
 
-function outermostTokens(json: string): [name: string, token: string][] {
+function topLevelTokens(json: string): [name: string, token: string][] {
   const tokens = json.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+/g) ?? [];
   let depth = 0;
   return tokens.flatMap((token, index): [string, string][] => {
@@ -67,13 +67,13 @@ function outermostTokens(json: string): [name: string, token: string][] {
 }
 
 function isText(value: unknown): boolean {
-  // Half of a surrogate pair does not survive its way through UTF-8.
+  // An unpaired surrogate does not survive encoding as UTF-8.
   return typeof value === 'string' && !value.includes('\0') && Buffer.from(value).toString() === value;
 }
 
 const blanks = fc.string({ unit: fc.constantFrom(' ', '\t', '\r', '\n'), maxLength: 2 });
 
-/** Strings, a few of which are no JSON or no text. */
+/** Strings, a few of which are not JSON or not text. */
 const strings = fc
   .array(
     fc.oneof(
@@ -89,7 +89,7 @@ const strings = fc
   )
   .map((parts) => `"${parts.join('')}"`);
 
-/** Numbers, a few of which are no JSON or no int64. */
+/** Numbers, a few of which are not JSON or not int64. */
 const numbers = fc.oneof(
   { weight: 9, arbitrary: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String) },
   { weight: 9, arbitrary: fc.constantFrom('7', '-7', '-0', '7.0', '7e3', '70e-1', '0.7E+1', '9007199254740993') },
@@ -110,7 +110,7 @@ function nested(): fc.Arbitrary<string> {
     .map(([[opening = '', closing = ''], depth, core]) => opening.repeat(depth) + core + closing.repeat(depth));
 }
 
-/** Members that make a plant more often than not, and some that are others. */
+/** Members that form a plant in most cases, and other members. */
 const members = fc
   .tuple(
     fc.tuple(fc.constantFrom('"id"', '"\\u0069d"'), numbers),
@@ -126,7 +126,7 @@ const members = fc
   )
   .chain(([id, name, others]) => fc.shuffledSubarray([id, name, ...others], { minLength: 1 + others.length }));
 
-/** Objects, nearly all of them JSON, many of them plants. */
+/** Objects, most of them JSON, many of them plants. */
 const objects = fc.tuple(members, fc.array(blanks, { minLength: 1, maxLength: 5 })).map(([drawn, spaces]) => {
   const tokens = [
     '{',
@@ -136,10 +136,10 @@ const objects = fc.tuple(members, fc.array(blanks, { minLength: 1, maxLength: 5 
   return tokens.map((token, index) => token + (spaces[index % spaces.length] ?? '')).join('');
 });
 
-/** A byte of the kind that JSON is made of, or any. */
+/** A byte that is common in JSON, or any byte. */
 const bytes = fc.oneof(fc.constantFrom(...Buffer.from('{}[]",:\\/0123456789-+.eE \t\n\r\0untrfalsid')), fc.nat(0xff));
 
-/** What befalls a body on its way; places are taken modulo its length. */
+/** Changes to a body; `place` is taken modulo its length. */
 const mutations = fc.record({
   kind: fc.constantFrom('replace', 'insert', 'remove', 'repeat', 'flip', 'cut'),
   place: fc.nat(0xffff),
@@ -182,18 +182,18 @@ describe('NewPlantPipe', () => {
     expect(readingOf(body)).toEqual(reading);
   });
 
-  it('takes a byte order mark for no part of JSON', () => {
+  it('refuses a byte order mark', () => {
     expect(readingOf('\ufeff{"id":1,"name":""}')).toEqual({ error: 400, named: [] });
   });
 
-  it('reads the part of a buffer that it is given', () => {
+  it('reads a view of a larger buffer', () => {
     const around = Buffer.from('\xff{"id":1,"name":"Monstera"}\xff', 'latin1');
 
     expect(pipe.transform(around.subarray(1, -1))).toMatchObject({ id: 1n, name: 'Monstera' });
     expect(pipe.transform(new Uint8Array(around).subarray(1, -1))).toMatchObject({ id: 1n, name: 'Monstera' });
   });
 
-  it('reads objects as JSON.parse does, but for exact ids and fields that are given twice', () => {
+  it('reads objects as JSON.parse does, except exact ids and repeated fields', () => {
     fc.assert(
       fc.property(objects, (text) => {
         expect(readingOf(text)).toEqual(expectedOf(Buffer.from(text)));
@@ -211,7 +211,7 @@ describe('NewPlantPipe', () => {
     );
   });
 
-  it('reads what is left of an object after some bytes have changed as JSON.parse does', () => {
+  it('reads objects with changed bytes as JSON.parse does', () => {
     fc.assert(
       fc.property(objects, fc.array(mutations, { minLength: 1, maxLength: 2 }), (text, drawn) => {
         const body = drawn.reduce<Uint8Array>(mutated, Buffer.from(text));
@@ -222,7 +222,7 @@ describe('NewPlantPipe', () => {
     );
   });
 
-  it('reads heaps of tokens and bytes as JSON.parse does', () => {
+  it('reads random tokens and bytes as JSON.parse does', () => {
     const tokens = fc.constantFrom('{', '}', '[', ']', ',', ':', '"', '\\', '"id"', '"tag"', '7', '"x"', ' ', '\n');
     const runs = fc.constantFrom('"id":7', '"name":"x"', '"tag":"y"', ',"id":[],', ',"n":{"id":7},', ',"":"\\\\",');
     const heaps = fc.array(
@@ -242,8 +242,7 @@ describe('NewPlantPipe', () => {
     );
   });
 
-  // A cost that grew with the square of the length, or a recursion, would not come to an end here.
-  it('takes what class-validator takes, and refuses what it refuses', () => {
+  it('accepts what class-validator accepts, and refuses what it refuses', () => {
     const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\0', '\ud800', undefined, null, 7));
     const id = fc.oneof(fc.bigInt(), fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }), fc.constantFrom('7', undefined));
     fc.assert(
@@ -256,6 +255,7 @@ describe('NewPlantPipe', () => {
     );
   });
 
+  // With quadratic cost or recursion, these would not end.
   describe('with a mebibyte', () => {
     const arrays = '['.repeat(MEBIBYTE / 2) + ']'.repeat(MEBIBYTE / 2);
 
@@ -267,7 +267,7 @@ describe('NewPlantPipe', () => {
       ['digits', `"a":${'1'.repeat(MEBIBYTE)}`],
       ['arrays in arrays', `"a":${arrays}`],
       ['objects in objects', `"a":${'{"a":'.repeat(MEBIBYTE / 6)}0${'}'.repeat(MEBIBYTE / 6)}`],
-    ])('of %s in other fields, it finds the plant behind', (_what, others) => {
+    ])('of %s in other fields, it finds the plant after them', (_what, others) => {
       expect(readingOf(`{${others},"id":7,"name":"Monstera"}`)).toEqual({ id: 7n, name: 'Monstera', tag: undefined });
     });
 
@@ -291,7 +291,7 @@ describe('NewPlantPipe', () => {
       });
     });
 
-    it.each(['[', '{"":', '{"id":[', '"\\', '{"id":7,"name":"'])('of %s that has no end, it finds no JSON', (part) => {
+    it.each(['[', '{"":', '{"id":[', '"\\', '{"id":7,"name":"'])('of %s without an end, it finds no JSON', (part) => {
       expect(readingOf(part.repeat(MEBIBYTE / part.length))).toEqual({ error: 400, named: [] });
     });
   });

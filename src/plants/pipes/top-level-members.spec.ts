@@ -9,7 +9,7 @@ function membersOf(json: string): [name: string, value: string][] {
   return members;
 }
 
-/** A string as it is written, with whatever could be taken for something else. */
+/** The source text of a string, with characters that could be mistaken for structure. */
 const strings = fc
   .array(
     fc.oneof(
@@ -22,7 +22,7 @@ const strings = fc
 
 const blanks = fc.string({ unit: fc.constantFrom(' ', '\t', '\r', '\n'), maxLength: 2 });
 
-/** A list in these brackets, with white space wherever there may be some. */
+/** A list in these brackets, with white space wherever JSON allows it. */
 function listOf(items: fc.Arbitrary<string>, opening: string, closing: string): fc.Arbitrary<string> {
   return fc
     .tuple(fc.array(fc.tuple(blanks, items, blanks), { maxLength: 4 }), blanks)
@@ -102,7 +102,7 @@ describe('visitTopLevelMembers', () => {
     expect(membersOf(json)).toEqual(members);
   });
 
-  it('gives each member as it was written, without the white space around it', () => {
+  it('passes the source text of each member without the white space around it', () => {
     const members = fc.array(
       fc.record({ name: strings, value: values, around: fc.tuple(blanks, blanks, blanks, blanks) }),
       {
@@ -123,7 +123,7 @@ describe('visitTopLevelMembers', () => {
     );
   });
 
-  it('misses nothing that JSON.parse finds', () => {
+  it('finds every member that JSON.parse finds', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ stringUnit: 'binary' })), (drawn) => {
         const json = JSON.stringify(drawn, null, 1);
@@ -135,7 +135,7 @@ describe('visitTopLevelMembers', () => {
     );
   });
 
-  // A cost that grew with the square of the length, or a recursion, would not come to an end here.
+  // With quadratic cost or recursion, these would not end.
   it.each([
     ['backslashes', `"${'\\'.repeat(MEBIBYTE)}"`],
     ['escaped quotes', `"${'\\"'.repeat(MEBIBYTE / 2)}"`],
@@ -151,7 +151,7 @@ describe('visitTopLevelMembers', () => {
     const members = membersOf(`{"a":${value},"b":0}`);
 
     expect(members.map(([name]) => name)).toEqual(['a', 'b']);
-    // Not toEqual, which would look for the differences of a mebibyte.
+    // Not toEqual, which would compute the differences of a mebibyte.
     expect(members[0]?.[1] === value).toBe(true);
   });
 

@@ -32,7 +32,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { IsString } from 'class-validator';
 import { Strategy } from 'passport-http-bearer';
-import { PlantsModule, unparsedBody } from 'plant-store';
+import { PlantsController, PlantsModule, unparsedBody } from 'plant-store';
 import { catchError, map, type Observable, throwError } from 'rxjs';
 
 /** The description of one application of this process. */
@@ -45,6 +45,8 @@ export interface Host {
   readonly body: 'parsed' | 'rawBody' | 'unparsed';
   /** True to register guard, filter, interceptor, pipes, prefix and versioning globally. */
   readonly global?: boolean;
+  /** True to apply the global interceptor to PlantsController, too. */
+  readonly envelope?: boolean;
 }
 
 class Word {
@@ -120,7 +122,10 @@ class HostFilter implements ExceptionFilter {
 
 /** Wraps the results of handlers, and replaces their errors. */
 class HostInterceptor implements NestInterceptor {
-  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+  constructor(private readonly exempt: readonly unknown[]) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    if (this.exempt.includes(context.getClass())) return next.handle();
     return next.handle().pipe(
       map((data: unknown) => ({ data })),
       catchError(() => throwError(() => new BadGatewayException())),
@@ -181,7 +186,7 @@ export async function start(host: Host) {
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
     app.useGlobalGuards(new HostGuard());
     app.useGlobalFilters(new HostFilter(app.get(HttpAdapterHost)));
-    app.useGlobalInterceptors(new HostInterceptor());
+    app.useGlobalInterceptors(new HostInterceptor(host.envelope === true ? [] : [PlantsController]));
     app.useGlobalPipes(
       new ValidationPipe({
         whitelist: true,

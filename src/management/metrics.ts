@@ -1,17 +1,21 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../auth/refusals.js';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST, type RequestMessage } from '../http/public-response.js';
-import { BATCH, type BatchMessage, type GroupCommit } from '../storage/group-commit.js';
+import { BATCH, type BatchMessage, GroupCommit } from '../storage/group-commit.js';
 
-/** Seconds, from an answer without the store to one that waited as long as any does. */
+/** Seconds: from an answer without the store to the longest that a request waits. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What Prometheus is told. Each label has few values, which no client chooses. */
-export class Metrics {
-  /** Not the global one, which belongs to whoever shares the process. */
+const OUTCOMES = ['created', 'repeated', 'conflict'] as const;
+
+/** Counts for Prometheus what the service publishes. Each label has few values, and no client chooses them. */
+@Injectable()
+export class Metrics implements OnApplicationShutdown {
+  /** A registry of its own, so that tests can run several services in one process. */
   readonly registry = new Registry();
 
   readonly #requests = new Counter({
@@ -28,7 +32,7 @@ export class Metrics {
   });
   readonly #plants = new Counter({
     name: 'plant_store_plants_total',
-    help: 'Plants by what became of them: created, repeated (there already) or conflicting (refused).',
+    help: 'Plants by outcome: created, repeated (stored already) or conflict (refused with error 409).',
     labelNames: ['outcome'],
     registers: [this.registry],
   });
@@ -50,19 +54,7 @@ export class Metrics {
     labelNames: ['reason'],
     registers: [this.registry],
   });
-  readonly #created = this.#plants.labels('created');
-  readonly #repeated = this.#plants.labels('repeated');
-  readonly #conflicting = this.#plants.labels('conflicting');
-  /** By error number, or by status where there is none; looking one up by its labels takes longer than counting. */
-  readonly #answers = new Map<number, Counter.Internal>([
-    ...[200, 204].map((status): [number, Counter.Internal] => [status, this.#requests.labels(`${status}`, '')]),
-    ...Object.keys(ERROR_TABLE).map((error): [number, Counter.Internal] => [
-      Number(error),
-      this.#requests.labels('400', error),
-    ]),
-  ]);
 
-  /** Counts from now on. */
   constructor(commit: GroupCommit) {
     new Gauge({
       name: 'plant_store_queue_depth_plants',
@@ -73,16 +65,17 @@ export class Metrics {
       },
     });
     collectDefaultMetrics({ register: this.registry });
-    // A series that is there before it counts shows its first failure as one.
-    for (const answers of this.#answers.values()) answers.inc(0);
+    // Every series starts at 0, because `increase` does not count a series that begins at 1.
+    for (const status of ['200', '204']) this.#requests.inc({ status, error: '' }, 0);
+    for (const error of Object.keys(ERROR_TABLE)) this.#requests.inc({ status: '400', error }, 0);
+    for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, 0);
     for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
     subscribe(REQUEST, this.#onRequest);
     subscribe(BATCH, this.#onBatch);
     subscribe(AUTHENTICATION_REFUSED, this.#onRefusal);
   }
 
-  /** Counts no more. */
-  close(): void {
+  onApplicationShutdown(): void {
     unsubscribe(REQUEST, this.#onRequest);
     unsubscribe(BATCH, this.#onBatch);
     unsubscribe(AUTHENTICATION_REFUSED, this.#onRefusal);
@@ -91,17 +84,15 @@ export class Metrics {
 
   readonly #onRequest = (message: unknown): void => {
     const { status, error, duration } = message as RequestMessage;
-    this.#answers.get(error ?? status)?.inc();
+    this.#requests.inc({ status, error: error ?? '' });
     if (duration !== undefined) this.#durations.observe(duration / 1_000);
   };
 
   readonly #onBatch = (message: unknown): void => {
-    const { size, seconds, created, repeated, conflict } = message as BatchMessage;
-    this.#batchSizes.observe(size);
-    this.#commitDurations.observe(seconds);
-    this.#created.inc(created);
-    this.#repeated.inc(repeated);
-    this.#conflicting.inc(conflict);
+    const batch = message as BatchMessage;
+    this.#batchSizes.observe(batch.size);
+    this.#commitDurations.observe(batch.seconds);
+    for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, batch[outcome]);
   };
 
   readonly #onRefusal = (message: unknown): void => {

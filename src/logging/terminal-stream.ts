@@ -1,13 +1,13 @@
 import type { DestinationStream } from 'pino';
 import { PinoPretty } from 'pino-pretty';
 
-/** In a line of JSON, what may stand for a control character: an escape, or one of those that need none. */
+/** What can stand for a control character in a line of JSON: an escape sequence, or a character that needs none. */
 const ESCAPES = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f]/g;
 
-/** C0, DEL and C1 but for the line feed: on a terminal they are commands. */
+/** C0 without the line feed, DEL and C1: a terminal would execute them. */
 const CONTROLS = /^(?:\\u00(?:[01].|7f|[89].)|\\[bfrt]|[\u007f-\u009f])$/;
 
-/** Readable, coloured lines for the person who looks at the terminal. */
+/** Creates a stream that shows log lines readably and in colour, without control characters. */
 export function createTerminalStream(terminal: NodeJS.WritableStream): DestinationStream {
   const pretty = PinoPretty({
     destination: terminal,

@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { syncDirectory } from './sync-directory.js';
+
+/** Replaces a file atomically and durably, or creates it; only its owner can read it. */
+export function replaceFile(file: string, text: string): void {
+  writeDraft(file, text, (draft) => renameSync(draft, file));
+}
+
+/**
+ * Creates a file atomically and durably; only its owner can read it.
+ *
+ * @returns false if the file exists already, which is left as it is
+ */
+export function createFile(file: string, text: string): boolean {
+  return writeDraft(file, text, (draft) => {
+    try {
+      // Unlike a rename, a link does not replace a file that another process has created.
+      linkSync(draft, file);
+      return true;
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+      throw error;
+    }
+  });
+}
+
+/** Writes the text to a new file in the same directory, which `publish` then gives its name. */
+function writeDraft<Result>(file: string, text: string, publish: (draft: string) => Result): Result {
+  const draft = `${file}.${randomUUID()}`;
+  try {
+    writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
+    const result = publish(draft);
+    syncDirectory(dirname(file));
+    return result;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}

@@ -1,0 +1,18 @@
+/** The limits of the public port: times in milliseconds, and connections. */
+export interface ServerLimits {
+  /** From the first byte of a request to the end of its headers. */
+  readonly headers: number;
+  /** From the first byte of a request to its last; also for the client to take an answer. */
+  readonly request: number;
+  /** Between two requests of a connection, which then closes without an answer. */
+  readonly keepAlive: number;
+  /** Open connections; further ones are answered 503. */
+  readonly connections: number;
+}
+
+export const DEFAULT_LIMITS: ServerLimits = {
+  headers: 10_000,
+  request: 30_000,
+  keepAlive: 72_000,
+  connections: 10_000,
+};

@@ -1,0 +1,96 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { LoggerService } from '@nestjs/common';
+import { destination, type DestinationStream, type Level, type Logger, pino, stdTimeFunctions } from 'pino';
+import { REQUEST, type RequestMessage } from '../http/public-response.js';
+
+/** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
+const MAX_WAITING = 16_777_216;
+
+/** The contexts of Nest's own lines about a start, which are not logged. The program reports a failed start on stderr. */
+const NEST_START_CONTEXTS = new Set([
+  'NestFactory',
+  'InstanceLoader',
+  'RoutesResolver',
+  'RouterExplorer',
+  'NestApplication',
+]);
+
+/** Nest's logger on pino: one JSON object a line on stdout, or readable lines on a terminal. */
+export class StructuredLogger implements LoggerService {
+  readonly #logger: Logger;
+
+  private constructor(level: Level, stream: DestinationStream) {
+    this.#logger = pino(
+      {
+        level,
+        base: null,
+        messageKey: 'message',
+        timestamp: stdTimeFunctions.isoTime,
+        formatters: { level: (label) => ({ level: label }) },
+      },
+      stream,
+    );
+  }
+
+  /** @param level minimum severity to log */
+  static async create(level: Level): Promise<StructuredLogger> {
+    if (process.stdout.isTTY) {
+      const { createTerminalStream } = await import('./terminal-stream.js');
+      return new StructuredLogger(level, createTerminalStream(process.stdout));
+    }
+    // Writes in the background; pino flushes it when the process exits.
+    const stdout = destination({ dest: 1, sync: false, maxLength: MAX_WAITING });
+    // Losing the log reader must not stop the service.
+    stdout.on('error', () => undefined);
+    return new StructuredLogger(level, stdout);
+  }
+
+  /**
+   * Logs each answer of the public port.
+   *
+   * @returns a function that ends it
+   */
+  logRequests(): () => void {
+    const log = (message: unknown): void => this.#logRequest(message as RequestMessage);
+    subscribe(REQUEST, log);
+    return () => void unsubscribe(REQUEST, log);
+  }
+
+  log(message: unknown, ...more: unknown[]): void {
+    this.#write('info', message, more);
+  }
+
+  fatal(message: unknown, ...more: unknown[]): void {
+    this.#write('fatal', message, more);
+  }
+
+  error(message: unknown, ...more: unknown[]): void {
+    this.#write('error', message, more);
+  }
+
+  warn(message: unknown, ...more: unknown[]): void {
+    this.#write('warn', message, more);
+  }
+
+  debug(message: unknown, ...more: unknown[]): void {
+    this.#write('debug', message, more);
+  }
+
+  verbose(message: unknown, ...more: unknown[]): void {
+    this.#write('trace', message, more);
+  }
+
+  /** @param more what Nest passes after the message: the context comes last and, for an error, the stack before it */
+  #write(level: Level, message: unknown, more: readonly unknown[]): void {
+    const context = more.at(-1);
+    if (typeof context === 'string' && NEST_START_CONTEXTS.has(context)) return;
+    const stack = more.at(-2);
+    const text = message instanceof Error ? message.message : String(message);
+    this.#logger[level]({ context, stack: message instanceof Error ? message.stack : stack }, text);
+  }
+
+  #logRequest(message: RequestMessage): void {
+    const level = message.error === 500 ? 'error' : message.error === 503 ? 'warn' : 'info';
+    this.#logger[level](message, 'request');
+  }
+}

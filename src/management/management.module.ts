@@ -1,0 +1,26 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { TerminusModule } from '@nestjs/terminus';
+import { GroupCommit } from '../storage/group-commit.js';
+import { PlantRepository } from '../storage/plant-repository.js';
+import { HealthController } from './health.controller.js';
+import { Metrics } from './metrics.js';
+import { MetricsController } from './metrics.controller.js';
+import { Readiness } from './readiness.js';
+
+/** Health and metrics of a service whose store this is. */
+@Module({})
+export class ManagementModule {
+  static register(repository: PlantRepository, commit: GroupCommit): DynamicModule {
+    return {
+      module: ManagementModule,
+      imports: [TerminusModule.forRoot({ logger: false })],
+      controllers: [HealthController, MetricsController],
+      providers: [
+        Metrics,
+        Readiness,
+        { provide: PlantRepository, useValue: repository },
+        { provide: GroupCommit, useValue: commit },
+      ],
+    };
+  }
+}

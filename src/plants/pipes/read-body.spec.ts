@@ -1,0 +1,137 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ContractException } from '../../contract/contract.exception.js';
+import { Admission } from '../admission.js';
+import { readBody } from './read-body.js';
+
+const LIMIT = 100_000;
+const EVENTS = ['data', 'end', 'error', 'close', 'bodyError'];
+
+let server: Server;
+let port: number;
+
+beforeEach(async () => {
+  server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  ({ port } = server.address() as AddressInfo);
+});
+
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+/** Begins a request and returns both ends of it. */
+async function begin(headers: Record<string, string> = {}) {
+  const client = request({ port, host: '127.0.0.1', method: 'POST', headers }).on('error', () => undefined);
+  client.flushHeaders();
+  const [received] = (await once(server, 'request')) as [IncomingMessage];
+  return { client, received };
+}
+
+function read(received: IncomingMessage, admission = new Admission(LIMIT)): Promise<Uint8Array> {
+  const length = received.headers['content-length'];
+  return readBody(received, length === undefined ? undefined : Number(length), admission);
+}
+
+function listeners(received: IncomingMessage): number[] {
+  return EVENTS.map((event) => received.listenerCount(event));
+}
+
+describe('readBody', () => {
+  it('reads a body that comes byte by byte', async () => {
+    const { client, received } = await begin();
+    const body = read(received);
+    const text = 'a body of many chunks '.repeat(200);
+    for (const byte of text) client.write(byte);
+    client.end();
+
+    expect(Buffer.from(await body).toString()).toBe(text);
+  });
+
+  it('reads a body that has arrived before', async () => {
+    const { client, received } = await begin({ 'content-length': '4' });
+    client.end('body');
+    while (!received.complete) await new Promise(setImmediate);
+
+    expect(Buffer.from(await read(received)).toString()).toBe('body');
+    await once(received, 'end');
+  });
+
+  it.each([LIMIT - 1, LIMIT])('reads a body of %i bytes in a few chunks', async (size) => {
+    const { client, received } = await begin({ 'content-length': `${size}` });
+    const body = read(received);
+    client.end('n'.repeat(size));
+
+    expect(await body).toHaveLength(size);
+  });
+
+  it('refuses a declared length over the limit before it reads', async () => {
+    const { received } = await begin({ 'content-length': `${LIMIT + 1}` });
+
+    await expect(read(received)).rejects.toMatchObject({ error: 413 });
+    expect(received.readableDidRead).toBe(false);
+  });
+
+  it('refuses a longer body at once and discards the rest', async () => {
+    const { client, received } = await begin();
+    const body = read(received);
+    client.write('n'.repeat(LIMIT + 1));
+
+    await expect(body).rejects.toMatchObject({ error: 413 });
+    client.end('n'.repeat(LIMIT));
+    await once(received, 'end');
+  });
+
+  it('refuses a body that the client does not complete', async () => {
+    const { client, received } = await begin();
+    const body = read(received);
+    client.write('a');
+    client.destroy();
+
+    await expect(body).rejects.toMatchObject({ error: 400 });
+    await expect(read(received)).rejects.toMatchObject({ error: 400 });
+  });
+
+  it('refuses a body with the error that the server has found in it', async () => {
+    const error = new ContractException(408);
+    const { received } = await begin();
+    const body = read(received);
+    received.emit('bodyError', error);
+
+    await expect(body).rejects.toBe(error);
+    await expect(read(Object.assign(received, { bodyError: error }))).rejects.toBe(error);
+  });
+
+  it('refuses a body for which there is no room, and makes room again', async () => {
+    const admission = new Admission(67_108_864);
+    admission.enter();
+    admission.charge(2 * 67_108_864 - 1_000);
+    const { client, received } = await begin();
+    const body = read(received, admission);
+    client.write('a');
+    await expect(body).rejects.toMatchObject({ error: 503 });
+
+    admission.leave(2 * 67_108_864 - 1_000);
+    const next = await begin();
+    const second = read(next.received, admission);
+    next.client.end('b');
+    expect(Buffer.from(await second).toString()).toBe('b');
+  });
+
+  it('leaves no listeners, whatever the outcome', async () => {
+    const { client, received } = await begin();
+    const before = listeners(received);
+    const body = read(received);
+    client.end('body');
+    await body;
+    expect(listeners(received)).toEqual(before);
+
+    const refused = await begin();
+    const tooLarge = read(refused.received);
+    refused.client.write('n'.repeat(LIMIT + 1));
+    await expect(tooLarge).rejects.toMatchObject({ error: 413 });
+    expect(listeners(refused.received)).toEqual(before);
+  });
+});

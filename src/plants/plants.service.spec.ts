@@ -1,0 +1,27 @@
+import { plainToInstance } from 'class-transformer';
+import { GroupCommit } from '../storage/group-commit.js';
+import { openRepository } from '../storage/open-repository.js';
+import { Admission } from './admission.js';
+import { NewPlantDto } from './dto/new-plant.dto.js';
+import { PlantDto } from './dto/plant.dto.js';
+import { PlantsService } from './plants.service.js';
+
+describe('PlantsService', () => {
+  it.each([
+    { id: 1n, name: 'Monstera', tag: 'indoor' },
+    { id: 2n, name: '', tag: '' },
+    { id: 3n, name: 'Aloe' },
+  ])('answers %p with what PlantDto exposes of it', async (fields) => {
+    const repository = await openRepository('sqlite::memory:');
+    const service = new PlantsService(new GroupCommit(repository), new Admission(1_000));
+    const plant = Object.assign(new NewPlantDto(), fields);
+
+    const created = await service.create(plant);
+
+    expect(created).toBeInstanceOf(PlantDto);
+    expect(created).toStrictEqual(
+      plainToInstance(PlantDto, plant, { excludeExtraneousValues: true, exposeUnsetFields: false }),
+    );
+    await repository.close();
+  });
+});
