@@ -6,7 +6,6 @@ import { gunzipSync } from 'node:zlib';
 import {
   EXAMPLE,
   type Host,
-  HostProcess,
   type Installation,
   type ModuleSystem,
   PackedPackage,
@@ -17,8 +16,8 @@ import { readPlants } from '../support/sqlite-file.js';
 const plantStore = new PackedPackage();
 const data = mkdtempSync(join(tmpdir(), 'plant-store-'));
 
-afterAll(() => {
-  plantStore.remove();
+afterAll(async () => {
+  await plantStore.remove();
   rmSync(data, { recursive: true });
 });
 
@@ -240,7 +239,7 @@ describe('The example', () => {
   it('creates a plant, and has its own route', async () => {
     const installation = plantStore.install('module');
     installation.compile(EXAMPLE, 'main.js');
-    const running = new HostProcess(installation.directory, ['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
+    const running = installation.start(['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
     let line = '';
     while (!line.startsWith('The garden is open: ')) line = await running.line();
     const url = line.slice('The garden is open: '.length);

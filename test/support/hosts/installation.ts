@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import ts from 'typescript';
+import type { Variables } from '../service-process.js';
 import type { Host } from './host.js';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -30,6 +31,7 @@ export class Installation {
   readonly directory = mkdtempSync(join(tmpdir(), 'plant-store-host-'));
   readonly package = join(this.directory, 'node_modules/plant-store');
   readonly manifest: Manifest;
+  readonly #processes: HostProcess[] = [];
 
   /** @param own the dependencies of the host */
   constructor(
@@ -97,11 +99,20 @@ export class Installation {
     );
   }
 
-  run(program: string, parameter: unknown, options: readonly string[] = []): HostProcess {
-    return new HostProcess(this.directory, [...options, program, JSON.stringify(parameter)]);
+  /** Starts Node with these parameters and variables. */
+  start(parameters: readonly string[], variables?: Variables): HostProcess {
+    const process = new HostProcess(this.directory, parameters, variables);
+    this.#processes.push(process);
+    return process;
   }
 
-  remove(): void {
+  run(program: string, parameter: unknown, options: readonly string[] = []): HostProcess {
+    return this.start([...options, program, JSON.stringify(parameter)]);
+  }
+
+  /** Kills the processes and removes the directory. */
+  async remove(): Promise<void> {
+    await Promise.all(this.#processes.map((process) => process.stop('SIGKILL')));
     rmSync(this.directory, { recursive: true });
   }
 }
@@ -132,8 +143,8 @@ export class PackedPackage {
     return installation;
   }
 
-  remove(): void {
-    for (const installation of this.#installations) installation.remove();
+  async remove(): Promise<void> {
+    await Promise.all(this.#installations.map((installation) => installation.remove()));
     rmSync(this.#directory, { recursive: true });
   }
 }
@@ -146,7 +157,7 @@ export class HostProcess {
   /** The exit status, or null if a signal ended the process. */
   readonly #ended: Promise<(number | null)[]>;
 
-  constructor(directory: string, parameters: readonly string[], variables: Readonly<Record<string, string>> = {}) {
+  constructor(directory: string, parameters: readonly string[], variables: Variables = {}) {
     this.#child = spawn(process.execPath, parameters, {
       cwd: directory,
       env: { PATH: process.env.PATH, ...variables },
