@@ -1,7 +1,6 @@
 import { METHODS, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { ContractException } from '../contract/contract.exception.js';
-import type { ErrorNumber } from '../contract/error-table.js';
+import { ContractException, type ErrorBody } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
 import { originFormOf, routableFormOf } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
@@ -9,6 +8,14 @@ import type { PublicResponse } from './public-response.js';
 import { PublicServer } from './public-server.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
+
+/** Tells the response its error number, for the log and the metrics. */
+class PublicFastifyAdapter extends FastifyAdapter {
+  override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): ReturnType<FastifyAdapter['reply']> {
+    if (status === 400 && 'raw' in reply) (reply.raw as PublicResponse).error = (body as ErrorBody).error;
+    return super.reply(reply, body, status);
+  }
+}
 
 /** Creates Fastify for the public port: it routes every request past its own parsers and refusals. */
 export function createFastifyAdapter(options: {
@@ -20,7 +27,7 @@ export function createFastifyAdapter(options: {
   readonly trustProxy?: readonly string[];
 }): FastifyAdapter {
   const trustProxy = [...(options.trustProxy ?? [])];
-  const adapter = new FastifyAdapter({
+  const adapter = new PublicFastifyAdapter({
     serverFactory: (handle: RequestListener): Server =>
       new PublicServer(handle, { ...DEFAULT_LIMITS, ...options.limits }, options),
     trustProxy,
@@ -49,11 +56,5 @@ export function createFastifyAdapter(options: {
       done();
     });
   }
-  // For the log and the metrics.
-  fastify.addHook('preSerialization', (_request, reply, payload, done) => {
-    if (reply.statusCode === 400)
-      (reply.raw as PublicResponse).error = (payload as { readonly error: ErrorNumber }).error;
-    done(null, payload);
-  });
   return adapter;
 }

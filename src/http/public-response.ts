@@ -41,13 +41,15 @@ const MAX_PATH = 256;
 export class PublicResponse extends ServerResponse<PublicRequest> {
   /** The error number of the answer. */
   error: ErrorNumber | undefined;
+  #isLast = false;
   readonly #begun = performance.now();
 
   /** Answers with a refusal, and closes the connection after it. */
   refuse(exception: ContractException): void {
     const body = JSON.stringify(exception.getResponse());
     this.error = exception.error;
-    this.writeHead(400, { ...exception.headers, 'content-length': Buffer.byteLength(body), connection: 'close' });
+    this.#isLast = true;
+    this.writeHead(400, { ...exception.headers, 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body) });
     this.end(body);
   }
 
@@ -57,27 +59,31 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
     headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
   ): this {
-    const given = (typeof reason === 'object' ? reason : headers) as OutgoingHttpHeaders | undefined;
-    const all: OutgoingHttpHeaders = { ...given, ...commonHeaders(this.req.id) };
-    // Fastify adds a charset.
-    if (status !== 204) all['content-type'] = JSON_TYPE;
-    if (all.connection === undefined) this.#addConnectionHeaders(all);
+    const given = (typeof reason === 'object' ? reason : headers) ?? {};
+    // A flat list, which Node takes as it is.
+    const all: OutgoingHttpHeader[] = [...commonHeaders(this.req.id), ...this.#connectionHeaders()];
+    for (const [name, value] of Object.entries(given as Record<string, string | number>)) {
+      // Fastify adds a charset.
+      all.push(name, name === 'content-type' ? JSON_TYPE : value);
+    }
     super.writeHead(status, all);
     if (requests.hasSubscribers) requests.publish(this.#message(status));
     return this;
   }
 
-  #addConnectionHeaders(headers: OutgoingHttpHeaders): void {
-    const { complete, headers: received, httpVersion, method } = this.req;
+  /** Returns the headers that Node would not choose by itself. */
+  #connectionHeaders(): string[] {
+    const { complete, headers, httpVersion, method } = this.req;
     const { isDraining, keepAliveTimeout } = this.#connection;
     // Input that is not read could be taken for requests. After an Upgrade header, Node's parser drops input.
-    if (isDraining || !complete || received.upgrade !== undefined || method === 'CONNECT') {
-      headers.connection = 'close';
-    } else if (received.expect !== undefined && httpVersion === '1.1' && !asksToClose(received)) {
-      // Node closes the connection if it has not sent 100 Continue, but the body is complete without it.
-      headers.connection = 'keep-alive';
-      headers['keep-alive'] = `timeout=${Math.floor(keepAliveTimeout / 1_000)}`;
+    if (this.#isLast || isDraining || !complete || headers.upgrade !== undefined || method === 'CONNECT') {
+      return ['Connection', 'close'];
     }
+    // Node closes the connection if it has not sent 100 Continue, but the body is complete without it.
+    if (headers.expect !== undefined && httpVersion === '1.1' && !asksToClose(headers)) {
+      return ['Connection', 'keep-alive', 'Keep-Alive', `timeout=${Math.floor(keepAliveTimeout / 1_000)}`];
+    }
+    return [];
   }
 
   get #connection(): Connection {
@@ -105,14 +111,12 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
 export function refusalMessage(exception: ContractException, address: string | undefined): string {
   const requestId = randomUUID();
   const body = JSON.stringify(exception.getResponse());
-  const headers = {
-    ...exception.headers,
-    'Content-Type': JSON_TYPE,
-    'Content-Length': Buffer.byteLength(body),
+  const headers = [
     ...commonHeaders(requestId),
-    Date: new Date().toUTCString(),
-    Connection: 'close',
-  };
+    ...Object.entries(exception.headers).flat(),
+    ...['Content-Type', JSON_TYPE, 'Content-Length', String(Buffer.byteLength(body))],
+    ...['Date', new Date().toUTCString(), 'Connection', 'close'],
+  ];
   if (requests.hasSubscribers) {
     const message: RequestMessage = {
       requestId,
@@ -128,7 +132,7 @@ export function refusalMessage(exception: ContractException, address: string | u
     };
     requests.publish(message);
   }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const lines = headers.map((text, index) => text + (index % 2 === 0 ? ': ' : '\r\n'));
   return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`;
 }
 
@@ -136,8 +140,8 @@ function asksToClose({ connection = '' }: IncomingHttpHeaders): boolean {
   return /\bclose\b/i.test(connection);
 }
 
-function commonHeaders(requestId: string): Record<string, string> {
-  return { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store', 'X-Request-Id': requestId };
+function commonHeaders(requestId: string): string[] {
+  return ['X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', requestId];
 }
 
 function pathOf(url: string): string {

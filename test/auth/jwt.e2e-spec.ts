@@ -30,13 +30,6 @@ function jump(milliseconds: number): () => void {
   return () => (performance.now = now);
 }
 
-/** Opens this many connections. */
-async function connect(port: number, count: number): Promise<RawClient[]> {
-  const clients: RawClient[] = [];
-  while (clients.length < count) clients.push(await RawClient.connect(port));
-  return clients;
-}
-
 function get(token: string): string {
   return `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 }
@@ -132,7 +125,7 @@ describe('Keys', () => {
   it('that are known verify tokens while a thousand others wait for an unknown key', async () => {
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
     const unknown = get(await jwt.sign(jwt.claims(), { kid: 'no' }));
-    const [first, ...others] = await connect(jwt.service.port, 1_100);
+    const [first, ...others] = await RawClient.connectMany(1_100, jwt.service.port);
     jwt.provider.hold();
     await first?.send(unknown);
     await Promise.all(others.map((client) => client.send(unknown)));
@@ -207,7 +200,7 @@ describe('A provider that is unavailable', () => {
     try {
       const token = await jwt.sign(jwt.claims());
       const asked = once(silent, 'connection') as Promise<[Socket]>;
-      const clients = await connect(other.port, 1_000);
+      const clients = await RawClient.connectMany(1_000, other.port);
       await Promise.all(clients.map((client) => client.send(get(token))));
       const [connection] = await asked;
 

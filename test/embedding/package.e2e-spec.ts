@@ -31,7 +31,7 @@ describe('The package', () => {
   });
 
   it('depends on each package that it imports', () => {
-    const { dependencies, peerDependencies } = installation.manifest;
+    const { dependencies, peerDependencies, peerDependenciesMeta } = installation.manifest;
     const imported = paths
       .filter((path) => /\.(?:js|d\.ts)$/.test(path))
       .flatMap((path) => [...textOf(path).matchAll(/(?:\bfrom|\bimport\(|^import) ?'((?:@[^/']+\/)?[^./'][^/']*)/gm)])
@@ -39,7 +39,7 @@ describe('The package', () => {
       .filter((name) => !name.startsWith('node:'));
 
     expect(imported).toContain('@nestjs/common');
-    const named = { ...dependencies, ...peerDependencies };
+    const named = { ...dependencies, ...peerDependencies, ...peerDependenciesMeta };
     expect([...new Set(imported)].filter((name) => !(name in named))).toEqual([]);
   });
 

@@ -48,7 +48,8 @@ describe('An installation without the package of its driver', () => {
     );
   });
 
-  it('asks to allow the install script if better-sqlite3 has no native binding', () => {
+  // npm installs no better-sqlite3 on Node 24 and later.
+  (HAS_SQLITE ? it.skip : it)('asks to allow the install script if better-sqlite3 has no native binding', () => {
     for (const name of ['bindings', 'better-sqlite3', 'file-uri-to-path']) {
       mkdirSync(join(directory, 'node_modules', name), { recursive: true });
       cpSync(join(ROOT, 'node_modules', name), join(directory, 'node_modules', name), {
@@ -60,9 +61,7 @@ describe('An installation without the package of its driver', () => {
     const { stdout } = open('sqlite:plants.db');
 
     expect(stdout).toMatch(
-      HAS_SQLITE
-        ? /^opened\n$/
-        : /^RepositoryStartError: the database plants\.db needs the native binding of better-sqlite3, [^\n]*npm approve-scripts better-sqlite3[^\n]*\n$/,
+      /^RepositoryStartError: the database plants\.db needs the native binding of better-sqlite3, [^\n]*npm approve-scripts better-sqlite3[^\n]*\n$/,
     );
   });
 
