@@ -131,7 +131,7 @@ describe('npm run backup', () => {
       { DATABASE_URL: 'sqlite:plants.db' },
     ],
   ])('that %s fails with status %i and one line', async (_, status, complaint, parameters, variables) => {
-    writeFileSync(directory.file('file'), 'a text of somebody'.repeat(99));
+    writeFileSync(directory.file('file'), 'not a database. '.repeat(99));
     const service = start('plants.db');
     await service.listening();
     await service.stop();

@@ -151,9 +151,9 @@ describe('The command token', () => {
     ['a name that exists', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^token: ci has a token already/],
     [
       'an unknown name to revoke',
-      ['revoke', 'nobody', '--file', 'tokens'],
+      ['revoke', 'unknown', '--file', 'tokens'],
       1,
-      /^token: tokens has no token of the name nobody/,
+      /^token: tokens has no token of the name unknown/,
     ],
     ['a file that does not exist', ['list', '--file', 'nowhere'], 1, /^token: nowhere cannot be read/],
     [

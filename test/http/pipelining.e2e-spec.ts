@@ -121,7 +121,7 @@ describe('A connection', () => {
   /** Node's parser discards what follows in the same packet. */
   const UPGRADE = message({ more: ['Connection: Upgrade', 'Upgrade: h2c'] });
 
-  /** What follows a request, and the answers to it; the last one closes the connection. */
+  /** The packets after a request, and the answers to them; the last one closes the connection. */
   const endings: [string, readonly Bytes[], readonly number[]][] = [
     ['garbage', [BAD], [400]],
     ['garbage in two packets', ['gar', BAD], [400]],

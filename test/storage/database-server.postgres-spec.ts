@@ -259,7 +259,7 @@ describe('A start', () => {
     ],
     ['the password is wrong', () => changed((url) => (url.password = `${PASSWORD}x`)), /does not let this user in/],
     ['the password is absent', () => changed((url) => (url.password = '')), /does not let this user in/],
-    ['the user is unknown', () => changed((url) => (url.username = 'nobody')), /does not let this user in/],
+    ['the user is unknown', () => changed((url) => (url.username = 'unknown')), /does not let this user in/],
     ['the database does not exist', () => changed((url) => (url.pathname = 'none')), /\/none does not exist/],
     [
       'the user may not create tables',
