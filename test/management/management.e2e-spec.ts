@@ -3,7 +3,7 @@ import { readFileSync, renameSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { create, CREATED, MONSTERA, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { create, CREATED, monstera, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 
@@ -79,7 +79,7 @@ describe('GET /health/ready', () => {
     const probes = Array.from({ length: 8 }, async () => {
       while (asking) expect(await get('/health/ready')).toMatchObject({ status: 200 });
     });
-    for (let id = 1; id <= 50; id += 1) expect(await create(url, { ...MONSTERA, id })).toEqual(CREATED);
+    for (let id = 1; id <= 50; id += 1) expect(await create(url, monstera(id))).toEqual(CREATED);
     asking = false;
     await Promise.all(probes);
   });
@@ -91,7 +91,7 @@ describe('GET /health/ready', () => {
       `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n` +
         'Content-Type: application/json\r\nContent-Length: 23\r\nExpect: 100-continue\r\n\r\n',
     );
-    // With "100 Continue" the service has accepted the request.
+    // With 100 Continue, the service has accepted the request.
     await once(client, 'data');
 
     service.signal('SIGTERM');

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { CREATED, create, MONSTERA, refusal, TOKEN } from '../support/client.js';
+import { CREATED, create, monstera, refusal, TOKEN } from '../support/client.js';
 import { type Fault, FaultProxy } from '../support/fault-proxy.js';
 import { type Store, storeFrom, violationsIn } from '../support/history.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
@@ -32,11 +32,6 @@ afterAll(() => server.remove());
 
 function launch(url: string, variables: Variables = {}): ServiceProcess {
   return directory.launch({ ...WITH_TOKEN, DATABASE_URL: url, ...variables });
-}
-
-/** Returns another plant with the same name. */
-function monstera(id: number): object {
-  return { ...MONSTERA, id };
 }
 
 async function stored(from = server): Promise<Store> {

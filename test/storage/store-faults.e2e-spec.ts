@@ -1,5 +1,5 @@
 import { mkdirSync, renameSync, rmSync, truncateSync } from 'node:fs';
-import { CREATED, create, created, MONSTERA, refusal, TOKEN } from '../support/client.js';
+import { CREATED, create, created, monstera, refusal, TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { ServiceDirectory, type Started, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
@@ -11,11 +11,6 @@ beforeEach(() => {
 });
 
 afterEach(() => directory.remove());
-
-/** Returns another plant with the same name. */
-function monstera(id: number): object {
-  return { ...MONSTERA, id };
-}
 
 function ids(): number[] {
   return directory.rows().map(({ id }) => Number(id));

@@ -5,6 +5,11 @@ export const SECOND_TOKEN = 'another-token-of-the-tests';
 
 export const MONSTERA = { id: 1, name: 'Monstera' };
 
+/** Returns MONSTERA with another id. */
+export function monstera(id: number): object {
+  return { ...MONSTERA, id };
+}
+
 export interface Answer {
   readonly status: number;
   readonly body: unknown;
