@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import type { ContractException } from '../contract/contract.exception.js';
 import { exceptionFor, isInRequestLine, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
-import { type PublicResponse, refusalMessage } from './public-response.js';
+import { type PublicResponse, refuseInput } from './public-response.js';
 
 /** Milliseconds for which input is still read, and discarded, after the last response. */
 const LINGER = 2_000;
@@ -14,11 +14,14 @@ const READ_AHEAD = 16_384;
 /** Bytes at the beginning of a line that tell a header from a request line. */
 const LINE_BEGINNING = 64;
 
+/** Answers a request. */
+export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
+
 /** A request that the parser has read, and its response. */
 interface Exchange {
   readonly request: PublicRequest;
   readonly response: PublicResponse;
-  /** Node's parser has let go of the connection, as it does after CONNECT. */
+  /** Node's parser and server are done with the connection, as they are after CONNECT. */
   readonly isDetached: boolean;
 }
 
@@ -30,7 +33,7 @@ interface Exchange {
  */
 export class Connection extends Duplex {
   readonly #socket: Socket;
-  readonly #handle: (request: PublicRequest, response: PublicResponse) => void;
+  readonly #handle: PublicHandler;
   /** In the order of their answers; the first one is in progress. */
   readonly #exchanges: Exchange[] = [];
   /** Input that waits for the parser. */
@@ -54,7 +57,7 @@ export class Connection extends Duplex {
   constructor(
     socket: Socket,
     readonly keepAliveTimeout: number,
-    handle: (request: PublicRequest, response: PublicResponse) => void,
+    handle: PublicHandler,
   ) {
     // The socket decides when the connection is over.
     super({ decodeStrings: false, autoDestroy: false });
@@ -130,7 +133,7 @@ export class Connection extends Duplex {
   #start(): void {
     const [exchange] = this.#exchanges;
     if (exchange === undefined) return;
-    // Node does so for responses that it has made itself.
+    // For CONNECT, Node (20 to 26) creates no response. `assignSocket` is in its types, but not in its documentation.
     if (exchange.isDetached) exchange.response.assignSocket(this as unknown as Socket);
     this.#handle(exchange.request, exchange.response);
   }
@@ -151,13 +154,14 @@ export class Connection extends Duplex {
 
   #sendRefusal(): void {
     if (this.#refusal !== undefined && !this.writableEnded) {
-      this.end(refusalMessage(this.#refusal, this.remoteAddress), 'utf8');
+      this.end(refuseInput(this.#refusal, this.remoteAddress), 'utf8');
     }
   }
 
   #discardInput(): void {
     this.#discardsInput = true;
     this.#unparsed = [];
+    this.#unparsedBytes = 0;
     this.#socket.resume();
   }
 

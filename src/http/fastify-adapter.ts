@@ -2,7 +2,7 @@ import { METHODS, type IncomingMessage, type RequestListener, type Server } from
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ContractException, type ErrorBody } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
-import { originFormOf, routableFormOf } from './message-rules.js';
+import { toOriginForm, withUtf8Escapes } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
 import { PublicServer } from './public-server.js';
@@ -33,11 +33,11 @@ export function createFastifyAdapter(options: {
     trustProxy,
     // The server answers what is not HTTP.
     clientErrorHandler: () => undefined,
-    // What the router refuses by itself never reaches a guard or a filter.
+    // `rewriteUrl` leaves nothing that the router refuses; without it, Fastify would answer in its own words.
     frameworkErrors: (_error: unknown, _request: unknown, { raw }: { readonly raw: unknown }) =>
       (raw as PublicResponse).refuse(new ContractException(400)),
     genReqId: (request: unknown) => (request as PublicRequest).id,
-    rewriteUrl: ({ url = '' }: IncomingMessage) => routableFormOf(originFormOf(url)),
+    rewriteUrl: ({ url = '' }: IncomingMessage) => withUtf8Escapes(toOriginForm(url)),
     // Accepted requests are answered while the service shuts down.
     return503OnClosing: false,
     exposeHeadRoutes: false,
