@@ -17,7 +17,7 @@ async function run(target: string): Promise<void> {
   bar.start(100, 0);
   try {
     count = await backUp(databaseUrl, target, (part) => {
-      if (interrupted) throw new Error('interrupted: there is no backup');
+      if (interrupted) throw new Error('interrupted: no backup was made');
       bar.update(Math.floor(100 * part));
     });
     bar.update(100);

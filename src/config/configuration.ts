@@ -188,7 +188,10 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
   const settings = Object.fromEntries(entries) as Settings;
   const { tlsCertFile, tlsKeyFile, jwtIssuer, jwtAudience, jwtJwksUrl } = settings;
   if ((tlsCertFile === undefined) !== (tlsKeyFile === undefined)) {
-    throw new ConfigurationError('TLS_CERT_FILE and TLS_KEY_FILE must both be there, or neither of them');
+    throw new ConfigurationError(
+      'TLS_CERT_FILE and TLS_KEY_FILE must be set together, for example ' +
+        '/etc/plants/tls.crt and /etc/plants/tls.key',
+    );
   }
   if (jwtIssuer !== undefined && jwtAudience === undefined) throw refusal(SETTINGS.jwtAudience);
   if (jwtIssuer === undefined && (jwtAudience ?? jwtJwksUrl) !== undefined) {

@@ -23,19 +23,19 @@ const KNOWN_METHODS = new Set(METHODS);
  */
 export function violationIn({ httpVersion, headers, method = '', url = '' }: IncomingMessage): string | undefined {
   // Node's parser takes RTSP, too, whose methods no router knows.
-  if (!KNOWN_METHODS.has(method)) return 'The request is not one of HTTP (RFC 9112 §3).';
+  if (!KNOWN_METHODS.has(method)) return 'The request method is not one of HTTP (RFC 9110 §9).';
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The HTTP version must be 1.1 or 1.0 (RFC 9112 §2.3).';
   // Repeated headers arrive as one, joined by a comma and a space, which no host has.
   if (headers.host === undefined ? httpVersion === '1.1' : !isAuthority(headers.host)) {
-    return 'There must be one Host header with a valid host (RFC 9112 §3.2).';
+    return 'Send one Host header with a valid host (RFC 9112 §3.2).';
   }
   const coding = headers['transfer-encoding'];
   if (coding !== undefined) {
     if (headers['content-length'] !== undefined) {
-      return 'Content-Length and Transfer-Encoding must not come together (RFC 9112 §6.2).';
+      return 'Send Content-Length or Transfer-Encoding, not both (RFC 9112 §6.2).';
     }
     if (coding.toLowerCase() !== 'chunked' || httpVersion === '1.0') {
-      return 'The only Transfer-Encoding is chunked, and only in HTTP/1.1 (RFC 9112 §6.1).';
+      return 'The Transfer-Encoding must be chunked, and the version HTTP/1.1 (RFC 9112 §6.1).';
     }
   }
   if (!isTarget(method, url))

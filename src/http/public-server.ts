@@ -17,7 +17,7 @@ const MAX_HEAD = 16_384;
 /** RFC 8446 §5.1: the content type of the record that begins a handshake. */
 const TLS_HANDSHAKE = 0x16;
 
-const NO_TLS = 'This port takes HTTPS alone: send the same request to https://.';
+const NO_TLS = 'This port accepts only HTTPS: send the same request to https://.';
 
 /** Answers a request. */
 export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;

@@ -66,5 +66,7 @@ function missing(option: string, remedy: string): never {
 
 function checked(option: string, text: string, isValid: (text: string) => boolean): string {
   if (isValid(text)) return text;
-  throw new TypeError(`PlantsModule: the option ${option} is empty, or has characters that a challenge cannot carry`);
+  throw new TypeError(
+    `PlantsModule: the option ${option} is not valid: use printable ASCII without quotation marks and backslashes, and in a scope without spaces`,
+  );
 }

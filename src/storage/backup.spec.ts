@@ -69,7 +69,7 @@ describe.each(SQLITE_DRIVERS)('a backup with %s', (driver) => {
     writeFileSync(file, bytes.fill(0xaa, bytes.length / 2, bytes.length / 2 + 4_096));
 
     await expect(backUp(`sqlite:${file}`, target, () => undefined, driver)).rejects.toThrow(
-      /^the database is damaged, there is no backup: [^\n]+$/,
+      /^no backup was made, because the database is damaged: [^\n]+$/,
     );
     expect(readdirSync(directory)).toEqual(['plants.db']);
   });

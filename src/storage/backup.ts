@@ -31,7 +31,8 @@ export async function backUp(
   if (file === undefined) {
     throw new NoBackupError('a PostgreSQL database is backed up with its own tools: pg_dump, or pg_basebackup');
   }
-  if (file === ':memory:') throw new NoBackupError('a database in memory ends with its process: there is no backup');
+  if (file === ':memory:')
+    throw new NoBackupError('a database in memory cannot be backed up: it ends with its process');
   assertNew(target);
   const draft = `${target}.${randomUUID()}`;
   try {
@@ -58,7 +59,7 @@ export async function backUp(
 }
 
 function assertNew(target: string): void {
-  if (existsSync(target)) throw new Error(`${target} exists already, and is not overwritten: name another file`);
+  if (existsSync(target)) throw new Error(`${target} already exists: name another file`);
 }
 
 /** Opens a connection that sees the database as it is now, whatever is written later. */
@@ -83,7 +84,7 @@ function create(draft: string): void {
   try {
     closeSync(openSync(draft, 'wx'));
   } catch (cause) {
-    throw new Error(`${dirname(draft)} takes no backup: name a file in a directory where this user may write`, {
+    throw new Error(`${dirname(draft)} is not writable: name a file in a directory where this user may write`, {
       cause,
     });
   }
@@ -97,7 +98,7 @@ async function check(draft: string, driver: SqliteDriver | undefined): Promise<n
     database.exec('PRAGMA journal_mode = DELETE');
     const { integrity_check: found } = database.prepare('PRAGMA integrity_check').get() as { integrity_check: string };
     if (found !== 'ok') {
-      throw new Error(`the database is damaged, there is no backup: ${found.replaceAll('\n', ' ')}`);
+      throw new Error(`no backup was made, because the database is damaged: ${found.replaceAll('\n', ' ')}`);
     }
     const { count } = database.prepare('SELECT count(*) AS count FROM plants').get() as { count: bigint };
     return Number(count);

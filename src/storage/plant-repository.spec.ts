@@ -129,7 +129,7 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
         await store.query('ALTER TABLE plants RENAME TO elsewhere');
 
         await expect(repository.check()).rejects.toThrow(
-          /^the database takes no plants: (?:no such table: plants|relation "plants" does not exist)$/,
+          /^the database cannot store plants: (?:no such table: plants|relation "plants" does not exist)$/,
         );
         await store.query('ALTER TABLE elsewhere RENAME TO plants');
       });

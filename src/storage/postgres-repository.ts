@@ -86,7 +86,7 @@ async function prepare(client: pg.ClientBase): Promise<boolean> {
   const { name = '' } = encoding.rows[0] ?? {};
   if (name !== 'UTF8') {
     throw new UnusableDatabaseError(
-      `has the encoding ${name}, which cannot hold any text; create it with ENCODING 'UTF8'`,
+      `has the encoding ${name}, which cannot hold every text; create it with ENCODING 'UTF8'`,
     );
   }
   await updatePostgresSchema(client);

@@ -84,7 +84,7 @@ describe('the schema of PostgreSQL', () => {
     );
     const asReader = (changed: URL): unknown => (changed.username = 'reader');
 
-    await expect(outcomes(asReader)).rejects.toThrow(/does not let this user do what is needed/);
+    await expect(outcomes(asReader)).rejects.toThrow(/denies this user a privilege that it needs/);
     await server.query('GRANT SELECT ON plant_store_schema TO reader', database);
     expect(await outcomes(asReader)).toEqual([...TAKEN_OVER, 'repeated']);
   });
@@ -94,7 +94,7 @@ describe('the schema of PostgreSQL', () => {
     await server.query('INSERT INTO plant_store_schema VALUES (9999)', database);
 
     await expect(openRepository(url, OPTIONS)).rejects.toThrow(
-      `the database postgres://localhost/${database} has a schema that this version does not know; ` +
+      `the database postgres://localhost/${database} has a schema that is newer than this version; ` +
         'run the version that made it, or a newer one',
     );
   });

@@ -45,7 +45,9 @@ export abstract class RetryingRepository extends PlantRepository {
         this.#failingSince ??= started;
         const elapsed = performance.now() - Math.min(this.#failingSince, started);
         if (failure === 'unavailable' || elapsed > this.timeout) {
-          throw new RepositoryUnavailableError(`the database did not take them: ${messageOf(error)}`, { cause: error });
+          throw new RepositoryUnavailableError(`the database did not store them: ${messageOf(error)}`, {
+            cause: error,
+          });
         }
         await setTimeout(Math.random() * RETRY_INTERVAL);
       }
@@ -61,7 +63,7 @@ export abstract class RetryingRepository extends PlantRepository {
     try {
       await Promise.race([this.#tryToWriteUntil(performance.now() + timeout - RETRY_INTERVAL), timedOut]);
     } catch (error) {
-      throw new RepositoryUnavailableError(`the database takes no plants: ${messageOf(error)}`, { cause: error });
+      throw new RepositoryUnavailableError(`the database cannot store plants: ${messageOf(error)}`, { cause: error });
     } finally {
       finished.abort();
     }

@@ -49,7 +49,7 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
       writeFileSync(none, 'the text of another program');
 
       await expect(open(none)).rejects.toThrow(
-        `the database ${none} is no SQLite database, or a damaged one; restore a backup or name another file`,
+        `the database ${none} is not a SQLite database, or is damaged; restore a backup or name another file`,
       );
     });
 
@@ -87,7 +87,7 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
         return Array.prototype.map.apply(this, parameters) as Result[];
       };
 
-      await expect(repository.add(batch)).rejects.toThrow(/are not in their place any more$/);
+      await expect(repository.add(batch)).rejects.toThrow(/were removed or replaced$/);
       renameSync(`${directory}-away`, directory);
 
       expect(await repository.add([{ id: 2n, name: 'Ficus' }])).toEqual(['created']);

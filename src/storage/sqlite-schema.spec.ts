@@ -60,7 +60,7 @@ describe.each(SQLITE_DRIVERS)('the schema of SQLite, with %s,', (driver) => {
     database.close();
 
     await expect(open()).rejects.toThrow(
-      `the database ${file} has a schema that this version does not know; ` +
+      `the database ${file} has a schema that is newer than this version; ` +
         'run the version that made it, or a newer one',
     );
   });

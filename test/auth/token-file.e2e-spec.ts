@@ -128,12 +128,16 @@ describe('A file of tokens', () => {
   });
 
   it.each<[string, RegExp, () => void]>([
-    ['has a line that is wrong', /line 2, is no token/, () => put(file, `${line('tests', SECOND_TOKEN)}ci secret\n`)],
+    [
+      'has a line that is wrong',
+      /line 2, is not a token/,
+      () => put(file, `${line('tests', SECOND_TOKEN)}ci secret\n`),
+    ],
     ['is empty', /is empty/, () => put(file, '')],
     ['is gone', /cannot be read/, () => unlinkSync(file)],
     [
       'is a directory',
-      /no regular file/,
+      /not a regular file/,
       () => {
         unlinkSync(file);
         mkdirSync(file);
@@ -213,7 +217,7 @@ describe('A change of a file of tokens', () => {
   it('is refused where the file is a link that leads to none', async () => {
     symlinkSync(directory.file('nowhere'), file);
 
-    await expect(changeTokenFile(file, () => '# none\n')).rejects.toThrow(/is a link that leads to no file/);
+    await expect(changeTokenFile(file, () => '# none\n')).rejects.toThrow(/is a broken symbolic link/);
     expect(readdirSync(directory.path)).toEqual(['tokens']);
   });
 

@@ -38,11 +38,11 @@ describe('A service that cannot start', () => {
     ],
     [
       'its database is none',
-      /plants is no SQLite database/,
+      /plants is not a SQLite database/,
       { DATABASE_URL: 'sqlite:plants' },
       () => directory.write('plants', 'Monstera, indoor\n'.repeat(99)),
     ],
-    ['its database is newer', /data\/plants\.db has a schema that this version does not know/, {}, newerSchema],
+    ['its database is newer', /data\/plants\.db has a schema that is newer than this version/, {}, newerSchema],
   ])('ends with status 1 and one line where %s', async (_, complaint, variables, prepare) => {
     await prepare();
 
@@ -74,9 +74,7 @@ describe('A service that cannot start', () => {
     const service = directory.launch(WITH_TOKEN, directory.path, ['sh', '-c', 'exec "$@" --port 8080', 'sh']);
 
     expect(await service.ended).toBe(2);
-    expect(service.stderr).toBe(
-      'plant-store: the service takes no arguments: it is configured by environment variables\n',
-    );
+    expect(service.stderr).toBe('plant-store: the service takes no arguments: configure it by environment variables\n');
   });
 
   it('leaves the database as it was', async () => {

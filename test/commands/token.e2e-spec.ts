@@ -108,7 +108,7 @@ describe('The command token', () => {
 
       writeFileSync(directory.file('data/tokens'), line('ci', made) + line('a', 'a') + line('b', 'b'));
       service.signal('SIGHUP');
-      await service.printed(/(tokens in it now: 3)/);
+      await service.printed(/(number of tokens now: 3)/);
       expect(await attempt(url, made)).toBe(200);
       expect(await service.stop()).toBe(0);
       expect(service.stdout).not.toContain(made);
@@ -144,13 +144,8 @@ describe('The command token', () => {
     ['a name of two words', ['create', '--name', 'two words'], 2, /It must be one word/],
     ['an expiry that is over', ['create', '--name', 'ci', '--expires', '2020-01-01T00:00:00Z'], 2, /It must be days/],
     ['ACCESS_TOKENS without a file', ['list'], 2, /^token: with ACCESS_TOKENS alone/, { ACCESS_TOKENS: 'x' }],
-    ['a name that is taken', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^token: ci has a token already/],
-    [
-      'nothing to revoke',
-      ['revoke', 'nobody', '--file', 'tokens'],
-      1,
-      /^token: tokens has no token of the name nobody/,
-    ],
+    ['a name that is taken', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^token: ci already has a token/],
+    ['nothing to revoke', ['revoke', 'nobody', '--file', 'tokens'], 1, /^token: tokens has no token named nobody/],
     ['no file', ['list', '--file', 'nowhere'], 1, /^token: nowhere cannot be read/],
     ['no place for a file', ['create', '--name', 'x', '--file', 'tokens/x'], 1, /^token: tokens\/x cannot be written/],
   ])('ends with %s: %j has status %i', async (_, parameters, status, complaint, variables = {}) => {
@@ -165,7 +160,7 @@ describe('The command token', () => {
   });
 
   it.each([
-    ['a line that is wrong', 'ci a-secret\n', 0o600, /line 1, is no token/],
+    ['a line that is wrong', 'ci a-secret\n', 0o600, /line 1, is not a token/],
     ['a mode that lets others read', line('ci', TOKEN), 0o644, /chmod 600/],
   ])('leaves a file alone with %s', async (_, text, mode, complaint) => {
     put(file, text, mode);

@@ -269,9 +269,9 @@ describe('a start', () => {
       () => changed((url) => (url.port = '1')),
       /cannot be reached or used \(ECONNREFUSED\)/,
     ],
-    ['the password is wrong', () => changed((url) => (url.password = `${PASSWORD}x`)), /does not let this user in/],
-    ['the password is absent', () => changed((url) => (url.password = '')), /does not let this user in/],
-    ['the user is unknown', () => changed((url) => (url.username = 'nobody')), /does not let this user in/],
+    ['the password is wrong', () => changed((url) => (url.password = `${PASSWORD}x`)), /rejects this user/],
+    ['the password is absent', () => changed((url) => (url.password = '')), /rejects this user/],
+    ['the user is unknown', () => changed((url) => (url.username = 'nobody')), /rejects this user/],
     ['the database does not exist', () => changed((url) => (url.pathname = 'none')), /\/none does not exist/],
     [
       'the user may not make tables',
@@ -280,7 +280,7 @@ describe('a start', () => {
         await server.query(`CREATE ROLE guest LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'`);
         return changed((url) => (url.username = 'guest'));
       },
-      /does not let this user do what is needed/,
+      /denies this user a privilege that it needs/,
     ],
     [
       'the encoding of the database cannot hold any text',

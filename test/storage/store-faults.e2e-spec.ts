@@ -191,7 +191,7 @@ describe('a start', () => {
     await fill();
     truncateSync(join(directory, 'data/plants.db'), 8_192);
 
-    await expectRefusal('is no SQLite database, or a damaged one; restore a backup or name another file');
+    await expectRefusal('is not a SQLite database, or is damaged; restore a backup or name another file');
   });
 
   it('is refused where another process keeps the database locked', async () => {
@@ -199,7 +199,7 @@ describe('a start', () => {
     const other = openDatabase();
     other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
 
-    await expectRefusal('is locked by another process; stop that one first');
+    await expectRefusal('is locked by another process; stop it first');
     other.close();
   });
 });
