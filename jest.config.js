@@ -1,4 +1,4 @@
-/** Nest 12 is published as ES modules alone, and Jest runs those behind --experimental-vm-modules. */
+/** Nest 12 is published only as ES modules, which Jest runs with --experimental-vm-modules. */
 const project = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
@@ -17,7 +17,7 @@ const project = {
   },
 };
 
-/** Where the store matters, the same specs run on both engines, and `test/support/store.ts` looks at ENGINE. */
+/** Specs that depend on the store run on both engines; `test/support/store.ts` reads ENGINE. */
 export default {
   projects: [
     {
@@ -37,8 +37,8 @@ export default {
       globals: { ENGINE: 'postgres' },
     },
   ],
-  // Most of the time is spent in waiting for processes to start.
+  // The tests mostly wait for processes to start.
   maxWorkers: '100%',
-  // A guard against what never ends, not a measure: a busy machine is slow.
+  // Only a test that hangs takes this long, even on a busy machine.
   testTimeout: 180_000,
 };

@@ -6,7 +6,7 @@ import { execFile, execFileSync, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, release, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import Database from 'better-sqlite3';
 import { format, resolveConfig } from 'prettier';
@@ -49,15 +49,26 @@ const { values: options, positionals } = parseArgs({
     only: { type: 'string', multiple: true },
     creates: { type: 'string', default: '5000000' },
     plants: { type: 'string', default: '10000000' },
+    before: { type: 'string' },
   },
 });
 
-prepare();
+/** A checkout of another version, built: it is measured beside this one, and the README stays as it is. */
+if (options.before !== undefined) {
+  PROGRAMS.before = {
+    ...PROGRAMS['plant-store'],
+    command: [process.execPath, resolve(options.before, 'dist/main.js')],
+  };
+} else {
+  prepare();
+}
 execFileSync('taskset', ['-cp', CLIENT_CORE, String(process.pid)]);
 for (const name of positionals.length > 0 ? positionals : ['default']) {
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`${name} is no scenario: take ${Object.keys(SCENARIOS).join(', ')}`);
-  await publish(name, await scenario());
+  const result = await scenario();
+  if (options.before === undefined) await publish(name, result);
+  else console.log(`${name}: ${result}`);
 }
 
 function many() {
@@ -97,7 +108,8 @@ async function postgres() {
 
 /** Runs each program in turn, round after round, so that what disturbs the machine disturbs all of them. */
 async function compare(names, { connections, preload, postgres }) {
-  const chosen = names.filter((name) => options.only?.includes(name) ?? true);
+  const compared = options.before === undefined ? names : ['plant-store', 'before'];
+  const chosen = compared.filter((name) => options.only?.includes(name) ?? true);
   const runs = Object.fromEntries(chosen.map((name) => [name, []]));
   for (let round = 0; round < Number(options.rounds); round += 1) {
     for (const name of chosen) {
@@ -129,14 +141,17 @@ async function compare(names, { connections, preload, postgres }) {
     of(name, 'p99').toFixed(2),
     Math.round(of(name, 'memory')),
     ...(runs['plant-store'] && name !== 'plant-store'
-      ? [ratio(name, 'rate'), ratio(name, 'p50'), ratio(name, 'p99')]
-      : ['', '', '']),
+      ? [ratio(name, 'rate'), ratio(name, 'cpu'), ratio(name, 'p50'), ratio(name, 'p99')]
+      : ['', '', '', '']),
   ]);
   return [
     `${connections} connections, ${options.rounds} rounds of ${options.seconds} s; medians; a ratio is Plant Store's figure divided by the peer's.`,
     '',
     table(
-      ['program', 'creates/s', 'CPU µs', 'p50 ms', 'p99 ms', 'peak MB', 'creates/s ratio', 'p50 ratio', 'p99 ratio'],
+      [
+        ...['program', 'creates/s', 'CPU µs', 'p50 ms', 'p99 ms', 'peak MB'],
+        ...['creates/s ratio', 'CPU ratio', 'p50 ratio', 'p99 ratio'],
+      ],
       rows,
     ),
   ].join('\n');

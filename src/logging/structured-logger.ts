@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { LoggerService } from '@nestjs/common';
-import { destination, type DestinationStream, type Level, type Logger, pino, stdTimeFunctions } from 'pino';
+import { destination, type DestinationStream, type Level, type Logger, pino } from 'pino';
 import { REQUEST, type RequestMessage } from '../http/public-response.js';
 
 /** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
@@ -25,7 +25,7 @@ export class StructuredLogger implements LoggerService {
         level,
         base: null,
         messageKey: 'message',
-        timestamp: stdTimeFunctions.isoTime,
+        timestamp: createTimestamp(),
         formatters: { level: (label) => ({ level: label }) },
       },
       stream,
@@ -93,4 +93,18 @@ export class StructuredLogger implements LoggerService {
     const level = message.error === 500 ? 'error' : message.error === 503 ? 'warn' : 'info';
     this.#logger[level](message, 'request');
   }
+}
+
+/** Formats the time once a millisecond, not once a line: the requests of a batch are logged together. */
+function createTimestamp(): () => string {
+  let time = 0;
+  let text = '';
+  return () => {
+    const now = Date.now();
+    if (now !== time) {
+      time = now;
+      text = `,"time":"${new Date(now).toISOString()}"`;
+    }
+    return text;
+  };
 }

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
-import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN } from '../support/client.js';
+import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { digest } from '../support/digest.js';
-import { TOKEN } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 let directory: ServiceDirectory;
@@ -13,12 +12,12 @@ beforeEach(() => {
 afterEach(() => directory.remove());
 
 describe('ACCESS_TOKENS_FILE', () => {
-  it('names a file of tokens, with comments, blank lines and expiries', async () => {
+  it('may have comments, blank lines and expiry times', async () => {
     const [today, expired] = ['a-token-with-a-future', 'a-token-with-a-past'];
     const file = directory.write(
       'tokens',
       [
-        '# who may create plants',
+        '# tokens of the nursery',
         '',
         `gardener ${digest(TOKEN)}`,
         `  nursery\t${digest(SECOND_TOKEN).replace(/[a-f]/g, (letter) => letter.toUpperCase())}\r`,
@@ -50,9 +49,9 @@ describe('ACCESS_TOKENS_FILE', () => {
 
   it.each([
     ['a token in clear text', 'gardener a-secret'],
-    ['half a digest', `a-secret ${digest(TOKEN).slice(0, 39)}`],
+    ['a truncated digest', `a-secret ${digest(TOKEN).slice(0, 39)}`],
     ['an expiry without a time zone', `a-secret ${digest(TOKEN)} 2030-01-01T00:00:00`],
-  ])('ends the start with status 2 and the number of a line that is wrong: %s', async (_, line) => {
+  ])('ends the start with status 2 and the number of the invalid line: %s', async (_, line) => {
     directory.write('tokens', `nursery ${digest(SECOND_TOKEN)}\n${line}\n`);
 
     const { status, complaint } = await directory.failedStart({ ACCESS_TOKENS_FILE: 'tokens' });
@@ -65,7 +64,7 @@ describe('ACCESS_TOKENS_FILE', () => {
   it.each([
     ['0644', 0o644],
     ['0620', 0o620],
-  ])('ends the start with status 2 and the remedy where its mode is %s', async (_, mode) => {
+  ])('ends the start with status 2 and the remedy if its mode is %s', async (_, mode) => {
     directory.write('tokens', `gardener ${digest(TOKEN)}\n`, mode);
 
     expect(await directory.failedStart({ ACCESS_TOKENS_FILE: 'tokens' })).toEqual({
@@ -74,7 +73,7 @@ describe('ACCESS_TOKENS_FILE', () => {
     });
   });
 
-  it('ends the start with status 2 where there is no such file', async () => {
+  it('ends the start with status 2 if it does not exist', async () => {
     const { status, complaint } = await directory.failedStart({ ACCESS_TOKENS_FILE: 'tokens' });
 
     expect(complaint).toMatch(/^plant-store: ACCESS_TOKENS_FILE: tokens cannot be read[^\n]*\n$/);

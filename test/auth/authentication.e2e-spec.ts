@@ -7,18 +7,19 @@ import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/au
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifier, TokenVerifiers, type VerificationResult } from '../../src/auth/token-verifier.js';
 import { ContractException } from '../../src/contract/contract.exception.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
 
 const UNAUTHORIZED = {
   error: 401,
   message: 'A valid token is required: send the header "Authorization: Bearer <ACCESS_TOKEN>".',
 };
 
-/** Knows tokens by what they can do, and none that is called a defect. */
+/** Accepts tokens named after their scopes, and fails for the token `defect`. */
 class ScopedTokens extends TokenVerifier {
   override verify(token: string): Principal | undefined {
     if (token === 'defect') throw new Error(`The verifier met ${token}`, { cause: new Error('its cause') });
-    const scopes = { writer: ['plants:read', 'plants:write'], reader: ['plants:read'], nobody: [] }[token];
+    const scopes = { writer: ['plants:read', 'plants:write'], reader: ['plants:read'], none: [] }[token];
     return scopes && { name: token, scopes };
   }
 }
@@ -27,7 +28,7 @@ function create(service: Service, path = '/plants'): request.Test {
   return request(service.url).post(path).send({ id: 1, name: 'Monstera' });
 }
 
-describe('the bearer token', () => {
+describe('A bearer token', () => {
   let service: Service;
 
   beforeEach(async () => {
@@ -36,7 +37,7 @@ describe('the bearer token', () => {
 
   afterEach(() => service.close());
 
-  it.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('is taken after the word %p, in any case', async (scheme) => {
+  it.each(['Bearer', 'bearer', 'BEARER', 'Bearer  '])('is accepted after the scheme %p', async (scheme) => {
     const response = await create(service).set('Authorization', `${scheme} ${TOKEN}`);
 
     expect(response.status).toBe(200);
@@ -46,9 +47,9 @@ describe('the bearer token', () => {
     ['no header', undefined],
     ['an empty header', ''],
     ['another scheme', 'Basic dGVzdHM6dGVzdHM='],
-    ['the scheme alone', 'Bearer'],
-    ['the token alone', TOKEN],
-  ])('is missing with %s: 401, and the challenge names no error', async (_what, authorization) => {
+    ['only the scheme', 'Bearer'],
+    ['only the token', TOKEN],
+  ])('is missing with %s: error 401, with a challenge that names no error', async (_what, authorization) => {
     const attempt = create(service);
 
     const response = await (authorization === undefined ? attempt : attempt.set('Authorization', authorization));
@@ -63,10 +64,10 @@ describe('the bearer token', () => {
     ['a wrong token', `Bearer ${TOKEN}x`],
     ['a part of the token', `Bearer ${TOKEN.slice(1)}`],
     ['two tokens', `Bearer ${TOKEN} ${TOKEN}`],
-    ['two headers in one', `Bearer ${TOKEN}, Bearer ${TOKEN}`],
-    ['characters that no token has', 'Bearer "token"'],
-    ['a token beyond ASCII', 'Bearer t\u00f6ken'],
-  ])('is not valid with %s: 401, and the challenge says so', async (_what, authorization) => {
+    ['two credentials in one header', `Bearer ${TOKEN}, Bearer ${TOKEN}`],
+    ['characters outside b64token', 'Bearer "token"'],
+    ['a non-ASCII token', 'Bearer t\u00f6ken'],
+  ])('is invalid with %s: error 401, with the challenge invalid_token', async (_what, authorization) => {
     const response = await create(service).set('Authorization', authorization);
 
     expect(response.status).toBe(400);
@@ -75,7 +76,7 @@ describe('the bearer token', () => {
     expect(await service.rows()).toEqual([]);
   });
 
-  it('is taken from no query, no body and no cookie', async () => {
+  it('is ignored in the query, the body and cookies', async () => {
     const response = await request(service.url)
       .post(`/plants?access_token=${TOKEN}`)
       .set('Cookie', `access_token=${TOKEN}`)
@@ -85,7 +86,7 @@ describe('the bearer token', () => {
     expect(await service.rows()).toEqual([]);
   });
 
-  it('counts alone, whatever else the request says of tokens', async () => {
+  it('is valid whatever tokens the query and the body contain', async () => {
     const response = await request(service.url)
       .post('/plants?access_token=another')
       .set('Authorization', `Bearer ${TOKEN}`)
@@ -94,25 +95,22 @@ describe('the bearer token', () => {
     expect(response.status).toBe(200);
   });
 
-  it.each(['/', '/docs', '/plants/1'])('is asked for before the path %s is looked at', async (path) => {
+  it.each(['/', '/docs', '/plants/1'])('is required for any path, such as %s', async (path) => {
     const response = await create(service, path);
 
     expect(response.body).toEqual(UNAUTHORIZED);
   });
 
-  it.each(['get', 'head', 'put', 'delete', 'options'] as const)(
-    'is asked for before the method %s is',
-    async (method) => {
-      const response = await request(service.url)[method]('/plants');
+  it.each(['get', 'head', 'put', 'delete', 'options'] as const)('is required for the method %s', async (method) => {
+    const response = await request(service.url)[method]('/plants');
 
-      expect(response.status).toBe(400);
-      expect(response.headers['www-authenticate']).toBe('Bearer realm="plants"');
-      expect(response.headers.allow).toBeUndefined();
-    },
-  );
+    expect(response.status).toBe(400);
+    expect(response.headers['www-authenticate']).toBe('Bearer realm="plants"');
+    expect(response.headers.allow).toBeUndefined();
+  });
 });
 
-describe('scopes', () => {
+describe('A token with scopes', () => {
   let service: Service;
 
   beforeEach(async () => {
@@ -121,11 +119,11 @@ describe('scopes', () => {
 
   afterEach(() => service.close());
 
-  it('that include plants:write let a plant be created', async () => {
+  it('creates a plant if plants:write is among them', async () => {
     expect((await create(service).set('Authorization', 'Bearer writer')).status).toBe(200);
   });
 
-  it.each(['reader', 'nobody'])('that lack it are refused with 403 (%s)', async (token) => {
+  it.each(['reader', 'none'])('is refused with error 403 without plants:write (%s)', async (token) => {
     const response = await create(service).set('Authorization', `Bearer ${token}`);
 
     expect(response.status).toBe(400);
@@ -139,15 +137,15 @@ describe('scopes', () => {
     expect(await service.rows()).toEqual([]);
   });
 
-  it('are of no account where there is nothing to do', async () => {
-    const response = await create(service, '/nothing').set('Authorization', 'Bearer nobody');
+  it('gets error 404 for an unknown path, whatever its scopes are', async () => {
+    const response = await create(service, '/nothing').set('Authorization', 'Bearer none');
 
     expect((response.body as { error: number }).error).toBe(404);
   });
 });
 
-describe('a verifier that fails', () => {
-  it('is a defect: 500, and nothing of it in the answer', async () => {
+describe('A verifier that fails', () => {
+  it('causes error 500, with its error in the log and not in the answer', async () => {
     const service = await startService({ verifier: new ScopedTokens() });
     try {
       const response = await create(service).set('Authorization', 'Bearer defect');
@@ -172,7 +170,7 @@ describe('a verifier that fails', () => {
   });
 });
 
-describe('A stranger who tries tokens', () => {
+describe('A client that guesses tokens', () => {
   let service: Service;
   let refusals: AuthenticationRefused[];
 
@@ -188,7 +186,7 @@ describe('A stranger who tries tokens', () => {
     await service.close();
   });
 
-  it('is noted with the reason and the address, and never with the token', async () => {
+  it('causes a diagnostics message with the reason and the address, but without the token', async () => {
     service = await startService();
     await create(service);
     await create(service).set('Authorization', 'Bearer "token"');
@@ -202,7 +200,7 @@ describe('A stranger who tries tokens', () => {
     ]);
   });
 
-  it('fills no log: the first try has a line, and those after it share one', async () => {
+  it('causes one log line for the first guess, and one for all that follow', async () => {
     service = await startService();
     for (let guess = 0; guess < 20; guess += 1) {
       await create(service).set('Authorization', `Bearer guess-${guess}`);
@@ -220,7 +218,7 @@ describe('A stranger who tries tokens', () => {
     service = await startService();
   });
 
-  it('is answered late after too many, while a valid token is answered at once, from the same address', async () => {
+  it('is answered late after too many guesses, while a valid token from the same address is answered immediately', async () => {
     service = await startService({ refusedTokensPerMinute: 2 });
     const guess = (): Promise<unknown> => create(service).set('Authorization', 'Bearer a-guess').then();
     await guess();
@@ -241,7 +239,7 @@ describe('A stranger who tries tokens', () => {
     expect(performance.now() - begin).toBeGreaterThan(900);
   });
 
-  it('learns the same, early or late', async () => {
+  it('gets the same answer, delayed or not', async () => {
     service = await startService({ refusedTokensPerMinute: 1 });
     const answers = [];
     for (const guess of ['one', 'two']) {
@@ -256,8 +254,8 @@ describe('A stranger who tries tokens', () => {
 });
 
 describe('A verifier', () => {
-  /** What an embedding application may write. */
-  class Verdicts extends TokenVerifier {
+  /** A verifier as an embedding application may write it. */
+  class HostVerifier extends TokenVerifier {
     override verify(token: string): VerificationResult | Promise<VerificationResult> {
       switch (token) {
         case 'later':
@@ -283,8 +281,8 @@ describe('A verifier', () => {
     ['nothing', 401],
     ['unavailable', 503],
     ['unavailable-to-nest', 503],
-  ])('decides about the token %p: %i', async (token, expected) => {
-    const service = await startService({ verifier: new Verdicts() });
+  ])('decides the answer to the token %p: %i', async (token, expected) => {
+    const service = await startService({ verifier: new HostVerifier() });
     try {
       const response = await create(service).set('Authorization', `Bearer ${token}`);
 
@@ -296,7 +294,7 @@ describe('A verifier', () => {
     }
   });
 
-  it('stands beside others, and the first that knows a token decides', async () => {
+  it('works with others, and the first that knows a token decides', async () => {
     const first = new StaticTokens([{ name: 'first', digest: digestToken('both'), expires: new Date(0) }]);
     const second = new StaticTokens(
       ['both', 'second'].map((token) => ({ name: 'second', digest: digestToken(token) })),
@@ -310,7 +308,7 @@ describe('A verifier', () => {
   });
 });
 
-/** The sentences of RFC 6750 that bind a resource server, as far as none of the tests above has them. */
+/** The requirements of RFC 6750 for a resource server that the tests above do not cover. */
 describe('RFC 6750', () => {
   let service: Service;
 
@@ -321,10 +319,10 @@ describe('RFC 6750', () => {
   afterEach(() => service.close());
 
   it.each([
-    ['§2: clients must not use more than one method a request: the others are not looked at', TOKEN, 401],
+    ['§2: a token without its scheme is not a credential', TOKEN, 401],
     ['§2.1: credentials = "Bearer" 1*SP b64token, with -._~+/ in it', 'Bearer -._~+/', 401],
     ['§2.1: b64token ends in any number of =', 'Bearer writer=', 401],
-    ['§2.1: = stands at the end alone', 'Bearer =writer', 401],
+    ['§2.1: = occurs only at the end', 'Bearer =writer', 401],
     ['§2.1: resource servers must support this method', 'Bearer writer', 200],
   ])('%s', async (_, authorization, expected) => {
     const response = await create(service).set('Authorization', authorization);
@@ -332,7 +330,7 @@ describe('RFC 6750', () => {
     expect((response.body as { error?: number }).error ?? response.status).toBe(expected);
   });
 
-  it('§2.2, §2.3: the form-encoded body and the query should not be used, and are not', async () => {
+  it('§2.2, §2.3: tokens in a form-encoded body and in the query are ignored', async () => {
     const form = await request(service.url).post('/plants').type('form').send('access_token=writer');
     const query = await create(service, '/plants?access_token=writer');
 
@@ -341,28 +339,28 @@ describe('RFC 6750', () => {
 
   it.each([
     ['no credentials', undefined, 'Bearer realm="plants"'],
-    ['a token that is not valid', 'Bearer wrong', 'Bearer realm="plants", error="invalid_token"'],
+    ['an invalid token', 'Bearer wrong', 'Bearer realm="plants", error="invalid_token"'],
     [
       'a token without the scope',
       'Bearer reader',
       'Bearer realm="plants", error="insufficient_scope", scope="plants:write"',
     ],
-  ])('§3: %s are answered with one challenge, whose attributes come once each', async (_, authorization, challenge) => {
+  ])('§3: the answer to %s has one challenge, with each attribute once', async (_, authorization, challenge) => {
     const attempt = create(service);
     const response = await (authorization === undefined ? attempt : attempt.set('Authorization', authorization));
 
     expect(response.headers['www-authenticate']).toBe(challenge);
-    // §3: scope, error and error_description are in these characters.
+    // §3 allows these characters in scope, error and error_description.
     expect(challenge).toMatch(/^Bearer( [a-z_]+="[\x20-\x21\x23-\x5b\x5d-\x7e]+",?)+$/);
   });
 
-  it('§3: a request with a valid token is not challenged', async () => {
+  it('§3: the answer to a valid token has no challenge', async () => {
     const response = await create(service).set('Authorization', 'Bearer writer');
 
     expect(response.headers['www-authenticate']).toBeUndefined();
   });
 
-  it('§3.1: without any information about authentication there is no error code, and no other information', async () => {
+  it('§3.1: the challenge for a request without credentials has no error code', async () => {
     const response = await create(service);
 
     expect(response.headers['www-authenticate']).not.toContain('error');

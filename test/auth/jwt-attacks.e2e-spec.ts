@@ -22,7 +22,7 @@ function publicPem(): string {
     .toString();
 }
 
-/** RFC 8725, and what was done to others. */
+/** Attacks of RFC 8725, and others that have happened. */
 const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
   ['alg none', 'wrong-algorithm', () => forge({ alg: 'none', typ: 'at+jwt' }, jwt.claims())],
   ['alg None', 'wrong-algorithm', () => forge({ alg: 'None', typ: 'at+jwt' }, jwt.claims())],
@@ -32,7 +32,7 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
     async () => forge({ alg: 'none', typ: 'at+jwt' }, jwt.claims(), (await jwt.sign(jwt.claims())).split('.')[2]),
   ],
   ['no alg', 'malformed', () => forge({ typ: 'at+jwt' }, jwt.claims(), 'AAAA')],
-  ['alg that is no text', 'malformed', () => forge({ alg: ['RS256'], typ: 'at+jwt' }, jwt.claims(), 'AAAA')],
+  ['alg that is not a string', 'malformed', () => forge({ alg: ['RS256'], typ: 'at+jwt' }, jwt.claims(), 'AAAA')],
   [
     'HS256 with the public key as the secret',
     'wrong-algorithm',
@@ -59,13 +59,17 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
       ),
   ],
   [
-    'PS256 with a key that is for RS256',
+    'PS256 with a key for RS256',
     'unknown-key',
     () => forge({ alg: 'PS256', kid: 'first', typ: 'at+jwt' }, jwt.claims(), 'AAAA'),
   ],
-  ['a key of somebody else', 'wrong-signature', async () => jwt.sign(jwt.claims(), {}, await newKey('RS256', 'first'))],
+  [
+    'a foreign key with a known kid',
+    'wrong-signature',
+    async () => jwt.sign(jwt.claims(), {}, await newKey('RS256', 'first')),
+  ],
   ['a stripped signature', 'wrong-signature', async () => (await jwt.sign(jwt.claims())).replace(/[^.]*$/, '')],
-  ['a cut signature', 'wrong-signature', async () => (await jwt.sign(jwt.claims())).slice(0, -8)],
+  ['a truncated signature', 'wrong-signature', async () => (await jwt.sign(jwt.claims())).slice(0, -8)],
   [
     'the signature of another token',
     'wrong-signature',
@@ -107,13 +111,17 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
       ),
   ],
   ['a foreign issuer', 'wrong-issuer', () => jwt.sign(jwt.claims({ iss: 'https://elsewhere.example.com' }))],
-  ['an issuer that only begins so', 'wrong-issuer', () => jwt.sign(jwt.claims({ iss: `${jwt.provider.issuer}/` }))],
+  [
+    'an issuer that starts with the right one',
+    'wrong-issuer',
+    () => jwt.sign(jwt.claims({ iss: `${jwt.provider.issuer}/` })),
+  ],
   ['no issuer', 'wrong-issuer', () => jwt.sign(jwt.claims({ iss: undefined }))],
   ['several issuers', 'wrong-issuer', () => jwt.sign(jwt.claims({ iss: [jwt.provider.issuer] }))],
   ['another audience', 'wrong-audience', () => jwt.sign(jwt.claims({ aud: 'https://other.example.com' }))],
   ['no audience', 'wrong-audience', () => jwt.sign(jwt.claims({ aud: undefined }))],
   [
-    'an audience that only begins so',
+    'an audience that starts with the right one',
     'wrong-audience',
     () => jwt.sign(jwt.claims({ aud: `${AUDIENCE}.evil.example` })),
   ],
@@ -123,15 +131,15 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
     () => forge({ alg: 'RS256', kid: 'first', typ: 'at+jwt' }, jwt.claims({ aud: { [AUDIENCE]: true } }), 'AAAA'),
   ],
   ['no exp', 'wrong-claim', () => jwt.sign(jwt.claims({ exp: undefined }))],
-  ['exp that is a text', 'wrong-claim', () => jwt.sign(jwt.claims({ exp: `${now() + 300}` }))],
+  ['exp that is a string', 'wrong-claim', () => jwt.sign(jwt.claims({ exp: `${now() + 300}` }))],
   ['exp that is null', 'wrong-claim', () => jwt.sign(jwt.claims({ exp: null }))],
-  ['exp that is over', 'expired', () => jwt.sign(jwt.claims({ exp: now() - 31 }))],
-  ['nbf to come', 'not-yet-valid', () => jwt.sign(jwt.claims({ nbf: now() + 60 }))],
-  ['nbf that is a text', 'wrong-claim', () => jwt.sign(jwt.claims({ nbf: '0' }))],
-  ['iat to come', 'not-yet-valid', () => jwt.sign(jwt.claims({ iat: now() + 60 }))],
-  ['iat that is a text', 'wrong-claim', () => jwt.sign(jwt.claims({ iat: '0' }))],
+  ['exp in the past', 'expired', () => jwt.sign(jwt.claims({ exp: now() - 31 }))],
+  ['nbf in the future', 'not-yet-valid', () => jwt.sign(jwt.claims({ nbf: now() + 60 }))],
+  ['nbf that is a string', 'wrong-claim', () => jwt.sign(jwt.claims({ nbf: '0' }))],
+  ['iat in the future', 'not-yet-valid', () => jwt.sign(jwt.claims({ iat: now() + 60 }))],
+  ['iat that is a string', 'wrong-claim', () => jwt.sign(jwt.claims({ iat: '0' }))],
   ['sub that is an object', 'wrong-claim', () => jwt.sign(jwt.claims({ sub: { toString: 'ci' } }))],
-  ['the type of another kind of token', 'wrong-type', () => jwt.sign(jwt.claims(), { typ: 'logout+jwt' })],
+  ['the type of a logout token', 'wrong-type', () => jwt.sign(jwt.claims(), { typ: 'logout+jwt' })],
   ['an ID token, by its type JWT', 'wrong-type', () => jwt.sign(jwt.claims(), { typ: 'JWT' })],
   ['no type', 'wrong-type', () => jwt.sign(jwt.claims(), { typ: undefined })],
   [
@@ -167,9 +175,9 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
   ['a kid that is a path', 'unknown-key', () => jwt.sign(jwt.claims(), { kid: '../../../../dev/null' })],
   ['a kid that is SQL', 'unknown-key', () => jwt.sign(jwt.claims(), { kid: "x' UNION SELECT 'key" })],
   ['a kid that is a URL', 'unknown-key', () => jwt.sign(jwt.claims(), { kid: `${jwt.provider.issuer}/planted` })],
-  ['a kid that every object has', 'unknown-key', () => jwt.sign(jwt.claims(), { kid: '__proto__' })],
+  ['a kid that is a property of Object.prototype', 'unknown-key', () => jwt.sign(jwt.claims(), { kid: '__proto__' })],
   [
-    'a kid that is no text',
+    'a kid that is not a string',
     'unknown-key',
     () => forge({ alg: 'RS256', kid: { a: 1 }, typ: 'at+jwt' }, jwt.claims(), 'AAAA'),
   ],
@@ -198,11 +206,11 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
     () => forge({ alg: 'RS256', kid: 'first', typ: 'at+jwt' }, [jwt.claims()], 'AAAA'),
   ],
   [
-    'claims that are no JSON',
+    'claims that are not JSON',
     'malformed',
     () => forge({ alg: 'RS256', kid: 'first', typ: 'at+jwt' }, '{"iss":', 'AAAA'),
   ],
-  ['a header that is no JSON', 'malformed', () => forge('{', jwt.claims(), 'AAAA')],
+  ['a header that is not JSON', 'malformed', () => forge('{', jwt.claims(), 'AAAA')],
   ['a header that is null', 'malformed', () => forge('null', jwt.claims(), 'AAAA')],
   [
     'a header that is not UTF-8',
@@ -212,7 +220,7 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
   ],
   ['nothing but dots', 'malformed', () => 'a..'],
   [
-    'a claim given twice, the second without effect on the signature',
+    'a claim given twice',
     'wrong-signature',
     async () => {
       const [header = '', , signature] = (await jwt.sign(jwt.claims({ scope: 'plants:read' }))).split('.');
@@ -233,7 +241,7 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
     () => forge({ alg: 'RS256', kid: 'first', typ: 'at+jwt' }, `{"__proto__":${JSON.stringify(jwt.claims())}}`, 'AAAA'),
   ],
   [
-    'twelve kilobytes of it',
+    'twelve kilobytes',
     'wrong-signature',
     () => forge({ alg: 'RS256', kid: 'first', typ: 'at+jwt' }, jwt.claims({ padding: 'x'.repeat(9_000) }), 'AAAA'),
   ],
@@ -242,14 +250,14 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 describe('An attack', () => {
-  it.each(ATTACKS)('is refused with 401 and no reason: %s (%s)', async (_what, reason, attack) => {
+  it.each(ATTACKS)('is refused with error 401 and without the reason: %s (%s)', async (_what, reason, attack) => {
     const response = await fetch(`${jwt.service.url}/plants`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${await attack()}`, 'Content-Type': 'application/json' },
       body: '{"id":1,"name":"Monstera"}',
     });
 
-    // To the stranger they are all alike.
+    // The answers do not tell attacks apart.
     expect(response.status).toBe(400);
     expect(await response.text()).toBe(
       '{"error":401,"message":"A valid token is required: send the header \\"Authorization: Bearer <ACCESS_TOKEN>\\"."}',
@@ -269,8 +277,8 @@ describe('An attack', () => {
     expect(await jwt.service.rows()).toEqual([]);
   });
 
-  it('with a key that is too short is refused, though the issuer publishes it', async () => {
-    // 1,024 bits (RFC 7518 §3.3 wants 2,048).
+  it('with a published key that is too short is refused', async () => {
+    // RFC 7518 §3.3 requires 2,048 bits.
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 1024 });
     const short = { ...privateKey.export({ format: 'jwk' }), kid: 'short', alg: 'RS256' };
     jwt.provider.reply = (path) =>
@@ -285,7 +293,7 @@ describe('An attack', () => {
     expect(jwt.reasons).toEqual(['unknown-key']);
   });
 
-  it('with a secret key that the issuer publishes is refused', async () => {
+  it('with a published secret key is refused', async () => {
     jwt.provider.reply = (path) =>
       path === '/jwks'
         ? { body: JSON.stringify({ keys: [{ kty: 'oct', k: base64url.encode('secret'), kid: 'first' }] }) }

@@ -7,7 +7,8 @@ import { TokenVerifiers } from '../../src/auth/token-verifier.js';
 import { AUDIENCE, newKey } from '../support/identity-provider.js';
 import { JwtService, now, providerKeys } from '../support/jwt-service.js';
 import { RawClient } from '../support/raw-client.js';
-import { startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { startService } from '../support/service.js';
 
 let jwt: JwtService;
 let keys: [JWK, JWK];
@@ -22,25 +23,29 @@ beforeEach(async () => {
 
 afterEach(() => jwt.stop());
 
-/** Has the process's clock tell a later time, by so many milliseconds, until the returned function is called. */
+/** Advances performance.now() by this many milliseconds until the returned function is called. */
 function jump(milliseconds: number): () => void {
   const now = performance.now.bind(performance);
   performance.now = () => now() + milliseconds;
   return () => (performance.now = now);
 }
 
+function get(token: string): string {
+  return `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+}
+
 describe('A client with an access token of a real provider', () => {
-  it('creates a plant where it was granted plants:write', async () => {
+  it('creates a plant with the scope plants:write', async () => {
     expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
     expect(await jwt.service.rows()).toHaveLength(1);
   });
 
-  it('is refused with 403 where it was not', async () => {
+  it('is refused with error 403 without that scope', async () => {
     expect(await jwt.create(await jwt.provider.token('plants:read'))).toBe(403);
     expect(await jwt.service.rows()).toEqual([]);
   });
 
-  it('is known by the name in sub until the time in exp, give or take the clocks', async () => {
+  it('has the name in sub, and expires at exp plus the clock tolerance', async () => {
     const { exp, sub } = JSON.parse(
       Buffer.from((await jwt.provider.token('plants:write')).split('.')[1] ?? '', 'base64url').toString(),
     ) as { exp: number; sub: string };
@@ -52,7 +57,7 @@ describe('A client with an access token of a real provider', () => {
     });
   });
 
-  it('needs no more than one look at the discovery document and at the keys', async () => {
+  it('needs one request for the discovery document and one for the keys', async () => {
     const token = await jwt.provider.token('plants:write');
     await Promise.all(Array.from({ length: 20 }, () => jwt.create(token)));
     await jwt.create(await jwt.provider.token('plants:write'));
@@ -63,14 +68,14 @@ describe('A client with an access token of a real provider', () => {
     ]);
   });
 
-  it('stands beside those with static tokens, which need no provider', async () => {
+  it('does not affect static tokens, which need no provider', async () => {
     expect(await jwt.create(TOKEN)).toBe(200);
     expect(jwt.provider.requests).toEqual([]);
   });
 });
 
 describe('Keys', () => {
-  it('may be rotated: tokens of the new key are valid at once, those of the old one as long as it is published', async () => {
+  it('may be rotated: a new key is accepted immediately, and an old one as long as it is published', async () => {
     const old = await jwt.provider.token('plants:write');
     expect(await jwt.create(old)).toBe(200);
     const next = await newKey('RS256', 'second');
@@ -81,19 +86,19 @@ describe('Keys', () => {
     expect(await jwt.create(old)).toBe(200);
   });
 
-  it('that are withdrawn make nothing valid any more, not even what was valid before', async () => {
+  it('that are withdrawn invalidate tokens that were valid before', async () => {
     const old = await jwt.provider.token('plants:write');
     expect(await jwt.create(old)).toBe(200);
 
     jwt.provider.rotate([await newKey('RS256', 'second')]);
-    // The service learns of it with the first token of the new key, or within minutes.
+    // The service fetches the keys for the first token of the new key, or after minutes.
     expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
 
     expect(await jwt.create(old)).toBe(401);
     expect(jwt.reasons).toEqual(['unknown-key']);
   });
 
-  it('that were withdrawn in a pause without requests make nothing valid after it', async () => {
+  it('that were withdrawn during a pause without requests invalidate tokens after it', async () => {
     const old = await jwt.provider.token('plants:write');
     expect(await jwt.create(old)).toBe(200);
     jwt.provider.rotate([await newKey('RS256', 'second')]);
@@ -106,7 +111,7 @@ describe('Keys', () => {
     }
   });
 
-  it('are not fetched for every token that names another', async () => {
+  it('are not fetched for each token with an unknown key', async () => {
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
     const tokens = await Promise.all(
       Array.from({ length: 50 }, (_, index) => jwt.sign(jwt.claims(), { kid: `no-${index}` })),
@@ -117,21 +122,24 @@ describe('Keys', () => {
     expect(jwt.provider.requests.filter((path) => path === '/jwks')).toHaveLength(2);
   });
 
-  it('that are known are at hand, however many tokens wait for one that is not', async () => {
+  it('that are known verify tokens while a thousand others wait for an unknown key', async () => {
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
-    const clients = await RawClient.connectMany(1_100, jwt.service.port);
-    const get = `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${await jwt.sign(jwt.claims(), { kid: 'no' })}\r\n\r\n`;
-    await Promise.all(clients.map((client) => client.hand(get)));
+    const unknown = get(await jwt.sign(jwt.claims(), { kid: 'no' }));
+    const [first, ...others] = await RawClient.connectMany(1_100, jwt.service.port);
+    jwt.provider.hold();
+    await first?.send(unknown);
+    await Promise.all(others.map((client) => client.send(unknown)));
 
-    const answers = clients.map((client) => client.answer());
-    const [waiting] = answers;
+    const waiting = first?.answer();
     expect(await Promise.race([jwt.create(await jwt.sign(jwt.claims({ sub: 'fresh' }))), waiting])).toBe(200);
 
-    for (const answer of await Promise.all(answers)) expect(JSON.parse(answer.body)).toHaveProperty('error');
-    for (const client of clients) expect(await client.hangUp()).toBe('FIN');
+    jwt.provider.release();
+    expect(JSON.parse((await waiting)?.body ?? '')).toMatchObject({ error: 401 });
+    await Promise.all(others.map((client) => client.answer()));
+    for (const client of [first, ...others]) expect(await client?.hangUp()).toBe('FIN');
   });
 
-  it.each(['jwksUrl', 'RFC 8414'])('are found by %s as well', async (way) => {
+  it.each(['jwksUrl', 'RFC 8414'])('are found by %s', async (way) => {
     const other = await startService({
       verifier: new JwtVerifier({
         issuer: jwt.provider.issuer,
@@ -139,9 +147,9 @@ describe('Keys', () => {
         ...(way === 'jwksUrl' && { jwksUrl: new URL(`${jwt.provider.issuer}/jwks`) }),
       }),
     });
-    // A provider that has the one document where this one has the other.
+    // The provider now has the document of RFC 8414 instead of OpenID Connect Discovery.
     if (way === 'RFC 8414')
-      jwt.provider.hide('/.well-known/openid-configuration', '/.well-known/oauth-authorization-server');
+      jwt.provider.move('/.well-known/openid-configuration', '/.well-known/oauth-authorization-server');
     try {
       expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(200);
     } finally {
@@ -150,8 +158,8 @@ describe('Keys', () => {
   });
 });
 
-describe('A provider that is down', () => {
-  it('is 503 with Retry-After for tokens that need it, and no other', async () => {
+describe('A provider that is unavailable', () => {
+  it('causes error 503 with Retry-After only for tokens that need it', async () => {
     const token = await jwt.provider.token('plants:write');
     await jwt.provider.stop();
 
@@ -163,14 +171,14 @@ describe('A provider that is down', () => {
     expect(response.headers.get('www-authenticate')).toBeNull();
     expect(await response.json()).toMatchObject({ error: 503 });
     expect(await jwt.create(TOKEN)).toBe(200);
-    // What no key could save needs none.
+    // A token that is invalid with any key needs no key.
     expect(await jwt.create(await jwt.sign(jwt.claims({ iss: 'https://elsewhere.example.com' })))).toBe(401);
     expect(await jwt.create(await jwt.sign(jwt.claims({ exp: now() - 60 })))).toBe(401);
     expect(await jwt.create('no-token-of-ours')).toBe(401);
     expect(jwt.service.log()).toEqual([expect.stringMatching(/^The keys of http:\S+ cannot be fetched: /)]);
   });
 
-  it('stops nobody whose key is known already', async () => {
+  it('does not affect tokens with a known key', async () => {
     expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
     const another = await jwt.provider.token('plants:write');
     await jwt.provider.stop();
@@ -178,7 +186,7 @@ describe('A provider that is down', () => {
     expect(await jwt.create(another)).toBe(200);
   });
 
-  it('is waited for by 1,000 requests at most, while those that need no provider go on', async () => {
+  it('delays at most 1,000 requests, and none that needs no provider', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
@@ -193,18 +201,16 @@ describe('A provider that is down', () => {
       const token = await jwt.sign(jwt.claims());
       const asked = once(silent, 'connection') as Promise<[Socket]>;
       const clients = await RawClient.connectMany(1_000, other.port);
-      const get = `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-      for (const client of clients) await client.send(get);
+      await Promise.all(clients.map((client) => client.send(get(token))));
       const [connection] = await asked;
 
       const answers = clients.map((client) => client.answer());
-      const first = Promise.race(answers);
-      // Those that wait are answered in the end, too: it is to come before them.
-      expect(await Promise.race([jwt.create(token, other), first])).toBe(503);
+      // The refusal must come before the answers to the waiting requests.
+      expect(await Promise.race([jwt.create(token, other), ...answers])).toBe(503);
       expect(await jwt.create(TOKEN, other)).toBe(200);
 
       connection.destroy();
-      for (const answer of await Promise.all(answers)) expect(JSON.parse(answer.body)).toMatchObject({ error: 503 });
+      for (const { body } of await Promise.all(answers)) expect(JSON.parse(body)).toMatchObject({ error: 503 });
       for (const client of clients) expect(await client.hangUp()).toBe('FIN');
     } finally {
       await other.close();
@@ -212,7 +218,7 @@ describe('A provider that is down', () => {
     }
   });
 
-  it('is asked again, and the service goes on by itself', async () => {
+  it('is requested again, and the service recovers', async () => {
     const token = await jwt.provider.token('plants:write');
     await jwt.provider.stop();
     expect(await jwt.create(token)).toBe(503);
@@ -225,21 +231,18 @@ describe('A provider that is down', () => {
   });
 
   it.each<[string, (path: string) => { status?: number; body?: string; location?: string }]>([
+    ['has another issuer', () => ({ body: '{"issuer":"https://elsewhere.example.com","jwks_uri":"https://a.b"}' })],
     [
-      'speaks for another issuer',
-      () => ({ body: '{"issuer":"https://elsewhere.example.com","jwks_uri":"https://a.b"}' }),
-    ],
-    [
-      'keeps its keys where anybody could forge them',
+      'has its keys on a URL in clear text',
       () => ({ body: `{"issuer":"${jwt.provider.issuer}","jwks_uri":"http://login.example.com/jwks"}` }),
     ],
-    ['leads elsewhere', () => ({ status: 302, location: '/elsewhere' })],
+    ['redirects', () => ({ status: 302, location: '/elsewhere' })],
     ['fails', () => ({ status: 500 })],
-    ['knows no discovery', () => ({ status: 404 })],
-    ['sends no JSON', () => ({ body: '<html>' })],
+    ['has no discovery document', () => ({ status: 404 })],
+    ['sends HTML', () => ({ body: '<html>' })],
     ['sends no keys', (path) => (path === '/jwks' ? { body: '{"keys":1}' } : {})],
-    ['sends no end', (path) => (path === '/jwks' ? { body: ' '.repeat(2_000_000) } : {})],
-  ])('is 503 as well where it %s', async (_, reply) => {
+    ['sends an endless response', (path) => (path === '/jwks' ? { body: ' '.repeat(2_000_000) } : {})],
+  ])('causes error 503 if it %s', async (_, reply) => {
     jwt.provider.reply = reply;
 
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(503);
@@ -248,26 +251,26 @@ describe('A provider that is down', () => {
   });
 });
 
-describe('What is accepted', () => {
+describe('An access token', () => {
   it.each<[string, () => Promise<string>]>([
-    ['another algorithm of a key pair', () => jwt.sign(jwt.claims(), {}, jwt.ec)],
+    ['another algorithm', () => jwt.sign(jwt.claims(), {}, jwt.ec)],
     ['one of several audiences', () => jwt.sign(jwt.claims({ aud: ['https://a.example.com', AUDIENCE] }))],
-    ['a clock that is a little behind', () => jwt.sign(jwt.claims({ exp: now() - 10 }))],
-    ['a clock that is a little ahead', () => jwt.sign(jwt.claims({ nbf: now() + 10, iat: now() + 10 }))],
-    ['the type as a whole media type', () => jwt.sign(jwt.claims(), { typ: 'application/AT+JWT' })],
+    ['exp a little in the past', () => jwt.sign(jwt.claims({ exp: now() - 10 }))],
+    ['nbf and iat a little in the future', () => jwt.sign(jwt.claims({ nbf: now() + 10, iat: now() + 10 }))],
+    ['the type as a complete media type', () => jwt.sign(jwt.claims(), { typ: 'application/AT+JWT' })],
     ['several scopes', () => jwt.sign(jwt.claims({ scope: 'openid plants:write' }))],
-    ['claims of no interest', () => jwt.sign(jwt.claims({ admin: false, jti: 'x' }))],
-    ['a token without sub, but with client_id', () => jwt.sign(jwt.claims({ sub: undefined, client_id: 'ci' }))],
-  ])('%s', async (_, token) => {
+    ['irrelevant claims', () => jwt.sign(jwt.claims({ admin: false, jti: 'x' }))],
+    ['client_id instead of sub', () => jwt.sign(jwt.claims({ sub: undefined, client_id: 'ci' }))],
+  ])('with %s is accepted', async (_, token) => {
     expect(await jwt.create(await token())).toBe(200);
   });
 
   it.each<[string, Record<string, unknown>]>([
     ['no scope', { scope: undefined }],
     ['an empty scope', { scope: '' }],
-    ['a scope that is no text', { scope: ['plants:write'] }],
-    ['a scope that only begins so', { scope: 'plants:writer' }],
-  ])('%s is valid, but may do nothing: 403', async (_, changes) => {
+    ['a scope that is not a string', { scope: ['plants:write'] }],
+    ['a scope that starts with the required one', { scope: 'plants:writer' }],
+  ])('with %s is refused with error 403', async (_, changes) => {
     expect(await jwt.create(await jwt.sign(jwt.claims(changes)))).toBe(403);
   });
 
@@ -276,7 +279,7 @@ describe('What is accepted', () => {
     ['no type', { typ: undefined }, 200],
     ['the type at+jwt', { typ: 'at+jwt' }, 401],
     ['the type of a logout token', { typ: 'logout+jwt' }, 401],
-  ])('%s is answered, with the setting JWT, as %j: %i', async (_, header, expected) => {
+  ])('with %s, where JWT_TYPE is JWT: the header %j gets %i', async (_, header, expected) => {
     const other = await startService({
       verifier: new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, type: 'JWT' }),
     });

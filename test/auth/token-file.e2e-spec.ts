@@ -14,8 +14,8 @@ import {
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { ReloadableTokens } from '../../src/auth/reloadable-tokens.js';
 import { changeTokenFile } from '../../src/auth/token-file.js';
-import { attempt, SECOND_TOKEN } from '../support/client.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { line, put, SOON, until } from '../support/token-file.js';
 
@@ -29,7 +29,7 @@ beforeEach(() => {
 
 afterEach(() => directory.remove());
 
-describe('A file of tokens', () => {
+describe('A token file', () => {
   let tokens: ReloadableTokens;
   let unwatch: () => void;
   let service: Service;
@@ -52,24 +52,24 @@ describe('A file of tokens', () => {
   });
 
   it.each<[string, (text: string) => void]>([
-    ['is replaced by another one', (text) => put(file, text)],
+    ['is replaced', (text) => put(file, text)],
     ['is written in place', (text) => writeFileSync(file, text)],
     [
-      'is removed, and made anew',
+      'is removed and created again',
       (text) => {
         unlinkSync(file);
         writeFileSync(file, text, { mode: 0o600 });
       },
     ],
     [
-      'is emptied, and then written line by line',
+      'is emptied and then written line by line',
       (text) => {
         writeFileSync(file, '');
         for (const part of text.split(/(?<=\n)/)) appendFileSync(file, part);
       },
     ],
     [
-      'becomes a link to another one, as mounted secrets are',
+      'becomes a symbolic link, as mounted secrets are',
       (text) => {
         mkdirSync(directory.file('..data'));
         writeFileSync(directory.file('..data/tokens'), text, { mode: 0o600 });
@@ -77,7 +77,7 @@ describe('A file of tokens', () => {
         renameSync(`${file}.new`, file);
       },
     ],
-  ])('counts within a second when it %s, on connections that stand as well', async (_, change) => {
+  ])('is reloaded within a second when it %s, for open connections as well', async (_, change) => {
     expect(await attempt(service.url, TOKEN)).toBe(200);
     change(`${line('tests', SECOND_TOKEN)}${line('others', 'a-third-token')}`);
 
@@ -86,7 +86,7 @@ describe('A file of tokens', () => {
     expect(await attempt(service.url, 'a-third-token')).toBe(200);
   });
 
-  it('that is a link counts when the link leads elsewhere', async () => {
+  it('that is a symbolic link is reloaded when its target changes', async () => {
     for (const [name, text] of [
       ['v1', line('tests', TOKEN)],
       ['v2', line('tests', SECOND_TOKEN)],
@@ -106,14 +106,14 @@ describe('A file of tokens', () => {
     expect(await attempt(service.url, TOKEN)).toBe(401);
   });
 
-  it('may lose its last token, and then nobody passes', async () => {
-    put(file, '# nobody at the moment\n');
+  it('may lose its last token', async () => {
+    put(file, '# no tokens\n');
 
     expect(await until(401, service.url, TOKEN)).toBeLessThan(SOON);
     expect(service.log()).toEqual([]);
   });
 
-  it('has a token refused at the instant at which it expires', async () => {
+  it('has no delay between the expiry of a token and its refusal', async () => {
     const expires = new Date(Math.ceil(Date.now() / 1_000) * 1_000 + 1_000);
     put(file, line('tests', TOKEN) + line('trainee', SECOND_TOKEN, expires));
     await tokens.reload();
@@ -128,13 +128,9 @@ describe('A file of tokens', () => {
   });
 
   it.each<[string, RegExp, () => void]>([
-    [
-      'has a line that is wrong',
-      /line 2, is not a token/,
-      () => put(file, `${line('tests', SECOND_TOKEN)}ci secret\n`),
-    ],
+    ['has an invalid line', /line 2, is not a token/, () => put(file, `${line('tests', SECOND_TOKEN)}ci secret\n`)],
     ['is empty', /is empty/, () => put(file, '')],
-    ['is gone', /cannot be read/, () => unlinkSync(file)],
+    ['is missing', /cannot be read/, () => unlinkSync(file)],
     [
       'is a directory',
       /not a regular file/,
@@ -143,26 +139,29 @@ describe('A file of tokens', () => {
         mkdirSync(file);
       },
     ],
-    ['may be read by others', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o640)],
-    ['may be written by others', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o602)],
-  ])('leaves all as it was where it %s, says so once, and counts again when it is mended', async (_, reason, spoil) => {
-    spoil();
-    await tokens.reload();
-    await tokens.reload();
+    ['is group-readable', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o640)],
+    ['is world-writable', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o602)],
+  ])(
+    'that %s keeps the previous tokens, is logged once, and is reloaded when it is repaired',
+    async (_, reason, spoil) => {
+      spoil();
+      await tokens.reload();
+      await tokens.reload();
 
-    expect(await attempt(service.url, TOKEN)).toBe(200);
-    expect(await attempt(service.url, SECOND_TOKEN)).toBe(401);
-    expect(service.log()).toEqual([expect.stringMatching(reason)]);
-    expect(service.log()[0]).toMatch(/; keeping the tokens read before\n/);
-    expect(service.log()[0]).not.toContain('secret');
+      expect(await attempt(service.url, TOKEN)).toBe(200);
+      expect(await attempt(service.url, SECOND_TOKEN)).toBe(401);
+      expect(service.log()).toEqual([expect.stringMatching(reason)]);
+      expect(service.log()[0]).toMatch(/; keeping the tokens read before\n/);
+      expect(service.log()[0]).not.toContain('secret');
 
-    rmSync(file, { recursive: true, force: true });
-    put(file, line('tests', SECOND_TOKEN));
-    expect(await until(200, service.url, SECOND_TOKEN)).toBeLessThan(SOON);
-    expect(await attempt(service.url, TOKEN)).toBe(401);
-  });
+      rmSync(file, { recursive: true, force: true });
+      put(file, line('tests', SECOND_TOKEN));
+      expect(await until(200, service.url, SECOND_TOKEN)).toBeLessThan(SOON);
+      expect(await attempt(service.url, TOKEN)).toBe(401);
+    },
+  );
 
-  it('is refused where it belongs to another user, whom only root can give it to', async () => {
+  it('is refused if another user owns it, which only root can cause', async () => {
     put(file, line('tests', SECOND_TOKEN));
     if (process.getuid?.() !== 0) {
       expect(() => chownSync(file, 12_345, 12_345)).toThrow('EPERM');
@@ -175,12 +174,12 @@ describe('A file of tokens', () => {
     expect(service.log()).toEqual([expect.stringMatching(/belongs to another user/)]);
   });
 
-  it('changes a hundred times under 64 clients, and none whose token stays is ever refused', async () => {
+  it('may change a hundred times under 64 clients without a refusal of a token that stays', async () => {
     const answers = new Map<string, number>();
     let stopped = false;
     const clients = Array.from({ length: 64 }, async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-      // Only those who have a valid token learn that there is no such path.
+      // Only a valid token gets error 404.
       const options = { agent, headers: { Authorization: `Bearer ${TOKEN}` } };
       while (!stopped) {
         const outgoing = request(`${service.url}/elsewhere`, options).end();
@@ -194,12 +193,12 @@ describe('A file of tokens', () => {
 
     const wrong: string[] = [];
     for (let change = 1; change <= 100; change += 1) {
-      // In place is the harder way: there are moments without any token in the file.
+      // While it is written in place, the file is empty for moments.
       const text = `${line('passing', `token-${change}`)}${line('tests', TOKEN)}`;
       if (change % 2 === 0) put(file, text);
       else writeFileSync(file, text);
       await tokens.reload();
-      // Each look waits behind the 64.
+      // Each check takes long, because it waits behind the 64 clients.
       if (change % 10 > 0) continue;
       if ((await attempt(service.url, `token-${change}`)) !== 200) wrong.push(`${change} is not valid`);
       if ((await attempt(service.url, `token-${change - 1}`)) !== 401) wrong.push(`${change - 1} is still valid`);
@@ -213,15 +212,15 @@ describe('A file of tokens', () => {
   });
 });
 
-describe('A change of a file of tokens', () => {
-  it('is refused where the file is a link that leads to none', async () => {
+describe('A change of a token file', () => {
+  it('is refused if the file is a broken symbolic link', async () => {
     symlinkSync(directory.file('nowhere'), file);
 
     await expect(changeTokenFile(file, () => '# none\n')).rejects.toThrow(/is a broken symbolic link/);
     expect(readdirSync(directory.path)).toEqual(['tokens']);
   });
 
-  it('that fails leaves the file and no draft, and others may go on', async () => {
+  it('that fails does not change the file and leaves no other file', async () => {
     put(file, line('tests', TOKEN));
     await expect(
       changeTokenFile(file, () => {

@@ -3,11 +3,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { backUp, NoBackupError } from '../../src/storage/backup.js';
 import { openRepository } from '../../src/storage/open-repository.js';
 import { type Run, runCommand, spawnCommand } from '../support/command.js';
-import { contentOf, violationsIn } from '../support/history.js';
-import { type Row, TOKEN } from '../support/service.js';
+import { storeFrom, violationsIn } from '../support/history.js';
+import { TOKEN } from '../support/client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
-import { openSqliteFile } from '../support/sqlite-file.js';
 import { Workload } from '../support/workload.js';
 
 let directory: ServiceDirectory;
@@ -22,7 +21,7 @@ function start(file: string): ServiceProcess {
   return directory.launch({ ...WITH_TOKEN, DATABASE_URL: `sqlite:${file}` });
 }
 
-/** Makes a database as a service does. */
+/** Creates a database as a service does. */
 async function create(file: string): Promise<void> {
   const repository = await openRepository(`sqlite:${directory.file(file)}`);
   await repository.close();
@@ -32,18 +31,9 @@ function run(parameters: readonly string[], variables?: Variables): Promise<Run>
   return runCommand('backup', directory.path, parameters, variables);
 }
 
-function rowsOf(file: string): Row[] {
-  const database = openSqliteFile(directory.file(file));
-  try {
-    return database.all<Row>('SELECT id, name, tag FROM plants');
-  } finally {
-    database.close();
-  }
-}
-
-/** Puts so many plants into a database that its copy takes a while. */
+/** Inserts many plants, so that a copy takes a while. */
 function fill(file: string, count: number): void {
-  const database = openSqliteFile(directory.file(file));
+  const database = directory.openDatabase(file);
   database.exec(
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
      INSERT INTO plants SELECT -i, 'plant ' || i, NULL FROM n`,
@@ -52,12 +42,12 @@ function fill(file: string, count: number): void {
 }
 
 describe('npm run backup', () => {
-  it('copies what was acknowledged before it, while clients go on; a service goes on with the copy', async () => {
+  it('copies all acknowledged plants while clients create more, and a service runs on the copy', async () => {
     const service = start('data/plants.db');
     const url = await service.listening();
     fill('data/plants.db', 200_000);
     const first = new Workload(() => url, { token: TOKEN, clients: 16, seed: 6 });
-    while (first.history.length < 500) await new Promise(setImmediate);
+    await first.operations(500);
 
     const before = first.history.length;
     const backup = await run(['backup.db']);
@@ -67,7 +57,7 @@ describe('npm run backup', () => {
 
     expect(backup).toEqual({ status: 0, stdout: '', stderr: expect.any(String) as unknown });
     expect(after).toBeGreaterThan(before);
-    const copy = rowsOf('backup.db');
+    const copy = directory.rows('backup.db');
     expect(backup.stderr).toBe(`backup.db is a backup of ${copy.length} plants\n`);
     expect(readdirSync(directory.path).sort()).toEqual(['backup.db', 'data']);
     const filled = copy.filter(({ id }) => id < 0n);
@@ -75,19 +65,18 @@ describe('npm run backup', () => {
 
     const restored = await start('backup.db').listening();
     const second = new Workload(() => restored, { token: TOKEN, clients: 16, seed: 7 });
-    while (second.history.length < 500) await new Promise(setImmediate);
+    await second.operations(500);
     await second.stop();
 
-    // Of those that were acknowledged while the backup ran, nobody can know which are in it.
+    // Plants that were acknowledged during the backup may be in it or not.
     const history = first.history.map((operation, index) =>
       index < before || operation.outcome === 'refused' ? operation : { ...operation, outcome: 'unknown' as const },
     );
-    const store = new Map(rowsOf('backup.db').map((row) => [row.id, contentOf(row)]));
-    for (const { id } of filled) store.delete(id);
+    const store = storeFrom(directory.rows('backup.db').filter(({ id }) => id >= 0n));
     expect(violationsIn([...history, ...second.history], store)).toEqual([]);
   });
 
-  it('refuses a file that exists, and leaves it as it is', async () => {
+  it('refuses to overwrite a file', async () => {
     await create('data/plants.db');
     writeFileSync(directory.file('backup.db'), 'something of value');
 
@@ -99,7 +88,7 @@ describe('npm run backup', () => {
     expect(readFileSync(directory.file('backup.db'), 'utf8')).toBe('something of value');
   });
 
-  it('refuses a database that is damaged, and leaves nothing', async () => {
+  it('refuses a damaged database, and leaves no file', async () => {
     await create('data/plants.db');
     fill('data/plants.db', 10_000);
     const file = directory.file('data/plants.db');
@@ -113,12 +102,12 @@ describe('npm run backup', () => {
     expect(readdirSync(directory.path)).toEqual(['data']);
   });
 
-  it('leaves nothing where it is interrupted', async () => {
+  it('leaves no file when it is interrupted', async () => {
     await create('data/plants.db');
     fill('data/plants.db', 200_000);
     const child = spawnCommand('backup', directory.path, ['backup.db']);
     const ended = once(child, 'close');
-    // Its first file is there.
+    // Wait for its first file.
     while (readdirSync(directory.path).length === 1) await new Promise(setImmediate);
 
     child.kill('SIGINT');
@@ -141,25 +130,22 @@ describe('npm run backup', () => {
       ['elsewhere/backup.db'],
       { DATABASE_URL: 'sqlite:plants.db' },
     ],
-  ])(
-    'fails where it %s, with status %i and a line that says so',
-    async (_, status, complaint, parameters, variables) => {
-      writeFileSync(directory.file('file'), 'a text of somebody'.repeat(99));
-      const service = start('plants.db');
-      await service.listening();
-      await service.stop();
+  ])('that %s fails with status %i and one line', async (_, status, complaint, parameters, variables) => {
+    writeFileSync(directory.file('file'), 'not a database. '.repeat(99));
+    const service = start('plants.db');
+    await service.listening();
+    await service.stop();
 
-      const failure = await run(parameters, variables);
+    const failure = await run(parameters, variables);
 
-      expect(failure).toEqual({ status, stdout: '', stderr: expect.stringMatching(complaint) as unknown });
-      expect(failure.stderr).toMatch(/^[^\n]+\n$/);
-      expect(readdirSync(directory.path).sort()).toEqual(['file', 'plants.db']);
-    },
-  );
+    expect(failure).toEqual({ status, stdout: '', stderr: expect.stringMatching(complaint) as unknown });
+    expect(failure.stderr).toMatch(/^[^\n]+\n$/);
+    expect(readdirSync(directory.path).sort()).toEqual(['file', 'plants.db']);
+  });
 });
 
 describe('A backup of a PostgreSQL database', () => {
-  it('is left to its own tools', async () => {
+  it('is refused, and names pg_dump and pg_basebackup', async () => {
     await expect(backUp('postgres://localhost/plants', directory.file('backup'), () => undefined)).rejects.toThrow(
       new NoBackupError('a PostgreSQL database is backed up with its own tools: pg_dump, or pg_basebackup'),
     );

@@ -15,12 +15,12 @@ beforeEach(() => {
 
 afterEach(() => directory.remove());
 
-describe('The first start with nothing configured', () => {
-  it('prints a command to paste into a shell, which creates a plant', async () => {
+describe('The first start without configuration', () => {
+  it('prints a curl command that creates a plant', async () => {
     const { service, url } = await directory.start({});
     const pasted = await service.printed(CURL);
 
-    // The shell takes the command apart as it will for the reader, and hands the words back.
+    // A real shell splits the command into its words.
     const shell = spawn('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${pasted}`]);
     let words = '';
     shell.stdout.setEncoding('utf8').on('data', (text: string) => (words += text));
@@ -52,7 +52,7 @@ describe('The first start with nothing configured', () => {
     expect(readme).toContain(`\n${shown}\n`);
   });
 
-  it('keeps a digest of the token, in a file that its owner alone may read', async () => {
+  it('stores the digest of the token in a file with mode 0600', async () => {
     const { token } = await directory.firstStart();
     const file = directory.file('data/tokens');
 
@@ -60,7 +60,7 @@ describe('The first start with nothing configured', () => {
     expect(readFileSync(file, 'utf8')).toBe(`first-start ${digest(token)}\n`);
   });
 
-  it('leaves a token that later starts take, and never print again', async () => {
+  it('prints a token that later starts accept and do not print again', async () => {
     const first = await directory.firstStart();
     await first.service.stop();
     const file = readFileSync(directory.file('data/tokens'));
@@ -73,7 +73,7 @@ describe('The first start with nothing configured', () => {
     expect(readFileSync(directory.file('data/tokens'))).toEqual(file);
   });
 
-  it('makes a new token once the file is gone', async () => {
+  it('happens again when the token file is removed', async () => {
     const first = await directory.firstStart();
     await first.service.stop();
     rmSync(directory.file('data/tokens'));
@@ -85,7 +85,7 @@ describe('The first start with nothing configured', () => {
     expect(await create(second.url, MONSTERA, second.token)).toEqual(CREATED);
   });
 
-  it('leaves no token behind where it fails, since nobody has seen it', async () => {
+  it('stores no token when it fails', async () => {
     const taken = await occupyPort();
     const { status } = await directory.failedStart({ PORT: `${taken.port}` });
     taken.free();
@@ -96,7 +96,7 @@ describe('The first start with nothing configured', () => {
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
   });
 
-  it('keeps the token beside the data, wherever that is', async () => {
+  it('stores the token in the directory of the data', async () => {
     const { token } = await directory.firstStart({ DATABASE_URL: `sqlite:${directory.file('elsewhere/p.db')}` });
 
     expect(readFileSync(directory.file('elsewhere/tokens'), 'utf8')).toContain(digest(token));

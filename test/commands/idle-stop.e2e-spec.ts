@@ -1,6 +1,6 @@
 import { ServiceDirectory } from '../support/service-directory.js';
 
-/** `.ci/test-on-node` sets it to 50, because a driver of native code crashed in some stops alone: nodejs/node#65446 */
+/** `.ci/test-on-node` sets it to 50, because better-sqlite3 12 aborts only some stops: nodejs/node#65446 */
 const STARTS = Number(process.env.STARTS ?? 5);
 
 describe('An idle service', () => {

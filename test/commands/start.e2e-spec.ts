@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
+import { create, CREATED, MONSTERA, refusal, TOKEN } from '../support/client.js';
 import { occupyPort } from '../support/ports.js';
-import { TOKEN } from '../support/service.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
-import { openSqliteFile } from '../support/sqlite-file.js';
 
 let directory: ServiceDirectory;
 
@@ -18,14 +16,12 @@ afterEach(() => directory.remove());
 describe('A service that cannot start', () => {
   async function newerSchema(): Promise<void> {
     await (await directory.start()).service.stop();
-    const database = openSqliteFile(directory.file('data/plants.db'));
-    database.exec('PRAGMA user_version = 9999');
-    database.close();
+    directory.openDatabase().exec('PRAGMA user_version = 9999');
   }
 
   it.each<[string, RegExp, Variables, () => unknown]>([
     [
-      'its data would be below a file',
+      'the directory of its data is a file',
       /below\/plants\.db cannot be opened/,
       { DATABASE_URL: 'sqlite:below/plants.db' },
       () => directory.write('below', ''),
@@ -37,13 +33,18 @@ describe('A service that cannot start', () => {
       () => mkdirSync(directory.file('directory')),
     ],
     [
-      'its database is none',
+      'its database is not a SQLite file',
       /plants is not a SQLite database/,
       { DATABASE_URL: 'sqlite:plants' },
       () => directory.write('plants', 'Monstera, indoor\n'.repeat(99)),
     ],
-    ['its database is newer', /data\/plants\.db has a schema that is newer than this version/, {}, newerSchema],
-  ])('ends with status 1 and one line where %s', async (_, complaint, variables, prepare) => {
+    [
+      'its database has a newer schema',
+      /data\/plants\.db has a schema that is newer than this version/,
+      {},
+      newerSchema,
+    ],
+  ])('ends with status 1 and one line when %s', async (_, complaint, variables, prepare) => {
     await prepare();
 
     const failure = await directory.failedStart({ ...WITH_TOKEN, ...variables });
@@ -53,31 +54,38 @@ describe('A service that cannot start', () => {
     expect(failure.status).toBe(1);
   });
 
-  it.each(['PORT', 'MANAGEMENT_PORT'])('ends with status 1 and one line where its %s is taken', async (name) => {
-    const taken = await occupyPort();
+  it.each(['PORT', 'MANAGEMENT_PORT'])(
+    'ends with status 1 and one line when another process listens on its %s',
+    async (name) => {
+      const taken = await occupyPort();
 
-    const { status, complaint } = await directory.failedStart({ ...WITH_TOKEN, [name]: `${taken.port}` });
-    taken.free();
+      const { status, complaint } = await directory.failedStart({ ...WITH_TOKEN, [name]: `${taken.port}` });
+      taken.free();
 
-    expect(complaint).toMatch(new RegExp(`^plant-store: [^\n]*${name}: [^\n]*127\\.0\\.0\\.1:${taken.port}[^\n]*\n$`));
-    expect(status).toBe(1);
-  });
+      expect(complaint).toMatch(
+        new RegExp(`^plant-store: [^\n]*${name}: [^\n]*127\\.0\\.0\\.1:${taken.port}[^\n]*\n$`),
+      );
+      expect(status).toBe(1);
+    },
+  );
 
-  it('ends with status 1 and one line where its first token cannot be written', async () => {
+  it('ends with status 1 and one line when its first token cannot be written', async () => {
     mkdirSync(directory.file('data/tokens.d'), { recursive: true });
     symlinkSync('tokens.d/nowhere/tokens', directory.file('data/tokens'));
 
     expect(await directory.failedStart()).toEqual({ status: 1, complaint: expect.stringMatching(/tokens/) as unknown });
   });
 
-  it('ends with status 2 and one line where it is given arguments', async () => {
-    const service = directory.launch(WITH_TOKEN, directory.path, ['sh', '-c', 'exec "$@" --port 8080', 'sh']);
+  it('ends with status 2 and one line when it gets arguments', async () => {
+    const service = directory.launch(WITH_TOKEN, { wrapper: ['sh', '-c', 'exec "$@" --port 8080', 'sh'] });
 
     expect(await service.ended).toBe(2);
-    expect(service.stderr).toBe('plant-store: the service takes no arguments: configure it by environment variables\n');
+    expect(service.stderr).toBe(
+      'plant-store: the service takes no arguments: configure it by environment variables\n',
+    );
   });
 
-  it('leaves the database as it was', async () => {
+  it('does not change the database', async () => {
     const text = 'Monstera, indoor\n'.repeat(99);
     const file = directory.write('plants', text);
 
@@ -96,7 +104,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
     expect(service.stderr).toBe('');
   });
 
-  it('ends a service with status 0 that clients are connected to', async () => {
+  it('ends a service with an idle connection with status 0', async () => {
     const { service, url } = await directory.start();
     // fetch keeps its connection for the next request.
     expect(await create(url)).toEqual(CREATED);
@@ -104,7 +112,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
     expect(await service.stop(signal)).toBe(0);
   });
 
-  it('lets a request in flight be answered, its plant stored, before it ends the service with status 0', async () => {
+  it('lets a request in flight finish before it ends the service with status 0', async () => {
     const { service, url } = await directory.start();
     const idle = await open(url);
     idle.write('POST /elsewhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
@@ -115,11 +123,11 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
       `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n` +
         `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
     );
-    // With "100 Continue" the service has accepted the request.
+    // With 100 Continue, the service has accepted the request.
     await once(client, 'data');
 
     service.signal(signal);
-    // It is shutting down when it has closed the connection that nothing happens on.
+    // The service is shutting down once it has closed the idle connection.
     await once(idle, 'close');
     let answer = '';
     client.setEncoding('utf8').on('data', (text: string) => (answer += text));
@@ -141,7 +149,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
 });
 
 describe('SIGKILL', () => {
-  it('takes away no plant that was answered with 200', async () => {
+  it('loses no plant that was answered with 200', async () => {
     const first = await directory.start();
     expect(await create(first.url)).toEqual(CREATED);
     expect(await first.service.stop('SIGKILL')).toBeNull();

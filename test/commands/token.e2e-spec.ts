@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { attempt, SECOND_TOKEN } from '../support/client.js';
+import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Run, runCommand } from '../support/command.js';
-import { TOKEN } from '../support/service.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { line, put, SOON, until } from '../support/token-file.js';
 
@@ -21,7 +20,7 @@ function token(parameters: readonly string[], variables?: Variables): Promise<Ru
 }
 
 describe('The command token', () => {
-  it('makes a token that is shown once, and keeps its digest in a file that its owner alone may read', async () => {
+  it('prints a new token, and stores its digest in a file with mode 0600', async () => {
     const { status, stdout, stderr } = await token(['create', '--name', 'ci', '--expires', '2999-01-01T00:00:00Z']);
 
     expect(status).toBe(0);
@@ -34,7 +33,7 @@ describe('The command token', () => {
     expect(readdirSync(directory.file('data'))).toEqual(['tokens']);
   });
 
-  it('lists names, expiries and whether those are over', async () => {
+  it('lists names, expiry times and states', async () => {
     put(file, `# ours\n${line('ci', TOKEN)}${line('leaver', SECOND_TOKEN, new Date('2020-01-01T00:00:00Z'))}`);
 
     expect(await token(['list', '--file', 'tokens'])).toEqual({
@@ -44,7 +43,7 @@ describe('The command token', () => {
     });
   });
 
-  it('revokes what has a name, and leaves every other line as it was', async () => {
+  it('revokes a token by its name, and does not change other lines', async () => {
     const rest = `# ci was here\r\n\n  ${line('nursery', SECOND_TOKEN)}`;
     put(file, `${line('ci', TOKEN)}${rest}${line('ci', 'a-third-token')}`);
 
@@ -56,14 +55,14 @@ describe('The command token', () => {
     expect(readFileSync(file, 'utf8')).toBe(rest);
   });
 
-  it('revokes the last token, too, and leaves a file that can be read', async () => {
+  it('revokes the last token, and leaves a valid file', async () => {
     put(file, line('ci', TOKEN));
     await token(['revoke', 'ci', '--file', 'tokens']);
 
     expect(await token(['list', '--file', 'tokens'])).toEqual({ status: 0, stdout: '', stderr: '' });
   });
 
-  it('takes 90 days where it is told nothing, and other days, and never', async () => {
+  it('sets an expiry of 90 days by default, of another number of days, or none', async () => {
     const begin = Date.now();
     await token(['create', '--name', 'default']);
     await token(['create', '--name', 'year', '--expires', '365d']);
@@ -76,7 +75,7 @@ describe('The command token', () => {
     expect(always).toBe('never');
   });
 
-  it('loses no token where several are made at the same time, with the first start of a service among them', async () => {
+  it('loses no token when several are created during the first start of a service', async () => {
     const service = directory.launch({});
     try {
       const names = Array.from({ length: 5 }, (_, index) => `ci-${index}`);
@@ -95,8 +94,8 @@ describe('The command token', () => {
     }
   });
 
-  it('works together with a running service that made its own first token', async () => {
-    // Who asks again and again whether a token is valid yet would be slowed down.
+  it('changes the tokens of a running service', async () => {
+    // The test sends unknown tokens repeatedly, which would be delayed.
     const service = directory.launch({ REFUSED_TOKENS_PER_MINUTE: 'off' });
     try {
       const url = await service.listening();
@@ -119,9 +118,14 @@ describe('The command token', () => {
 
   it.each<[string, readonly string[], Record<string, string>, string]>([
     ['ACCESS_TOKENS_FILE', [], { ACCESS_TOKENS_FILE: 'named' }, 'named'],
-    ['--file, whatever is configured', ['--file', 'named'], { ACCESS_TOKENS_FILE: 'other', PORT: 'bad' }, 'named'],
-    ['the place beside the data', [], { DATABASE_URL: 'sqlite:green/house.db' }, 'green/tokens'],
-    ['what a link leads to', ['--file', 'link'], {}, 'tokens'],
+    [
+      '--file, even with ACCESS_TOKENS_FILE',
+      ['--file', 'named'],
+      { ACCESS_TOKENS_FILE: 'other', PORT: 'bad' },
+      'named',
+    ],
+    ['the directory of the data', [], { DATABASE_URL: 'sqlite:green/house.db' }, 'green/tokens'],
+    ['the target of a symbolic link', ['--file', 'link'], {}, 'tokens'],
   ])('changes the file of %s', async (_, parameters, variables, expected) => {
     put(file, '# empty\n');
     symlinkSync('tokens', directory.file('link'));
@@ -130,7 +134,7 @@ describe('The command token', () => {
     expect(readFileSync(directory.file(expected), 'utf8')).toMatch(/^ci sha256:/m);
   });
 
-  it('reads .env as the service does', async () => {
+  it('reads .env', async () => {
     writeFileSync(directory.file('.env'), 'ACCESS_TOKENS_FILE=named\n');
     await token(['create', '--name', 'ci']);
 
@@ -138,17 +142,27 @@ describe('The command token', () => {
   });
 
   it.each<[string, readonly string[], number, RegExp, Record<string, string>?]>([
-    ['nothing to do', [], 2, /^Usage: token /],
-    ['no such command', ['make'], 2, /unknown command 'make'/],
+    ['no subcommand', [], 2, /^Usage: token /],
+    ['an unknown subcommand', ['make'], 2, /unknown command 'make'/],
     ['no name', ['create'], 2, /required option '--name <name>'/],
     ['a name of two words', ['create', '--name', 'two words'], 2, /It must be one word/],
-    ['an expiry that is over', ['create', '--name', 'ci', '--expires', '2020-01-01T00:00:00Z'], 2, /It must be days/],
+    ['an expiry in the past', ['create', '--name', 'ci', '--expires', '2020-01-01T00:00:00Z'], 2, /It must be days/],
     ['ACCESS_TOKENS without a file', ['list'], 2, /^token: with ACCESS_TOKENS alone/, { ACCESS_TOKENS: 'x' }],
-    ['a name that is taken', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^token: ci already has a token/],
-    ['nothing to revoke', ['revoke', 'nobody', '--file', 'tokens'], 1, /^token: tokens has no token named nobody/],
-    ['no file', ['list', '--file', 'nowhere'], 1, /^token: nowhere cannot be read/],
-    ['no place for a file', ['create', '--name', 'x', '--file', 'tokens/x'], 1, /^token: tokens\/x cannot be written/],
-  ])('ends with %s: %j has status %i', async (_, parameters, status, complaint, variables = {}) => {
+    ['a name that exists', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^token: ci already has a token/],
+    [
+      'an unknown name to revoke',
+      ['revoke', 'unknown', '--file', 'tokens'],
+      1,
+      /^token: tokens has no token of the name unknown/,
+    ],
+    ['a file that does not exist', ['list', '--file', 'nowhere'], 1, /^token: nowhere cannot be read/],
+    [
+      'a directory that does not exist',
+      ['create', '--name', 'x', '--file', 'tokens/x'],
+      1,
+      /^token: tokens\/x cannot be written/,
+    ],
+  ])('fails with %s: %j has status %i', async (_, parameters, status, complaint, variables = {}) => {
     put(file, line('ci', TOKEN));
 
     const run = await token(parameters, variables);
@@ -160,9 +174,9 @@ describe('The command token', () => {
   });
 
   it.each([
-    ['a line that is wrong', 'ci a-secret\n', 0o600, /line 1, is not a token/],
-    ['a mode that lets others read', line('ci', TOKEN), 0o644, /chmod 600/],
-  ])('leaves a file alone with %s', async (_, text, mode, complaint) => {
+    ['an invalid line', 'ci a-secret\n', 0o600, /line 1, is not a token/],
+    ['a world-readable mode', line('ci', TOKEN), 0o644, /chmod 600/],
+  ])('does not change a file with %s', async (_, text, mode, complaint) => {
     put(file, text, mode);
 
     for (const parameters of [['create', '--name', 'x'], ['list']]) {
@@ -174,7 +188,7 @@ describe('The command token', () => {
     expect(readFileSync(file, 'utf8')).toBe(text);
   });
 
-  it.each([[['--help']], [['create', '--help']]])('explains itself: %j', async (parameters) => {
+  it.each([[['--help']], [['create', '--help']]])('prints its usage: %j', async (parameters) => {
     const { status, stdout, stderr } = await token(parameters);
 
     expect(status).toBe(0);

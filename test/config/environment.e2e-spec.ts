@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
-import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN } from '../support/client.js';
-import { TOKEN } from '../support/service.js';
+import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { variableNames } from '../support/variable-names.js';
 
@@ -22,7 +21,7 @@ describe('The environment', () => {
     expect(await create(url)).toEqual(CREATED);
   });
 
-  it('wins over .env', async () => {
+  it('overrides .env', async () => {
     directory.write('.env', `ACCESS_TOKENS=${SECOND_TOKEN}\nBASE_PATH=/from-the-file\n`);
 
     const { url } = await directory.start({ ...WITH_TOKEN, BASE_PATH: '/from-the-environment' });
@@ -32,7 +31,7 @@ describe('The environment', () => {
     expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(refusal(401));
   });
 
-  it('may have empty variables, which count as absent', async () => {
+  it('may have empty variables, which count as unset', async () => {
     const empty = Object.fromEntries(variableNames().map((name) => [name, '']));
 
     const { service, token, url } = await directory.firstStart({ ...empty, PORT: '0', MANAGEMENT_PORT: 'off' });
@@ -41,12 +40,12 @@ describe('The environment', () => {
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
     expect(service.stdout).not.toContain('Management: ');
     expect(directory.names()).toEqual(['Monstera']);
-    // Nobody has this address (RFC 5737 §3), so that the default port is named without being taken.
+    // This address does not exist (RFC 5737 §3): the error shows the default port, which may be in use.
     expect((await directory.failedStart({ HOST: '192.0.2.1', PORT: '' })).complaint).toContain('192.0.2.1:3000');
   });
 });
 
-/** For each variable, values that it cannot have. */
+/** Invalid values of each variable. */
 const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   HOST: ['two words', 'http://localhost'],
   PORT: ['http', '65536', '-1'],
@@ -83,15 +82,15 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   MANAGEMENT_PORT: ['http', '65536', 'OFF'],
 };
 
-describe('A variable with a bad value', () => {
+describe('A variable with an invalid value', () => {
   it.each(Object.entries(BAD_VALUES))(
-    'ends the start with status 2 and what would be right, and never shows the value: %s',
+    'ends the start with status 2 and an example, but without the value: %s',
     async (name, values) => {
       const failures = await Promise.all(
         values.map((value) => directory.failedStart({ ...WITH_TOKEN, [name]: value })),
       );
 
-      // One complaint for all values: they have no part in it.
+      // The message does not depend on the value.
       const [complaint, ...others] = new Set(failures.map((failure) => failure.complaint));
       expect(complaint).toMatch(new RegExp(`^plant-store: ${name} must be [^\n]+, for example [^\n]+\n$`));
       expect(others).toEqual([]);
@@ -105,20 +104,20 @@ describe('A variable with a bad value', () => {
     expect((await directory.failedStart()).complaint).toMatch(/^plant-store: LOG_LEVEL must be /);
   });
 
-  it('is known to these tests for each variable that there is', () => {
+  it('is tested for each variable', () => {
     expect(Object.keys(BAD_VALUES).sort()).toEqual(variableNames().sort());
   });
 });
 
-describe('A good value takes effect', () => {
+describe('A valid value takes effect', () => {
   it('of HOST, a name or an address', async () => {
     expect(await create((await directory.start({ ...WITH_TOKEN, HOST: 'localhost' })).url)).toEqual(CREATED);
-    // Nobody has this address (RFC 5737 §3), and so it cannot be listened on.
+    // This address does not exist (RFC 5737 §3).
     const elsewhere = await directory.failedStart({ ...WITH_TOKEN, HOST: '192.0.2.1' });
     expect(elsewhere).toEqual({ status: 1, complaint: expect.stringContaining('192.0.2.1') as unknown });
   });
 
-  it('of PORT, 0 being any free one', async () => {
+  it('of PORT, with 0 for any free port', async () => {
     const first = await directory.start();
     const { port } = new URL(first.url);
     const second = await directory.start({ ...WITH_TOKEN, DATABASE_URL: 'sqlite::memory:' });
@@ -156,12 +155,12 @@ describe('A good value takes effect', () => {
     const elsewhere = directory.file('elsewhere');
     mkdirSync(elsewhere);
 
-    const { url: secondUrl } = await directory.start(variables, elsewhere);
+    const { url: secondUrl } = await directory.start(variables, { workingDirectory: elsewhere });
 
     expect(await create(secondUrl, { id: 1, name: 'Ficus' }, token)).toEqual(refusal(409));
   });
 
-  it('of DATABASE_URL, sqlite::memory:, which leaves nothing', async () => {
+  it('of DATABASE_URL, sqlite::memory:, which creates no file', async () => {
     const variables = { ...WITH_TOKEN, DATABASE_URL: 'sqlite::memory:' };
     const first = await directory.start(variables);
     expect(await create(first.url)).toEqual(CREATED);
@@ -173,7 +172,7 @@ describe('A good value takes effect', () => {
     expect(readdirSync(directory.path)).toEqual([]);
   });
 
-  it('of ACCESS_TOKENS, each of them and no other', async () => {
+  it('of ACCESS_TOKENS with several tokens', async () => {
     const { url } = await directory.start({ ACCESS_TOKENS: `${TOKEN}, ${SECOND_TOKEN}` });
 
     expect(await create(url, MONSTERA, TOKEN)).toEqual(CREATED);
@@ -190,7 +189,7 @@ describe('A good value takes effect', () => {
   ])('of BODY_LIMIT, %s', async (limit, bytes) => {
     const { url } = await directory.start({ ...WITH_TOKEN, BODY_LIMIT: limit });
 
-    // Blanks are no JSON, as long as they are read at all.
+    // Error 400 shows that the service has read the blanks.
     expect(await post(url, ' '.repeat(bytes))).toEqual(refusal(400));
     expect(await post(url, ' '.repeat(bytes + 1))).toEqual(refusal(413));
   });

@@ -17,10 +17,10 @@ describe.each(DOCUMENTS)('$title', ({ document, other }) => {
     ['a rewritten field', ({ tag }) => (tag.description = 'Something else.')],
     ['another example', ({ body }) => (body.example = { id: 3, name: 'Fern' })],
     ['required fields in another order', ({ error }) => (error.required = ['message', 'error'])],
-    ['a schema in its place instead of a reference', ({ accepted, plant }) => (accepted.schema = plant)],
+    ['an inline schema instead of a reference', ({ accepted, plant }) => (accepted.schema = plant)],
     ['a schema in parts', ({ schemas, error }) => (schemas.Error = { allOf: [error, { type: 'object' }] })],
     [
-      'security said in both places',
+      'security in both places',
       ({ document, operation }) => (document.security = operation.security = [{ bearer: [] }]),
     ],
   ])('still agrees with it after %s', (_what, change) => {
@@ -29,9 +29,9 @@ describe.each(DOCUMENTS)('$title', ({ document, other }) => {
 
   it.each<[string, (parts: Parts) => void]>([
     ['another path', ({ paths, path }) => (paths['/seeds'] = path)],
-    ['a path of another name', ({ document, path }) => (document.paths = { '/plant': path })],
+    ['a renamed path', ({ document, path }) => (document.paths = { '/plant': path })],
     ['another method', ({ path, operation }) => (path.put = operation)],
-    ['a method of another name', ({ paths, operation }) => (paths['/plants'] = { put: operation })],
+    ['a renamed method', ({ paths, operation }) => (paths['/plants'] = { put: operation })],
     ['a webhook', ({ document, path }) => (document.webhooks = { created: path })],
     ['another operationId', ({ operation }) => (operation.operationId = 'addPlant')],
     ['no operationId', ({ operation }) => delete operation.operationId],
@@ -55,7 +55,7 @@ describe.each(DOCUMENTS)('$title', ({ document, other }) => {
     ['no body', ({ operation }) => delete operation.requestBody],
     ['another answer', ({ responses }) => (responses['401'] = { description: 'no token' })],
     ['a default answer', ({ responses }) => (responses.default = { description: 'unexpected error' })],
-    ['an answer less', ({ responses }) => delete responses['400']],
+    ['a missing answer', ({ responses }) => delete responses['400']],
     ['another description of 200', ({ responses }) => (at(responses, '200').description = 'Plant response')],
     ['another description of 400', ({ responses }) => (at(responses, '400').description = 'an error')],
     ['an answer of another schema', ({ accepted }) => (accepted.schema = { $ref: '#/components/schemas/NewPlant' })],
@@ -65,15 +65,15 @@ describe.each(DOCUMENTS)('$title', ({ document, other }) => {
       'another media type of an answer',
       ({ responses, refused }) => (at(responses, '400').content = { '*/*': refused }),
     ],
-    ['a header of an answer less', ({ headers }) => delete headers.Allow],
-    ['a header of an answer more', ({ headers }) => (headers.Location = { schema: { type: 'string' } })],
+    ['a missing header of an answer', ({ headers }) => delete headers.Allow],
+    ['an additional header of an answer', ({ headers }) => (headers.Location = { schema: { type: 'string' } })],
     ['another type of a header', ({ headers }) => (at(headers, 'Retry-After').schema = { type: 'string' })],
     ['another schema', ({ schemas }) => (schemas.Seed = { type: 'object' })],
     ['a schema of another type', ({ error }) => (error.type = 'array')],
-    ['a field more', ({ plant }) => (at(plant, 'properties').height = { type: 'number' })],
-    ['a field named like prose', ({ plant }) => (at(plant, 'properties').description = { type: 'string' })],
-    ['a field less', ({ error }) => delete at(error, 'properties').message],
-    ['a field of another name', ({ plant, tag }) => (plant.properties = { name: { type: 'string' }, kind: tag })],
+    ['an additional field', ({ plant }) => (at(plant, 'properties').height = { type: 'number' })],
+    ['a field with the name description', ({ plant }) => (at(plant, 'properties').description = { type: 'string' })],
+    ['a missing field', ({ error }) => delete at(error, 'properties').message],
+    ['a renamed field', ({ plant, tag }) => (plant.properties = { name: { type: 'string' }, kind: tag })],
     ['a name of another type', ({ name }) => (name.type = 'number')],
     ['an optional name', ({ plant }) => (plant.required = [])],
     ['a limited name', ({ name }) => (name.maxLength = 100)],
@@ -87,16 +87,16 @@ describe.each(DOCUMENTS)('$title', ({ document, other }) => {
     ['an id of any format', ({ id }) => delete id.format],
     ['an id above a minimum', ({ id }) => (id.minimum = 1)],
     ['an error number of another format', ({ errorNumber }) => (errorNumber.format = 'int64')],
-    ['an error number less', ({ errorNumber }) => (errorNumber.enum = (errorNumber.enum as Json[]).slice(1))],
-    ['an error number more', ({ errorNumber }) => (errorNumber.enum = [...(errorNumber.enum as Json[]), 418])],
+    ['a missing error number', ({ errorNumber }) => (errorNumber.enum = (errorNumber.enum as Json[]).slice(1))],
+    ['an additional error number', ({ errorNumber }) => (errorNumber.enum = [...(errorNumber.enum as Json[]), 418])],
     ['error numbers without a list', ({ errorNumber }) => delete errorNumber.enum],
     ['an optional message', ({ error }) => (error.required = ['error'])],
-    ['fields that are forbidden', ({ plant }) => (plant.additionalProperties = false)],
+    ['forbidden additional fields', ({ plant }) => (plant.additionalProperties = false)],
     ['a new constraint on a whole schema', ({ error }) => (error.minProperties = 3)],
   ])('does not agree with it after %s', (_what, change) => {
     const drifted = changed(document, change);
 
-    // Two parts of an allOf that contradict each other have no meaning to compare.
+    // meaningOf() throws for an allOf whose parts contradict each other.
     expect(() => expect(meaningOf(drifted)).toEqual(meaningOf(other))).toThrow();
   });
 });

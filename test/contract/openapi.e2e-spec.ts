@@ -12,7 +12,8 @@ import {
   partsOf,
   valuesOf,
 } from '../support/openapi-meaning.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
 
 describe('contract/openapi.yaml', () => {
   it('carries version 1.0.0', () => {
@@ -23,11 +24,11 @@ describe('contract/openapi.yaml', () => {
     expect(at(CONTRACT, 'info', 'license')).toEqual({ name: 'MIT', identifier: 'MIT' });
   });
 
-  it('leaves the base address to the reader', () => {
+  it('has {base_url} as a variable', () => {
     expect(CONTRACT.servers).toMatchObject([{ url: '{base_url}', variables: { base_url: {} } }]);
   });
 
-  it('requires a token at its top, and so of operations to come', () => {
+  it('requires a token of all operations, including later ones', () => {
     expect(CONTRACT.security).toEqual([{ bearer: [] }]);
     expect(partsOf(CONTRACT).operation).not.toHaveProperty('security');
   });
@@ -48,7 +49,7 @@ describe.each(DOCUMENTS)('$title', ({ document, other }) => {
     expect(await new Validator().validate(structuredClone(document))).toEqual({ valid: true });
   });
 
-  it('has one operation, POST /plants, and no parameters', () => {
+  it('has one operation, POST /plants, without parameters', () => {
     expect(meaning.paths).toEqual({ '/plants': { post: expect.anything() as Json } });
     expect(operation).toMatchObject({ operationId: 'createPlant', parameters: [] });
   });
@@ -58,21 +59,21 @@ describe.each(DOCUMENTS)('$title', ({ document, other }) => {
     expect(operation.security).toEqual([{ bearer: [] }]);
   });
 
-  it('requires a body, which is a NewPlant in JSON', () => {
+  it('requires a NewPlant in JSON as the body', () => {
     expect(operation.requestBody).toEqual({
       required: true,
       content: { 'application/json': { schema: at(meaning, 'schemas', 'NewPlant') } },
     });
   });
 
-  it('answers 200, a plant response: a Plant in JSON', () => {
+  it('describes 200 as a plant response: a Plant in JSON', () => {
     expect(at(operation, 'responses', '200')).toEqual({
       description: 'plant response',
       content: { 'application/json': { schema: at(meaning, 'schemas', 'Plant') } },
     });
   });
 
-  it('answers 400, an unexpected error: an Error in JSON', () => {
+  it('describes 400 as an unexpected error: an Error in JSON', () => {
     expect(at(operation, 'responses', '400')).toMatchObject({
       description: 'unexpected error',
       content: { 'application/json': { schema: at(meaning, 'schemas', 'Error') } },
@@ -95,11 +96,11 @@ describe.each(DOCUMENTS)('$title', ({ document, other }) => {
       ['error', 'message'],
       { error: { type: 'integer', format: 'int32', enum: expect.anything() as Json }, message: { type: 'string' } },
     ],
-  ])('says of %s what interface.md says, and forbids nothing else', (name, required, properties) => {
+  ])('has exactly the schema of %s in interface.md', (name, required, properties) => {
     expect(at(meaning, 'schemas', name)).toEqual({ type: 'object', required, properties });
   });
 
-  it('knows the numbers of the error table, and says of each when a client meets it', () => {
+  it('has the numbers and texts of the error table', () => {
     const { errorNumber } = partsOf(document);
     const rows = (errorNumber.description as string).matchAll(/^\| (\d+) +\| (.+?) +\|$/gm);
 
@@ -109,7 +110,7 @@ describe.each(DOCUMENTS)('$title', ({ document, other }) => {
     );
   });
 
-  it('agrees with the other document in all that binds', () => {
+  it('promises the same as the other document', () => {
     expect(meaning).toEqual(meaningOf(other));
   });
 });
@@ -138,7 +139,7 @@ describe('The examples of contract/openapi.yaml', () => {
     }
   });
 
-  it('are accepted and answered as it says', async () => {
+  it('get the documented answers', async () => {
     const answers: JsonObject = {};
     for (const [name, plant] of Object.entries(valuesOf(body.examples))) {
       const response = await create(service, plant);
@@ -149,7 +150,7 @@ describe('The examples of contract/openapi.yaml', () => {
     expect(answers).toEqual(valuesOf(accepted.examples));
   });
 
-  it('are refused in the words that it says', async () => {
+  it('get the documented refusals', async () => {
     await create(service, { id: 1, name: 'Monstera', tag: 'indoor' });
     const answers = {
       noToken: await request(service.url).post('/plants').send({ id: 1, name: 'Monstera' }),
@@ -163,6 +164,7 @@ describe('The examples of contract/openapi.yaml', () => {
     ).toEqual(valuesOf(refused.examples));
   });
 });
+
 function create(service: Service, plant: Json) {
   return request(service.url)
     .post('/plants')

@@ -1,23 +1,25 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseTokens } from '../../src/auth/token-file.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
+import { ServiceDirectory } from '../support/service-directory.js';
+import { variableNames } from '../support/variable-names.js';
 
 const ROOT = join(import.meta.dirname, '../..');
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 
-/** What stands under a heading, down to the next one. */
+/** Returns the text from a heading to the next one. */
 function section(heading: string): string {
   const text = README.split(/^## /m).find((candidate) => candidate.startsWith(`${heading}\n`));
   if (text === undefined) throw new Error(`The README has no section "${heading}"`);
   return text;
 }
 
-/** The rows of the section's table, without its head; each cell without what makes code of it. */
+/** Returns the rows of the section's table, without the header and without backticks. */
 function tableIn(heading: string): string[][] {
   const [, , ...rows] = section(heading)
     .split('\n')
@@ -30,7 +32,7 @@ function tableIn(heading: string): string[][] {
   );
 }
 
-/** The first block of this language in the section. */
+/** Returns the first code block of this language in the section. */
 function blockIn(heading: string, language: string): string {
   const [, block] = new RegExp(`^\`\`\`${language}\n([^]*?)\n\`\`\`$`, 'm').exec(section(heading)) ?? [];
   if (block === undefined) throw new Error(`The section "${heading}" has no ${language}`);
@@ -38,13 +40,13 @@ function blockIn(heading: string, language: string): string {
 }
 
 describe("The README's error table", () => {
-  it('is the error table of the service, in its words', () => {
+  it('has the numbers and texts of the error table', () => {
     const documented = tableIn('When it fails').map(([error, when]) => [error, when]);
 
     expect(documented).toEqual(Object.entries(ERROR_TABLE).map(([error, { when }]) => [error, when]));
   });
 
-  it('says for each error what to do', () => {
+  it('has a remedy for each error', () => {
     for (const [, , remedy] of tableIn('When it fails')) expect(remedy).toMatch(/\w/);
   });
 });
@@ -53,11 +55,8 @@ describe("The README's configuration table", () => {
   const documented = tableIn('Configuration');
   const defaults = parseConfiguration({});
 
-  it('has the variables that the service reads, and no other', () => {
-    const read = new Set<string>();
-    parseConfiguration(new Proxy({}, { get: (_, name) => void read.add(String(name)) }));
-
-    expect(documented.map(([name]) => name).sort()).toEqual([...read].sort());
+  it('has exactly the variables that the service reads', () => {
+    expect(documented.map(([name]) => name).sort()).toEqual(variableNames().sort());
   });
 
   it.each(documented.filter(([, value]) => value !== 'none'))('has the default of %s, %s', (name = '', value = '') => {
@@ -89,13 +88,13 @@ describe("The README's examples", () => {
     return fetch(`${service.url}/plants`, { method: 'POST', headers, body });
   }
 
-  /** An answer in the form of the README: the status line, the media type and the body. */
-  async function written(response: Response): Promise<string> {
+  /** Formats an answer as the README does: the status line, the media type and the body. */
+  async function format(response: Response): Promise<string> {
     const type = response.headers.get('content-type') ?? 'none';
     return `HTTP/1.1 ${response.status} ${response.statusText}\nContent-Type: ${type}\n\n${await response.text()}`;
   }
 
-  it('create a plant with curl, and then tell of a conflict', async () => {
+  it('create a plant with curl, and then cause a conflict', async () => {
     const curl = blockIn('Create a plant', 'sh');
     const { host, port, basePath } = parseConfiguration({});
     const headers = [...curl.matchAll(/-H '([\w-]+): ([^']+)'/g)].map(([, name = '', value = '']): [string, string] => [
@@ -105,14 +104,12 @@ describe("The README's examples", () => {
     const [, body = ''] = /-d '([^']+)'/.exec(curl) ?? [];
 
     expect(curl).toMatch(`curl -i http://${host}:${port}${basePath}/plants \\\n`);
-    expect(await written(await post(headers, body))).toBe(blockIn('Create a plant', 'http'));
+    expect(await format(await post(headers, body))).toBe(blockIn('Create a plant', 'http'));
     expect(await service.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: 'indoor' }]);
-    expect(await written(await post(headers, body.replace('indoor', 'outdoor')))).toBe(
-      blockIn('When it fails', 'http'),
-    );
+    expect(await format(await post(headers, body.replace('indoor', 'outdoor')))).toBe(blockIn('When it fails', 'http'));
   });
 
-  it('are answered as it says, one after another', async () => {
+  it('get the documented answers, in this order', async () => {
     const examples = tableIn('What a client must know');
     const answers: string[][] = [];
     for (const [body = ''] of examples) {
@@ -132,16 +129,16 @@ describe("The README's examples", () => {
 });
 
 describe("The README's tokens", () => {
-  let directory: string;
+  let directory: ServiceDirectory;
 
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    directory = new ServiceDirectory();
   });
 
-  afterEach(() => rmSync(directory, { recursive: true }));
+  afterEach(() => directory.remove());
 
-  it('are made, listed and revoked by its commands', () => {
-    const variables = { PATH: process.env.PATH, ACCESS_TOKENS_FILE: join(directory, 'tokens') };
+  it('are created, listed and revoked by its commands', () => {
+    const variables = { PATH: process.env.PATH, ACCESS_TOKENS_FILE: directory.file('tokens') };
     const { status, stdout } = spawnSync('sh', ['-ec', blockIn('Tokens', 'sh')], {
       cwd: ROOT,
       env: variables,
@@ -153,7 +150,7 @@ describe("The README's tokens", () => {
     expect(readFileSync(variables.ACCESS_TOKENS_FILE, 'utf8')).not.toContain('ci sha256');
   });
 
-  it('are lines of the form that docs/authentication.md shows', () => {
+  it('have the file format of docs/authentication.md', () => {
     const [, text = ''] = /```text\n([^]*?)```/.exec(readFileSync(join(ROOT, 'docs/authentication.md'), 'utf8')) ?? [];
 
     expect(parseTokens(text, 'tokens')).toMatchObject([
@@ -164,7 +161,7 @@ describe("The README's tokens", () => {
 });
 
 describe("The README's tree", () => {
-  it('names only what exists', () => {
+  it('names only existing paths', () => {
     const paths: string[] = [];
     let directory = '';
     for (const line of blockIn('Where things are', 'text').split('\n')) {

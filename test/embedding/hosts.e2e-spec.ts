@@ -6,24 +6,23 @@ import { gunzipSync } from 'node:zlib';
 import {
   EXAMPLE,
   type Host,
-  HostProcess,
   type Installation,
   type ModuleSystem,
   PackedPackage,
 } from '../support/hosts/installation.js';
-import { TOKEN } from '../support/service.js';
-import { openSqliteFile } from '../support/sqlite-file.js';
+import { TOKEN } from '../support/client.js';
+import { readPlants } from '../support/sqlite-file.js';
 
 const plantStore = new PackedPackage();
 const data = mkdtempSync(join(tmpdir(), 'plant-store-'));
 
-afterAll(() => {
-  plantStore.remove();
+afterAll(async () => {
+  await plantStore.remove();
   rmSync(data, { recursive: true });
 });
 
-describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (system) => {
-  /** All of them in one process, each with a store and a token of its own. */
+describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system) => {
+  /** All of them in one process, each with its own store and token. */
   const hosts = (['express', 'fastify'] as const).flatMap((platform) =>
     [
       { body: 'parsed' as const },
@@ -44,14 +43,14 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (sys
       };
     }),
   );
-  /** The same without us. */
+  /** The same hosts without PlantsModule. */
   const without = hosts.map(({ platform, body, repository, ...variant }): Host => ({
     platform,
     body: body === 'unparsed' ? 'parsed' : body,
     repository,
     ...(variant.global && { global: true }),
   }));
-  /** Hosts whose global interceptor wraps what our controller returns, and replaces what it throws. */
+  /** Hosts whose global interceptor wraps the results of PlantsController, and replaces its errors. */
   const enveloping = (['express', 'fastify'] as const).map((platform) => {
     const repository = `sqlite:${join(data, `${system}-${platform}-envelope.db`)}`;
     return { platform, body: 'unparsed', repository, token: TOKEN, global: true, envelope: true } satisfies Host;
@@ -78,7 +77,7 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (sys
       });
     }
 
-    it('answers a NewPlant with the plant, and stores it as it is', async () => {
+    it('creates a plant', async () => {
       const answer = await post('{"id": 1, "name": "monstera", "tag": "indoor", "colour": "green"}');
 
       expect(answer).toMatchObject({
@@ -86,17 +85,17 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (sys
         type: expect.stringMatching(JSON_TYPE) as string,
         body: '{"name":"monstera","tag":"indoor"}',
       });
-      expect(rowsOf(file)).toContainEqual({ id: 1n, name: 'monstera', tag: 'indoor' });
+      expect(readPlants(file)).toContainEqual({ id: 1n, name: 'monstera', tag: 'indoor' });
     });
 
-    it(body === 'parsed' ? 'refuses an id that has lost digits' : 'takes every id as it is', async () => {
+    it(body === 'parsed' ? 'refuses an id that has lost digits' : 'stores each id exactly', async () => {
       const answers = [
         await post('{"id": 9007199254740992, "name": "even"}'),
         await post('{"id": 9007199254740993, "name": "odd"}'),
         await post('{"id": -9223372036854775808, "name": "least"}'),
         await post('{"id": 9007199254740991, "name": "safe"}'),
       ];
-      const stored = rowsOf(file).filter(({ name }) => ['even', 'odd', 'least', 'safe'].includes(name));
+      const stored = readPlants(file).filter(({ name }) => ['even', 'odd', 'least', 'safe'].includes(name));
 
       if (body === 'parsed') {
         expect(answers.map(errorOf)).toEqual([422, 422, 422, undefined]);
@@ -121,7 +120,7 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (sys
       ['a list', 422, '[]', {}],
       ['a field with null', 422, '{"id": 2, "name": "a", "tag": null}', {}],
       ['a form', 415, 'id=1&name=a', { 'content-type': 'application/x-www-form-urlencoded' }],
-      // With the media type of JSON, Fastify's parser refuses it before us.
+      // With the media type of JSON, Fastify's parser refuses it before PlantsModule.
       ['no body', 400, '', { 'content-type': undefined }],
     ])('refuses %s with error %i', async (_what, error, text, headers) => {
       const answer = await post(text, headers);
@@ -131,7 +130,7 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (sys
       expect(errorOf(answer)).toBe(error);
     });
 
-    it('takes no token of the other hosts of the process', async () => {
+    it('refuses the tokens of the other hosts in the process', async () => {
       for (const other of hosts.filter((other) => other.token !== token)) {
         expect(errorOf(await post('{"id": 2, "name": "a"}', { authorization: `Bearer ${other.token}` }))).toBe(401);
       }
@@ -139,13 +138,13 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (sys
 
     if (body === 'unparsed') {
       it.each<[string, number, string, Headers]>([
-        ['no token, whatever the body', 401, '{', { authorization: '' }],
-        ['what is not JSON', 400, '{', {}],
+        ['no token, with any body', 401, '{', { authorization: '' }],
+        ['a body that is not JSON', 400, '{', {}],
         ['a field given twice', 400, '{"id": 2, "id": 3, "name": "a"}', {}],
         ['another media type', 415, '{"id": 2, "name": "a"}', { 'content-type': 'text/plain' }],
-        ['too large a body', 413, `{"id": 2, "name": "${'a'.repeat(1_000)}"}`, {}],
+        ['a body over the limit', 413, `{"id": 2, "name": "${'a'.repeat(1_000)}"}`, {}],
         [
-          'too large a body of unknown length',
+          'a chunked body over the limit',
           413,
           `{"id": 2, "name": "${'a'.repeat(300_000)}"}`,
           { 'transfer-encoding': 'chunked' },
@@ -156,12 +155,12 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (sys
     }
 
     if ('global' in host) {
-      it("answers in the contract's words where the host's own guard refuses", async () => {
+      it("answers as the contract requires when the host's guard refuses", async () => {
         expect(errorOf(await post('{"id": 2, "name": "a"}', { 'x-refuse': 'yes' }))).toBe(403);
       });
     }
 
-    it("leaves the host's own routes and failures as they were", async () => {
+    it("does not change the host's own routes and errors", async () => {
       const own = 'global' in host ? '/api/v1/own' : '/own';
       const json = { 'content-type': 'application/json' };
       const requests: [string, string, string, Headers][] = [
@@ -189,7 +188,7 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (sys
   });
 
   it.each(enveloping.map(({ platform }, index) => ({ platform, index: 2 * hosts.length + index })))(
-    'answers through the global interceptor of the host on $platform',
+    'applies its global interceptor on $platform',
     async ({ index }) => {
       const create = (text: string): Promise<Answer> =>
         exchange(ports[index] ?? 0, 'POST', '/api/plants', text, {
@@ -205,14 +204,14 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('In a host of type %s', (sys
     },
   );
 
-  it('lets go of everything when the applications close', async () => {
+  it('ends when its applications close', async () => {
     expect(await running.stop()).toBe(0);
     expect(running.stderr).toBe('');
   });
 });
 
 describe('A host that starts and stops a hundred times', () => {
-  it('has nothing left of it', async () => {
+  it('leaks no memory, handles or listeners', async () => {
     const installation = plantStore.install('module');
     installation.compileHost('start-and-stop');
     const repository = `sqlite:${join(data, 'again.db')}`;
@@ -231,16 +230,16 @@ describe('A host that starts and stops a hundred times', () => {
     expect(await running.stop()).toBe(0);
     expect(after.handles).toBeLessThanOrEqual(before.handles);
     expect(after.listeners).toBe(before.listeners);
-    // Whatever held on to an application would hold more than this for each.
+    // A leaked application would take more than this.
     expect(after.heap - before.heap).toBeLessThan(50 * 20_000);
   });
 });
 
 describe('The example', () => {
-  it('keeps a plant, and its own route', async () => {
+  it('creates a plant, and has its own route', async () => {
     const installation = plantStore.install('module');
     installation.compile(EXAMPLE, 'main.js');
-    const running = new HostProcess(installation.directory, ['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
+    const running = installation.start(['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
     let line = '';
     while (!line.startsWith('The garden is open: ')) line = await running.line();
     const url = line.slice('The garden is open: '.length);
@@ -254,12 +253,12 @@ describe('The example', () => {
     expect(await (await fetch(url)).text()).toBe('Welcome to the garden.');
     await running.stop('SIGTERM');
     expect(running.stderr).toBe('');
-    expect(rowsOf(join(installation.directory, 'plants.db'))).toEqual([
+    expect(readPlants(join(installation.directory, 'plants.db'))).toEqual([
       { id: 9007199254740993n, name: 'Monstera', tag: null },
     ]);
   });
 
-  it('is the one that docs/embedding.md shows', () => {
+  it('is shown in docs/embedding.md', () => {
     expect(readFileSync(join(import.meta.dirname, '../../docs/embedding.md'), 'utf8')).toContain(
       `\`\`\`ts\n${readFileSync(EXAMPLE, 'utf8')}\`\`\``,
     );
@@ -269,15 +268,15 @@ describe('The example', () => {
 /** Express and Fastify name the character set, which JSON has only one of (RFC 8259 §8.1). */
 const JSON_TYPE = /^application\/json(?:; charset=utf-8)?$/;
 
-/** By name; undefined leaves a header out. */
+/** Headers by name; undefined omits a header. */
 type Headers = Readonly<Record<string, string | undefined>>;
 
-/** An answer as it came: the headers in their order, but for the date. */
+/** An answer, with its headers in order but without the date. */
 interface Answer {
   readonly status: number | undefined;
   readonly type: string | undefined;
   readonly headers: readonly string[];
-  /** Without its compression. */
+  /** The decompressed body. */
   readonly body: string;
 }
 
@@ -312,16 +311,7 @@ function exchange(port: number, method: string, path: string, text: string, head
   });
 }
 
-/** The number of a failure; undefined where it is none. */
+/** Returns the error number of a refusal. */
 function errorOf({ status, body }: Answer): unknown {
   return status === 200 ? undefined : (JSON.parse(body) as { error: unknown }).error;
-}
-
-function rowsOf(file: string): { id: bigint; name: string; tag: string | null }[] {
-  const reader = openSqliteFile(file);
-  try {
-    return reader.all('SELECT * FROM plants ORDER BY id');
-  } finally {
-    reader.close();
-  }
 }

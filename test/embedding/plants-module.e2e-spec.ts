@@ -35,7 +35,7 @@ class Options {
 @Module({ providers: [Options], exports: [Options] })
 class OptionsModule {}
 
-/** What a repository of the host's own asks for. */
+/** A provider that a repository of the host injects. */
 @Injectable()
 class Shelf {
   readonly plants = new Map<bigint, StoredPlant>();
@@ -69,7 +69,7 @@ class ScopedVerifier extends TokenVerifier {
   }
 
   override verify(token: string): Principal | undefined {
-    return this.shelf.closed ? undefined : { name: 'somebody', scopes: [token] };
+    return this.shelf.closed ? undefined : { name: 'host', scopes: [token] };
   }
 }
 
@@ -99,7 +99,7 @@ describe('PlantsModule', () => {
     ['forRoot', () => PlantsModule.forRoot(OPTIONS)],
     ['forRootAsync with useFactory', () => PlantsModule.forRootAsync({ useFactory: () => Promise.resolve(OPTIONS) })],
     [
-      'forRootAsync with useFactory and what it injects',
+      'forRootAsync with useFactory and inject',
       () =>
         PlantsModule.forRootAsync({
           imports: [OptionsModule],
@@ -112,7 +112,7 @@ describe('PlantsModule', () => {
       'forRootAsync with useExisting',
       () => PlantsModule.forRootAsync({ imports: [OptionsModule], useExisting: Options }),
     ],
-  ])('has the same options and behaviour by %s', async (_form, register) => {
+  ])('has the same options and behaviour with %s', async (_form, register) => {
     const app = await start(register());
 
     expect(app.get(MODULE_OPTIONS_TOKEN, { strict: false })).toBe(OPTIONS);
@@ -121,7 +121,7 @@ describe('PlantsModule', () => {
     expect(await statusAndChallengeOf(register(), 'Bearer second')).toEqual([200, null]);
   });
 
-  it('makes a repository and a verifier of classes, with what they ask for', async () => {
+  it('creates a repository and a verifier from classes, and injects their dependencies', async () => {
     const app = await start(
       PlantsModule.forRootAsync({
         imports: [ShelfModule],
@@ -151,7 +151,7 @@ describe('PlantsModule', () => {
     expect(shelf.closed).toBe(true);
   });
 
-  it('takes a repository and a verifier as they are', async () => {
+  it('uses instances of a repository and a verifier', async () => {
     const shelf = new Shelf();
     const module = PlantsModule.forRoot({
       repository: new ShelfRepository(shelf),
@@ -164,9 +164,9 @@ describe('PlantsModule', () => {
   });
 
   it.each<[string, () => unknown]>([
-    ['at once', () => null],
-    ['later', () => Promise.resolve(null)],
-  ])('refuses what a verifier without types answers null to, %s', async (_when, verify) => {
+    ['null', () => null],
+    ['a promise of null', () => Promise.resolve(null)],
+  ])('refuses a token if a verifier without types returns %s', async (_when, verify) => {
     const module = PlantsModule.forRoot({ ...OPTIONS, authentication: { verifier: { verify } as TokenVerifier } });
 
     expect(await statusAndChallengeOf(module, 'Bearer none')).toEqual([
@@ -175,14 +175,14 @@ describe('PlantsModule', () => {
     ]);
   });
 
-  it("leaves it to the host's own guard with authentication: false", async () => {
+  it("leaves authentication to the host's guard with authentication: false", async () => {
     expect(await statusAndChallengeOf(PlantsModule.forRoot({ ...OPTIONS, authentication: false }))).toEqual([
       200,
       null,
     ]);
   });
 
-  it.each(['express', 'fastify'])('takes no token of two Authorization headers on %s', async (platform) => {
+  it.each(['express', 'fastify'])('refuses two Authorization headers on %s', async (platform) => {
     const options = { logger: false, abortOnError: false } as const;
     const module = PlantsModule.forRoot(OPTIONS);
     const app =
@@ -208,8 +208,8 @@ describe('PlantsModule', () => {
 
   it.each([
     ['parsed by the host', false],
-    ['left to us', true],
-  ])('takes a body of HTTP/2 whose length nobody has told, %s', async (_who, unparsed) => {
+    ['left to PlantsModule', true],
+  ])('accepts an HTTP/2 body without a length, %s', async (_who, unparsed) => {
     const app = await NestFactory.create<NestFastifyApplication>(
       PlantsModule.forRoot(OPTIONS),
       new FastifyAdapter({ http2: true }),
@@ -240,14 +240,10 @@ describe('PlantsModule', () => {
     ['no authentication', { repository: 'sqlite::memory:' }, 'the option authentication is missing'],
     ['no verifier', { ...OPTIONS, authentication: { verifier: undefined } }, 'the option authentication is missing'],
     ['no tokens', { ...OPTIONS, authentication: { tokens: [] } }, 'the option authentication is missing'],
-    [
-      'a token that no header carries',
-      { ...OPTIONS, authentication: { tokens: ['ä'] } },
-      'each of authentication.tokens must be',
-    ],
+    ['a non-ASCII token', { ...OPTIONS, authentication: { tokens: ['ä'] } }, 'each of authentication.tokens must be'],
     ['a scope with a space', { ...OPTIONS, scope: 'two scopes' }, 'the option scope'],
     ['a realm with a quote', { ...OPTIONS, realm: '"' }, 'the option realm'],
-    ['a URL of no known engine', { ...OPTIONS, repository: 'plants.db' }, 'must be of the form sqlite:'],
+    ['a URL of an unknown engine', { ...OPTIONS, repository: 'plants.db' }, 'must be of the form sqlite:'],
   ])('does not start with %s', async (_what, options, message) => {
     const module = PlantsModule.forRoot(options as PlantsModuleOptions);
 

@@ -17,7 +17,7 @@ afterAll(everyConnectionIsClosed);
 
 const BAD = 'garbage\r\n\r\n';
 
-describe('a connection', () => {
+describe('A connection', () => {
   const MEGABYTES = 3_000_000;
   let service: SlowService;
 
@@ -31,16 +31,16 @@ describe('a connection', () => {
 
   afterAll(() => service.close());
 
-  describe('that the client has closed its half of', () => {
+  describe('whose client has closed its side', () => {
     it.each<[string, string, readonly number[]]>([
       ['a request', message(), [1]],
       ['a request in chunks', chunkedMessage(chunks(plant(1))), [1]],
-      ['a request of HTTP/1.0', message({ line: 'POST /plants HTTP/1.0' }), [1]],
-      ['a request that asks to close', message({ more: ['Connection: close'] }), [1]],
-      ['a slow request whose body is complete', chunkedMessage(chunks(plant(1)), SLOW), [1]],
+      ['an HTTP/1.0 request', message({ line: 'POST /plants HTTP/1.0' }), [1]],
+      ['a request with Connection: close', message({ more: ['Connection: close'] }), [1]],
+      ['a chunked request with a slow answer', chunkedMessage(chunks(plant(1)), SLOW), [1]],
       ['many requests', [1, 2, 3, 4, 5].map((id) => message({ body: plant(id) })).join(''), [1, 2, 3, 4, 5]],
-      ['a request whose answer takes its time', message(SLOW), [1]],
-      ['many requests whose answers take their time', message(SLOW) + message({ ...SLOW, body: plant(2) }), [1, 2]],
+      ['a request with a slow answer', message(SLOW), [1]],
+      ['many requests with slow answers', message(SLOW) + message({ ...SLOW, body: plant(2) }), [1, 2]],
     ])('gets all its answers to %s', async (_what, bytes, expected) => {
       const client = await RawClient.connect(service.port);
       await client.hand(bytes);
@@ -56,7 +56,7 @@ describe('a connection', () => {
     it.each<[string, readonly string[]]>([
       ['half a body', [message({ ...SLOW, framing: ['Content-Length: 26'] })]],
       ['half a chunk', [chunkedMessage('19\r\n{', SLOW)]],
-    ])('gets one refusal of %s, though it is not read yet', async (_what, packets) => {
+    ])('gets one refusal of %s that the service has not read yet', async (_what, packets) => {
       const client = await RawClient.connect(service.port);
       for (const packet of packets) await client.send(packet);
       client.finish();
@@ -71,7 +71,7 @@ describe('a connection', () => {
 
   describe('that the client resets', () => {
     it.each<[string, string]>([
-      ['before anything', ''],
+      ['before the request', ''],
       ['in the request line', 'POST /pla'],
       ['in the headers', 'POST /plants HTTP/1.1\r\nHost: '],
       ['before the body', message({ framing: ['Content-Length: 25'], body: '' })],
@@ -79,15 +79,15 @@ describe('a connection', () => {
       ['in a large body', message({ framing: [`Content-Length: ${MEGABYTES}`], body: ' '.repeat(1_000_000) })],
       ['in a chunk', chunkedMessage('19\r\n{')],
       ['in a body that is not read', message({ framing: ['Content-Length: 26'], authorization: [] })],
-      ['in a body that has to wait', message({ ...SLOW, framing: ['Content-Length: 26'] })],
+      ['in a body whose request waits', message({ ...SLOW, framing: ['Content-Length: 26'] })],
       ['after 100 Continue', message({ framing: ['Content-Length: 25', 'Expect: 100-continue'], body: '' })],
       ['after garbage', BAD],
       ['after CONNECT', message({ line: 'CONNECT plants.example:80 HTTP/1.1' })],
       ['after CONNECT without a token', message({ line: 'CONNECT plants.example:80 HTTP/1.1', authorization: [] })],
-      ['after CONNECT whose answer takes its time', message({ ...SLOW, line: 'CONNECT plants.example:80 HTTP/1.1' })],
+      ['after CONNECT with a slow answer', message({ ...SLOW, line: 'CONNECT plants.example:80 HTTP/1.1' })],
       ['in a URL over the limit', `POST /${'a'.repeat(20_000)}`],
       ['in a header over the limit', `POST /plants HTTP/1.1\r\nX-More: ${'a'.repeat(20_000)}`],
-    ])('%s leaves no trace', async (_when, bytes) => {
+    ])('%s stores nothing', async (_when, bytes) => {
       const client = await RawClient.connect(service.port);
       if (bytes !== '') await client.hand(bytes);
       await service.settled();
@@ -107,7 +107,7 @@ describe('a connection', () => {
       ['a request that is refused', message({ authorization: [] })],
       ['a request without Host', message({ host: [] })],
       ['CONNECT', message({ line: 'CONNECT plants.example:80 HTTP/1.1' })],
-    ])('while a slow request and %s wait for their answers leaves the service alive', async (_what, bytes) => {
+    ])('while a slow request and %s wait for their answers does not affect the service', async (_what, bytes) => {
       const client = await RawClient.connect(service.port);
       await client.send(message(SLOW) + bytes);
       await service.settled();
@@ -119,7 +119,7 @@ describe('a connection', () => {
     });
   });
 
-  describe('with a body that is refused before it is read', () => {
+  describe('with a request that is refused before its body is read', () => {
     const length = `Content-Length: ${MEGABYTES}`;
     const filling = ' '.repeat(MEGABYTES);
     const inChunks = chunks(...Array<string>(30).fill(' '.repeat(100_000)));
@@ -149,7 +149,7 @@ describe('a connection', () => {
         ],
         ['declared, with more behind it', message({ framing: [length], body: filling, ...parts }) + message()],
         ['chunked, with more behind it', chunkedMessage(inChunks, parts) + message()],
-      ])('tells the client that sends it all before it listens: %s', async (_framing, bytes) => {
+      ])('delivers the refusal to a client that sends the whole body before it reads: %s', async (_framing, bytes) => {
         const client = await RawClient.connect(service.port);
         client.pause();
         await client.hand(bytes);
@@ -160,7 +160,7 @@ describe('a connection', () => {
         expect(await service.ids()).toEqual([]);
       });
 
-      it('tells the client that listens, and then sends the rest', async () => {
+      it('delivers the refusal to a client that sends the rest of the body afterwards', async () => {
         const client = await RawClient.connect(service.port);
         await client.send(message({ framing: [length], body: ' ', ...parts }));
         expectRefusal(await client.answer(), error, CLOSE);
@@ -169,7 +169,7 @@ describe('a connection', () => {
         expect(await service.ids()).toEqual([]);
       });
 
-      it('tells the client, after the answer that it has to wait for', async () => {
+      it('delivers the refusal to the client after a slow answer', async () => {
         const client = await RawClient.connect(service.port);
         await client.send(message({ ...SLOW, body: plant(2) }));
         const handed = client.hand(message({ framing: [length], body: filling, ...parts }) + message());
@@ -185,7 +185,7 @@ describe('a connection', () => {
     });
   });
 
-  it('is let go though the client does not hang up after its last answer', async () => {
+  it('is closed although the client does not close its side after the last answer', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(BAD);
 
@@ -195,7 +195,7 @@ describe('a connection', () => {
     client.reset();
   });
 
-  it('is let go though the client does not stop sending after its last answer', async () => {
+  it('is closed although the client continues to send after the last answer', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(message({ authorization: [], framing: [`Content-Length: ${Number.MAX_SAFE_INTEGER}`] }));
 

@@ -1,6 +1,7 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
 import { converse, RawClient } from '../support/raw-client.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
 
 const ALLOWED = 'https://plants.example';
 const FOREIGN = 'https://elsewhere.example';
@@ -30,7 +31,7 @@ function send(method: string, headers: Record<string, string>, body = '', path =
   });
 }
 
-/** What a browser asks before it sends a plant of a page. */
+/** Sends the preflight request of a browser. */
 function preflight(origin: string, headers: Record<string, string> = {}): Promise<Answer> {
   return send('OPTIONS', {
     Origin: origin,
@@ -40,8 +41,8 @@ function preflight(origin: string, headers: Record<string, string> = {}): Promis
   });
 }
 
-/** Names of all headers by which an answer speaks of origins. */
-function words({ headers }: { headers: object }): string[] {
+/** Returns the names of the CORS headers in an answer. */
+function corsHeaders({ headers }: { headers: object }): string[] {
   return Object.keys(headers).filter((name) => name === 'vary' || name.startsWith('access-control-'));
 }
 
@@ -52,7 +53,7 @@ const READABLE = {
 };
 
 describe('A page of an allowed origin', () => {
-  it('may ask to create plants, without a token', async () => {
+  it('gets an answer to its preflight request without a token', async () => {
     const { status, headers, body } = await preflight(ALLOWED);
 
     expect(status).toBe(204);
@@ -67,22 +68,28 @@ describe('A page of an allowed origin', () => {
 
   it.each<[string, number, string, Record<string, string>, string]>([
     [
-      'the plant',
+      'the created plant',
       200,
       'POST',
       { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
       '{"id":1,"name":"Ficus"}',
     ],
     [
-      'that its plant is none',
+      'the refusal of its plant',
       400,
       'POST',
       { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
       '{}',
     ],
-    ['that its token is not valid', 400, 'POST', { Authorization: 'Bearer none' }, '{}'],
-    ['that OPTIONS is no method, where it is no preflight', 400, 'OPTIONS', { Authorization: `Bearer ${TOKEN}` }, ''],
-    ['that its host is none', 400, 'POST', { Host: 'two hosts' }, ''],
+    ['the refusal of its token', 400, 'POST', { Authorization: 'Bearer none' }, '{}'],
+    [
+      'the refusal of OPTIONS that is not a preflight request',
+      400,
+      'OPTIONS',
+      { Authorization: `Bearer ${TOKEN}` },
+      '',
+    ],
+    ['the refusal of its Host', 400, 'POST', { Host: 'two hosts' }, ''],
   ])('may read %s', async (_, status, method, headers, body) => {
     const answer = await send(method, { Origin: ALLOWED, ...headers }, body);
 
@@ -91,7 +98,7 @@ describe('A page of an allowed origin', () => {
     expect(answer.headers['access-control-allow-methods']).toBeUndefined();
   });
 
-  it('that asks with a body which is none is answered, and heard no more', async () => {
+  it('gets one answer to a preflight request with an invalid body', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(
       `OPTIONS /plants HTTP/1.1\r\nHost: localhost\r\nOrigin: ${ALLOWED}\r\nAccess-Control-Request-Method: POST\r\n` +
@@ -104,7 +111,7 @@ describe('A page of an allowed origin', () => {
     expect(await client.hangUp()).toBe('FIN');
   });
 
-  it('may read why its body was given up', async () => {
+  it('may read the refusal of an invalid body', async () => {
     const { answers } = await converse(service.port, [
       `POST /plants HTTP/1.1\r\nHost: localhost\r\nOrigin: ${ALLOWED}\r\nAuthorization: Bearer ${TOKEN}\r\n` +
         'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
@@ -120,24 +127,24 @@ describe('A page of another origin', () => {
   it.each([
     ['without a token', 401, {}],
     ['with a token', 405, { Authorization: `Bearer ${TOKEN}` }],
-  ])('is answered %s with error %i when it asks, as anybody', async (_, error, headers) => {
+  ])('gets the usual refusal of its preflight request %s, error %i', async (_, error, headers) => {
     for (const origin of [FOREIGN, 'null', `${ALLOWED}.elsewhere.example`, ALLOWED.toUpperCase(), `${ALLOWED}:443`]) {
       const answer = await preflight(origin, headers);
 
       expect(answer.status).toBe(400);
       expect(JSON.parse(answer.body)).toMatchObject({ error });
-      expect(words(answer)).toEqual([]);
+      expect(corsHeaders(answer)).toEqual([]);
     }
   });
 
-  it('is told nothing of what a browser may show to it', async () => {
+  it('may not read answers', async () => {
     const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' };
 
     for (const origin of [{ Origin: FOREIGN }, {}]) {
       const answer = await send('POST', { ...headers, ...origin }, '{"id":1,"name":"Ficus"}');
 
       expect(answer.status).toBe(200);
-      expect(words(answer)).toEqual([]);
+      expect(corsHeaders(answer)).toEqual([]);
     }
   });
 });

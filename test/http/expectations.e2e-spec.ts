@@ -13,7 +13,7 @@ import { type Service, startService } from '../support/service.js';
 
 afterAll(everyConnectionIsClosed);
 
-describe('an expectation', () => {
+describe('A header Expect', () => {
   const EXPECTING = ['Content-Length: 25', 'Expect: 100-continue'];
   let service: Service;
 
@@ -23,14 +23,14 @@ describe('an expectation', () => {
 
   afterAll(() => service.close());
 
-  async function expectNoTrace(): Promise<void> {
+  async function expectNothingStored(): Promise<void> {
     expect(await service.rows()).not.toContainEqual(expect.objectContaining({ id: 9n }));
   }
 
   it.each<[string, Parts]>([
     ['of 100-continue', { framing: EXPECTING }],
-    ['of 100-continue in whatever case', { framing: ['Content-Length: 25', 'eXPECT: 100-Continue'] }],
-  ])('%s is met before the body is sent', async (_what, parts) => {
+    ['of 100-continue in mixed case', { framing: ['Content-Length: 25', 'eXPECT: 100-Continue'] }],
+  ])('%s gets 100 Continue before the body', async (_what, parts) => {
     const client = await RawClient.connect(service.port);
     await client.send(message({ ...parts, body: '' }));
 
@@ -41,7 +41,7 @@ describe('an expectation', () => {
     expect(await service.rows()).toContainEqual({ id: 1n, name: 'Plant 1', tag: null });
   });
 
-  it('is met before chunks are sent', async () => {
+  it('of 100-continue gets 100 Continue before the chunks', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(message({ framing: ['Transfer-Encoding: chunked', 'Expect: 100-continue'], body: '' }));
 
@@ -52,21 +52,21 @@ describe('an expectation', () => {
   });
 
   it.each<[number, string, Parts]>([
-    [401, 'a token', { authorization: [] }],
-    [401, 'a valid token', { authorization: ['Authorization: Bearer none'] }],
-    [404, 'a path', { line: 'POST /elsewhere HTTP/1.1' }],
-    [405, 'the right method', { line: 'PUT /plants HTTP/1.1' }],
-    [415, 'the right media type', { type: ['Content-Type: text/plain'] }],
-    [413, 'a limit', { framing: ['Content-Length: 3000000', 'Expect: 100-continue'] }],
-    [400, 'a valid Host', { host: ['Host: a b'] }],
-  ])('of 100-continue is not met but refused with error %d without %s', async (error, _what, parts) => {
+    [401, 'without a token', { authorization: [] }],
+    [401, 'with an invalid token', { authorization: ['Authorization: Bearer none'] }],
+    [404, 'with an unknown path', { line: 'POST /elsewhere HTTP/1.1' }],
+    [405, 'with another method', { line: 'PUT /plants HTTP/1.1' }],
+    [415, 'with another media type', { type: ['Content-Type: text/plain'] }],
+    [413, 'with a length over the limit', { framing: ['Content-Length: 3000000', 'Expect: 100-continue'] }],
+    [400, 'with an invalid Host', { host: ['Host: a b'] }],
+  ])('of 100-continue is refused with error %d %s, without 100 Continue', async (error, _what, parts) => {
     const bytes = message({ framing: EXPECTING, ...parts, body: '' });
     const { answers, ending } = await converse(service.port, bytes);
 
     expectRefusal(answers[0], error, CLOSE);
     expect(answers).toHaveLength(1);
     expect(ending).toBe('FIN');
-    await expectNoTrace();
+    await expectNothingStored();
   });
 
   it.each(['200-ok', 'a-miracle', '100-continue, a-miracle', '100-continued', 'x100-continue', '"100-continue"'])(
@@ -78,11 +78,11 @@ describe('an expectation', () => {
       expectRefusal(answers[0], 417);
       expect(answers).toHaveLength(1);
       expect(ending).toBe('FIN');
-      await expectNoTrace();
+      await expectNothingStored();
     },
   );
 
-  it('of something else is refused before the body comes', async () => {
+  it('of something else is refused before the body', async () => {
     const bytes = message({ framing: ['Content-Length: 25', 'Expect: a-miracle'], body: '' });
     const { answers, ending } = await converse(service.port, bytes);
 
@@ -91,10 +91,10 @@ describe('an expectation', () => {
   });
 
   it.each<[number, string, Parts]>([
-    [401, 'a token', { authorization: [] }],
-    [404, 'a path', { line: 'POST /elsewhere HTTP/1.1' }],
-    [405, 'the right method', { line: 'PUT /plants HTTP/1.1' }],
-  ])('of something else is refused with error %d without %s', async (error, _what, parts) => {
+    [401, 'without a token', { authorization: [] }],
+    [404, 'with an unknown path', { line: 'POST /elsewhere HTTP/1.1' }],
+    [405, 'with another method', { line: 'PUT /plants HTTP/1.1' }],
+  ])('of something else is refused with error %d %s', async (error, _what, parts) => {
     const { answers } = await converse(
       service.port,
       message({ more: ['Expect: a-miracle'], ...parts, body: plant(9) }),
@@ -113,11 +113,11 @@ describe('an expectation', () => {
   });
 
   it.each<[number, string, Parts]>([
-    [401, 'a valid token', { authorization: ['Authorization: Bearer none'] }],
-    [404, 'a path', { line: 'POST /elsewhere HTTP/1.1' }],
-    [415, 'the right media type', { type: ['Content-Type: text/plain'] }],
+    [401, 'with an invalid token', { authorization: ['Authorization: Bearer none'] }],
+    [404, 'with an unknown path', { line: 'POST /elsewhere HTTP/1.1' }],
+    [415, 'with another media type', { type: ['Content-Type: text/plain'] }],
   ])(
-    'of 100-continue of who sends all at once costs those after it nothing: %d without %s',
+    'of 100-continue, sent with its body and refused with error %d %s, does not affect the next request',
     async (error, _, parts) => {
       const client = await RawClient.connect(service.port);
       await client.send(
@@ -127,11 +127,11 @@ describe('an expectation', () => {
       expectRefusal(await client.answer(), error, KEEP_ALIVE);
       expectPlant(await client.answer(), 4, KEEP_ALIVE);
       expect(await client.hangUp()).toBe('FIN');
-      await expectNoTrace();
+      await expectNothingStored();
     },
   );
 
-  it('of 100-continue is met in its turn, after the answers before it', async () => {
+  it('of 100-continue gets 100 Continue after the answers before it', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(message({ body: plant(2) }) + message({ framing: EXPECTING, body: '' }));
 

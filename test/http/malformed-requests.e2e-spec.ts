@@ -15,14 +15,14 @@ import { type Service, startService } from '../support/service.js';
 
 afterAll(everyConnectionIsClosed);
 
-describe('below the router', () => {
+describe('The server', () => {
   let service: Service;
 
   beforeAll(async () => {
     service = await startService();
   });
 
-  /** Whatever a case has done to the service, it still serves; and then there is this plant alone. */
+  /** Expects that the service still works, and that the case has stored nothing. */
   afterEach(async () => {
     const { answers } = await converse(service.port, message({ body: plant(999) }));
     expectPlant(answers[0], 999, KEEP_ALIVE);
@@ -46,11 +46,11 @@ describe('below the router', () => {
       'with a version in lower case': { line: 'POST /plants http/1.1' },
       'with a version of another protocol': { line: 'POST /plants HTTPS/1.1' },
       'of RTSP': { line: 'DESCRIBE /plants RTSP/1.0' },
-      'of RTSP in the name of HTTP': { line: 'DESCRIBE /plants HTTP/1.1' },
+      'of RTSP with the version of HTTP': { line: 'DESCRIBE /plants HTTP/1.1' },
       'with a method in lower case': { line: 'post /plants HTTP/1.1' },
-      'with a method that nobody knows': { line: 'PLANT /plants HTTP/1.1' },
-      'with a method that goes on': { line: 'POSTS /plants HTTP/1.1' },
-      'with a method of no token characters': { line: 'P{ST /plants HTTP/1.1' },
+      'with an unknown method': { line: 'PLANT /plants HTTP/1.1' },
+      'with a method that is too long': { line: 'POSTS /plants HTTP/1.1' },
+      'with a method with a brace': { line: 'P{ST /plants HTTP/1.1' },
       'that begins with a space': { line: ' POST /plants HTTP/1.1' },
       'with a space at its end': { line: 'POST /plants HTTP/1.1 ' },
       'with a space in the target': { line: 'POST /pla nts HTTP/1.1' },
@@ -76,11 +76,11 @@ describe('below the router', () => {
       'with a bare LF in the value': { more: ['X-More: 1\nX-Another: 2'] },
       'with a bare CR in the value': { more: ['X-More: 1\rX-Another: 2'] },
       'with a bare CR at its end': { more: ['X-More: 1\r\rX-Another: 2'] },
-      'that goes on in the next line (obs-fold)': { more: ['X-More: 1,', '  2'] },
-      'that goes on in the next line with a tab': { more: ['X-More: 1,', '\t2'] },
+      'that continues in the next line (obs-fold)': { more: ['X-More: 1,', '  2'] },
+      'that continues in the next line after a tab': { more: ['X-More: 1,', '\t2'] },
       'that begins with a space': { host: [' Host: plants.example', 'Host: plants.example'] },
-      'with a bare LF for the empty line after it': { more: ['X-More: 1\r\n\nX-Another: 2'] },
-      'with a bare CR for the empty line after it': { more: ['X-More: 1\r\n\rX-Another: 2'] },
+      'with a bare LF instead of the empty line': { more: ['X-More: 1\r\n\nX-Another: 2'] },
+      'with a bare CR instead of the empty line': { more: ['X-More: 1\r\n\rX-Another: 2'] },
     },
     'a Content-Length': {
       'that is empty': { framing: ['Content-Length:'] },
@@ -88,7 +88,7 @@ describe('below the router', () => {
       'with a plus sign': { framing: ['Content-Length: +25'] },
       'in words': { framing: ['Content-Length: some'] },
       'that is hexadecimal': { framing: ['Content-Length: 0x1a'] },
-      'that is no integer': { framing: ['Content-Length: 25.0'] },
+      'that is not an integer': { framing: ['Content-Length: 25.0'] },
       'with a space in it': { framing: ['Content-Length: 2 6'] },
       'that is a list': { framing: ['Content-Length: 25, 25'] },
       'beside a different one': { framing: ['Content-Length: 25', 'Content-Length: 26'] },
@@ -120,13 +120,13 @@ describe('below the router', () => {
       'of chunked, gzip': { framing: ['Transfer-Encoding: chunked, gzip'], body: chunks(plant(1)) },
       'of chunked twice': { framing: ['Transfer-Encoding: chunked, chunked'], body: chunks(plant(1)) },
       'given twice': { framing: ['Transfer-Encoding: chunked', 'Transfer-Encoding: chunked'], body: chunks(plant(1)) },
-      'of gzip in a line of its own': {
+      'of gzip in another line': {
         framing: ['Transfer-Encoding: gzip', 'Transfer-Encoding: chunked'],
         body: chunks(plant(1)),
       },
       'with a parameter': { framing: ['Transfer-Encoding: chunked;q=1'], body: chunks(plant(1)) },
       'in quotes': { framing: ['Transfer-Encoding: "chunked"'], body: chunks(plant(1)) },
-      'that is chunked but for a letter': { framing: ['Transfer-Encoding: xchunked'], body: chunks(plant(1)) },
+      'of xchunked': { framing: ['Transfer-Encoding: xchunked'], body: chunks(plant(1)) },
       'in HTTP/1.0': {
         line: 'POST /plants HTTP/1.0',
         framing: ['Transfer-Encoding: chunked'],
@@ -136,7 +136,7 @@ describe('below the router', () => {
     'a Host': {
       'that is missing in HTTP/1.1': { host: [] },
       'that is given twice': { host: ['Host: plants.example', 'Host: other.example'] },
-      'that is given twice alike': { host: ['Host: plants.example', 'Host: plants.example'] },
+      'that is given twice with the same value': { host: ['Host: plants.example', 'Host: plants.example'] },
       'that is given twice, empty': { host: ['Host:', 'Host:'] },
       'that is given twice, the first one empty': { host: ['Host:', 'Host: plants.example'] },
       'that is given twice, the second one empty': { host: ['Host: plants.example', 'Host:'] },
@@ -153,7 +153,7 @@ describe('below the router', () => {
       'with a query': { host: ['Host: plants.example?'] },
       'with a fragment': { host: ['Host: plants.example#'] },
       'with a space': { host: ['Host: plants example'] },
-      'with a bad escape': { host: ['Host: plants%zz.example'] },
+      'with an invalid escape': { host: ['Host: plants%zz.example'] },
       'with half an escape': { host: ['Host: plants.example%2'] },
       'with a non-ASCII character': { host: ['Host: pl\xe4nts.example'] },
       'with a port in words': { host: ['Host: plants.example:http'] },
@@ -161,19 +161,19 @@ describe('below the router', () => {
       'with two ports': { host: ['Host: plants.example:80:80'] },
       'that is an IPv6 address without brackets': { host: ['Host: ::1'] },
       'that is an IPv6 address without its end': { host: ['Host: [::1'] },
-      'that is no IPv6 address': { host: ['Host: [::1::2]'] },
+      'that is an invalid IPv6 address': { host: ['Host: [::1::2]'] },
       'that is an IPv6 address of too many groups': { host: ['Host: [1:2:3:4:5:6:7:8:9]'] },
       'that is an IPv4 address in brackets': { host: ['Host: [127.0.0.1]'] },
       'that is a name in brackets': { host: ['Host: [plants]'] },
-      'that is an IPv6 address with more behind it': { host: ['Host: [::1]x'] },
+      'that is an IPv6 address with a suffix': { host: ['Host: [::1]x'] },
       'that is an IPv6 address with a zone': { host: ['Host: [fe80::1%25eth0]'] },
-      'that is bad in HTTP/1.0': { line: 'POST /plants HTTP/1.0', host: ['Host: user@plants.example'] },
+      'that is invalid in HTTP/1.0': { line: 'POST /plants HTTP/1.0', host: ['Host: user@plants.example'] },
     },
     'a request target': {
-      'with an escape of no digits': { line: 'POST /%zz HTTP/1.1' },
+      'with an escape without digits': { line: 'POST /%zz HTTP/1.1' },
       'with half an escape': { line: 'POST /plants%2 HTTP/1.1' },
       'with a bare percent sign': { line: 'POST /plants% HTTP/1.1' },
-      'with a bad escape in the query': { line: 'POST /plants?a=%zz HTTP/1.1' },
+      'with an invalid escape in the query': { line: 'POST /plants?a=%zz HTTP/1.1' },
       'with a NUL': { line: 'POST /plants\0 HTTP/1.1' },
       'with a control character': { line: 'POST /plants\x01 HTTP/1.1' },
       'with a DEL': { line: 'POST /plants\x7f HTTP/1.1' },
@@ -187,15 +187,15 @@ describe('below the router', () => {
       'with braces': { line: 'POST /{plants} HTTP/1.1' },
       'with square brackets': { line: 'POST /plants?a[]=1 HTTP/1.1' },
       'without a slash at its start': { line: 'POST plants HTTP/1.1' },
-      'that is a query alone': { line: 'POST ?plants HTTP/1.1' },
+      'that is only a query': { line: 'POST ?plants HTTP/1.1' },
       'that is an asterisk, of a method other than OPTIONS': { line: 'GET * HTTP/1.1' },
-      'that is an asterisk with more behind it': { line: 'OPTIONS *plants HTTP/1.1' },
+      'that is an asterisk with a suffix': { line: 'OPTIONS *plants HTTP/1.1' },
       'that is an authority, of a method other than CONNECT': { line: 'POST plants.example:80 HTTP/1.1' },
       'in absolute form without a host': { line: 'POST http:///plants HTTP/1.1' },
       'in absolute form with a port and no host': { line: 'POST http://:80/plants HTTP/1.1' },
       'in absolute form with user information': { line: 'POST http://user@plants.example/plants HTTP/1.1' },
-      'in absolute form with a bad port': { line: 'POST http://plants.example:http/plants HTTP/1.1' },
-      'in absolute form with a bad escape': { line: 'POST http://plants.example/%zz HTTP/1.1' },
+      'in absolute form with an invalid port': { line: 'POST http://plants.example:http/plants HTTP/1.1' },
+      'in absolute form with an invalid escape': { line: 'POST http://plants.example/%zz HTTP/1.1' },
       'in absolute form without Host': { line: 'POST http://plants.example/plants HTTP/1.1', host: [] },
       'that is a path, of CONNECT': { line: 'CONNECT /plants HTTP/1.1' },
       'that is an asterisk, of CONNECT': { line: 'CONNECT * HTTP/1.1' },
@@ -224,13 +224,13 @@ describe('below the router', () => {
   it.each<[string, Bytes]>([
     ['garbage', 'The quick brown fox\r\n\r\n'],
     ['binary garbage', Uint8Array.from({ length: 4_096 }, (_, index) => (index * 167 + 131) % 256)],
-    ['NULs', new Uint8Array(100)],
+    ['NUL bytes', new Uint8Array(100)],
     ['a TLS ClientHello', Buffer.from('16030100c8010000c40303' + '5a'.repeat(32) + '20' + 'a5'.repeat(160), 'hex')],
     ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
     ['the preface of HTTP/2 and a SETTINGS frame', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0'],
-    ['an answer', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
+    ['a response', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
     ['a SOCKS5 greeting', Uint8Array.of(5, 1, 0)],
-    ['the SSH of a lost client', 'SSH-2.0-OpenSSH_9.6\r\n'],
+    ['an SSH identification', 'SSH-2.0-OpenSSH_9.6\r\n'],
     ['a PROXY line', `PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n${message()}`],
   ])('refuses %s with error 400, once', async (_what, bytes) => {
     const { answers, ending } = await converse(service.port, bytes);
@@ -252,33 +252,33 @@ describe('below the router', () => {
     const body = plant(1);
     const size = body.length.toString(16);
 
-    const bad: Record<string, string> = {
+    const invalid: Record<string, string> = {
       'with a size that is not hexadecimal': `${size}x\r\n${body}\r\n0\r\n\r\n`,
-      'with a size of no digit': `\r\n${body}\r\n0\r\n\r\n`,
+      'without a size': `\r\n${body}\r\n0\r\n\r\n`,
       'with a negative size': `-${size}\r\n${body}\r\n0\r\n\r\n`,
       'with a size after a space': ` ${size}\r\n${body}\r\n0\r\n\r\n`,
       'with a size before a space': `${size} \r\n${body}\r\n0\r\n\r\n`,
       'with a size of 0x': `0x${size}\r\n${body}\r\n0\r\n\r\n`,
       'with a size beyond 2^64': `1${'0'.repeat(16)}\r\n${body}\r\n0\r\n\r\n`,
       'with a size that is too small': `${(body.length - 1).toString(16)}\r\n${body}\r\n0\r\n\r\n`,
-      'with a size that is too great': `${(body.length + 1).toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+      'with a size that is too large': `${(body.length + 1).toString(16)}\r\n${body}\r\n0\r\n\r\n`,
       'with a bare LF after the size': `${size}\n${body}\r\n0\r\n\r\n`,
       'with a bare CR after the size': `${size}\r${body}\r\n0\r\n\r\n`,
       'with a bare LF after the chunk': `${size}\r\n${body}\n0\r\n\r\n`,
-      'with no line end after the chunk': `${size}\r\n${body}0\r\n\r\n`,
+      'without a line end after the chunk': `${size}\r\n${body}0\r\n\r\n`,
       'with a bare LF in the chunk extension': `${size};a\n${body}\r\n0\r\n\r\n`,
       'with a NUL in the chunk extension': `${size};a\0\r\n${body}\r\n0\r\n\r\n`,
       'with a bare LF after the last chunk': `${size}\r\n${body}\r\n0\n\r\n`,
       'with a bare LF at the end': `${size}\r\n${body}\r\n0\r\n\n\r\n`,
       'with a trailer without a colon': `${size}\r\n${body}\r\n0\r\nX-More\r\n\r\n`,
       'with a trailer with a space before the colon': `${size}\r\n${body}\r\n0\r\nX-More : 1\r\n\r\n`,
-      'with a trailer that goes on in the next line': `${size}\r\n${body}\r\n0\r\nX-More: 1\r\n 2\r\n\r\n`,
+      'with a trailer that continues in the next line': `${size}\r\n${body}\r\n0\r\nX-More: 1\r\n 2\r\n\r\n`,
       'with a Content-Length among the trailers': `${size}\r\n${body}\r\n0\r\nContent-Length: 25\r\n\r\n`,
       'with a control character in a trailer': `${size}\r\n${body}\r\n0\r\nX-More: \x01\r\n\r\n`,
       'with a bare LF after a trailer': `${size}\r\n${body}\r\n0\r\nX-More: 1\n\r\n`,
     };
 
-    describe.each(Object.entries(bad))('%s', (_case, chunked) => {
+    describe.each(Object.entries(invalid))('%s', (_case, chunked) => {
       it('is refused with error 400, once', async () => {
         const { answers, ending } = await converse(service.port, chunkedMessage(chunked));
 
@@ -287,7 +287,7 @@ describe('below the router', () => {
         expect(ending).toBe('FIN');
       });
 
-      it('is refused with error 400, once, in a packet of its own', async () => {
+      it('is refused with error 400, once, in a second packet', async () => {
         const { answers, ending } = await converse(service.port, [chunkedMessage(''), chunked]);
 
         expectRefusal(answers[0], 400, CLOSE);
@@ -305,7 +305,7 @@ describe('below the router', () => {
     });
   });
 
-  describe('a message that is cut short by a FIN', () => {
+  describe('a request that ends early with a FIN', () => {
     it.each<[string, number, string]>([
       ['in the method', 400, 'PO'],
       ['in the target', 400, 'POST /pla'],
@@ -336,7 +336,7 @@ describe('below the router', () => {
       expect(await client.hangUp()).toBe('FIN');
     });
 
-    it('is refused in the same way when the FIN comes later', async () => {
+    it('is refused with error 400 when the FIN comes later', async () => {
       const client = await RawClient.connect(service.port);
       await client.send(message({ framing: ['Content-Length: 26'] }));
       client.finish();
@@ -346,7 +346,7 @@ describe('below the router', () => {
     });
   });
 
-  it('has no body in the answer to HEAD', async () => {
+  it('answers HEAD without a body', async () => {
     const bytes = message({ line: 'HEAD /plants HTTP/1.1', host: [], framing: [], body: '' });
     const { answers, ending } = await converse(service.port, bytes, { method: 'HEAD' });
 
@@ -354,7 +354,7 @@ describe('below the router', () => {
     expect(ending).toBe('FIN');
   });
 
-  it('says nothing to a client that says nothing and hangs up', async () => {
+  it('sends nothing to a client that closes its connection without a request', async () => {
     const client = await RawClient.connect(service.port);
 
     expect(await client.hangUp()).toBe('FIN');

@@ -5,7 +5,7 @@ import { type Service, startService } from '../support/service.js';
 
 afterAll(everyConnectionIsClosed);
 
-describe('a request without a valid token', () => {
+describe('A request without a valid token', () => {
   let service: Service;
 
   beforeAll(async () => {
@@ -24,7 +24,7 @@ describe('a request without a valid token', () => {
         ? ['plants.example:80', '[::1]:443']
         : ['/plants', '/', '/elsewhere', '/%ff', '/*', '/:plant', `/${'a'.repeat(8_000)}`, 'http://plants.example'];
 
-    it('is refused with error 401 on whatever path', async () => {
+    it('is refused with error 401 on any path', async () => {
       for (const target of targets) {
         const bytes = message({ line: `${method} ${target} HTTP/1.1`, authorization: [], framing: [], body: '' });
         const { answers, ending } = await converse(service.port, bytes, { method });
@@ -35,7 +35,7 @@ describe('a request without a valid token', () => {
       }
     });
 
-    it('is refused with error 401 whatever its body is', async () => {
+    it('is refused with error 401 with any body', async () => {
       for (const body of [plant(1), 'not JSON', chunks('not JSON')]) {
         const framing = body.endsWith('\r\n') ? { framing: ['Transfer-Encoding: chunked'] } : {};
         const line = `${method} ${targets[0] ?? ''} HTTP/1.1`;
@@ -48,7 +48,7 @@ describe('a request without a valid token', () => {
       }
     });
 
-    it('is refused with error 401 before its body comes', async () => {
+    it('is refused with error 401 before its body', async () => {
       for (const framing of [
         ['Content-Length: 25'],
         ['Content-Length: 3000000'],
@@ -75,14 +75,14 @@ describe('a request without a valid token', () => {
   });
 
   it.each<[string, readonly string[]]>([
-    ['two equal ones', [AUTHORIZATION, AUTHORIZATION]],
+    ['equal ones', [AUTHORIZATION, AUTHORIZATION]],
     ['a valid one before an invalid one', [AUTHORIZATION, 'Authorization: Bearer none']],
     ['an invalid one before a valid one', ['Authorization: Bearer none', AUTHORIZATION]],
     ['a valid one before an empty one', [AUTHORIZATION, 'Authorization:']],
     ['an empty one before a valid one', ['Authorization:', AUTHORIZATION]],
     ['a valid one before one of another scheme', [AUTHORIZATION, 'Authorization: Basic dXNlcjpwYXNz']],
     ['one of another scheme before a valid one', ['Authorization: Basic dXNlcjpwYXNz', AUTHORIZATION]],
-    ['names in different cases', [AUTHORIZATION, AUTHORIZATION.replace('Authorization', 'aUTHORIZATION')]],
+    ['names in different case', [AUTHORIZATION, AUTHORIZATION.replace('Authorization', 'aUTHORIZATION')]],
     ['thousands of headers between them', [AUTHORIZATION, ...Array<string>(4_000).fill('A: 1'), AUTHORIZATION]],
   ])('is refused with error 401 for two Authorization headers: %s', async (_what, authorization) => {
     const { answers, ending } = await converse(service.port, message({ authorization }));

@@ -20,7 +20,7 @@ afterAll(everyConnectionIsClosed);
 
 const BAD = 'garbage\r\n\r\n';
 
-describe('a connection', () => {
+describe('A connection', () => {
   let service: SlowService;
 
   beforeAll(async () => {
@@ -34,7 +34,7 @@ describe('a connection', () => {
   afterAll(() => service.close());
 
   describe('with many requests', () => {
-    it('answers them in their order', async () => {
+    it('answers them in order', async () => {
       const expected = Array.from({ length: 200 }, (_, index) => index + 1);
       const bytes = expected.map((id) => message({ body: plant(id) })).join('');
       const { answers, ending } = await converse(service.port, bytes, { answers: expected.length });
@@ -45,7 +45,7 @@ describe('a connection', () => {
       expect(await service.ids()).toEqual(expected);
     });
 
-    it('answers all of them, whatever they are, in their order', async () => {
+    it('answers refused and accepted ones in order', async () => {
       const cycle: [number, Parts][] = [
         [200, { body: plant(1) }],
         [404, { line: 'GET /elsewhere HTTP/1.1', framing: [], body: '' }],
@@ -74,7 +74,7 @@ describe('a connection', () => {
       expect(await service.ids()).toEqual([1, 2]);
     });
 
-    it('answers a client that does not listen before it has sent them all', async () => {
+    it('answers a client that reads nothing until it has sent them all', async () => {
       const COUNT = 5_000;
       const client = await RawClient.connect(service.port);
       client.pause();
@@ -93,18 +93,18 @@ describe('a connection', () => {
     });
   });
 
-  describe('that rests after its answer', () => {
-    /** Bytes that this process holds in buffers, the service's among them. */
+  describe('that is idle', () => {
+    /** Returns the size of all buffers of this process, including those of the service. */
     function held(): number {
       collectGarbage();
       return process.memoryUsage().arrayBuffers;
     }
 
     it.each<[string, string, readonly string[]]>([
-      ['created a plant', `{"id":1,"name":"${'n'.repeat(1_000_000)}"}`, [AUTHORIZATION]],
-      ['was refused for its plant', `{"id":1,"name":${'0'.repeat(1_000_000)}}`, [AUTHORIZATION]],
-      ['was refused for its token', 'n'.repeat(60_000), []],
-    ])('keeps nothing of a body that %s', async (_what, body, authorization) => {
+      ['of a created plant', `{"id":1,"name":"${'n'.repeat(1_000_000)}"}`, [AUTHORIZATION]],
+      ['of a refused plant', `{"id":1,"name":${'0'.repeat(1_000_000)}}`, [AUTHORIZATION]],
+      ['without a token', 'n'.repeat(60_000), []],
+    ])('does not keep a body %s', async (_what, body, authorization) => {
       const before = held();
       const clients = await Promise.all(Array.from({ length: 20 }, () => RawClient.connect(service.port)));
       for (const client of clients) {
@@ -112,35 +112,35 @@ describe('a connection', () => {
         await client.answer();
       }
 
-      // Half of one, and what all the connections need.
+      // Half of a body, and what the connections themselves need.
       expect(held() - before).toBeLessThan(body.length / 2 + 300_000);
       for (const client of clients) expect(await client.hangUp()).toBe('FIN');
     });
   });
 
-  /** Node's parser loses what follows in the same packet. */
-  const OFFER = message({ more: ['Connection: Upgrade', 'Upgrade: h2c'] });
+  /** Node's parser discards what follows in the same packet. */
+  const UPGRADE = message({ more: ['Connection: Upgrade', 'Upgrade: h2c'] });
 
-  /** What comes after a request, how it is answered, and whether it ends the connection. */
+  /** The packets after a request, and the answers to them; the last one closes the connection. */
   const endings: [string, readonly Bytes[], readonly number[]][] = [
     ['garbage', [BAD], [400]],
     ['garbage in two packets', ['gar', BAD], [400]],
     ['garbage and more garbage', [BAD, BAD, BAD], [400]],
     ['garbage and a request', [BAD, message({ body: plant(2) })], [400]],
     ['garbage and CONNECT', [BAD, message({ line: 'CONNECT plants.example:80 HTTP/1.1' })], [400]],
-    ['NULs', [new Uint8Array(1_000), new Uint8Array(1_000)], [400]],
+    ['NUL bytes', [new Uint8Array(1_000), new Uint8Array(1_000)], [400]],
     ['the preface of HTTP/2', ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', message({ body: plant(2) })], [400]],
     ['a request without Host', [message({ host: [] }), message({ body: plant(2) })], [400]],
     ['a request without Host and garbage', [message({ host: [] }), BAD], [400]],
     ['a request without Host and half a request', [message({ host: [] }), 'POST /plants'], [400]],
     ['a request without Host and half its body', [message({ host: [], framing: ['Content-Length: 26'] })], [400]],
-    ['a request with a bad target', [message({ line: 'GET * HTTP/1.1' }), message({ body: plant(2) })], [400]],
-    ['an answer', ['HTTP/1.1 200 OK\r\n\r\n'], [400]],
-    ['a bad chunk', [chunkedMessage('x\r\n'), message({ body: plant(2) })], [400]],
-    ['a bad chunk after half a plant', [chunkedMessage('5\r\n{"id"'), 'x', BAD], [400]],
+    ['a request with an invalid target', [message({ line: 'GET * HTTP/1.1' }), message({ body: plant(2) })], [400]],
+    ['a response', ['HTTP/1.1 200 OK\r\n\r\n'], [400]],
+    ['an invalid chunk', [chunkedMessage('x\r\n'), message({ body: plant(2) })], [400]],
+    ['an invalid chunk after half a plant', [chunkedMessage('5\r\n{"id"'), 'x', BAD], [400]],
     ['a URL over the limit', [`GET /${'a'.repeat(20_000)} HTTP/1.1\r\n`, message({ body: plant(2) })], [414]],
     ['headers over the limit', [`GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n`, message({ body: plant(2) })], [431]],
-    ['refused chunks that are bad', [chunkedMessage('1\r\n', { authorization: [] }), 'xx', 'yy'], [401]],
+    ['a refused request with invalid chunks', [chunkedMessage('1\r\n', { authorization: [] }), 'xx', 'yy'], [401]],
     ['CONNECT', [message({ line: 'CONNECT plants.example:80 HTTP/1.1' }), message({ body: plant(2) })], [404]],
     ['CONNECT and garbage', [message({ line: 'CONNECT plants.example:80 HTTP/1.1' }) + BAD, BAD], [404]],
     [
@@ -148,30 +148,30 @@ describe('a connection', () => {
       [message({ line: 'CONNECT plants.example:80 HTTP/1.1', authorization: [] }), message({ body: plant(2) })],
       [401],
     ],
-    ['CONNECT that is not valid', [message({ line: 'CONNECT /plants HTTP/1.1' }), message({ body: plant(2) })], [400]],
+    ['an invalid CONNECT', [message({ line: 'CONNECT /plants HTTP/1.1' }), message({ body: plant(2) })], [400]],
     [
-      'a request that asks to close, and another one',
+      'a request with Connection: close, and another one',
       [message({ more: ['Connection: close'] }), message({ body: plant(2) })],
       [200],
     ],
-    ['a request that asks to close, and garbage', [message({ more: ['Connection: close'] }), BAD, BAD], [200]],
+    ['a request with Connection: close, and garbage', [message({ more: ['Connection: close'] }), BAD, BAD], [200]],
     [
-      'a request that asks to close, and CONNECT',
+      'a request with Connection: close, and CONNECT',
       [message({ more: ['Connection: close'] }), message({ line: 'CONNECT plants.example:80 HTTP/1.1' })],
       [200],
     ],
     [
-      'a request of HTTP/1.0, and another one',
+      'an HTTP/1.0 request, and another one',
       [message({ line: 'POST /plants HTTP/1.0' }), message({ body: plant(2) })],
       [200],
     ],
-    ['a request of HTTP/1.0, and garbage', [message({ line: 'POST /plants HTTP/1.0' }), BAD], [200]],
+    ['an HTTP/1.0 request, and garbage', [message({ line: 'POST /plants HTTP/1.0' }), BAD], [200]],
     ['a refused request, and garbage', [message({ body: 'not JSON' }), BAD], [400, 400]],
-    ['an offer of another protocol, and a request', [OFFER, message({ body: plant(2) })], [200]],
+    ['a request with Upgrade, and another one', [UPGRADE, message({ body: plant(2) })], [200]],
     [
-      'an offer of another protocol, and a request whose body is one',
+      'a request with Upgrade whose body is a request',
       [
-        OFFER + message({ framing: [`Content-Length: ${message({ body: plant(2) }).length}`], body: '' }),
+        UPGRADE + message({ framing: [`Content-Length: ${message({ body: plant(2) }).length}`], body: '' }),
         message({ body: plant(2) }),
       ],
       [200],
@@ -189,33 +189,33 @@ describe('a connection', () => {
     expect(await service.ids()).toEqual(errors.includes(200) ? [1, ...before].sort((a, b) => a - b) : before);
   }
 
-  describe.each(endings)('with a good request and %s', (_what, packets, errors) => {
+  describe.each(endings)('with a valid request and %s', (_what, packets, errors) => {
     const first = message({ body: plant(7) });
     const slowFirst = message({ ...SLOW, body: plant(7) });
     const [second = '', ...others] = packets;
 
-    it('gives its last answer once: all of it on its own', async () => {
+    it('gets one last answer, without the valid request', async () => {
       const client = await RawClient.connect(service.port);
       for (const packet of packets) await client.send(packet);
 
       await expectInOrder(client, errors, []);
     });
 
-    it('gives its last answer once: in one packet', async () => {
+    it('gets one last answer, in one packet', async () => {
       const client = await RawClient.connect(service.port);
       await client.send(together(first, ...packets));
 
       await expectInOrder(client, errors, [7]);
     });
 
-    it('gives its last answer once: in many packets', async () => {
+    it('gets one last answer, in many packets', async () => {
       const client = await RawClient.connect(service.port);
       for (const packet of [first, ...packets]) await client.send(packet);
 
       await expectInOrder(client, errors, [7]);
     });
 
-    it('gives its last answer once, though the client closes its half', async () => {
+    it('gets one last answer, although the client closes its side', async () => {
       const client = await RawClient.connect(service.port);
       await client.hand(together(first, ...packets));
       client.finish();
@@ -226,9 +226,9 @@ describe('a connection', () => {
     it.each([
       ['in one packet', false, false],
       ['in many packets', true, false],
-      ['in one packet, and the client closes its half', false, true],
-      ['in many packets, and the client closes its half', true, true],
-    ])('keeps the order while the first takes its time: %s', async (_how, apart, isHalfClosed) => {
+      ['in one packet, and the client closes its side', false, true],
+      ['in many packets, and the client closes its side', true, true],
+    ])('keeps the order while the first answer is slow: %s', async (_how, apart, isHalfClosed) => {
       const client = await RawClient.connect(service.port);
       if (apart) {
         for (const packet of [slowFirst, second, ...others]) await client.send(packet);
@@ -246,7 +246,7 @@ describe('a connection', () => {
   it.each([
     ['a request', message({ body: plant(2) })],
     ['garbage', BAD],
-  ])('ends with the refusal of a body that comes late, whatever %s comes behind it', async (_what, behind) => {
+  ])('ends with the refusal of a request whose body comes late, even if %s follows it', async (_what, behind) => {
     const client = await RawClient.connect(service.port);
     await client.send(message({ authorization: [], framing: ['Content-Length: 100'] }));
     await service.settled();
@@ -256,7 +256,7 @@ describe('a connection', () => {
     await expectInOrder(client, [401], []);
   });
 
-  it('goes on after the refusal of a body that comes while the request waits for its turn', async () => {
+  it('stays open after the refusal of a request whose body comes before its turn', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(message({ ...SLOW, body: plant(7) }));
     await client.send(message({ authorization: [], framing: ['Content-Length: 100'] }));
@@ -267,7 +267,7 @@ describe('a connection', () => {
     await expectInOrder(client, [401, 200], [7]);
   });
 
-  it('goes on after the refusal of a body that comes at once', async () => {
+  it('stays open after the refusal of a request that comes with its body', async () => {
     for (const before of [[], [message({ ...SLOW, body: plant(7) })]]) {
       service.verifier.shut();
       const client = await RawClient.connect(service.port);

@@ -8,7 +8,7 @@ afterAll(everyConnectionIsClosed);
 describe.each([
   ['', '/plants'],
   ['/v1', '/v1/plants'],
-])('a request with a valid token and base path "%s"', (basePath, path) => {
+])('A request with a valid token and base path "%s"', (basePath, path) => {
   let service: Service;
 
   beforeAll(async () => {
@@ -21,7 +21,7 @@ describe.each([
 
   afterAll(() => service.close());
 
-  /** Sends a request without a body, and expects this refusal and nothing more. */
+  /** Sends a request without a body, and expects exactly one refusal. */
   async function expectRefused(method: string, target: string, error: number): Promise<void> {
     const bytes = message({ line: `${method} ${target} HTTP/1.1`, framing: [], body: '' });
     const { answers, ending } = await converse(service.port, bytes, { method });
@@ -37,7 +37,7 @@ describe.each([
       (target) => expectRefused(method, target, 405),
     );
 
-    it('is refused with error 404 elsewhere', () => expectRefused(method, '/elsewhere', 404));
+    it('is refused with error 404 on another path', () => expectRefused(method, '/elsewhere', 404));
   });
 
   it.each([

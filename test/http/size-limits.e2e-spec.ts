@@ -14,8 +14,8 @@ import { type Service, startService } from '../support/service.js';
 
 afterAll(everyConnectionIsClosed);
 
-describe('a message that is too large', () => {
-  /** What the parser counts: the URL, and the names and values of the headers (Node's maxHeaderSize). */
+describe('A request', () => {
+  /** Node's maxHeaderSize, which limits the URL and the names and values of the headers together. */
   const LIMIT = 16_384;
   let service: Service;
 
@@ -29,19 +29,20 @@ describe('a message that is too large', () => {
 
   afterAll(() => service.close());
 
+  /** Returns what counts towards the limit. */
   function counted(bytes: string): number {
     const [line = '', ...headers] = bytes.slice(0, bytes.indexOf('\r\n\r\n')).split('\r\n');
     return [line.split(' ')[1] ?? '', ...headers.flatMap((header) => header.split(/:\s*/))].join('').length;
   }
 
-  /** A request without a token whose URL fills the head up to this size. */
+  /** Returns a request without a token whose URL fills the head up to this size. */
   function withUrl(size: number, parts: Parts = {}): string {
     const filled = (fill: number): string =>
       message({ line: `POST /${'a'.repeat(fill)} HTTP/1.1`, authorization: [], ...parts });
     return filled(size - counted(filled(0)));
   }
 
-  /** A request without a token whose last header fills the head up to this size. */
+  /** Returns a request without a token whose last header fills the head up to this size. */
   function withHeader(size: number, content: string, parts: Parts = {}): string {
     const filled = (fill: number): string =>
       message({ authorization: [], more: [`X-More: ${content}${'a'.repeat(fill)}`], ...parts });
@@ -53,9 +54,9 @@ describe('a message that is too large', () => {
   }
 
   it.each([
-    ['URL', withUrl(LIMIT - 1)],
+    ['URL and headers', withUrl(LIMIT - 1)],
     ['headers', withHeader(LIMIT - 1, '')],
-  ])('is not one whose %s stay below the limit', async (_what, bytes) => {
+  ])('is not too large if its %s are below the limit', async (_what, bytes) => {
     for (const pieces of [[bytes], packets(bytes, 1_000), packets(bytes, 8_192)]) {
       const { answers, ending } = await converse(service.port, pieces);
 
@@ -64,7 +65,7 @@ describe('a message that is too large', () => {
     }
   });
 
-  it('does not hide a token behind thousands of short headers', async () => {
+  it('may have its token after thousands of short headers', async () => {
     const { answers } = await converse(
       service.port,
       message({ line: 'GET /plants HTTP/1.1', authorization: [...Array<string>(7_000).fill('A: 1'), AUTHORIZATION] }),
@@ -74,7 +75,7 @@ describe('a message that is too large', () => {
   });
 
   describe.each<[number, string, string]>([
-    [414, 'a URL that reaches the limit alone', message({ line: `POST /${'a'.repeat(LIMIT - 1)} HTTP/1.1` })],
+    [414, 'a URL at the limit', message({ line: `POST /${'a'.repeat(LIMIT - 1)} HTTP/1.1` })],
     [414, 'a URL over the limit', message({ line: `POST /${'a'.repeat(LIMIT)} HTTP/1.1` })],
     [414, 'a URL far over the limit', message({ line: `POST /${'a'.repeat(LIMIT * 20)} HTTP/1.1` })],
     [414, 'a long query', message({ line: `POST /plants?${'a=b&'.repeat(LIMIT)} HTTP/1.1` })],
@@ -85,7 +86,7 @@ describe('a message that is too large', () => {
     [431, 'headers far over the limit', withHeader(LIMIT * 20, '')],
     [431, 'a header that looks like a request line', withHeader(LIMIT * 2, 'GET /')],
     [431, 'a header with spaces', message({ more: [`Cookie: ${'a=b; '.repeat(LIMIT)}`] })],
-    [431, 'a long name of a header', message({ more: [`${'a'.repeat(LIMIT)}: 1`] })],
+    [431, 'a long header name', message({ more: [`${'a'.repeat(LIMIT)}: 1`] })],
     [431, 'many headers', message({ more: Array<string>(LIMIT).fill('A: 1') })],
     [431, 'a long URL and a long header', withHeader(LIMIT, '', { line: `POST /${'a'.repeat(LIMIT - 500)} HTTP/1.1` })],
   ])('is refused with error %d for %s', (error, _what, bytes) => {
@@ -102,7 +103,7 @@ describe('a message that is too large', () => {
       expect(ending).toBe('FIN');
     });
 
-    it('in one packet with the request before it', async () => {
+    it('in one packet with the previous request', async () => {
       const before = message({ line: 'GET /plants HTTP/1.1', framing: [], body: '' });
       const { answers, ending } = await converse(service.port, before + bytes, { answers: 2 });
 
@@ -116,7 +117,7 @@ describe('a message that is too large', () => {
   it.each([
     ['a URL', `POST /${'a'.repeat(2 * LIMIT)}`],
     ['a header', `POST / HTTP/1.1\r\nX-More: ${'a'.repeat(2 * LIMIT)}`],
-  ])('is answered where the line of %s does not end', async (_what, bytes) => {
+  ])('is refused when the line of %s does not end', async (_what, bytes) => {
     for (const pieces of [[bytes], packets(bytes, 10_000)]) {
       const { answers, ending } = await converse(service.port, pieces);
 
@@ -127,11 +128,11 @@ describe('a message that is too large', () => {
   });
 
   it.each<[string, string]>([
-    ['a declared length, before a byte of it', message({ framing: ['Content-Length: 20001'], body: '' })],
-    ['a declared length beyond all bounds', message({ framing: ['Content-Length: 18446744073709551615'], body: '' })],
-    ['a chunk that is not there yet', chunkedMessage(`4e21\r\n${' '.repeat(20_001)}`)],
+    ['its declared length, before the body', message({ framing: ['Content-Length: 20001'], body: '' })],
+    ['a declared length of 2^64 - 1', message({ framing: ['Content-Length: 18446744073709551615'], body: '' })],
+    ['the size of a chunk', chunkedMessage(`4e21\r\n${' '.repeat(20_001)}`)],
     ['many small chunks', chunkedMessage('1\r\n \r\n'.repeat(20_001))],
-    ['one byte in the last of its chunks', chunkedMessage(chunks(' '.repeat(20_000), ' '))],
+    ['one byte in the last chunk', chunkedMessage(chunks(' '.repeat(20_000), ' '))],
   ])('is refused with error 413 for %s', async (_what, bytes) => {
     const { answers, ending } = await converse(service.port, bytes);
 
@@ -140,7 +141,7 @@ describe('a message that is too large', () => {
     expect(ending).toBe('FIN');
   });
 
-  it('is refused with error 413 for chunk extensions without end', async () => {
+  it('is refused with error 413 for an endless chunk extension', async () => {
     const { answers, ending } = await converse(service.port, chunkedMessage(`19;${'a'.repeat(20_000)}`));
 
     expectRefusal(answers[0], 413, CLOSE);
@@ -148,7 +149,7 @@ describe('a message that is too large', () => {
     expect(ending).toBe('FIN');
   });
 
-  it('is refused with error 431 for trailers without end', async () => {
+  it('is refused with error 431 for endless trailers', async () => {
     const { answers, ending } = await converse(service.port, chunkedMessage(`0\r\nX-More: ${'a'.repeat(20_000)}`));
 
     expectRefusal(answers[0], 431, CLOSE);
@@ -156,7 +157,7 @@ describe('a message that is too large', () => {
     expect(ending).toBe('FIN');
   });
 
-  it('is refused with error 413 while its chunks still come', async () => {
+  it('is refused with error 413 before its last chunk', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(chunkedMessage(`4e21\r\n${' '.repeat(20_001)}\r\n`));
 

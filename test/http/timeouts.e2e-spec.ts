@@ -16,7 +16,7 @@ import { SLOW, SlowVerifier } from '../support/slow-verifier.js';
 
 afterAll(everyConnectionIsClosed);
 
-describe('a message that takes too long', () => {
+describe('A request that is too slow', () => {
   let service: Service;
   const verifier = new SlowVerifier();
 
@@ -27,7 +27,7 @@ describe('a message that takes too long', () => {
 
   afterEach(() => service.close());
 
-  it('is no excuse for clients that do not read their answers: they lose the connection', async () => {
+  it('is not read any more when its client does not read the answers: the connection ends', async () => {
     const clients = Array.from({ length: 20 }, () => {
       const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
       client.pause();
@@ -35,16 +35,16 @@ describe('a message that takes too long', () => {
       return client;
     });
     await Promise.all(clients.map((client) => once(client, 'connect')));
-    // The service has all connections when this one has its answer.
+    // After this answer, the service has accepted all connections.
     await converse(service.port, message({ line: 'GET / HTTP/1.1' }));
 
     await everyConnectionIsClosed();
     for (const client of clients) client.destroy();
   });
 
-  it('is refused with error 408 wherever it stops', async () => {
+  it('is refused with error 408 at whatever byte it stops', async () => {
     const beginnings: [string, Bytes[]][] = [
-      ['no byte at all', []],
+      ['no byte', []],
       ['an empty line', ['\r\n']],
       ['half a method', ['PO']],
       ['half a URL', ['POST /pla']],
@@ -58,7 +58,7 @@ describe('a message that takes too long', () => {
       ['no last chunk', [chunkedMessage(`19\r\n${plant(1)}\r\n`)]],
       ['half a trailer', [chunkedMessage(`19\r\n${plant(1)}\r\n0\r\nX-More`)]],
     ];
-    // All at a time, as each of them takes as long as a client may.
+    // In parallel, because each takes as long as the timeout.
     const conversations = beginnings.map(async ([where, packets]) => ({
       where,
       ...(await converse(service.port, packets)),
@@ -72,13 +72,13 @@ describe('a message that takes too long', () => {
   });
 
   it.each<[string, string, string]>([
-    ['its headers', 'POST /plants HTTP/1.1\r\nX-More: ', 'a'],
-    ['its body', message({ framing: ['Content-Length: 1000000'], body: '' }), ' '],
+    ['bytes of its headers', 'POST /plants HTTP/1.1\r\nX-More: ', 'a'],
+    ['bytes of its body', message({ framing: ['Content-Length: 1000000'], body: '' }), ' '],
     ['its chunks', chunkedMessage(''), '1\r\n \r\n'],
-  ])('is refused with error 408 though %s still come, bit by bit', async (_what, begun, bit) => {
+  ])('is refused with error 408 although %s continue to come', async (_what, begun, bit) => {
     const client = await RawClient.connect(service.port);
     await client.send(begun);
-    // Not so many that the headers are too large before it is too late.
+    // Few enough that the headers do not become too large before the timeout.
     for (let count = 0; count < 8_000 && !client.isEnded; count += 1) await client.send(bit);
 
     expectRefusal(await client.answer(), 408, CLOSE);
@@ -104,7 +104,7 @@ describe('a message that takes too long', () => {
     expect(await client.hangUp()).toBe('FIN');
   });
 
-  it('has no effect when the rest of it comes after the answer', async () => {
+  it('has no effect when its rest comes after the refusal', async () => {
     for (const [begun, rest] of [
       ['POST /plants HTTP/1.1\r\n', message().slice('POST /plants HTTP/1.1\r\n'.length)],
       [message({ framing: ['Content-Length: 25'], body: '' }), plant(1) + message()],
@@ -119,11 +119,11 @@ describe('a message that takes too long', () => {
     }
   });
 
-  it('has no effect when the rest of it comes before the answer, which waits for another one', async () => {
+  it('has no effect when its rest comes while the refusal waits for the answer before it', async () => {
     const [head = '', rest = ''] = message({ body: plant(2) }).split(/(?<=HTTP\/1\.1\r\n)/);
     const client = await RawClient.connect(service.port);
     await client.send(message(SLOW) + head);
-    // When a connection that began later is refused, this one has been, too.
+    // The timeout of this request, which begins later, comes after the other one.
     expectRefusal((await converse(service.port, 'POST')).answers[0], 408, CLOSE);
     await client.send(rest);
     await converse(service.port, message({ line: 'GET / HTTP/1.1' }));
@@ -135,7 +135,7 @@ describe('a message that takes too long', () => {
     expect(await service.rows()).toEqual([{ id: 1n, name: 'Plant 1', tag: null }]);
   });
 
-  it('is not one that only its answer is slow for', async () => {
+  it('is not one with a slow answer', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(message(SLOW));
     expectRefusal((await converse(service.port, 'POST')).answers[0], 408, CLOSE);
@@ -145,10 +145,10 @@ describe('a message that takes too long', () => {
     expect(await client.hangUp()).toBe('FIN');
   });
 
-  it('is not one whose answer is ready and waits for one before it', async () => {
+  it('is not one whose answer waits for the answer before it', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(message(SLOW) + message({ authorization: [] }));
-    // Each of them takes as long as the service gives clients to read.
+    // Each takes as long as the timeout.
     for (let times = 0; times < 3; times++) await converse(service.port, 'POST');
     verifier.open();
 
@@ -157,7 +157,7 @@ describe('a message that takes too long', () => {
     expect(await client.hangUp()).toBe('FIN');
   });
 
-  it('is not refused where there is none: an idle connection ends without a word', async () => {
+  it('is not an idle connection, which ends without an answer', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(message());
 

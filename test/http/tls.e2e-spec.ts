@@ -1,30 +1,28 @@
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { connect as connectPlainly } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { readCertificate } from '../../src/http/certificate.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
-import { ServiceProcess } from '../support/service-process.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import type { ServiceProcess } from '../support/service-process.js';
 
 const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
-let directory: string;
+let directory: ServiceDirectory;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  directory = new ServiceDirectory();
 });
 
-afterEach(() => rmSync(directory, { recursive: true }));
+afterEach(() => directory.remove());
 
-/** Puts a file of the tests' certificates where a service may take it. */
-function install(source: string, target: string, mode = 0o600): string {
-  const file = join(directory, target);
-  copyFileSync(join(CERTIFICATES, source), file);
-  chmodSync(file, mode);
-  return file;
+/** Copies a certificate or a key into the directory of the service. */
+function install(source: string, target: string, mode?: number): string {
+  return directory.write(target, readFileSync(join(CERTIFICATES, source), 'utf8'), mode);
 }
 
 function plant(id: number, headers = ''): string {
@@ -37,8 +35,8 @@ function plant(id: number, headers = ''): string {
 
 const LAST = 'Connection: close\r\n';
 
-/** All that comes on a connection, up to its end. */
-async function heard(socket: TLSSocket | ReturnType<typeof connectPlainly>): Promise<string> {
+/** Returns everything that comes on a connection until its end. */
+async function readAll(socket: TLSSocket | ReturnType<typeof connectPlainly>): Promise<string> {
   let text = '';
   socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
   await once(socket, 'end');
@@ -62,37 +60,37 @@ describe('A service with a certificate', () => {
 
   afterEach(() => service.close());
 
-  it('takes one plant after another on a connection', async () => {
+  it('creates several plants on one connection', async () => {
     const socket = await open(service.port);
     socket.write(plant(1) + plant(2));
     socket.write(plant(3, LAST));
 
-    expect((await heard(socket)).match(/\{"name":"Plant \d"\}/g)).toEqual(
+    expect((await readAll(socket)).match(/\{"name":"Plant \d"\}/g)).toEqual(
       [1, 2, 3].map((id) => `{"name":"Plant ${id}"}`),
     );
     socket.destroy();
     expect(await service.rows()).toHaveLength(3);
   });
 
-  it('answers a client that has said that it sends no more', async () => {
+  it('answers a client that has closed its side', async () => {
     const socket = await open(service.port);
     socket.end(plant(1));
 
-    expect(await heard(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\{"name":"Plant 1"\}$/);
+    expect(await readAll(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\{"name":"Plant 1"\}$/);
   });
 
   it.each([
-    ['what is no HTTP', 'garbage\r\n\r\n', 400],
+    ['garbage', 'garbage\r\n\r\n', 400],
     ['headers that are too large', `POST / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
     ['a URL that is too long', `POST /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`, 414],
     ['half a request', 'POST /plants HTTP/1.1\r\nHost: loc', 408],
     ['a missing token', `POST /plants HTTP/1.1\r\nHost: localhost\r\n${LAST}Content-Length: 5000000\r\n\r\nx`, 401],
     ['a missing Host', 'POST /plants HTTP/1.1\r\n\r\n', 400],
-  ])('answers %s as ever', async (_, text, error) => {
+  ])('answers %s with the same error as without TLS', async (_, text, error) => {
     const socket = await open(service.port);
     socket.write(text);
 
-    const [head = '', body = ''] = (await heard(socket)).split('\r\n\r\n');
+    const [head = '', body = ''] = (await readAll(socket)).split('\r\n\r\n');
     socket.destroy();
     expect(head).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
     expect(JSON.parse(body)).toMatchObject({ error });
@@ -102,16 +100,16 @@ describe('A service with a certificate', () => {
     const socket = await open(service.port);
     socket.write(`${plant(1)}garbage\r\n\r\n`);
 
-    const answers = await heard(socket);
+    const answers = await readAll(socket);
     socket.destroy();
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
   });
 
-  it('refuses with 503 those who are too many', async () => {
+  it('refuses connections beyond MAX_CONNECTIONS with error 503', async () => {
     const sockets = [await open(service.port), await open(service.port)];
     const oneMore = await open(service.port);
 
-    expect(await heard(oneMore)).toMatch(/"error":503/);
+    expect(await readAll(oneMore)).toMatch(/"error":503/);
     for (const socket of [...sockets, oneMore]) socket.destroy();
   });
 
@@ -119,11 +117,11 @@ describe('A service with a certificate', () => {
     ['a plant', plant(1)],
     ['another method', 'DELETE /plants HTTP/1.1\r\nHost: localhost\r\n\r\n'],
     ['garbage', 'garbage\r\n\r\n'],
-  ])('tells a client that sends %s without TLS that it should', async (_, text) => {
+  ])('tells a client that sends %s in clear text to use HTTPS', async (_, text) => {
     const socket = connectPlainly(service.port, '127.0.0.1');
     socket.write(text);
 
-    const [head = '', body = ''] = (await heard(socket)).split('\r\n\r\n');
+    const [head = '', body = ''] = (await readAll(socket)).split('\r\n\r\n');
     expect(head).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
     expect(JSON.parse(body)).toEqual({
       error: 400,
@@ -132,14 +130,14 @@ describe('A service with a certificate', () => {
     expect(await service.rows()).toEqual([]);
   });
 
-  it('lets go of those who never begin with TLS, in time', async () => {
+  it('closes a connection without a TLS handshake in time', async () => {
     const socket = connectPlainly(service.port, '127.0.0.1').resume();
     socket.on('error', () => undefined);
 
     await once(socket, 'close');
   });
 
-  it('takes no TLS before 1.2', async () => {
+  it('refuses TLS before 1.2', async () => {
     const socket = connect({
       port: service.port,
       rejectUnauthorized: false,
@@ -153,47 +151,39 @@ describe('A service with a certificate', () => {
 });
 
 describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
-  let service: ServiceProcess | undefined;
-
-  afterEach(() => service?.stop('SIGKILL'));
-
-  function launch(variables: Record<string, string> = {}): ServiceProcess {
-    service = new ServiceProcess(directory, {
-      ACCESS_TOKENS: TOKEN,
-      TLS_CERT_FILE: 'tls.crt',
-      TLS_KEY_FILE: 'tls.key',
-      ...variables,
-    });
-    return service;
+  function launch(variables: Variables = {}): ServiceProcess {
+    return directory.launch({ ...WITH_TOKEN, TLS_CERT_FILE: 'tls.crt', TLS_KEY_FILE: 'tls.key', ...variables });
   }
 
-  it('are taken again when they change, and connections last', async () => {
+  it('are reloaded when they change, and connections stay open', async () => {
     install('first.crt', 'tls.crt');
     install('first.key', 'tls.key');
-    const url = await launch().listening();
+    const service = launch();
+    const url = await service.listening();
     expect(url).toMatch(/^https:/);
     const port = Number(new URL(url).port);
     const early = await open(port);
 
     install('second.crt', 'tls.crt');
-    await service?.printed(/(tls\.crt and tls\.key must be a certificate and its private key, both PEM; keeping)/);
+    await service.printed(/(tls\.crt and tls\.key must be a certificate and its private key, both PEM; keeping)/);
     const between = await open(port);
     install('second.key', 'tls.key');
-    await service?.printed(/(The certificate has changed: the new one is valid until 2\d{3}-)/);
+    await service.printed(/(The certificate has changed: the new one is valid until 2\d{3}-)/);
 
     const late = await open(port, 'second');
     for (const [index, socket] of [early, between, late].entries()) {
       socket.write(plant(index, LAST));
-      expect(await heard(socket)).toContain(`{"name":"Plant ${index}"}`);
+      expect(await readAll(socket)).toContain(`{"name":"Plant ${index}"}`);
       socket.destroy();
     }
-    expect(await service?.stop()).toBe(0);
+    expect(await service.stop()).toBe(0);
   });
 
-  it('do not keep a service from stopping while clients are connected', async () => {
+  it('let the service stop in time while clients are connected', async () => {
     install('first.crt', 'tls.crt');
     install('first.key', 'tls.key');
-    const url = await launch().listening();
+    const service = launch();
+    const url = await service.listening();
     const port = Number(new URL(url).port);
     const idle = await open(port);
     const silent = connectPlainly(port, '127.0.0.1').resume();
@@ -206,24 +196,29 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
     answer?.resume();
 
     const before = performance.now();
-    expect(await service?.stop()).toBe(0);
+    expect(await service.stop()).toBe(0);
     expect(performance.now() - before).toBeLessThan(8_000);
     idle.destroy();
     agent.destroy();
   });
 
   it.each<[string, RegExp, Record<string, string>, () => unknown]>([
-    ['only one is there', /TLS_CERT_FILE and TLS_KEY_FILE must be set together/, { TLS_KEY_FILE: '' }, () => undefined],
-    ['there is no such file', /tls\.crt cannot be read/, { TLS_CERT_FILE: 'no-tls.crt' }, () => undefined],
     [
-      'the key is of another certificate',
+      'one of them is not set',
+      /TLS_CERT_FILE and TLS_KEY_FILE must be set together/,
+      { TLS_KEY_FILE: '' },
+      () => undefined,
+    ],
+    ['a file does not exist', /tls\.crt cannot be read/, { TLS_CERT_FILE: 'no-tls.crt' }, () => undefined],
+    [
+      'the key belongs to another certificate',
       /must be a certificate and its private key/,
       {},
       () => install('second.key', 'tls.key'),
     ],
-    ['the key is none', /must be a certificate and its private key/, {}, () => install('first.crt', 'tls.key')],
-    ['everybody may read the key', /chmod o= tls\.key/, {}, () => install('first.key', 'tls.key', 0o644)],
-  ])('end the start with status 2 and one line where %s', async (_, complaint, variables, spoil) => {
+    ['the key file is not a key', /must be a certificate and its private key/, {}, () => install('first.crt', 'tls.key')],
+    ['the key is world-readable', /chmod o= tls\.key/, {}, () => install('first.key', 'tls.key', 0o644)],
+  ])('end the start with status 2 and one line when %s', async (_, complaint, variables, spoil) => {
     install('first.crt', 'tls.crt');
     install('first.key', 'tls.key');
     spoil();
@@ -238,10 +233,10 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
   const WARNING = 'Tokens travel in clear text';
 
   it.each<[string, boolean, Record<string, string>]>([
-    ['another address', true, { HOST: '0.0.0.0' }],
-    ['another address, for a proxy', false, { HOST: '0.0.0.0', TRUST_PROXY: '10.0.0.0/8' }],
-    ['this machine alone', false, {}],
-  ])('are missed where a service listens to %s: %s', async (_, warned, variables) => {
+    ['on all addresses', true, { HOST: '0.0.0.0' }],
+    ['behind a proxy', false, { HOST: '0.0.0.0', TRUST_PROXY: '10.0.0.0/8' }],
+    ['on loopback', false, {}],
+  ])('unset, with the service %s, cause a warning: %s', async (_, warned, variables) => {
     const clear = launch({ TLS_CERT_FILE: '', TLS_KEY_FILE: '', ...variables });
     await clear.listening();
     await clear.stop();

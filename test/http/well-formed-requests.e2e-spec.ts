@@ -4,7 +4,7 @@ import { type Service, startService } from '../support/service.js';
 
 afterAll(everyConnectionIsClosed);
 
-describe('a message of HTTP', () => {
+describe('A valid request', () => {
   let service: Service;
 
   beforeAll(async () => {
@@ -26,7 +26,7 @@ describe('a message of HTTP', () => {
     ['a Host that is an IPv6 address with a port', { host: ['Host: [::ffff:192.0.2.1]:80'] }, KEEP_ALIVE],
     ['a Host of a later IP version', { host: ['Host: [v1f.plants:1]'] }, KEEP_ALIVE],
     ['a Host with escapes', { host: ['Host: pl%C3%A4nts.example'] }, KEEP_ALIVE],
-    ['a Host in whatever case and space', { host: ['hOST:\t PLANTS.example \t'] }, KEEP_ALIVE],
+    ['a Host in mixed case with white space', { host: ['hOST:\t PLANTS.example \t'] }, KEEP_ALIVE],
     ['no Host in HTTP/1.0', { line: 'POST /plants HTTP/1.0', host: [] }, CLOSE],
     ['HTTP/1.0 with keep-alive', { line: 'POST /plants HTTP/1.0', more: ['Connection: keep-alive'] }, KEEP_ALIVE],
     ['the path in its escaped form', { line: 'POST /%70l%61nts HTTP/1.1' }, KEEP_ALIVE],
@@ -46,12 +46,12 @@ describe('a message of HTTP', () => {
     ['an empty header', { more: ['X-More:'] }, KEEP_ALIVE],
     ['Connection: close', { more: ['Connection: close'] }, CLOSE],
     ['Connection: close among others', { more: ['Connection: x-more, CLOSE'] }, CLOSE],
-    ['an offer of HTTP/2 (RFC 7540 §3.2)', { more: ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c'] }, CLOSE],
-    ['an offer of WebSocket', { more: ['Connection: Upgrade', 'Upgrade: websocket'] }, CLOSE],
+    ['Upgrade to HTTP/2 (RFC 7540 §3.2)', { more: ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c'] }, CLOSE],
+    ['Upgrade to WebSocket', { more: ['Connection: Upgrade', 'Upgrade: websocket'] }, CLOSE],
     ['chunks', { framing: ['Transfer-Encoding: chunked'], body: chunks('{"id":1,', '"name":"Plant 1"}') }, KEEP_ALIVE],
-    ['Chunked', { framing: ['Transfer-Encoding: Chunked'], body: chunks(plant(1)) }, KEEP_ALIVE],
+    ['chunks, written as Chunked', { framing: ['Transfer-Encoding: Chunked'], body: chunks(plant(1)) }, KEEP_ALIVE],
     [
-      'chunks and an offer of HTTP/2',
+      'chunks and Upgrade to HTTP/2',
       {
         framing: ['Transfer-Encoding: chunked'],
         more: ['Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c'],
@@ -65,14 +65,14 @@ describe('a message of HTTP', () => {
       KEEP_ALIVE,
     ],
     [
-      'trailers, which change nothing',
+      'trailers, which are ignored',
       {
         framing: ['Transfer-Encoding: chunked'],
         body: `19\r\n${plant(1)}\r\n0\r\nHost: a b\r\nAuthorization: none\r\nExpect: more\r\n\r\n`,
       },
       KEEP_ALIVE,
     ],
-  ])('is taken with %s, and nothing follows its answer', async (_what, parts, headers) => {
+  ])('is accepted with %s, and gets one answer', async (_what, parts, headers) => {
     const { answers, ending } = await converse(service.port, message(parts));
 
     expectPlant(answers[0], 1, headers);
@@ -80,7 +80,7 @@ describe('a message of HTTP', () => {
     expect(ending).toBe('FIN');
   });
 
-  it('is taken byte by byte', async () => {
+  it('is accepted byte by byte', async () => {
     const { answers } = await converse(service.port, Array.from(message()));
 
     expectPlant(answers[0], 1, KEEP_ALIVE);

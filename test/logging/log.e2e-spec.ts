@@ -1,6 +1,5 @@
 import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN } from '../support/client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
-import { openSqliteFile } from '../support/sqlite-file.js';
 
 let directory: ServiceDirectory;
 
@@ -13,7 +12,7 @@ afterEach(() => directory.remove());
 describe('The log on stdout', () => {
   const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-  it('is one JSON object a line, without any token', async () => {
+  it('has one JSON object a line, and no token', async () => {
     const { service, token, url } = await directory.firstStart({ LOG_LEVEL: 'trace' });
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
     expect(await create(url, { id: 1, name: 'Ficus' }, token)).toEqual(refusal(409));
@@ -44,7 +43,7 @@ describe('The log on stdout', () => {
     ['info', ['info', 'error', 'error']],
     ['debug', ['info', 'error', 'error']],
     ['trace', ['info', 'error', 'error']],
-  ])('has, with LOG_LEVEL=%s, what is that grave: %j', async (level, expected) => {
+  ])('has the lines of at least the severity of LOG_LEVEL=%s: %j', async (level, expected) => {
     const { service, token, url } = await directory.firstStart({ LOG_LEVEL: level });
     breakStore();
     expect(await create(url, MONSTERA, token)).toEqual(refusal(500));
@@ -53,10 +52,8 @@ describe('The log on stdout', () => {
     expect([...service.stdout.matchAll(/^\{"level":"(\w+)"/gm)].map(([, logged]) => logged)).toEqual(expected);
   });
 
-  /** What is a defect as far as the service can tell: it is logged, and answered with 500. */
+  /** Causes an error that the service takes for a defect: it logs it and answers with error 500. */
   function breakStore(): void {
-    const database = openSqliteFile(directory.file('data/plants.db'));
-    database.exec('DROP TABLE plants');
-    database.close();
+    directory.openDatabase().exec('DROP TABLE plants');
   }
 });

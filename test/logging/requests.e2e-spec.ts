@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { REQUEST, type RequestMessage } from '../../src/http/public-response.js';
-import { ManagedService } from '../support/managed-service.js';
 import { converse } from '../support/raw-client.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 const UUID = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/;
 
@@ -16,7 +17,7 @@ function creation(...headers: string[]): string {
   return head('POST /plants HTTP/1.1', ...framing, ...headers) + body;
 }
 
-describe('Each answer of the public port', () => {
+describe('An answer of the public port', () => {
   let service: Service;
   let messages: RequestMessage[];
   const note = (message: unknown): void => void messages.push(message as RequestMessage);
@@ -42,16 +43,16 @@ describe('Each answer of the public port', () => {
     ['no token', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', { principal: undefined, method: 'GET', path: '/', error: 401 }],
     ['a query', head('GET /a?access_token=secret HTTP/1.1'), { path: '/a', error: 404 }],
     ['a long path', head(`GET /${'a'.repeat(1_000)} HTTP/1.1`), { path: `/${'a'.repeat(255)}`, error: 404 }],
-    ['a bad target', head('GET /\x9b\xe4 HTTP/1.1'), { error: 400 }],
+    ['an invalid target', head('GET /\x9b\xe4 HTTP/1.1'), { error: 400 }],
     ['no Host', 'GET /plants HTTP/1.1\r\n\r\n', { method: 'GET', path: '/plants', error: 400 }],
     ['CONNECT', head('CONNECT a:1 HTTP/1.1'), { method: 'CONNECT', path: '/', error: 404 }],
-    ['a bad expectation', creation('Expect: more'), { method: 'POST', path: '/plants', error: 417 }],
-    ['no HTTP', 'HELO\r\n\r\n', { method: undefined, path: undefined, duration: undefined, error: 400 }],
+    ['an unknown expectation', creation('Expect: more'), { method: 'POST', path: '/plants', error: 417 }],
+    ['garbage', 'HELO\r\n\r\n', { method: undefined, path: undefined, duration: undefined, error: 400 }],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00', { method: undefined, path: undefined, error: 400 }],
     ['large headers', head('GET / HTTP/1.1', `X-More: ${'a'.repeat(20_000)}`), { error: 431 }],
     ['half a head', 'GET / HTTP/1.1\r\nHost: ', { method: undefined, error: 408 }],
     ['half a body', creation().slice(0, -1), { method: 'POST', path: '/plants', error: 408 }],
-  ])('is told of once, and names the request: %s', async (_what, sent, expected) => {
+  ])('is published once, with its request: %s', async (_what, sent, expected) => {
     const { answers } = await converse(service.port, sent);
 
     const [answer] = answers;
@@ -69,16 +70,16 @@ describe('Each answer of the public port', () => {
     ['a space', 'a b', false],
     ['a quotation mark', 'a"b', false],
     ['a control sequence', 'a\x9b1m', false],
-  ])('has the X-Request-Id of the request where that is sane: %s', async (_what, id, taken) => {
+  ])('has the X-Request-Id of the request if that is valid: %s', async (_what, id, isKept) => {
     const { answers } = await converse(service.port, creation(`X-Request-Id: ${id}`));
 
     const returned = answers[0]?.headers['x-request-id'] ?? '';
-    if (taken) expect(returned).toBe(id);
+    if (isKept) expect(returned).toBe(id);
     else expect(returned).toMatch(UUID);
     expect(messages[0]?.requestId).toBe(returned);
   });
 
-  it('has an X-Request-Id of its own where two were sent', async () => {
+  it('has a new X-Request-Id if the request has two', async () => {
     const { answers } = await converse(service.port, creation('X-Request-Id: a', 'X-Request-Id: b'));
 
     expect(answers[0]?.headers['x-request-id']).toMatch(UUID);
@@ -90,14 +91,14 @@ describe('Each answer of the public port', () => {
   it.each([
     ['version 00', `00-${TRACE}-${SPAN}-01`, true],
     ['a later version', `01-${TRACE}-${SPAN}-01`, true],
-    ['a later version with more', `01-${TRACE}-${SPAN}-01-more`, true],
-    ['version 00 with more', `00-${TRACE}-${SPAN}-01-more`, false],
+    ['a later version with a suffix', `01-${TRACE}-${SPAN}-01-more`, true],
+    ['version 00 with a suffix', `00-${TRACE}-${SPAN}-01-more`, false],
     ['version ff', `ff-${TRACE}-${SPAN}-01`, false],
-    ['a trace of zeros', `00-${'0'.repeat(32)}-${SPAN}-01`, false],
-    ['a span of zeros', `00-${TRACE}-${'0'.repeat(16)}-01`, false],
+    ['an all-zero trace', `00-${'0'.repeat(32)}-${SPAN}-01`, false],
+    ['an all-zero span', `00-${TRACE}-${'0'.repeat(16)}-01`, false],
     ['capitals', `00-${TRACE.toUpperCase()}-${SPAN}-01`, false],
-    ['something else', 'trace', false],
-  ])('carries the traceparent where that is valid: %s', async (_what, traceparent, carried) => {
+    ['a word', 'trace', false],
+  ])('is published with the traceparent if that is valid: %s', async (_what, traceparent, carried) => {
     await converse(service.port, creation(`traceparent: ${traceparent}`));
 
     expect(messages).toMatchObject([
@@ -106,12 +107,13 @@ describe('Each answer of the public port', () => {
   });
 });
 
-describe('The log of the requests', () => {
-  it('is a JSON object for each, in order, with nothing of tokens, queries and bodies', async () => {
-    const service = await ManagedService.start();
+describe('The request log', () => {
+  it('has one JSON object a request, in order, without tokens, queries and bodies', async () => {
+    const directory = new ServiceDirectory();
+    const { service, url } = await directory.start({ ...WITH_TOKEN, REFUSED_TOKENS_PER_MINUTE: 'off' });
     const ids: string[] = [];
     for (let id = 0; id < 200; id += 1) {
-      const response = await fetch(`${service.url}/plants?access_token=query-secret`, {
+      const response = await fetch(`${url}/plants?access_token=query-secret`, {
         method: 'POST',
         headers: {
           Authorization: `Bearer ${id % 2 === 0 ? TOKEN : 'wrong-secret'}`,
@@ -123,7 +125,7 @@ describe('The log of the requests', () => {
     }
     expect(await service.stop()).toBe(0);
 
-    const lines = service.process.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const lines = service.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     const requests = lines.filter(({ message }) => message === 'request');
     expect(requests.map(({ requestId }) => requestId)).toEqual(ids);
     expect(Object.keys(requests[0] ?? {})).toEqual([
@@ -138,6 +140,7 @@ describe('The log of the requests', () => {
       'address',
       'message',
     ]);
-    expect(service.process.stdout).not.toMatch(new RegExp(`secret|${TOKEN}`));
+    expect(service.stdout).not.toMatch(new RegExp(`secret|${TOKEN}`));
+    await directory.remove();
   });
 });

@@ -1,60 +1,45 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { startBrowser } from '../support/browser.js';
-import { type Row, TOKEN } from '../support/service.js';
-import { ServiceProcess } from '../support/service-process.js';
-import { openSqliteFile } from '../support/sqlite-file.js';
+import { TOKEN } from '../support/client.js';
+import { ServiceDirectory } from '../support/service-directory.js';
 
 let chromium: Awaited<ReturnType<typeof startBrowser>>;
-let directory: string;
-let service: ServiceProcess;
+let directory: ServiceDirectory;
 let docs: string;
 let publicUrl: string;
 let page: Page;
-/** The origins that the page has asked for anything. */
-let asked: Set<string>;
+/** The origins to which the page has sent requests. */
+let origins: Set<string>;
 
 beforeAll(async () => {
   chromium = await startBrowser();
-  directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-  service = new ServiceProcess(directory, { ACCESS_TOKENS: TOKEN, MANAGEMENT_PORT: '0' });
-  publicUrl = await service.listening();
-  docs = `${await service.printed(/"Management: (\S+)"/)}/docs`;
+  directory = new ServiceDirectory();
+  const { url, management } = await directory.startManaged();
+  publicUrl = url;
+  docs = `${management}/docs`;
 });
 
 afterAll(async () => {
   await chromium.close();
-  await service.stop('SIGKILL');
-  rmSync(directory, { recursive: true });
+  await directory.remove();
 });
 
 beforeEach(async () => {
   page = await chromium.browser.newPage();
-  // So that a failure says what was waited for.
+  // Shorter than Jest's timeout: Playwright's error names the missing element.
   page.setDefaultTimeout(20_000);
-  asked = new Set();
+  origins = new Set();
   page.on('request', (request) => {
-    if (!request.url().startsWith('data:')) asked.add(new URL(request.url()).origin);
+    if (!request.url().startsWith('data:')) origins.add(new URL(request.url()).origin);
   });
 });
 
 afterEach(() => page.close());
 
-function rows(): Row[] {
-  const database = openSqliteFile(join(directory, 'data/plants.db'));
-  try {
-    return database.all<Row>('SELECT id, name, tag FROM plants');
-  } finally {
-    database.close();
-  }
-}
-
-/** What a person does: pastes a token, tries the operation out, and reads the answer. */
+/** Pastes a token, tries the operation out, and reads the answer, as a person does. */
 async function create(body: string, token: string): Promise<{ status: string; text: string }> {
   await page.getByRole('button', { name: 'Authorize' }).click();
   await page.getByLabel('auth-bearer-value').fill(token);
@@ -79,11 +64,11 @@ describe('The docs page, in Chromium', () => {
 
     expect(status).toBe('200');
     expect(text).toContain('"name": "Monstera"');
-    expect(rows()).toEqual([{ id: 9007199254740993n, name: 'Monstera', tag: 'indoor' }]);
-    expect([...asked].sort()).toEqual([new URL(docs).origin, publicUrl].sort());
+    expect(directory.rows()).toEqual([{ id: 9007199254740993n, name: 'Monstera', tag: 'indoor' }]);
+    expect([...origins].sort()).toEqual([new URL(docs).origin, publicUrl].sort());
   });
 
-  it('shows the answer to a token that is not valid, and forgets tokens when it is loaded again', async () => {
+  it('shows the answer to an invalid token, and forgets tokens when it is reloaded', async () => {
     await page.goto(docs.replace('127.0.0.1', 'localhost'));
 
     const { status, text } = await create('{"id": 1, "name": "Ficus"}', 'not-a-token-of-the-tests');
@@ -112,7 +97,7 @@ describe('A page of another origin, in Chromium', () => {
     const stranger = createServer((_request, response) => response.setHeader('Content-Type', 'text/html').end('<p>'));
     stranger.listen(0, '127.0.0.1');
     await once(stranger, 'listening');
-    const before = rows();
+    const before = directory.rows();
     await page.goto(`http://127.0.0.1:${(stranger.address() as AddressInfo).port}`);
 
     const outcome = await page.evaluate(
@@ -128,7 +113,7 @@ describe('A page of another origin, in Chromium', () => {
     );
 
     expect(outcome).toBe('TypeError: Failed to fetch');
-    expect(rows()).toEqual(before);
+    expect(directory.rows()).toEqual(before);
     stranger.close();
   });
 });

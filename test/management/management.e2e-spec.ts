@@ -3,49 +3,59 @@ import { readFileSync, renameSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { ManagedService, type Page } from '../support/managed-service.js';
-import { TOKEN } from '../support/service.js';
-import { openSqliteFile, type SqliteFile } from '../support/sqlite-file.js';
+import { create, CREATED, monstera, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { ServiceDirectory } from '../support/service-directory.js';
+import type { ServiceProcess } from '../support/service-process.js';
 
-let service: ManagedService;
+let directory: ServiceDirectory;
+let service: ServiceProcess;
+let url: string;
+let management: string;
 
 beforeEach(async () => {
-  service = await ManagedService.start();
+  directory = new ServiceDirectory();
+  ({ service, url, management } = await directory.startManaged());
 });
 
-afterEach(() => service.stop('SIGKILL'));
+afterEach(() => directory.remove());
 
-/** The first answer with this status; others before it are those that are still good for a moment. */
+interface Page {
+  readonly status: number;
+  readonly type: string | null;
+  readonly text: string;
+}
+
+/** Sends a request to the management listener. */
+async function get(path: string): Promise<Page> {
+  const response = await fetch(`${management}${path}`);
+  return { status: response.status, type: response.headers.get('content-type'), text: await response.text() };
+}
+
+/** Waits until /health/ready has this status, because the service caches it for a moment. */
 async function readiness(status: number): Promise<Record<string, unknown>> {
   let page: Page;
-  do page = await service.get('/health/ready');
+  do page = await get('/health/ready');
   while (page.status !== status);
   return JSON.parse(page.text) as Record<string, unknown>;
 }
 
-function openDatabase(): SqliteFile {
-  return openSqliteFile(join(service.directory, 'data/plants.db'));
-}
-
 describe('GET /health/live', () => {
-  it('answers 200, whatever the store is like', async () => {
-    renameSync(join(service.directory, 'data'), join(service.directory, 'elsewhere'));
+  it('answers 200 even when the store is missing', async () => {
+    renameSync(directory.file('data'), directory.file('elsewhere'));
 
-    expect(await service.get('/health/live')).toMatchObject({ status: 200, type: 'application/json; charset=utf-8' });
+    expect(await get('/health/live')).toMatchObject({ status: 200, type: 'application/json; charset=utf-8' });
   });
 });
 
 describe('GET /health/ready', () => {
-  it('answers 200 where the store takes plants, and leaves nothing in it', async () => {
+  it('answers 200 when the store is available, and stores nothing', async () => {
     expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } } });
 
-    const database = openDatabase();
-    expect(database.all('SELECT * FROM plants')).toEqual([]);
-    database.close();
+    expect(directory.rows()).toEqual([]);
   });
 
-  it('answers 503 and names the store while another process locks it, and then 200 again', async () => {
-    const other = openDatabase();
+  it('answers 503 and names the store while another process locks it', async () => {
+    const other = directory.openDatabase();
     other.exec('BEGIN EXCLUSIVE');
 
     expect(await readiness(503)).toMatchObject({
@@ -58,61 +68,54 @@ describe('GET /health/ready', () => {
     expect(await readiness(200)).toMatchObject({ error: {} });
   });
 
-  it('answers 503 and names the store where its directory is gone', async () => {
-    renameSync(join(service.directory, 'data'), join(service.directory, 'elsewhere'));
+  it('answers 503 and names the store when its directory is missing', async () => {
+    renameSync(directory.file('data'), directory.file('elsewhere'));
 
     expect(await readiness(503)).toMatchObject({ error: { store: { status: 'down' } } });
   });
 
-  it('keeps no plant waiting, however often it is asked', async () => {
+  it('does not delay creates, however often it is requested', async () => {
     let asking = true;
     const probes = Array.from({ length: 8 }, async () => {
-      while (asking) expect(await service.get('/health/ready')).toMatchObject({ status: 200 });
+      while (asking) expect(await get('/health/ready')).toMatchObject({ status: 200 });
     });
-    for (let id = 1; id <= 50; id += 1) expect((await service.create({ id, name: 'Ficus' })).status).toBe(200);
+    for (let id = 1; id <= 50; id += 1) expect(await create(url, monstera(id))).toEqual(CREATED);
     asking = false;
     await Promise.all(probes);
   });
 
-  it('answers 503 from SIGTERM until the last request is answered, and the service ends with status 0', async () => {
-    const { hostname, port } = new URL(service.url);
+  it('answers 503 from SIGTERM until the last request is answered', async () => {
+    const { hostname, port } = new URL(url);
     const client = connect(Number(port), hostname);
     client.write(
       `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n` +
         'Content-Type: application/json\r\nContent-Length: 23\r\nExpect: 100-continue\r\n\r\n',
     );
-    // With "100 Continue" the service has accepted the request.
+    // With 100 Continue, the service has accepted the request.
     await once(client, 'data');
 
-    const signalled = performance.now();
-    service.process.signal('SIGTERM');
+    service.signal('SIGTERM');
     expect(await readiness(503)).toMatchObject({
       error: { service: { status: 'down', message: 'it is shutting down' } },
     });
-    const notReady = performance.now();
-    await expect(fetch(service.url)).rejects.toThrow();
-    expect(await service.get('/health/live')).toMatchObject({ status: 200 });
+    await expect(fetch(url)).rejects.toThrow();
+    expect(await get('/health/live')).toMatchObject({ status: 200 });
 
     client.write('{"id":1,"name":"Ficus"}');
-    const answered = performance.now();
-    expect(await service.process.ended).toBe(0);
-    console.info(
-      `${(notReady - signalled).toFixed(0)} ms from SIGTERM to not ready,`,
-      `${(performance.now() - answered).toFixed(0)} ms from the last request to the end`,
-    );
+    expect(await service.ended).toBe(0);
   });
 });
 
 describe('GET /metrics', () => {
-  /** The value of a series, 0 where it is not there. */
+  /** Returns the value of a series, or 0 if it is missing. */
   async function value(series: string): Promise<number> {
-    const { text } = await service.get('/metrics');
+    const { text } = await get('/metrics');
     const line = text.split('\n').find((candidate) => candidate.startsWith(`${series} `));
     return Number(line?.slice(series.length + 1) ?? 0);
   }
 
   it('is in the text format of Prometheus', async () => {
-    expect(await service.get('/metrics')).toMatchObject({
+    expect(await get('/metrics')).toMatchObject({
       status: 200,
       type: 'text/plain; version=0.0.4; charset=utf-8',
       text: expect.stringMatching(/^(?:# (?:HELP|TYPE) \S+ .+\n|[\w:]+(?:\{.*\})? \S+\n|\n)+$/) as unknown,
@@ -120,14 +123,14 @@ describe('GET /metrics', () => {
   });
 
   it('counts answers, plants, batches and refusals', async () => {
-    await service.create({ id: 1, name: 'Monstera' });
-    await service.create({ id: 1, name: 'Monstera' });
-    await service.create({ id: 1, name: 'Ficus' });
-    await service.create({ id: 2, name: 'Ficus' }, { Authorization: 'Bearer another' });
-    await fetch(service.url);
-    await fetch(service.url, {
+    await create(url);
+    await create(url);
+    await create(url, { id: 1, name: 'Ficus' });
+    await create(url, { id: 2, name: 'Ficus' }, SECOND_TOKEN);
+    await fetch(url);
+    await fetch(url, {
       method: 'OPTIONS',
-      headers: { Origin: service.management, 'Access-Control-Request-Method': 'POST' },
+      headers: { Origin: management, 'Access-Control-Request-Method': 'POST' },
     });
 
     const counted = {
@@ -163,15 +166,15 @@ describe('GET /metrics', () => {
     });
   });
 
-  it('has no more series after whatever clients send', async () => {
+  it('has a constant number of series, whatever clients send', async () => {
     const series = async (): Promise<string[]> =>
-      [...(await service.get('/metrics')).text.matchAll(/^plant_store_\S+/gm)].map(([name]) => name);
-    await fetch(service.url);
-    await service.create({}, { Authorization: 'Bearer another' });
+      [...(await get('/metrics')).text.matchAll(/^plant_store_\S+/gm)].map(([name]) => name);
+    await fetch(url);
+    await create(url, {}, SECOND_TOKEN);
     const before = await series();
 
     for (let turn = 0; turn < 20; turn += 1) {
-      await fetch(`${service.url}/${turn}?${turn}`, {
+      await fetch(`${url}/${turn}?${turn}`, {
         method: ['GET', 'PUT', 'PROPFIND'][turn % 3] ?? 'GET',
         headers: {
           Authorization: `Bearer ${turn % 2 === 0 ? TOKEN : turn}`,
@@ -179,7 +182,11 @@ describe('GET /metrics', () => {
           'User-Agent': `${turn}`,
         },
       });
-      await service.create({ id: turn, name: `${turn}` }, { 'Content-Type': `text/${turn}` });
+      await fetch(`${url}/plants`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': `text/${turn}` },
+        body: JSON.stringify({ id: turn, name: `${turn}` }),
+      });
     }
 
     expect(await series()).toEqual(before);
@@ -189,27 +196,27 @@ describe('GET /metrics', () => {
 describe('GET /openapi.json', () => {
   it('is contract/openapi.yaml, with the address of the public port', async () => {
     const contract = parse(readFileSync(join(import.meta.dirname, '../../contract/openapi.yaml'), 'utf8')) as object;
-    const { status, text } = await service.get('/openapi.json');
+    const { status, text } = await get('/openapi.json');
 
     expect(status).toBe(200);
-    expect(JSON.parse(text)).toEqual({ ...contract, servers: [{ url: service.url }] });
+    expect(JSON.parse(text)).toEqual({ ...contract, servers: [{ url }] });
   });
 });
 
 describe('The management listener', () => {
-  it('has the ordinary statuses for what it does not have', async () => {
-    expect((await service.get('/plants')).status).toBe(404);
+  it('answers 404 to other paths', async () => {
+    expect((await get('/plants')).status).toBe(404);
   });
 
-  it('has nothing on the public port', async () => {
-    const response = await fetch(`${service.url}/health/live`, { headers: { Authorization: `Bearer ${TOKEN}` } });
+  it('is not reachable on the public port', async () => {
+    const response = await fetch(`${url}/health/live`, { headers: { Authorization: `Bearer ${TOKEN}` } });
 
     expect(await response.json()).toMatchObject({ error: 404 });
   });
 
-  it('keeps no service from its end that is asked on a connection which stays open', async () => {
-    await service.get('/metrics');
+  it('does not delay the end of the service by an open connection', async () => {
+    await get('/metrics');
 
-    expect(await service.process.stop()).toBe(0);
+    expect(await service.stop()).toBe(0);
   });
 });

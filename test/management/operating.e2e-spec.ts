@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
-import { ManagedService } from '../support/managed-service.js';
+import { ServiceDirectory } from '../support/service-directory.js';
 
 const ROOT = join(import.meta.dirname, '../..');
 const GUIDE = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8');
 
-/** The cells of the rows under a heading, as they are written. */
+/** Returns the cells of the table under a heading, as Markdown. */
 function tableIn(heading: string): string[][] {
   const section = GUIDE.split(/^#{2,3} /m).find((candidate) => candidate.startsWith(`${heading}\n`)) ?? '';
   const [, , ...rows] = (/(?:^\|.*\n)+/m.exec(section)?.[0] ?? '').trimEnd().split('\n');
@@ -23,11 +23,11 @@ function uncoded(cell = ''): string {
   return cell.replace(/^`(.*)`$/, '$1');
 }
 
-/** What each metric of the guide is a row of. */
+/** The name and type of each metric in the guide. */
 const DOCUMENTED = tableIn('Metrics').map(([name, type]) => `${uncoded(name)} ${type ?? ''}`);
 const NAMES = new Set(DOCUMENTED.map((metric) => metric.split(' ')[0]));
 
-/** The metrics that an expression of PromQL reads; the series of a histogram have a suffix. */
+/** Returns the metrics that a PromQL expression reads, without the suffixes of histograms. */
 function metricsIn(expression: string): string[] {
   const withoutLabels = expression.replace(/\{[^}]*\}|\b(?:by|without) \([^)]*\)|"[^"]*"/g, '');
   return (withoutLabels.match(/\b[a-z]+(?:_[a-z\d]+){2,}\b/g) ?? [])
@@ -36,20 +36,21 @@ function metricsIn(expression: string): string[] {
 }
 
 describe("The guide's metrics", () => {
-  it('are those that there are, and no others', async () => {
-    const service = await ManagedService.start();
-    const { text } = await service.get('/metrics');
-    await service.stop();
+  it('are exactly the exposed metrics', async () => {
+    const directory = new ServiceDirectory();
+    const { management } = await directory.startManaged();
+    const text = await (await fetch(`${management}/metrics`)).text();
+    await directory.remove();
 
     const exposed = [...text.matchAll(/^# TYPE (\S+ \S+)$/gm)].map(([, metric]) => metric);
     expect([...DOCUMENTED].sort()).toEqual(exposed.sort());
   });
 
-  it('are told in a sentence each', () => {
+  it('have a meaning each', () => {
     for (const [, , sentence] of tableIn('Metrics')) expect(sentence).toMatch(/\w/);
   });
 
-  it('are the ones that the alerts watch', () => {
+  it('include all that the alerts watch', () => {
     const [, yaml = ''] = /^```yaml\n([^]*?)^```$/m.exec(GUIDE) ?? [];
     const { groups } = parse(yaml) as { groups: { rules: { alert: string; expr: string }[] }[] };
     const expressions = groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
@@ -58,7 +59,7 @@ describe("The guide's metrics", () => {
     expect(expressions.flatMap(metricsIn)).toContain('plant_store_http_request_duration_seconds');
   });
 
-  it('are the ones that the dashboard shows', () => {
+  it('include all that the dashboard shows', () => {
     const dashboard = JSON.parse(readFileSync(join(ROOT, 'docs/grafana-dashboard.json'), 'utf8')) as {
       panels: { targets: { expr: string }[] }[];
     };
@@ -69,18 +70,18 @@ describe("The guide's metrics", () => {
   });
 });
 
-describe("The guide's lines of the log", () => {
-  /** Nest's words for the levels that are called otherwise. */
+describe("The guide's log messages", () => {
+  /** Nest's names of levels, where the log has other ones. */
   const LEVELS: Readonly<Record<string, string>> = { log: 'info', verbose: 'trace' };
   const CALL = /[lL]ogger(?:\('\w+'\))?\.(log|warn|error|fatal|debug|verbose)\(\s*(?:(['`])(.*?)\2[,)])?/g;
 
-  it('are those that the sources have, with their levels', () => {
+  it('are exactly those of the sources, with their levels', () => {
     const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
       /(?<!\.spec)\.ts$/.test(file),
     );
     const logged = sources.flatMap((file) =>
       [...readFileSync(join(ROOT, 'src', file), 'utf8').matchAll(CALL)].map(([call, level = '', , text]) => {
-        // A line that is put together elsewhere could not be compared.
+        // Only a literal can be compared with the guide.
         if (text === undefined) throw new Error(`${file} logs something other than a text of its own: ${call}`);
         return `${LEVELS[level] ?? level}: ${text.replace(/\$\{[^}]*\}/g, '…')}`;
       }),
@@ -92,7 +93,7 @@ describe("The guide's lines of the log", () => {
 });
 
 describe("The guide's errors", () => {
-  it('are all of the error table', () => {
+  it('are exactly those of the error table', () => {
     const documented = tableIn('Errors').flatMap(([numbers = '']) => numbers.split(', '));
 
     expect(documented.sort()).toEqual(Object.keys(ERROR_TABLE).sort());

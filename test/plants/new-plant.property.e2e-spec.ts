@@ -13,15 +13,16 @@ import {
   type Plant,
   textOf,
 } from '../support/plant-json.js';
-import { type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
 
-/** Runs of the property of all valid plants; each sends two requests. */
+/** Runs of the property of valid plants; each sends two requests. */
 const VALID_RUNS = 1_000;
 
-/** Runs of the property of one id for two plants; each sends two requests. */
+/** Runs of the property of two plants with one id; each sends two requests. */
 const CONFLICT_RUNS = 200;
 
-/** Runs of each of the corruptions, of which there are dozens. */
+/** Runs of each corruption; there are dozens of corruptions. */
 const RUNS_PER_CORRUPTION = 50;
 
 interface Answer {
@@ -30,7 +31,7 @@ interface Answer {
   readonly text: string;
 }
 
-describe('POST /plants, whatever comes', () => {
+describe('POST /plants with random bodies', () => {
   let service: Service;
   let agent: Agent;
 
@@ -44,7 +45,7 @@ describe('POST /plants, whatever comes', () => {
     await service.close();
   });
 
-  /** First in each run, so that neither another one nor its own shrinking has taken its id. */
+  /** Comes first in each run, because the id may exist from another run or from shrinking. */
   async function emptyStore(): Promise<void> {
     await service.store.query('DELETE FROM plants');
   }
@@ -66,7 +67,7 @@ describe('POST /plants, whatever comes', () => {
     });
   }
 
-  /** The table, with its texts as the bytes that the engine has. */
+  /** Returns the table, with the bytes of its texts as the engine stores them. */
   function storedBytes(): Promise<object[]> {
     const { store } = service;
     const bytes = store.engine === 'sqlite' ? ['CAST(', ' AS BLOB)'] : ['convert_to(', ", 'UTF8')"];
@@ -89,12 +90,12 @@ describe('POST /plants, whatever comes', () => {
     return message;
   }
 
-  /** The fields that a message speaks of. */
+  /** Returns the fields that a message names. */
   function fieldsIn(message: string): string[] {
     return FIELDS.filter((field) => new RegExp(`\\b${field}\\b`).test(message));
   }
 
-  it('creates any plant, however it is written, and takes it in another writing for the same', async () => {
+  it('creates any plant, and recognises it in another spelling', async () => {
     await fc.assert(
       fc.asyncProperty(anyPlant, anySpelling, anySpelling, async (plant, ...spellings) => {
         await emptyStore();
@@ -110,7 +111,7 @@ describe('POST /plants, whatever comes', () => {
     );
   });
 
-  it('refuses another plant of the same id with error 409, and leaves the one that stands', async () => {
+  it('refuses another plant with the same id with error 409, and does not change the stored one', async () => {
     const others = fc
       .tuple(anyValid, anyValid)
       .filter(([{ plant: one }, { plant: another }]) => one.name !== another.name || one.tag !== another.tag);
@@ -164,7 +165,7 @@ describe('POST /plants, whatever comes', () => {
     );
   });
 
-  describe('a mebibyte of brackets', () => {
+  describe('with a mebibyte of brackets', () => {
     const DEPTH = 500_000;
     const arrays = '['.repeat(DEPTH) + ']'.repeat(DEPTH);
     const objects = `${'{"":'.repeat(DEPTH / 4)}0${'}'.repeat(DEPTH / 4)}`;
@@ -174,7 +175,7 @@ describe('POST /plants, whatever comes', () => {
     it.each([
       ['arrays', arrays],
       ['objects', objects],
-    ])('of %s in another field is ignored', async (_what, deep) => {
+    ])('ignores %s in an unknown field', async (_what, deep) => {
       const answer = await post(`{"id":1,"x":${deep},"name":"Monstera"}`);
 
       expect(answer).toEqual({ status: 200, type: 'application/json', text: '{"name":"Monstera"}' });
@@ -184,11 +185,11 @@ describe('POST /plants, whatever comes', () => {
     it.each([
       ['arrays', '['.repeat(2 * DEPTH)],
       ['objects', '{"":'.repeat(DEPTH / 2)],
-    ])('of %s that never close is refused with error 400', async (_what, deep) => {
+    ])('refuses %s that are not closed with error 400', async (_what, deep) => {
       await expectRefusal(await post(`{"id":1,"name":"Monstera","x":${deep}`), 400);
     });
 
-    it.each(FIELDS)('as the %s is refused with error 422, which names it', async (field) => {
+    it.each(FIELDS)('refuses arrays as the %s with error 422, which names it', async (field) => {
       const values = { id: '1', name: '"Monstera"', tag: '"indoor"', [field]: arrays };
 
       const answer = await post(`{"id":${values.id},"name":${values.name},"tag":${values.tag}}`);
@@ -196,12 +197,12 @@ describe('POST /plants, whatever comes', () => {
       expect(fieldsIn(await expectRefusal(answer, 422))).toEqual([field]);
     });
 
-    it('as the whole body is refused with error 422', async () => {
+    it('refuses arrays as the whole body with error 422', async () => {
       await expectRefusal(await post(arrays), 422);
     });
   });
 
-  it('has met no defect of the service', () => {
+  it('causes no defect of the service', () => {
     expect(service.log()).toEqual([]);
   });
 });

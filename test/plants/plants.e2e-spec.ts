@@ -1,5 +1,7 @@
 import request from 'supertest';
-import { type Row, type Service, startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { type Service, startService } from '../support/service.js';
+import { type Row } from '../support/store.js';
 
 const MONSTERA = { id: 1, name: 'Monstera', tag: 'indoor' };
 const MONSTERA_ROW: Row = { id: 1n, name: 'Monstera', tag: 'indoor' };
@@ -12,7 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => service.close());
 
-/** A request that lacks nothing but its body, which is sent exactly as it is given. */
+/** Begins a valid request, whose body is sent exactly as it is given. */
 function post(path = '/plants'): request.Test {
   return request(service.url)
     .post(path)
@@ -29,8 +31,8 @@ function expectError(response: request.Response, error: number, message: unknown
 }
 
 describe('POST /plants', () => {
-  describe('a valid NewPlant', () => {
-    it('is answered with 200 and the Plant: its name and its tag, not its id', async () => {
+  describe('with a valid NewPlant', () => {
+    it('answers 200 and the Plant with its name and tag', async () => {
       const response = await post().send(JSON.stringify(MONSTERA));
 
       expect(response.status).toBe(200);
@@ -39,7 +41,7 @@ describe('POST /plants', () => {
       expect(await service.rows()).toEqual([MONSTERA_ROW]);
     });
 
-    it('may lack the tag, which is absent in the answer then', async () => {
+    it('answers without a tag if the tag is absent', async () => {
       const response = await post().send('{"id":1,"name":"Monstera"}');
 
       expect(response.status).toBe(200);
@@ -47,7 +49,7 @@ describe('POST /plants', () => {
       expect(await service.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
     });
 
-    it('may have an empty name and an empty tag', async () => {
+    it('accepts an empty name and an empty tag', async () => {
       const response = await post().send('{"id":1,"name":"","tag":""}');
 
       expect(response.status).toBe(200);
@@ -55,7 +57,7 @@ describe('POST /plants', () => {
       expect(await service.rows()).toEqual([{ id: 1n, name: '', tag: '' }]);
     });
 
-    it('keeps its text as it is: no trimming, no normalisation', async () => {
+    it('does not trim or normalise text', async () => {
       const text = ' \t\ufeffe\u0301 \u{1fab4}\u200d\r\n\u0001 ';
 
       const response = await post().send(JSON.stringify({ id: 1, name: text, tag: text }));
@@ -64,7 +66,7 @@ describe('POST /plants', () => {
       expect(await service.rows()).toEqual([{ id: 1n, name: text, tag: text }]);
     });
 
-    it('may have other fields, which are ignored', async () => {
+    it('ignores unknown fields', async () => {
       const response = await post().send(
         '{"id":1,"name":"Monstera","tag":"indoor","height":{"id":2,"id":3},"x":1,"x":2,"__proto__":{"tag":"no"},"access_token":"no"}',
       );
@@ -78,13 +80,13 @@ describe('POST /plants', () => {
       'Application/JSON',
       'application/json;charset=latin1',
       'application/json ;x=1',
-    ])('may come as %s', async (type) => {
+    ])('accepts the media type %s', async (type) => {
       const response = await post().set('Content-Type', type).send(JSON.stringify(MONSTERA));
 
       expect(response.status).toBe(200);
     });
 
-    it('may come with a query, which has no meaning', async () => {
+    it('ignores a query', async () => {
       const response = await post('/plants?access_token=no&id=7').send(JSON.stringify(MONSTERA));
 
       expect(response.status).toBe(200);
@@ -92,7 +94,7 @@ describe('POST /plants', () => {
     });
   });
 
-  describe('the id', () => {
+  describe('with the id', () => {
     it.each([
       ['9223372036854775807', 9223372036854775807n],
       ['-9223372036854775808', -9223372036854775808n],
@@ -104,14 +106,14 @@ describe('POST /plants', () => {
       ['70E-1', 7n],
       ['9.223372036854775807e18', 9223372036854775807n],
       ['0.0e999999999999999999999', 0n],
-    ])('%s is exact', async (written, id) => {
+    ])('%s stores it exactly', async (written, id) => {
       const response = await post().send(`{"id":${written},"name":"Monstera"}`);
 
       expect(response.status).toBe(200);
       expect(await service.rows()).toEqual([{ id, name: 'Monstera', tag: null }]);
     });
 
-    it('tells neighbours beyond 2^53 apart', async () => {
+    it('2^53 and 2^53 + 1 stores two plants', async () => {
       await post().send('{"id":9007199254740993,"name":"one"}');
       await post().send('{"id":9007199254740992,"name":"another"}');
 
@@ -129,7 +131,7 @@ describe('POST /plants', () => {
       'null',
       '[1]',
       '{}',
-    ])('%s is refused with 422', async (written) => {
+    ])('%s refuses it with error 422', async (written) => {
       const response = await post().send(`{"id":${written},"name":"Monstera"}`);
 
       expectError(response, 422, 'id must be an integer from -9223372036854775808 to 9223372036854775807.');
@@ -137,7 +139,7 @@ describe('POST /plants', () => {
     });
   });
 
-  describe('what is no NewPlant is refused with 422', () => {
+  describe('refuses a body that is not a NewPlant with error 422:', () => {
     const ID = 'id must be an integer from -9223372036854775808 to 9223372036854775807';
     const NAME = 'name must be a string without U+0000 and unpaired surrogates';
     const TAG = 'tag must be a string without U+0000 and unpaired surrogates';
@@ -178,7 +180,7 @@ describe('POST /plants', () => {
     });
   });
 
-  describe('what is no JSON is refused with 400', () => {
+  describe('refuses a body that is not valid JSON with error 400:', () => {
     it.each([
       ['no body', undefined, /no body/],
       ['an empty body', '', /no body/],
@@ -193,7 +195,7 @@ describe('POST /plants', () => {
       ['the id twice', '{"id":1,"name":"a","id":1}', /id is given twice/],
       ['the name twice', '{"name":"a","id":1,"name":"b"}', /name is given twice/],
       ['the tag twice', '{"tag":"a","id":1,"name":"b","tag":"a"}', /tag is given twice/],
-      ['the name twice, once in disguise', '{"n\\u0061me":"a","id":1,"name":"b"}', /name is given twice/],
+      ['the name twice, once with an escape', '{"n\\u0061me":"a","id":1,"name":"b"}', /name is given twice/],
     ])('%s', async (_what, body, message) => {
       const response = await (body === undefined ? post() : post().send(body));
 
@@ -201,7 +203,7 @@ describe('POST /plants', () => {
       expect(await service.rows()).toEqual([]);
     });
 
-    it('a body that is not UTF-8', async () => {
+    it('Latin-1 instead of UTF-8', async () => {
       const response = await post().send(Buffer.from('{"id":1,"name":"Kalanchoë"}', 'latin1'));
 
       expectError(response, 400, expect.stringMatching(/UTF-8/));
@@ -209,7 +211,7 @@ describe('POST /plants', () => {
     });
   });
 
-  describe('another media type is refused with 415', () => {
+  describe('refuses another media type with error 415:', () => {
     it.each([
       ['text/plain'],
       ['application/jsonp'],
@@ -232,8 +234,8 @@ describe('POST /plants', () => {
     });
   });
 
-  describe('the size of the body', () => {
-    it('may be 1 MiB', async () => {
+  describe('with a body', () => {
+    it('of 1 MiB creates the plant', async () => {
       const frame = '{"id":1,"name":""}';
       const name = 'n'.repeat(1_048_576 - frame.length);
 
@@ -243,19 +245,19 @@ describe('POST /plants', () => {
       expect(response.body).toEqual({ name });
     });
 
-    it('above that is refused with 413', async () => {
+    it('of more than 1 MiB refuses it with error 413', async () => {
       const response = await post().send(' '.repeat(1_048_577));
 
       expectError(response, 413, 'The body is too large: at most 1048576 bytes are accepted.');
     });
   });
 
-  describe('the same id again', () => {
+  describe('with an id that exists', () => {
     beforeEach(async () => {
       await post().send(JSON.stringify(MONSTERA)).expect(200);
     });
 
-    it('with the same name and tag is the same success, and stored once', async () => {
+    it('and the same name and tag gives the same answer, and stores nothing', async () => {
       const response = await post().send('{"tag":"indoor","name":"Monstera","id":1.0}');
 
       expect(response.status).toBe(200);
@@ -268,14 +270,14 @@ describe('POST /plants', () => {
       ['another tag', '{"id":1,"name":"Monstera","tag":"outdoor"}'],
       ['no tag', '{"id":1,"name":"Monstera"}'],
       ['an empty tag', '{"id":1,"name":"Monstera","tag":""}'],
-    ])('with %s is refused with 409, and the plant that stands is untouched', async (_what, body) => {
+    ])('and %s refuses it with error 409, and does not change the stored plant', async (_what, body) => {
       const response = await post().send(body);
 
       expectError(response, 409);
       expect(await service.rows()).toEqual([MONSTERA_ROW]);
     });
 
-    it('at the same instant with different names: one wins, and everybody is told the truth', async () => {
+    it('in concurrent requests creates one plant, and refuses other names with error 409', async () => {
       const names = Array.from({ length: 50 }, (_, index) => `name ${index % 5}`);
 
       const responses = await Promise.all(names.map((name) => post().send(JSON.stringify({ id: 2, name }))));
@@ -287,8 +289,8 @@ describe('POST /plants', () => {
     });
   });
 
-  describe('where {base_url} has a path', () => {
-    it('is below that path alone', async () => {
+  describe('with a path in {base_url}', () => {
+    it('exists only below that path', async () => {
       const below = await startService({ basePath: '/garden/v1' });
       try {
         const send = (url: string): request.Test =>
@@ -305,7 +307,7 @@ describe('POST /plants', () => {
   });
 });
 
-describe('paths and methods', () => {
+describe('Routing', () => {
   it.each([
     '/',
     '/plant',
@@ -317,19 +319,22 @@ describe('paths and methods', () => {
     '/docs',
     '/health',
     '/%2Fplants',
-  ])('%s is refused with 404', async (path) => {
+  ])('refuses the path %s with error 404', async (path) => {
     expectError(await post(path).send(JSON.stringify(MONSTERA)), 404);
     expect(await service.rows()).toEqual([]);
   });
 
-  it.each(['get', 'put', 'patch', 'delete', 'options'] as const)('%s /plants is refused with 405', async (method) => {
-    const response = await request(service.url)[method]('/plants').set('Authorization', `Bearer ${TOKEN}`);
+  it.each(['get', 'put', 'patch', 'delete', 'options'] as const)(
+    'refuses %s /plants with error 405',
+    async (method) => {
+      const response = await request(service.url)[method]('/plants').set('Authorization', `Bearer ${TOKEN}`);
 
-    expectError(response, 405);
-    expect(response.headers.allow).toBe('POST');
-  });
+      expectError(response, 405);
+      expect(response.headers.allow).toBe('POST');
+    },
+  );
 
-  it('HEAD /plants is refused alike, without a body', async () => {
+  it('refuses HEAD /plants without a body in the answer', async () => {
     const response = await request(service.url).head('/plants').set('Authorization', `Bearer ${TOKEN}`);
 
     expect(response.status).toBe(400);
@@ -338,9 +343,9 @@ describe('paths and methods', () => {
   });
 });
 
-describe('the order of checks', () => {
-  /** One request that is wrong in every way, and what it is told once the ways before are mended. */
-  const wrongs: [error: number, mend: (test: Attempt) => Attempt][] = [
+describe('The order of checks', () => {
+  /** The errors of one request, in the order in which it gets them, each with its correction. */
+  const errors: [error: number, correct: (attempt: Attempt) => Attempt][] = [
     [401, (attempt) => ({ ...attempt, token: TOKEN })],
     [404, (attempt) => ({ ...attempt, path: '/plants' })],
     [405, (attempt) => ({ ...attempt, method: 'POST' })],
@@ -363,9 +368,9 @@ describe('the order of checks', () => {
   it('is token, path, method, body present, media type, size, JSON, fields, store', async () => {
     await post().send(JSON.stringify(MONSTERA)).expect(200);
     let attempt: Attempt = { method: 'PUT', path: '/trees', token: 'wrong', type: 'text/plain', body: undefined };
-    for (const [error, mend] of wrongs) {
+    for (const [error, correct] of errors) {
       expectError(await send(attempt), error);
-      attempt = mend(attempt);
+      attempt = correct(attempt);
     }
     expect((await send(attempt)).status).toBe(200);
   });

@@ -1,59 +1,51 @@
 /**
- * A disk that fails, as the system calls show it to SQLite: nothing else can make a healthy disk fail. By hand, because
- * it needs strace and the right to trace: npm run test:faults
+ * Injects faults of the disk into the system calls of the service. Run it with npm run test:faults: it needs strace and
+ * the permission to trace.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { contentOf, violationsIn } from '../support/history.js';
-import { type Row, TOKEN } from '../support/service.js';
-import { ServiceProcess } from '../support/service-process.js';
-import { openSqliteFile } from '../support/sqlite-file.js';
+import { readFileSync } from 'node:fs';
+import { TOKEN } from '../support/client.js';
+import { storeFrom, violationsIn } from '../support/history.js';
+import { report } from '../support/report.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
 
 const OPERATIONS = 5_000;
 
 describe('A disk', () => {
-  let directory: string;
+  let directory: ServiceDirectory;
 
   beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    directory = new ServiceDirectory();
   });
 
-  afterEach(() => rmSync(directory, { recursive: true }));
+  afterEach(() => directory.remove());
 
   it.each([
-    ['that fails to synchronise, each tenth time', 'fsync', 'error=EIO:when=10+10', [409, 503]],
-    ['that fails to write, each tenth time', 'pwrite64', 'error=EIO:when=10+10', [409, 503]],
-    ['that is full, three times in a row', 'pwrite64', 'error=ENOSPC:when=100..300+3', [409, 503]],
-    ['that becomes read-only', 'pwrite64', 'error=EROFS:when=500+', [409, 503]],
-    ['that takes 5 ms to synchronise', 'fsync', 'delay_enter=5000', [409]],
-  ])('%s, costs no acknowledged plant', async (_what, call, fault, errors) => {
-    const variables = { ACCESS_TOKENS: TOKEN };
-    // The log must exist, to be named.
-    const first = new ServiceProcess(directory, variables);
-    await first.listening();
-    const path = join(directory, 'data/plants.db-wal');
-    const strace = ['strace', '-f', '-qq', '-o', '/dev/null', '-P', path, '-e', `trace=${call}`];
-    const service = new ServiceProcess(directory, variables, [...strace, '-e', `inject=${call}:${fault}`]);
-    const url = await service.listening();
-    await first.stop();
+    ['fails every tenth fsync', 'fsync', 'error=EIO:when=10+10', [409, 503]],
+    ['fails every tenth write', 'pwrite64', 'error=EIO:when=10+10', [409, 503]],
+    ['is full three times in a row', 'pwrite64', 'error=ENOSPC:when=100..300+3', [409, 503]],
+    ['becomes read-only', 'pwrite64', 'error=EROFS:when=500+', [409, 503]],
+    ['takes 5 ms for an fsync', 'fsync', 'delay_enter=5000', [409]],
+  ])('that %s loses no acknowledged plant', async (fault, call, injection, errors) => {
+    // strace -P needs the write-ahead log to exist, and a running service keeps it.
+    const first = await directory.start();
+    const log = directory.file('data/plants.db-wal');
+    const strace = ['strace', '-f', '-qq', '-o', '/dev/null', '-P', log, '-e', `trace=${call}`];
+    const wrapper = [...strace, '-e', `inject=${call}:${injection}`];
+    const { service, url } = await directory.start(WITH_TOKEN, { wrapper });
+    await first.service.stop();
 
     const workload = new Workload(() => url, { token: TOKEN, clients: 32, seed: 4 });
-    while (workload.history.length < OPERATIONS) await new Promise(setImmediate);
+    await workload.operations(OPERATIONS);
     await workload.stop();
-    // Not the tracer: without it, the service would go on.
+    // Without strace, the service would continue to run: kill its child instead.
     const tracer = String(service.pid);
     process.kill(Number(readFileSync(`/proc/${tracer}/task/${tracer}/children`, 'utf8')), 'SIGKILL');
     await service.ended;
 
-    const database = openSqliteFile(join(directory, 'data/plants.db'));
-    const rows = database.all<Row>('SELECT id, name, tag FROM plants');
-    database.close();
-    const counts = { ok: 0, refused: 0, unknown: 0 };
-    for (const { outcome } of workload.history) counts[outcome] += 1;
-    console.info(workload.history.length, 'operations', counts, `${rows.length} plants stored`);
-    expect(violationsIn(workload.history, new Map(rows.map((row) => [row.id, contentOf(row)])))).toEqual([]);
+    const rows = directory.rows();
+    report(`A disk that ${fault}: ${JSON.stringify(workload.counts)}, ${rows.length} plants stored`);
+    expect(violationsIn(workload.history, storeFrom(rows))).toEqual([]);
     expect([...workload.errors.keys()].sort()).toEqual(errors);
   });
 });

@@ -1,6 +1,7 @@
-import { contentOf, type Operation, violationsIn } from '../support/history.js';
+import { contentOf, type Operation, storeFrom, violationsIn } from '../support/history.js';
 import { type Outcome, PlantRepository, type StoredPlant } from '../../src/storage/plant-repository.js';
-import { startService, TOKEN } from '../support/service.js';
+import { TOKEN } from '../support/client.js';
+import { startService } from '../support/service.js';
 import { type Store } from '../support/store.js';
 import { Workload } from '../support/workload.js';
 
@@ -10,37 +11,33 @@ function operation(content: string, outcome: Operation['outcome']): Operation {
   return { id: 1n, content, outcome };
 }
 
-describe('the history checker', () => {
+describe('The history checker', () => {
   it.each<[string, Operation[], [bigint, string][]]>([
     ['an empty history', [], []],
-    ['what was acknowledged and is stored', [operation(A, 'ok'), operation(A, 'ok')], [[1n, A]]],
-    ['what lost against it', [operation(A, 'ok'), operation(B, 'refused')], [[1n, A]]],
-    ['what is unknown and is stored', [operation(A, 'unknown')], [[1n, A]]],
-    ['what is unknown and is not', [operation(A, 'unknown')], []],
-    [
-      'what was refused at one time and unknown at another',
-      [operation(A, 'refused'), operation(A, 'unknown')],
-      [[1n, A]],
-    ],
+    ['an acknowledged plant that is stored', [operation(A, 'ok'), operation(A, 'ok')], [[1n, A]]],
+    ['a refused plant that is not stored', [operation(A, 'ok'), operation(B, 'refused')], [[1n, A]]],
+    ['an unknown plant that is stored', [operation(A, 'unknown')], [[1n, A]]],
+    ['an unknown plant that is not stored', [operation(A, 'unknown')], []],
+    ['a plant that was refused once and unknown once', [operation(A, 'refused'), operation(A, 'unknown')], [[1n, A]]],
   ])('accepts %s', (_what, history, store) => {
     expect(violationsIn(history, new Map(store))).toEqual([]);
   });
 
   it.each<[string, Operation[], [bigint, string][], string]>([
     [
-      'two contents acknowledged',
+      'two acknowledged contents',
       [operation(A, 'ok'), operation(B, 'ok')],
       [[1n, A]],
       'more than one content was acknowledged',
     ],
-    ['an acknowledged plant lost', [operation(A, 'ok')], [], `${A} was acknowledged and is not stored`],
+    ['a lost acknowledged plant', [operation(A, 'ok')], [], `${A} was acknowledged and is not stored`],
     [
-      'an acknowledged plant replaced',
+      'a replaced acknowledged plant',
       [operation(A, 'ok'), operation(B, 'unknown')],
       [[1n, B]],
       `${A} was acknowledged and ${B} is stored`,
     ],
-    ['a refused plant stored', [operation(A, 'refused')], [[1n, A]], `${A} was refused and is stored`],
+    ['a stored refused plant', [operation(A, 'refused')], [[1n, A]], `${A} was refused and is stored`],
     ['a content that was not sent', [operation(A, 'unknown')], [[1n, B]], `${B} is stored and was not sent`],
     ['an id that was not sent', [], [[1n, A]], `${A} is stored and was not sent`],
   ])('reports %s', (_what, history, store, violation) => {
@@ -48,8 +45,8 @@ describe('the history checker', () => {
   });
 });
 
-describe('the history checker, over a service with a planted fault,', () => {
-  /** Passes on to the real repository what it does not get wrong. */
+describe('The history checker, with a service that has an injected fault', () => {
+  /** Delegates to the real repository, except for the fault of a subclass. */
   abstract class FaultyRepository extends PlantRepository {
     constructor(protected readonly inner: PlantRepository) {
       super();
@@ -64,7 +61,7 @@ describe('the history checker, over a service with a planted fault,', () => {
     }
   }
 
-  /** As synchronous=OFF would, had the power failed at the end: acknowledges before the commit, and then loses one. */
+  /** Acknowledges a batch before its commit, and loses the last one, like synchronous=OFF in a power failure. */
   class EarlyAcknowledgement extends FaultyRepository {
     #previous: readonly StoredPlant[] = [];
 
@@ -102,23 +99,20 @@ describe('the history checker, over a service with a planted fault,', () => {
   }
 
   it.each<[string, (inner: PlantRepository, store: Store) => PlantRepository, RegExp | undefined]>([
-    ['none at all, finds none', (inner) => inner, undefined],
+    ['no fault', (inner) => inner, undefined],
     ['acknowledgement before the commit', (inner) => new EarlyAcknowledgement(inner), /acknowledged and is not stored/],
     ['lost batches', (inner) => new LostBatches(inner), /acknowledged and is not stored/],
     ['last writer wins', (inner, store) => new LastWriterWins(inner, store), /more than one content was acknowledged/],
-  ])('%s', async (_fault, repository, expected) => {
+  ])('finds %s', async (_fault, repository, expected) => {
     const service = await startService({ repository });
     const workload = new Workload(() => service.url, { token: TOKEN, clients: 16, seed: 1 });
     try {
-      // Enough requests for every kind of fault, however fast the machine is.
-      while (workload.history.length < 2_000) await new Promise(setImmediate);
+      // Enough requests for each kind of fault.
+      await workload.operations(2_000);
     } finally {
       await workload.stop();
     }
-    const violations = violationsIn(
-      workload.history,
-      new Map((await service.rows()).map((row) => [row.id, contentOf(row)])),
-    );
+    const violations = violationsIn(workload.history, storeFrom(await service.rows()));
     await service.close();
 
     if (expected === undefined) expect(violations).toEqual([]);

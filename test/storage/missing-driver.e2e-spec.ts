@@ -20,7 +20,7 @@ try {
 }
 `;
 
-describe('an installation without the package of its driver', () => {
+describe('An installation without the package of its driver', () => {
   let directory: string;
 
   beforeEach(() => {
@@ -37,7 +37,7 @@ describe('an installation without the package of its driver', () => {
     return { stdout, stderr };
   }
 
-  it('is told to install better-sqlite3 on Node before 24, and needs it no longer from 24 on', () => {
+  it('asks for better-sqlite3 on Node before 24, and does not need it on later versions', () => {
     const { stdout } = open('sqlite:plants.db');
 
     expect(stdout).toBe(
@@ -48,8 +48,8 @@ describe('an installation without the package of its driver', () => {
     );
   });
 
-  // On Node 24 and later npm installs no better-sqlite3 to take the native binding from.
-  (HAS_SQLITE ? it.skip : it)('is told to allow the install script where better-sqlite3 has no native binding', () => {
+  // npm installs no better-sqlite3 on Node 24 and later.
+  (HAS_SQLITE ? it.skip : it)('asks to allow the install script if better-sqlite3 has no native binding', () => {
     for (const name of ['bindings', 'better-sqlite3', 'file-uri-to-path']) {
       mkdirSync(join(directory, 'node_modules', name), { recursive: true });
       cpSync(join(ROOT, 'node_modules', name), join(directory, 'node_modules', name), {
@@ -65,7 +65,7 @@ describe('an installation without the package of its driver', () => {
     );
   });
 
-  it('is told to install pg', () => {
+  it('asks for pg', () => {
     expect(open('postgres://localhost/plants')).toEqual({
       stdout: 'RepositoryStartError: the package pg is not installed: npm install pg\n',
       stderr: '',

@@ -1,6 +1,6 @@
 /**
- * Shows that the write-ahead log is synchronised before an answer leaves, by the order of system calls: the nearest
- * thing to cutting the power. By hand, because it needs strace: npm run build && node test/storage/power-loss.js
+ * Checks in the order of system calls that the service synchronises the write-ahead log before it sends an answer. It
+ * needs strace: npm run build && node test/storage/power-loss.js
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,16 +33,16 @@ for (let id = 1; id <= CREATES; id += 1) {
   });
   if (response.status !== 200) throw new Error(await response.text());
 }
-// Not strace, which would let it go untraced and running.
+// Without strace, the service would continue to run: end its child instead.
 process.kill(Number(readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, 'utf8')), 'SIGTERM');
 await once(service, 'close');
 
-/** For each answer, the calls since the one before that concern the log or a client. */
+/** For each answer, the calls since the previous one that write to the log or to a client. */
 const answers = [];
 let calls = [];
 for (const text of readFileSync(trace, 'utf8').split('\n')) {
   const call = text.replace(/^\d+ +/, '');
-  // strace tells of a call in two lines where another thread, such as the log's, makes one meanwhile.
+  // strace splits a call into two lines if another thread makes a call meanwhile.
   if (/plants\.db-wal>|^<\.{3} f(?:data)?sync resumed>/.test(call)) calls.push(call.replaceAll(`${directory}/`, ''));
   if (/HTTP\/1\.1 200/.test(call)) {
     answers.push([...calls, call]);

@@ -1,205 +1,167 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, truncateSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { CREATED, create, UNAVAILABLE } from '../support/creation.js';
-import { contentOf, type Store, violationsIn } from '../support/history.js';
-import { type Row, TOKEN } from '../support/service.js';
-import { ServiceProcess } from '../support/service-process.js';
-import { openSqliteFile, type SqliteFile } from '../support/sqlite-file.js';
+import { mkdirSync, renameSync, rmSync, truncateSync } from 'node:fs';
+import { CREATED, create, created, monstera, refusal, TOKEN } from '../support/client.js';
+import { storeFrom, violationsIn } from '../support/history.js';
+import { ServiceDirectory, type Started, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
 
-const WITH_TOKEN = { ACCESS_TOKENS: TOKEN };
-
-let directory: string;
-let processes: ServiceProcess[];
+let directory: ServiceDirectory;
 
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-  processes = [];
+  directory = new ServiceDirectory();
 });
 
-afterEach(async () => {
-  await Promise.all(processes.map((service) => service.stop('SIGKILL')));
-  rmSync(directory, { recursive: true });
-});
-
-function launch(variables: Record<string, string> = {}, wrapper?: readonly string[]): ServiceProcess {
-  const service = new ServiceProcess(directory, { ...WITH_TOKEN, ...variables }, wrapper);
-  processes.push(service);
-  return service;
-}
-
-function openDatabase(): SqliteFile {
-  return openSqliteFile(join(directory, 'data/plants.db'));
-}
-
-function stored(): Store {
-  const database = openDatabase();
-  try {
-    const rows = database.all<Row>('SELECT id, name, tag FROM plants');
-    return new Map(rows.map((row) => [row.id, contentOf(row)]));
-  } finally {
-    database.close();
-  }
-}
+afterEach(() => directory.remove());
 
 function ids(): number[] {
-  return [...stored().keys()].map(Number).sort((a, b) => a - b);
+  return directory.rows().map(({ id }) => Number(id));
 }
 
-describe('a disk without room', () => {
+describe('A disk without space', () => {
   /** No file may grow beyond 512 KiB: less than the write-ahead log takes until its first checkpoint. */
   const LIMITED = ['sh', '-c', 'ulimit -f 1024; exec "$@"', 'sh'];
 
-  it('is told with 503 and nothing stored, and creates succeed again when there is room', async () => {
-    const service = launch({}, LIMITED);
-    const url = await service.listening();
+  it('is answered with error 503 and nothing stored, until there is space again', async () => {
+    const { service, url } = await directory.start(WITH_TOKEN, { wrapper: LIMITED });
     const name = 'n'.repeat(10_000);
     let id = 0;
     let answer = CREATED;
     while (answer.status === 200) {
       id += 1;
-      answer = await create(url, id, name);
+      answer = await create(url, { id, name });
     }
 
-    expect(answer).toEqual(UNAVAILABLE);
+    expect(answer).toEqual(refusal(503));
     expect(id).toBeGreaterThan(10);
-    expect(await create(url, id, name)).toEqual(UNAVAILABLE);
+    expect(await create(url, { id, name })).toEqual(refusal(503));
     expect(ids()).toEqual(Array.from({ length: id - 1 }, (_, index) => index + 1));
 
-    const database = openDatabase();
+    const database = directory.openDatabase();
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     database.close();
-    expect(await create(url, id, name)).toEqual(CREATED);
+    expect(await create(url, { id, name })).toEqual(created(name));
     expect(ids()).toContain(id);
     expect(await service.stop()).toBe(0);
   });
 
-  it('costs none of the plants that 16 clients create meanwhile', async () => {
-    const service = launch({}, LIMITED);
-    const url = await service.listening();
+  it('loses no acknowledged plant of 16 clients', async () => {
+    const { service, url } = await directory.start(WITH_TOKEN, { wrapper: LIMITED });
     const workload = new Workload(() => url, { token: TOKEN, clients: 16, seed: 1 });
-    while ((workload.errors.get(503) ?? 0) < 100) await new Promise(setImmediate);
+    await workload.until(() => (workload.errors.get(503) ?? 0) >= 100);
     await workload.stop();
     await service.stop('SIGKILL');
 
-    expect(violationsIn(workload.history, stored())).toEqual([]);
+    expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
     expect([...workload.errors.keys()].sort()).toEqual([409, 503]);
   });
 });
 
-describe('a directory that is gone', () => {
-  it('is told with 503, and creates succeed again when it is back', async () => {
-    const service = launch();
-    const url = await service.listening();
-    expect(await create(url, 1)).toEqual(CREATED);
+describe('A missing data directory', () => {
+  it('is answered with error 503, until it is back', async () => {
+    const { service, url } = await directory.start();
+    expect(await create(url)).toEqual(CREATED);
 
-    renameSync(join(directory, 'data'), join(directory, 'elsewhere'));
-    expect(await create(url, 2)).toEqual(UNAVAILABLE);
-    renameSync(join(directory, 'elsewhere'), join(directory, 'data'));
+    renameSync(directory.file('data'), directory.file('elsewhere'));
+    expect(await create(url, monstera(2))).toEqual(refusal(503));
+    renameSync(directory.file('elsewhere'), directory.file('data'));
 
-    expect(await create(url, 3)).toEqual(CREATED);
+    expect(await create(url, monstera(3))).toEqual(CREATED);
     expect(await service.stop()).toBe(0);
   });
 
-  it('is told with 503 for good when it was removed, and another one in its place is no comfort', async () => {
-    const service = launch();
-    const url = await service.listening();
-    rmSync(join(directory, 'data'), { recursive: true });
-    expect(await create(url, 1)).toEqual(UNAVAILABLE);
+  it('is answered with error 503 even when an empty database replaces it', async () => {
+    const { service, url } = await directory.start();
+    rmSync(directory.file('data'), { recursive: true });
+    expect(await create(url)).toEqual(refusal(503));
 
-    mkdirSync(join(directory, 'data'));
-    openDatabase().close();
-    expect(await create(url, 1)).toEqual(UNAVAILABLE);
+    mkdirSync(directory.file('data'));
+    directory.openDatabase().close();
+    expect(await create(url)).toEqual(refusal(503));
     expect(await service.stop()).toBe(0);
   });
 });
 
-describe.each(['', '-wal', '-shm'])('a removed file, plants.db%s,', (suffix) => {
-  it('is told with 503, before anything is written that another process would not see', async () => {
-    const first = await launch().listening();
-    expect(await create(first, 1)).toEqual(CREATED);
-    rmSync(join(directory, `data/plants.db${suffix}`));
+describe.each(['', '-wal', '-shm'])('A removed file plants.db%s', (suffix) => {
+  it('is answered with error 503, before anything is written that another process would not see', async () => {
+    const { url } = await directory.start();
+    expect(await create(url)).toEqual(CREATED);
+    rmSync(directory.file(`data/plants.db${suffix}`));
 
-    expect(await create(first, 2)).toEqual(UNAVAILABLE);
-    expect(await create(first, 1)).toEqual(UNAVAILABLE);
+    expect(await create(url, monstera(2))).toEqual(refusal(503));
+    expect(await create(url)).toEqual(refusal(503));
   });
 });
 
-describe('two processes on one file', () => {
-  it('tell everybody the truth, whatever they contend for', async () => {
-    const urls = [await launch().listening(), await launch().listening()];
+describe('Two processes on one file', () => {
+  it('break no promise when they contend for the same ids', async () => {
+    const services = [await directory.start(), await directory.start()];
     let turn = 0;
-    const workload = new Workload(() => urls[(turn += 1) % 2] ?? '', { token: TOKEN, clients: 32, seed: 2 });
-    while (workload.history.length < 3_000) await new Promise(setImmediate);
+    const workload = new Workload(() => services[(turn += 1) % 2]?.url ?? '', { token: TOKEN, clients: 32, seed: 2 });
+    await workload.operations(3_000);
     await workload.stop();
 
-    expect(violationsIn(workload.history, stored())).toEqual([]);
+    expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
     expect([...workload.errors.keys()]).toEqual([409]);
-    expect(await Promise.all(processes.map((service) => service.stop()))).toEqual([0, 0]);
+    expect(await Promise.all(services.map(({ service }) => service.stop()))).toEqual([0, 0]);
   });
 
-  it('come up together on an empty directory', async () => {
-    const urls = await Promise.all([launch(), launch(), launch(), launch()].map((service) => service.listening()));
+  it('start at the same time in an empty directory', async () => {
+    const services = await Promise.all(Array.from({ length: 4 }, (): Promise<Started> => directory.start()));
 
-    expect(await Promise.all(urls.map((url) => create(url, 1)))).toEqual([CREATED, CREATED, CREATED, CREATED]);
+    expect(await Promise.all(services.map(({ url }) => create(url)))).toEqual([CREATED, CREATED, CREATED, CREATED]);
     expect(ids()).toEqual([1]);
   });
 
-  it('wait for each other, and answer others meanwhile', async () => {
-    const url = await launch().listening();
-    const other = openDatabase();
+  it('wait for the lock, and answer other requests meanwhile', async () => {
+    const { url } = await directory.start();
+    const other = directory.openDatabase();
     other.exec('BEGIN EXCLUSIVE');
 
-    const waiting = create(url, 1);
-    const stranger = await fetch(`${url}/plants`, { method: 'POST' });
-    expect(await stranger.json()).toMatchObject({ error: 401 });
+    const waiting = create(url);
+    const withoutToken = await fetch(`${url}/plants`, { method: 'POST' });
+    expect(await withoutToken.json()).toMatchObject({ error: 401 });
     other.close();
 
     expect(await waiting).toEqual(CREATED);
   });
 
-  it('give up after five seconds, with 503 and nothing stored', async () => {
-    const url = await launch().listening();
-    const other = openDatabase();
+  it('give up on the lock after five seconds, with error 503 and nothing stored', async () => {
+    const { url } = await directory.start();
+    const other = directory.openDatabase();
     other.exec('BEGIN EXCLUSIVE');
 
-    expect(await create(url, 1)).toEqual(UNAVAILABLE);
+    expect(await create(url)).toEqual(refusal(503));
     other.close();
 
     expect(ids()).toEqual([]);
-    expect(await create(url, 1)).toEqual(CREATED);
+    expect(await create(url)).toEqual(CREATED);
   });
 });
 
-describe('a start', () => {
-  async function expectRefusal(complaint: string): Promise<void> {
-    const service = launch();
-    expect(await service.ended).toBe(1);
-    expect(service.stderr).toBe(`plant-store: the database data/plants.db ${complaint}\n`);
-    expect(service.stdout).toBe('');
+describe('A start', () => {
+  async function expectFailure(complaint: string): Promise<void> {
+    expect(await directory.failedStart(WITH_TOKEN)).toEqual({
+      status: 1,
+      complaint: `plant-store: the database data/plants.db ${complaint}\n`,
+    });
   }
 
   async function fill(): Promise<void> {
-    const service = launch();
-    const url = await service.listening();
-    for (let id = 1; id <= 100; id += 1) await create(url, id, 'n'.repeat(1_000));
+    const { service, url } = await directory.start();
+    for (let id = 1; id <= 100; id += 1) await create(url, { id, name: 'n'.repeat(1_000) });
     await service.stop();
   }
 
-  it('is refused where the database is damaged', async () => {
+  it('refuses a damaged database', async () => {
     await fill();
-    truncateSync(join(directory, 'data/plants.db'), 8_192);
+    truncateSync(directory.file('data/plants.db'), 8_192);
 
-    await expectRefusal('is not a SQLite database, or is damaged; restore a backup or name another file');
+    await expectFailure('is not a SQLite database, or is damaged; restore a backup or name another file');
   });
 
-  it('is refused where another process keeps the database locked', async () => {
+  it('refuses a database that another process keeps locked', async () => {
     await fill();
-    const other = openDatabase();
-    other.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+    directory.openDatabase().exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
 
-    await expectRefusal('is locked by another process; stop it first');
-    other.close();
+    await expectFailure('is locked by another process; stop it first');
   });
 });

@@ -5,23 +5,23 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, chromium } from 'playwright-core';
 
-/** Unpacks Chromium, fonts, and the libraries that a bare machine lacks, into the directory for temporary files. */
+/** Unpacks Chromium, fonts and the libraries that a minimal system lacks into TMPDIR. */
 const UNPACK = `
   const { default: chromium } = await import('@sparticuz/chromium');
   chromium.setGraphicsMode = false;
   await chromium.executablePath();
 `;
 
-/** A real Chromium without a window, which the tests bring themselves; it asks nobody for anything by itself. */
+/** Starts the headless Chromium of a development dependency, without its own network requests. */
 export async function startBrowser(): Promise<{ readonly browser: Browser; close(): Promise<void> }> {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-chromium-'));
   try {
-    // The package takes from the environment where to, and whether the libraries are wanted.
+    // The package reads the target directory and the need for libraries from the environment.
     await promisify(execFile)(process.execPath, ['--input-type=module', '-e', UNPACK], {
       cwd: import.meta.dirname,
       env: { PATH: process.env.PATH, TMPDIR: directory, AWS_LAMBDA_JS_RUNTIME: 'nodejs20.x' },
     });
-    // The package's own knows no other place than /tmp, and without a font Chromium ends.
+    // Chromium ends without a font, and the configuration in the package works only in /tmp.
     const fonts = join(directory, 'fonts.conf');
     writeFileSync(
       fonts,

@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { Variables } from './service-directory.js';
+import type { Variables } from './service-process.js';
 
 export interface Run {
   readonly status: number | null;
@@ -9,7 +9,7 @@ export interface Run {
   readonly stderr: string;
 }
 
-/** Starts a command of dist/commands, which `npm test` builds first, as an operator does, but not on a terminal. */
+/** Starts a command of dist/commands, which `npm test` builds first, without a terminal. */
 export function spawnCommand(
   name: 'backup' | 'token',
   directory: string,

@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import fc from 'fast-check';
 import { anyBlank, type Body } from './plant-json.js';
 
-/** What is wrong, with which error, and how to make it so. */
+/** A name, the error number, and a function that corrupts the text of a body. */
 type TextCorruption = readonly [what: string, error: number, corrupt: (text: string) => fc.Arbitrary<Body>];
 
 interface Place {
@@ -10,7 +10,7 @@ interface Place {
   readonly end: number;
 }
 
-/** Where the strings of a text begin and end, quotes included. */
+/** Returns the places of the strings in a text, with their quotes. */
 function stringsIn(text: string): Place[] {
   const matches = text.matchAll(/"(?:[^"\\]|\\.)*"/gs);
   return Array.from(matches, ({ index, 0: { length } }) => ({ start: index, end: index + length }));
@@ -20,12 +20,12 @@ function oneString(text: string): fc.Arbitrary<Place> {
   return fc.constantFrom(...stringsIn(text));
 }
 
-/** One of the strings that are names. */
+/** Draws one of the member names. */
 function oneName(text: string): fc.Arbitrary<Place> {
   return fc.constantFrom(...stringsIn(text).filter(({ end }) => /^[ \t\r\n]*:/.test(text.slice(end))));
 }
 
-/** A place between two characters that is in no string. */
+/** Draws a place between two characters outside the strings. */
 function outsideStrings(text: string): fc.Arbitrary<number> {
   const strings = stringsIn(text);
   const isInside = (place: number): boolean => strings.some(({ start, end }) => start < place && place < end);
@@ -38,15 +38,15 @@ function inserted(text: string, place: number, addition: string): string {
   return text.slice(0, place) + addition + text.slice(place);
 }
 
-/** The text with one of the additions at one of the places. */
+/** Inserts one of the additions at one of the places. */
 function withOne(text: string, where: fc.Arbitrary<number>, additions: readonly string[]): fc.Arbitrary<string> {
   return fc.tuple(where, fc.constantFrom(...additions)).map(([place, addition]) => inserted(text, place, addition));
 }
 
 export const TEXT_CORRUPTIONS: readonly TextCorruption[] = [
   ['is empty', 400, () => fc.constant('')],
-  ['is nothing but white space', 400, () => anyBlank.filter((text) => text !== '')],
-  ['is cut before its end', 400, (text) => fc.nat(text.lastIndexOf('}')).map((length) => text.slice(0, length))],
+  ['is only white space', 400, () => anyBlank.filter((text) => text !== '')],
+  ['is truncated', 400, (text) => fc.nat(text.lastIndexOf('}')).map((length) => text.slice(0, length))],
   [
     'lacks its beginning',
     400,
@@ -74,7 +74,7 @@ export const TEXT_CORRUPTIONS: readonly TextCorruption[] = [
   ],
   ['has a comment', 400, (text) => withOne(text, outsideStrings(text), ['/**/', '// x\n', '# x\n', '<!---->'])],
   [
-    'has a comma too many',
+    'has a superfluous comma',
     400,
     (text) => {
       const braces = [text.indexOf('{'), text.lastIndexOf('}')];
@@ -82,7 +82,7 @@ export const TEXT_CORRUPTIONS: readonly TextCorruption[] = [
     },
   ],
   [
-    'has a control character in a string, as it is',
+    'has an unescaped control character in a string',
     400,
     (text) =>
       oneString(text)
@@ -90,7 +90,7 @@ export const TEXT_CORRUPTIONS: readonly TextCorruption[] = [
         .map(([place, code]) => inserted(text, place, String.fromCharCode(code))),
   ],
   [
-    'has an escape that JSON does not know',
+    'has an unknown escape',
     400,
     (text) =>
       withOne(
@@ -100,7 +100,7 @@ export const TEXT_CORRUPTIONS: readonly TextCorruption[] = [
       ),
   ],
   [
-    'has a name in single quotes or in none',
+    'has a name in single quotes or without quotes',
     400,
     (text) =>
       fc
@@ -109,12 +109,8 @@ export const TEXT_CORRUPTIONS: readonly TextCorruption[] = [
           [text.slice(0, start), text.slice(start + 1, end - 1), text.slice(end)].join(quote),
         ),
   ],
-  [
-    'is followed by more',
-    400,
-    (text) => fc.constantFrom('{}', 'null', '0', '""', '}', text).map((more) => text + more),
-  ],
-  ['has a byte order mark in front', 400, (text) => fc.constant(`\ufeff${text}`)],
+  ['has a suffix', 400, (text) => fc.constantFrom('{}', 'null', '0', '""', '}', text).map((more) => text + more)],
+  ['begins with a byte order mark', 400, (text) => fc.constant(`\ufeff${text}`)],
   [
     'is in UTF-16',
     400,
@@ -125,11 +121,11 @@ export const TEXT_CORRUPTIONS: readonly TextCorruption[] = [
       }),
   ],
   [
-    'has bytes that are no UTF-8',
+    'has bytes that are not UTF-8',
     400,
     (text) => {
       const bytes = Buffer.from(text);
-      // Bytes that never occur, lone and missing continuations, overlong forms, surrogates, more than U+10FFFF.
+      // Bytes that never occur, lone and missing continuations, overlong forms; then surrogates and U+110000 on.
       const never = ['ff', 'fe', '80', 'bf', 'c3', 'e282', 'f09f8c', 'c080', 'c1bf', 'e08080', 'f0808080'];
       const unpaired = ['eda080', 'edbfbf', 'eda0bdedb8b4', 'f4908080', 'f5808080', 'f888808080'];
       return fc
@@ -140,9 +136,9 @@ export const TEXT_CORRUPTIONS: readonly TextCorruption[] = [
     },
   ],
   ['is wrapped in an array', 422, (text) => fc.constantFrom(`[${text}]`, `[${text},${text}]`, `[[${text}]]`)],
-  ['is JSON within a JSON string', 422, (text) => fc.constant(JSON.stringify(text))],
+  ['is a JSON string of the plant', 422, (text) => fc.constant(JSON.stringify(text))],
   [
-    'is JSON, but no object',
+    'is JSON, but not an object',
     422,
     () => fc.constantFrom('null', 'true', '0', '-0', '1e400', '""', '[]', ' [ ] ', '[{}]', '["id","name"]'),
   ],
@@ -152,19 +148,23 @@ function mediaTypes(...types: readonly string[]): readonly OutgoingHttpHeaders[]
   return types.map((type) => ({ 'Content-Type': type }));
 }
 
-/** What is wrong, with which error, and the headers that make it so. */
+/** A name, the error number, and the headers of the corruption. */
 export const HEADER_CORRUPTIONS: readonly (readonly [string, number, readonly OutgoingHttpHeaders[]])[] = [
-  ['under no media type', 415, [{}]],
-  ['under a media type like JSON', 415, mediaTypes('text/json', 'application/merge-patch+json', 'application/jsonl')],
+  ['without a media type', 415, [{}]],
   [
-    'under another media type',
+    'with a media type similar to JSON',
+    415,
+    mediaTypes('text/json', 'application/merge-patch+json', 'application/jsonl'),
+  ],
+  [
+    'with another media type',
     415,
     mediaTypes('text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'),
   ],
-  ['under something that is no media type', 415, mediaTypes('', 'json', 'application', '*/*', '"application/json"')],
-  ['under two media types', 415, mediaTypes('application/json, text/plain', 'text/plain;application/json')],
+  ['with an invalid media type', 415, mediaTypes('', 'json', 'application', '*/*', '"application/json"')],
+  ['with two media types', 415, mediaTypes('application/json, text/plain', 'text/plain;application/json')],
   [
-    'in a content coding',
+    'with a content coding',
     415,
     ['gzip', 'br', 'x', 'identity, gzip'].map((coding) => ({
       'Content-Type': 'application/json',

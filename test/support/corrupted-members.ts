@@ -5,18 +5,18 @@ import {
   anyText,
   anyValue,
   FIELDS,
-  halfOfPair,
+  loneSurrogate,
   MAX,
   type Members,
   MIN,
-  noText,
-  noTextOrNumber,
+  notText,
+  notTextOrNumber,
   numeralOf,
   oneWritten,
   type Value,
 } from './plant-json.js';
 
-/** What is wrong, with which error and the fields that the message names, and how to make it so. */
+/** A name, the error number, the fields that the message names, and a function that corrupts the members. */
 type MemberCorruption = readonly [
   what: string,
   error: number,
@@ -24,18 +24,18 @@ type MemberCorruption = readonly [
   corrupt: (members: Members) => fc.Arbitrary<Members>,
 ];
 
-/** These members with this value of this field, in its place or at the end. */
+/** Sets a field, in its place or at the end. */
 function replaced(members: Members, field: string, value: Value): Members {
   if (!members.some(([name]) => name === field)) return [...members, [field, value]];
   return members.map((member) => (member[0] === field ? [field, value] : member));
 }
 
-/** A field that has a value of another kind. */
+/** Returns the corruption that sets an invalid value. */
 function wrong(field: string, kind: string, values: fc.Arbitrary<Value>): MemberCorruption {
   return [`${field} is ${kind}`, 422, [field], (members) => values.map((value) => replaced(members, field, value))];
 }
 
-/** A field that is given twice, with the same value or another. */
+/** Returns the corruption that repeats a field, with the same value or another. */
 function twice(field: string): MemberCorruption {
   const corrupt = (members: Members): fc.Arbitrary<Members> =>
     fc.tuple(anyValue, anyValue, fc.boolean(), fc.nat(members.length)).map(([one, another, same, place]) => {
@@ -46,8 +46,8 @@ function twice(field: string): MemberCorruption {
   return [`${field} is given twice`, 400, [field], corrupt];
 }
 
-/** A value that is no JSON. */
-function noJson(field: string, kind: string, ...texts: readonly string[]): MemberCorruption {
+/** Returns the corruption that sets a value that is not JSON. */
+function notJson(field: string, kind: string, ...texts: readonly string[]): MemberCorruption {
   return [
     `${field} is ${kind}`,
     400,
@@ -92,28 +92,28 @@ export const MEMBER_CORRUPTIONS: readonly MemberCorruption[] = [
   ]),
   ...['name', 'tag'].flatMap((field) => [
     wrong(field, 'null', oneWritten('null')),
-    wrong(field, 'of another type', noText),
+    wrong(field, 'of another type', notText),
     wrong(field, 'a text with U+0000', textsWith(fc.constant('\0'))),
-    wrong(field, 'a text with an unpaired surrogate', textsWith(halfOfPair)),
+    wrong(field, 'a text with an unpaired surrogate', textsWith(loneSurrogate)),
   ]),
   wrong('id', 'null', oneWritten('null')),
-  wrong('id', 'a text, even that of a number', fc.oneof(anyId.map(String), anyText)),
-  wrong('id', 'of another type', noTextOrNumber),
+  wrong('id', 'a string, even of digits', fc.oneof(anyId.map(String), anyText)),
+  wrong('id', 'of another type', notTextOrNumber),
   wrong('id', 'a fraction', fractions),
   wrong('id', 'an integer beyond int64', beyondInt64),
   wrong('id', 'an integer far beyond int64', farBeyondInt64),
-  wrong('id', 'a number beyond all bounds', oneWritten('1e400', '-1E+400', '1e999999999999999999999', '1e-400')),
+  wrong('id', 'a number beyond any range', oneWritten('1e400', '-1E+400', '1e999999999999999999999', '1e-400')),
   [
     'every field is wrong',
     422,
     FIELDS,
     (members) =>
-      noTextOrNumber.map((value) => FIELDS.reduce((wronged, field) => replaced(wronged, field, value), members)),
+      notTextOrNumber.map((value) => FIELDS.reduce((wronged, field) => replaced(wronged, field, value), members)),
   ],
   ...FIELDS.map(twice),
-  noJson('id', 'a number with a plus or leading zeros', '+7', '+0', '07', '-07', '00', '00.7'),
-  noJson('id', 'a number that lacks digits', '7.', '.7', '-.7', '-', '--7', '7e', '7e+', '7.e1', ''),
-  noJson('id', 'a number in another notation', '0x7', '0b1', '0o7', '7n', '7_000', '7 0', '1/2', '\u0667'),
-  noJson('id', 'a word in the place of a number', 'NaN', 'Infinity', '-Infinity', 'undefined'),
-  noJson('x', 'a misspelt literal', 'True', 'NULL', 'nul', 'nulll', 'None', 'undefined'),
+  notJson('id', 'a number with a plus or leading zeros', '+7', '+0', '07', '-07', '00', '00.7'),
+  notJson('id', 'a number that lacks digits', '7.', '.7', '-.7', '-', '--7', '7e', '7e+', '7.e1', ''),
+  notJson('id', 'a number in another notation', '0x7', '0b1', '0o7', '7n', '7_000', '7 0', '1/2', '\u0667'),
+  notJson('id', 'a word instead of a number', 'NaN', 'Infinity', '-Infinity', 'undefined'),
+  notJson('x', 'a misspelt literal', 'True', 'NULL', 'nul', 'nulll', 'None', 'undefined'),
 ];

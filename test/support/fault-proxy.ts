@@ -1,35 +1,35 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** What the proxy does to the next statements that insert plants, or to every connection. */
+/** A fault of the next statements that insert plants, or of every connection. */
 export type Fault =
   | 'none'
-  /** Nobody listens: connections end at once. */
+  /** Connections end immediately. */
   | 'refuse'
-  /** Connections are accepted, and nothing ever comes. */
+  /** Connections are accepted, and nothing passes. */
   | 'hang'
-  /** The server does what it is told, and the connection ends before its answer has passed. */
+  /** The server executes the statement, and the connection ends before the answer passes. */
   | 'cut'
-  /** The server is not asked: this SQLSTATE is the answer. */
+  /** The proxy answers with this SQLSTATE instead of the server. */
   | { readonly sqlState: string; readonly times: number };
 
 const INSERT = Buffer.from('INSERT INTO plants');
 
-/** ReadyForQuery outside a transaction: the end of what the server says to a statement, and so after its commit. */
+/** ReadyForQuery outside a transaction: the server sends it after the commit. */
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 
-/** A TCP proxy in front of a PostgreSQL server, which does damage on demand. */
+/** A TCP proxy in front of a PostgreSQL server, which injects faults. */
 export class FaultProxy {
   fault: Fault = 'none';
-  /** How many statements a fault has hit. */
+  /** How many statements a fault has affected. */
   hits = 0;
-  /** All that clients have sent. */
+  /** Everything that clients have sent. */
   sent = '';
-  #refused: () => void = () => undefined;
+  readonly #events = new EventEmitter();
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
-  /** @param upstream the file of a server's socket; it may change */
+  /** @param upstream the socket file of the server; it may change */
   private constructor(public upstream: string) {
     this.#server = createServer((client) => this.#serve(client));
   }
@@ -41,7 +41,7 @@ export class FaultProxy {
     return proxy;
   }
 
-  /** The URL of a database, through the proxy. */
+  /** Returns the URL of a database through the proxy. */
   url(database: string): string {
     const url = new URL(database);
     url.search = '';
@@ -50,15 +50,20 @@ export class FaultProxy {
     return url.href;
   }
 
-  /** Ends every connection, and has a fault for those that come. */
+  /** Ends every connection, and sets the fault of later ones. */
   cutAll(fault: Fault): void {
     this.fault = fault;
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Calls back when a connection is refused. */
-  onRefusal(refused: () => void): void {
-    this.#refused = refused;
+  /** Waits for the next connection that is refused. */
+  async refusal(): Promise<void> {
+    await once(this.#events, 'refusal');
+  }
+
+  /** Waits until faults have affected this many statements. */
+  async hit(count: number): Promise<void> {
+    while (this.hits < count) await once(this.#events, 'hit');
   }
 
   close(): void {
@@ -70,7 +75,7 @@ export class FaultProxy {
     this.#keep(client);
     if (this.fault === 'refuse') {
       client.destroy();
-      this.#refused();
+      this.#events.emit('refusal');
       return;
     }
     const server = this.#keep(connect(this.upstream));
@@ -80,7 +85,7 @@ export class FaultProxy {
       if (this.fault === 'hang') return;
       if (chunk.includes(INSERT)) {
         if (typeof this.fault === 'object') {
-          this.hits += 1;
+          this.#count();
           const { sqlState, times } = this.fault;
           this.fault = times > 1 ? { sqlState, times: times - 1 } : 'none';
           client.write(errorResponse(sqlState));
@@ -94,7 +99,7 @@ export class FaultProxy {
       if (this.fault === 'hang') return;
       if (!cutting) client.write(chunk);
       else if (chunk.includes(READY)) {
-        this.hits += 1;
+        this.#count();
         client.destroy();
       }
     });
@@ -102,9 +107,14 @@ export class FaultProxy {
     server.on('close', () => client.destroy());
   }
 
+  #count(): void {
+    this.hits += 1;
+    this.#events.emit('hit');
+  }
+
   #keep(socket: Socket): Socket {
     this.#sockets.add(socket);
-    // What a connection suffers is the matter of those at its ends.
+    // Its end is passed on with the event `close`.
     return socket.on('error', () => undefined).on('close', () => this.#sockets.delete(socket));
   }
 }

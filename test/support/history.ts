@@ -1,26 +1,33 @@
 /**
- * A history checker in the manner of Jepsen: clients note what they asked for and what they were told, faults happen
- * meanwhile, and in the end the store is read. Whatever the service promises must follow from that alone.
+ * A history checker as in Jepsen: clients record their requests and the answers while faults happen, and at the end the
+ * store is read. From that alone the checker finds every broken promise of the service.
  */
 
-/** One request and its outcome, as the client knows it. */
+/** A request and its outcome, as the client knows it. */
 export interface Operation {
   readonly id: bigint;
-  /** Name and tag, in a form that is equal when they are. */
+  /** Name and tag; equal if and only if both are. */
   readonly content: string;
-  /** `ok`: 200. `refused`: an answer that says nothing was stored. `unknown`: 503 or 500, or no whole answer. */
+  /** `ok`: 200. `refused`: an error that says the plant is not stored. `unknown`: 503, 500 or no complete answer. */
   readonly outcome: 'ok' | 'refused' | 'unknown';
 }
 
-/** What the store holds in the end: content by id. */
+/** The contents of the store at the end, by id. */
 export type Store = ReadonlyMap<bigint, string>;
 
-/** The content of a plant, for comparison. */
+/** Returns the content of a plant, for comparison. */
 export function contentOf({ name, tag }: { readonly name: string; readonly tag?: string | null | undefined }): string {
   return JSON.stringify([name, tag ?? null]);
 }
 
-/** @returns every promise that was broken, in a sentence that names the id; nothing where all were kept */
+/** Returns the contents of these rows. */
+export function storeFrom(
+  rows: readonly { readonly id: bigint; readonly name: string; readonly tag: string | null }[],
+): Store {
+  return new Map(rows.map((row) => [row.id, contentOf(row)]));
+}
+
+/** Returns a sentence for each broken promise, which names the id. */
 export function violationsIn(history: readonly Operation[], store: Store): string[] {
   const operations = new Map<bigint, Operation[]>();
   for (const operation of history) {

@@ -1,5 +1,5 @@
 import type { Answer, Bytes } from './raw-client.js';
-import { TOKEN } from './service.js';
+import { TOKEN } from './client.js';
 
 export const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`;
 
@@ -17,7 +17,7 @@ export interface Parts {
   readonly body?: string;
 }
 
-/** A request that creates a plant, but for the parts that a case changes: each refusal has one reason. */
+/** Returns a request that creates a plant, with these parts changed. */
 export function message(parts: Parts = {}): string {
   const body = parts.body ?? plant(1);
   return [
@@ -32,7 +32,7 @@ export function message(parts: Parts = {}): string {
   ].join('\r\n');
 }
 
-/** The same in chunks. */
+/** Returns a request with a chunked body. */
 export function chunkedMessage(body: string, parts: Parts = {}): string {
   return message({ framing: ['Transfer-Encoding: chunked'], ...parts, body });
 }
@@ -49,7 +49,7 @@ export function together(...packets: readonly Bytes[]): Bytes {
   return Buffer.concat(packets.map((packet) => (typeof packet === 'string' ? Buffer.from(packet, 'latin1') : packet)));
 }
 
-/** What an answer has to say; Date, Content-Length and the id of the request are taken for granted. */
+/** Expects a status, a body, the usual headers and these ones. */
 function expectAnswer(
   answer: Answer | undefined,
   status: string,
@@ -79,12 +79,12 @@ function expectAnswer(
   else expect(JSON.parse(answer?.body ?? '')).toEqual(body);
 }
 
-/** Created, and what the plant is called. */
+/** Expects that the plant with this id was created. */
 export function expectPlant(answer: Answer | undefined, id: number, headers: Record<string, string> = {}): void {
   expectAnswer(answer, '200 OK', headers, { name: `Plant ${id}` });
 }
 
-/** Refused in the contract's words, and with the headers that the table of errors has for this number. */
+/** Expects a refusal as the contract has it, with the headers of this error number. */
 export function expectRefusal(
   answer: Answer | undefined,
   error: number,

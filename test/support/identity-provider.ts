@@ -1,21 +1,36 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
-import { type Adapter, Provider } from 'oidc-provider';
+import type * as oidc from 'oidc-provider';
 
 const CLIENT = { id: 'ci', secret: 'a-client-secret-of-the-tests' };
 
 export const AUDIENCE = 'https://plants.example.com';
 
-/** A private key with a name. */
+/** Creates a private key. */
 export async function newKey(alg: 'RS256' | 'ES256', kid: string): Promise<JWK> {
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' };
 }
 
-/** The provider's storage: the tokens that it gives here are nowhere but in the client's hand. */
-class NothingKept implements Adapter {
+const { Provider } = await importProvider();
+
+/** Imports oidc-provider without its warning about Node 20, on which the features in use work. */
+async function importProvider(): Promise<typeof oidc> {
+  const { warn } = console;
+  console.warn = (message: string) => {
+    if (!message.includes('Unsupported runtime')) warn(message);
+  };
+  try {
+    return await import('oidc-provider');
+  } finally {
+    console.warn = warn;
+  }
+}
+
+/** The storage of the provider. It stores nothing, because its tokens are self-contained. */
+class EmptyStorage implements oidc.Adapter {
   upsert = (): Promise<undefined> => Promise.resolve(undefined);
   find = this.upsert;
   findByUserCode = this.upsert;
@@ -25,12 +40,14 @@ class NothingKept implements Adapter {
   revokeByGrantId = this.upsert;
 }
 
-/** A real OpenID provider on loopback that gives access tokens of RFC 9068 to one client. */
+/** A real OpenID provider on loopback, which issues access tokens of RFC 9068 to one client. */
 export class IdentityProvider {
-  /** The paths that were asked for, since the start. */
+  /** The paths of all requests. */
   readonly requests: string[] = [];
-  /** What to answer in place of the provider; nothing leaves it to the provider. */
+  /** Returns the answer to send instead of the provider's, or an empty object. */
   reply: (path: string) => { status?: number; body?: string; location?: string } = () => ({});
+  #held: Promise<void> | undefined;
+  #release: () => void = () => undefined;
   readonly #moved = new Map<string, string>();
   #server: Server | undefined;
   #handle: RequestListener = () => undefined;
@@ -40,26 +57,16 @@ export class IdentityProvider {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Comes up, at the first time on a free port, and later on the same one. */
+  /** Starts on a free port, and later on the same port again. */
   async start(keys: readonly JWK[]): Promise<void> {
-    this.#server = createServer((request, response) => {
-      const { url = '' } = request;
-      this.requests.push(url);
-      const { status, body, location } = this.reply(url);
-      if (status === undefined && body === undefined) {
-        request.url = this.#moved.get(url) ?? url;
-        this.#handle(request, response);
-      } else {
-        response.writeHead(status ?? 200, location === undefined ? {} : { Location: location }).end(body);
-      }
-    });
+    this.#server = createServer((request, response) => void this.#answer(request, response));
     this.#server.listen(this.#port, '127.0.0.1');
     await once(this.#server, 'listening');
     this.#port = (this.#server.address() as AddressInfo).port;
     this.rotate(keys);
   }
 
-  /** Signs with the first of these keys from now on, and publishes all of them. */
+  /** Publishes these keys, and signs with the first one. */
   rotate(keys: readonly JWK[]): void {
     const provider = new Provider(this.issuer, {
       clients: [
@@ -71,7 +78,7 @@ export class IdentityProvider {
           response_types: [],
         },
       ],
-      adapter: NothingKept,
+      adapter: EmptyStorage,
       ttl: { ClientCredentials: 300 },
       jwks: { keys: [...keys] },
       features: {
@@ -92,12 +99,22 @@ export class IdentityProvider {
     this.#handle = (request, response) => void handle(request, response);
   }
 
-  /** Has under the second path what was under the first. */
-  hide(from: string, to: string): void {
+  /** Delays all answers until `release` is called. */
+  hold(): void {
+    this.#held = new Promise((resolve) => (this.#release = resolve));
+  }
+
+  release(): void {
+    this.#release();
+    this.#held = undefined;
+  }
+
+  /** Moves a resource to another path. */
+  move(from: string, to: string): void {
     this.#moved.set(from, '/nowhere').set(to, from);
   }
 
-  /** What a client gets that asks for these scopes. */
+  /** Requests a token with these scopes. */
   async token(scope: string): Promise<string> {
     const response = await fetch(`${this.issuer}/token`, {
       method: 'POST',
@@ -109,12 +126,25 @@ export class IdentityProvider {
     return token;
   }
 
-  /** Goes down: nothing listens any more. */
+  /** Stops to listen, and closes all connections. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (server?.listening !== true) return;
     server.close();
     server.closeAllConnections();
     await once(server, 'close');
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { url = '' } = request;
+    this.requests.push(url);
+    await this.#held;
+    const { status, body, location } = this.reply(url);
+    if (status === undefined && body === undefined) {
+      request.url = this.#moved.get(url) ?? url;
+      this.#handle(request, response);
+    } else {
+      response.writeHead(status ?? 200, location === undefined ? {} : { Location: location }).end(body);
+    }
   }
 }

@@ -5,11 +5,11 @@ import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/auth/refusals.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifiers } from '../../src/auth/token-verifier.js';
-import { attempt } from './client.js';
+import { attempt, TOKEN } from './client.js';
 import { AUDIENCE, IdentityProvider, newKey } from './identity-provider.js';
-import { type Service, startService, TOKEN } from './service.js';
+import { type Service, startService } from './service.js';
 
-/** A service that takes TOKEN and the access tokens of an identity provider, and the keys of that provider. */
+/** A service that accepts TOKEN and the access tokens of an identity provider. */
 export class JwtService {
   /** Why the service refused tokens, in the order of the refusals. */
   readonly reasons: string[] = [];
@@ -68,12 +68,12 @@ export class JwtService {
   readonly #note = (message: unknown): void => void this.reasons.push((message as AuthenticationRefused).reason);
 }
 
-/** Makes the keys of a provider: one for RS256, one for ES256. */
+/** Creates the keys of a provider: one for RS256, one for ES256. */
 export function providerKeys(): Promise<[JWK, JWK]> {
   return Promise.all([newKey('RS256', 'first'), newKey('ES256', 'elliptic')]);
 }
 
-/** Returns the time in seconds, as claims have it. */
+/** Returns the current time in seconds, as in claims. */
 export function now(): number {
   return Math.floor(Date.now() / 1_000);
 }
@@ -82,7 +82,7 @@ export function encode(part: unknown): string {
   return base64url.encode(typeof part === 'string' ? part : JSON.stringify(part));
 }
 
-/** Returns a token whose third part may be anything. */
+/** Returns a token with any signature. */
 export function forge(header: unknown, payload: unknown, signature = ''): string {
   return `${encode(header)}.${encode(payload)}.${signature}`;
 }

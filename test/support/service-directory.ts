@@ -1,11 +1,12 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TOKEN } from './service.js';
-import { ServiceProcess } from './service-process.js';
-import { openSqliteFile } from './sqlite-file.js';
+import { TOKEN } from './client.js';
+import { type LaunchOptions, ServiceProcess, type Variables } from './service-process.js';
+import { openSqliteFile, readPlants, type SqliteFile } from './sqlite-file.js';
+import type { Row } from './store.js';
 
-export type Variables = Readonly<Record<string, string>>;
+export type { Variables };
 
 /** The environment of a service in whose spec authentication does not matter. */
 export const WITH_TOKEN: Variables = { ACCESS_TOKENS: TOKEN };
@@ -20,22 +21,32 @@ export interface Started {
   readonly url: string;
 }
 
-/** A temporary directory, and the service processes that run in it. */
+/** Where a service keeps its plants by default. */
+const DATABASE = 'data/plants.db';
+
+/** A temporary directory, and the service processes and databases in it. */
 export class ServiceDirectory {
   readonly path = mkdtempSync(join(tmpdir(), 'plant-store-'));
   readonly #processes: ServiceProcess[] = [];
+  readonly #databases: SqliteFile[] = [];
 
   /** Starts a process; nothing but these variables is in its environment. */
-  launch(variables: Variables = {}, workingDirectory = this.path, wrapper: readonly string[] = []): ServiceProcess {
-    const service = new ServiceProcess(workingDirectory, variables, wrapper);
+  launch(variables: Variables = {}, options?: LaunchOptions): ServiceProcess {
+    const service = new ServiceProcess(variables, { workingDirectory: this.path, ...options });
     this.#processes.push(service);
     return service;
   }
 
   /** Starts a service and waits until it listens. */
-  async start(variables: Variables = WITH_TOKEN, workingDirectory?: string): Promise<Started> {
-    const service = this.launch(variables, workingDirectory);
+  async start(variables: Variables = WITH_TOKEN, options?: LaunchOptions): Promise<Started> {
+    const service = this.launch(variables, options);
     return { service, url: await service.listening() };
+  }
+
+  /** Starts a service with its management listener, and waits until both listen. */
+  async startManaged(variables: Variables = {}, options?: LaunchOptions): Promise<Started & { management: string }> {
+    const service = this.launch({ ...WITH_TOKEN, MANAGEMENT_PORT: '0', ...variables }, options);
+    return { service, url: await service.listening(), management: await service.managementListening() };
   }
 
   /** Starts a service without configured tokens, and returns the token that it prints on stderr. */
@@ -68,19 +79,27 @@ export class ServiceDirectory {
     return file;
   }
 
-  /** Returns the names of the stored plants in the order of their ids, read without the service. */
-  names(file = 'data/plants.db'): string[] {
+  /** Opens or creates a database; it is closed with the directory, or before. */
+  openDatabase(file = DATABASE): SqliteFile {
     const database = openSqliteFile(this.file(file));
-    try {
-      return database.all<{ name: string }>('SELECT name FROM plants ORDER BY id').map(({ name }) => name);
-    } finally {
-      database.close();
-    }
+    this.#databases.push(database);
+    return database;
   }
 
-  /** Kills the processes and removes the directory. */
+  /** Returns the stored plants in the order of their ids, read without the service. */
+  rows(file = DATABASE): Row[] {
+    return readPlants(this.file(file));
+  }
+
+  /** Returns the names of the stored plants in the order of their ids. */
+  names(file = DATABASE): string[] {
+    return this.rows(file).map(({ name }) => name);
+  }
+
+  /** Kills the processes, closes the databases and removes the directory. */
   async remove(): Promise<void> {
     await Promise.all(this.#processes.map((service) => service.stop('SIGKILL')));
+    for (const database of this.#databases) database.close();
     rmSync(this.path, { recursive: true });
   }
 }

@@ -6,30 +6,28 @@ import { join } from 'node:path';
 const MAIN = join(import.meta.dirname, '../../dist/main.js');
 
 const LISTENING = /"message":"Listening: POST (\S+)\/plants"/;
+const MANAGEMENT = /"message":"Management: ([^"]+)"/;
 
-/** The service as its own process, with nothing of this one's environment but the PATH. */
+export type Variables = Readonly<Record<string, string>>;
+
+export interface LaunchOptions {
+  readonly workingDirectory?: string;
+  /** A command that runs the one it is given, such as a shell with a limit. */
+  readonly wrapper?: readonly string[];
+}
+
+/** The service as a process; of this process's environment it gets PATH alone. */
 export class ServiceProcess {
   stdout = '';
   stderr = '';
-  /** The exit status, null where a signal ended it; resolves when there is nothing left to read. */
+  /** The exit status, or null if a signal ended the process; resolves when both streams are read to their ends. */
   readonly ended: Promise<number | null>;
   readonly #child: ChildProcessWithoutNullStreams;
 
-  /**
-   * @param directory its working directory
-   * @param variables its environment
-   * @param wrapper a command that runs the one it is given, such as a shell with a limit
-   * @param main the program, where it is not the one that was built
-   */
-  constructor(
-    directory: string,
-    variables: Readonly<Record<string, string>>,
-    wrapper: readonly string[] = [],
-    main = MAIN,
-  ) {
-    const [command, ...parameters] = [...wrapper, process.execPath, main];
+  constructor(variables: Variables, { workingDirectory, wrapper = [] }: LaunchOptions) {
+    const [command, ...parameters] = [...wrapper, process.execPath, MAIN];
     this.#child = spawn(command, parameters, {
-      cwd: directory,
+      cwd: workingDirectory,
       env: { PATH: process.env.PATH, PORT: '0', MANAGEMENT_PORT: 'off', ...variables },
     });
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
@@ -37,9 +35,14 @@ export class ServiceProcess {
     this.ended = once(this.#child, 'close').then(([status]: (number | null)[]) => status ?? null);
   }
 
-  /** {base_url}, as soon as the process says where it listens. */
+  /** Waits until the service listens, and returns {base_url}. */
   listening(): Promise<string> {
     return this.printed(LISTENING);
+  }
+
+  /** Waits until the management listener listens, and returns its URL. */
+  managementListening(): Promise<string> {
+    return this.printed(MANAGEMENT);
   }
 
   get pid(): number | undefined {
@@ -50,7 +53,7 @@ export class ServiceProcess {
     return this.stdout.split('\n').slice(0, -1);
   }
 
-  /** The first group of the pattern, as soon as stdout or stderr has it. */
+  /** Waits until stdout or stderr matches the pattern, and returns the pattern's first group. */
   printed(pattern: RegExp): Promise<string> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
@@ -68,7 +71,7 @@ export class ServiceProcess {
     this.#child.kill(signal);
   }
 
-  /** @returns the exit status, null where the signal ended it */
+  /** Ends the process, and returns its exit status, or null if the signal ended it. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     this.signal(signal);
     return this.ended;

@@ -6,25 +6,21 @@ import { openRepository } from '../../src/storage/open-repository.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import type { Certificate } from '../../src/http/certificate.js';
 import type { ServerLimits } from '../../src/http/server-limits.js';
+import { TOKEN } from './client.js';
 import { newStore, type Row, type Store } from './store.js';
 
-/** A token that every service of the tests takes. */
-export const TOKEN = 'a-token-of-the-tests';
-
-export type { Row };
-
-/** The service as main.ts starts it, in this process, on a free port, with a database of its own. */
+/** The application of the program, in this process, on a free port, with its own database. */
 export interface Service {
   readonly port: number;
   /** {base_url}, without a trailing slash. */
   readonly url: string;
-  /** Its database, until it is closed. */
+  /** Its database. */
   readonly store: Store;
-  /** What is in the store, in the order of ids, read past the service. */
+  /** Returns the stored plants in the order of their ids, read without the service. */
   rows(): Promise<Row[]>;
-  /** The errors that the service has logged: the message, the stack where there is one, and the context. */
+  /** Returns the logged errors: message, stack and context. */
   log(): readonly string[];
-  /** The warnings that it has. */
+  /** Returns the logged warnings. */
   warnings(): readonly string[];
   close(): Promise<void>;
 }
@@ -39,7 +35,7 @@ export async function startService(
     readonly refusedTokensPerMinute?: number;
     readonly origins?: ReadonlySet<string>;
     readonly certificate?: Certificate;
-    /** Puts something between the service and its store. */
+    /** Wraps the repository. */
     readonly repository?: (inner: PlantRepository, store: Store) => PlantRepository;
   } = {},
 ): Promise<Service> {

@@ -3,7 +3,7 @@ import { converse, everyConnectionIsClosed } from './raw-client.js';
 import { type Service, startService } from './service.js';
 import { SlowVerifier } from './slow-verifier.js';
 
-/** A service whose verifier waits when a test says so. */
+/** A service whose answers to one token wait until a test opens its verifier. */
 export class SlowService {
   private constructor(
     private readonly service: Service,
@@ -24,12 +24,12 @@ export class SlowService {
     return (await this.service.rows()).map(({ id }) => Number(id));
   }
 
-  /** Resolves when the service has processed everything that it received before. */
+  /** Waits until the service has processed everything that it received before. */
   async settled(): Promise<void> {
     expectRefusal((await converse(this.port, message({ line: 'GET / HTTP/1.1' }))).answers[0], 404);
   }
 
-  /** Expects that the service still answers and holds no connection, and empties its store. */
+  /** Expects that the service works and has no open connection, and empties its store. */
   async expectIntact(): Promise<void> {
     this.verifier.open();
     const { answers } = await converse(this.port, message({ body: plant(999) }));

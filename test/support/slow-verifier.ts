@@ -1,20 +1,20 @@
 import type { Principal } from '../../src/auth/principal.js';
 import { TokenVerifier } from '../../src/auth/token-verifier.js';
-import { TOKEN } from './service.js';
+import { TOKEN } from './client.js';
 
-/** Takes the token of the tests at once, and another one when the test says so. */
+/** Accepts TOKEN immediately, and another token after `open` is called. */
 export class SlowVerifier extends TokenVerifier {
-  static readonly TOKEN = 'a-token-that-takes-its-time';
+  static readonly TOKEN = 'a-slow-token';
 
   #open: () => void = () => undefined;
   #opened = Promise.resolve();
 
-  /** Makes the requests with the other token wait from now on. */
+  /** Delays requests with the slow token from now on. */
   shut(): void {
     this.#opened = new Promise((resolve) => (this.#open = resolve));
   }
 
-  /** Lets them go on. */
+  /** Accepts the slow token, also in the requests that wait. */
   open(): void {
     this.#open();
   }
@@ -26,4 +26,5 @@ export class SlowVerifier extends TokenVerifier {
   }
 }
 
+/** The parts of a request with the slow token. */
 export const SLOW = { authorization: [`Authorization: Bearer ${SlowVerifier.TOKEN}`] };

@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
+import type { Row } from './store.js';
 
-/** Milliseconds that a statement waits for the service to let go of the file. */
+/** Milliseconds that a statement waits for the service to release its lock on the file. */
 const BUSY_TIMEOUT = 5_000;
 
 export type SqliteValue = bigint | number | string | null;
@@ -12,17 +13,32 @@ export interface SqliteFile {
   exec(sql: string): void;
   /** Runs a statement and returns its rows, with integers as bigint. */
   all<Row extends object>(sql: string, ...parameters: SqliteValue[]): Row[];
+  /** Closes the file; a second call does nothing. */
   close(): void;
 }
 
-/** Opens or creates a file with the driver that this Node has: from 24 on, npm installs none. */
+/** Opens or creates a file with the driver that this Node has: npm installs none on Node 24 and later. */
 export function openSqliteFile(path: string): SqliteFile {
   return Number.parseInt(process.versions.node) >= 24 ? openWithNode(path) : openWithBetterSqlite(path);
 }
 
+/** Returns the plants in a file in the order of their ids. */
+export function readPlants(path: string): Row[] {
+  const file = openSqliteFile(path);
+  try {
+    return file.all('SELECT id, name, tag FROM plants ORDER BY id');
+  } finally {
+    file.close();
+  }
+}
+
 /** The members of `node:sqlite` in use: the types of the oldest supported Node do not have it. */
 interface NodeSqlite {
-  readonly DatabaseSync: new (path: string, options: { readonly timeout: number }) => {
+  readonly DatabaseSync: new (
+    path: string,
+    options: { readonly timeout: number },
+  ) => {
+    readonly isOpen: boolean;
     exec(sql: string): void;
     prepare(sql: string): { all(...parameters: SqliteValue[]): unknown[]; setReadBigInts(enabled: boolean): void };
     close(): void;
@@ -37,10 +53,12 @@ function openWithNode(path: string): SqliteFile {
     all<Row extends object>(sql: string, ...parameters: SqliteValue[]) {
       const statement = database.prepare(sql);
       statement.setReadBigInts(true);
-      // Its rows have no prototype, and Jest's toStrictEqual would tell them from object literals.
+      // The rows have no prototype, which Jest's toStrictEqual would tell from object literals.
       return statement.all(...parameters).map((row) => ({ ...(row as Row) }));
     },
-    close: () => database.close(),
+    close() {
+      if (database.isOpen) database.close();
+    },
   };
 }
 

@@ -5,26 +5,26 @@ import pg from 'pg';
 import { PostgresServer } from './postgres.js';
 import { openSqliteFile, type SqliteFile, type SqliteValue } from './sqlite-file.js';
 
-/** What is in the table, with the types that the engine gives. */
+/** A row of the table. */
 export interface Row {
   id: bigint;
   name: string;
   tag: string | null;
 }
 
-/** An empty database of the engine that the spec runs on, see jest.config.js, and a client of it beside the service. */
+/** An empty database of the engine under test, see jest.config.js, with a client of its own. */
 export interface Store {
   readonly engine: 'sqlite' | 'postgres';
-  /** As DATABASE_URL has it. */
+  /** The value of DATABASE_URL. */
   readonly url: string;
-  /** Runs a statement with `?` for each parameter. */
+  /** Runs a statement, with `?` for each parameter. */
   query<Result extends object>(statement: string, ...parameters: SqliteValue[]): Promise<Result[]>;
-  /** All plants, in the order of ids. */
+  /** Returns all plants in the order of their ids. */
   rows(): Promise<Row[]>;
   close(): Promise<void>;
 }
 
-/** The caller closes it. */
+/** Creates a store; the caller closes it. */
 export async function newStore(): Promise<Store> {
   return Reflect.get(globalThis, 'ENGINE') === 'postgres' ? newPostgresStore() : newSqliteStore();
 }
@@ -35,10 +35,10 @@ function newSqliteStore(): Store {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
   const file = join(directory, 'plants.db');
   let opened: SqliteFile | undefined;
-  /** One client for the whole life of the store, once there is a file. */
+  /** Opens one client for the life of the store, once the file exists. */
   const database = (): SqliteFile => {
     opened ??= openSqliteFile(file);
-    // Nothing that is done here needs to outlast a power cut.
+    // The tests need no durability.
     opened.exec('PRAGMA synchronous = OFF');
     return opened;
   };
@@ -57,15 +57,15 @@ function newSqliteStore(): Store {
   };
 }
 
-/** The server of this spec file, from its first store on. */
+/** The server of this spec file; the first store starts it. */
 let server: Promise<PostgresServer> | undefined;
 
 afterAll(async () => (await server)?.remove());
 
-/** Databases that were used and closed: making one takes longer than most tests. */
+/** Unused databases: to create one takes longer than most tests. */
 const free: string[] = [];
 
-/** `TEST_DATABASE` may name a database elsewhere, of a cluster for example: its plants are deleted. */
+/** Creates a store; TEST_DATABASE may name an existing database, whose plants are deleted. */
 async function newPostgresStore(): Promise<Store> {
   server ??= process.env.TEST_DATABASE === undefined ? PostgresServer.start() : undefined;
   const url = process.env.TEST_DATABASE ?? free.pop() ?? (await (await server)?.createDatabase()) ?? '';

@@ -3,26 +3,26 @@ import { digestToken } from '../../src/auth/static-tokens.js';
 import { formatToken } from '../../src/auth/token-file.js';
 import { attempt } from './client.js';
 
-/** Milliseconds within which a change of a token file must be in force. */
+/** Milliseconds within which a change of a token file must take effect. */
 export const SOON = 1_000;
 
-/** Returns a line of a token file, with its end. */
+/** Returns a line of a token file, with its line feed. */
 export function line(name: string, token: string, expires?: Date): string {
   return `${formatToken({ name, digest: digestToken(token), expires })}\n`;
 }
 
-/** Replaces a token file atomically, as editors and the command do. */
+/** Replaces a token file atomically, as editors and the command `token` do. */
 export function put(file: string, text: string, mode = 0o600): void {
   writeFileSync(`${file}.new`, text);
   chmodSync(`${file}.new`, mode);
   renameSync(`${file}.new`, file);
 }
 
-/** Sends requests until one is answered so. @returns the milliseconds that it took */
+/** Sends requests until one has this result, and returns the milliseconds that it took. */
 export async function until(expected: number, url: string, token: string): Promise<number> {
   const begin = performance.now();
   while ((await attempt(url, token)) !== expected) {
-    if (performance.now() - begin > 10 * SOON) throw new Error(`It was never answered with ${expected}`);
+    if (performance.now() - begin > 10 * SOON) throw new Error(`No request had the result ${expected}`);
   }
   return performance.now() - begin;
 }

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { contentOf, type Operation } from './history.js';
 
@@ -12,31 +13,33 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-/** What became of one request. */
+/** The result of one request. */
 interface Exchange {
   readonly outcome: Operation['outcome'];
   /** The error number of a refusal. */
   readonly error?: number;
-  /** Whether the connection ended in the middle of the answer. */
+  /** True if the connection ended in the middle of the answer. */
   readonly cut?: boolean;
 }
 
 /**
- * Clients that create plants one after another, each on a connection of its own. Ids overlap, and each id comes with
- * a few contents, so that clients contend for them.
- *
- * @param target where to send the next request; it may change while the workload runs
+ * Clients that create plants one after another, each on its own connection. They contend for some ids, with a few
+ * different contents for each.
  */
 export class Workload {
   readonly history: Operation[] = [];
-  /** How often each error number was told. */
+  /** How many operations had each outcome. */
+  readonly counts = { ok: 0, refused: 0, unknown: 0 };
+  /** How many answers had each error number. */
   readonly errors = new Map<number, number>();
-  /** How many answers were cut in the middle. */
+  /** How many answers ended in the middle. */
   cut = 0;
   #stopped = false;
+  readonly #progress = new EventEmitter();
   readonly #agents: Agent[] = [];
   readonly #clients: Promise<void>[];
 
+  /** @param target returns where to send the next request */
   constructor(target: () => string | Promise<string>, options: { token: string; clients: number; seed: number }) {
     this.#clients = Array.from({ length: options.clients }, (_, client) => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -46,7 +49,23 @@ export class Workload {
     });
   }
 
-  /** Lets every client finish its request. */
+  /** Waits until a condition holds that only an outcome can change. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await once(this.#progress, 'outcome');
+  }
+
+  /** Waits until the history has this many operations. */
+  operations(count: number): Promise<void> {
+    return this.until(() => this.history.length >= count);
+  }
+
+  /** Waits until this many more plants are acknowledged. */
+  acknowledged(count: number): Promise<void> {
+    const enough = this.counts.ok + count;
+    return this.until(() => this.counts.ok >= enough);
+  }
+
+  /** Lets each client finish its request. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#clients);
@@ -56,7 +75,7 @@ export class Workload {
   async #run(target: () => string | Promise<string>, token: string, agent: Agent, random: () => number): Promise<void> {
     let id = 0n;
     while (!this.#stopped) {
-      // Most plants are new; the others contend for an id that this client, or perhaps another one, used before.
+      // Most plants are new; the others have an id that this client, or perhaps another one, used before.
       const choice = random();
       if (choice < 0.7) id = BigInt(Math.floor(random() * Number.MAX_SAFE_INTEGER));
       else if (choice < 0.85) id = BigInt(Math.floor(random() * 50));
@@ -69,7 +88,9 @@ export class Workload {
       const { outcome, error, cut } = await send(`${await target()}/plants`, token, agent, body);
       if (error !== undefined) this.errors.set(error, (this.errors.get(error) ?? 0) + 1);
       if (cut === true) this.cut += 1;
+      this.counts[outcome] += 1;
       this.history.push({ id, content: contentOf(plant), outcome });
+      this.#progress.emit('outcome');
     }
   }
 }
@@ -91,7 +112,7 @@ function send(url: string, token: string, agent: Agent, body: string): Promise<E
             return;
           }
           const { error } = JSON.parse(text) as { error: number };
-          // Of a plant that the store had trouble with nobody can know whether it is stored.
+          // With 503 and 500 the plant may be stored or not.
           resolve({ outcome: error === 503 || error === 500 ? 'unknown' : 'refused', error });
         });
       },

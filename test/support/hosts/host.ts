@@ -35,17 +35,17 @@ import { Strategy } from 'passport-http-bearer';
 import { PlantsController, PlantsModule, unparsedBody } from 'plant-store';
 import { catchError, map, type Observable, throwError } from 'rxjs';
 
-/** One application of this process; a test says which there are. */
+/** The description of one application of this process. */
 export interface Host {
   readonly platform: 'express' | 'fastify';
-  /** The token that creates plants; without one there is no PlantsModule. */
+  /** The token of PlantsModule; without it, the application does not import PlantsModule. */
   readonly token?: string;
   readonly repository: string;
-  /** Who reads the body: the host's parser, or that with rawBody, or nobody but us. */
+  /** The reader of the body: the host's parser, the parser with rawBody, or PlantsModule. */
   readonly body: 'parsed' | 'rawBody' | 'unparsed';
-  /** Whether the host has made everything global that can be. */
+  /** True to register guard, filter, interceptor, pipes, prefix and versioning globally. */
   readonly global?: boolean;
-  /** Whether the host's global interceptor acts on PlantsController, too. */
+  /** True to apply the global interceptor to PlantsController, too. */
   readonly envelope?: boolean;
 }
 
@@ -54,7 +54,7 @@ class Word {
   word!: string;
 }
 
-/** The host's own `bearer`, which is not ours. */
+/** The host's own strategy `bearer`. */
 @Injectable()
 class HostStrategy extends PassportStrategy(Strategy) {
   validate(token: string): false | { name: string } {
@@ -77,7 +77,7 @@ class OwnController {
 
   @Get('failure')
   fail(): never {
-    throw new ForbiddenException('The host says no.');
+    throw new ForbiddenException('The host refuses this.');
   }
 
   @Get('secret')
@@ -109,7 +109,7 @@ class HostGuard implements CanActivate {
   }
 }
 
-/** What the host tells its clients of any failure. */
+/** Answers every error in the form of the host. */
 @Catch()
 class HostFilter implements ExceptionFilter {
   constructor(private readonly adapterHost: HttpAdapterHost) {}
@@ -120,7 +120,7 @@ class HostFilter implements ExceptionFilter {
   }
 }
 
-/** Wraps what handlers return, and replaces what they throw. */
+/** Wraps the results of handlers, and replaces their errors. */
 class HostInterceptor implements NestInterceptor {
   constructor(private readonly exempt: readonly unknown[]) {}
 
@@ -133,7 +133,7 @@ class HostInterceptor implements NestInterceptor {
   }
 }
 
-/** Changes every text that Nest hands to a handler. */
+/** Changes every string that Nest passes to a handler. */
 class HostPipe implements PipeTransform {
   transform(value: unknown): unknown {
     if (typeof value === 'string') return value.toUpperCase();
@@ -142,7 +142,7 @@ class HostPipe implements PipeTransform {
   }
 }
 
-/** What the middleware `compression` does, as far as one answer in one piece goes. */
+/** Compresses an answer that is sent with one call, like the middleware `compression`. */
 function compress(_request: unknown, response: ServerResponse, next: () => void): void {
   const writeHead = response.writeHead.bind(response);
   const end = response.end.bind(response);
@@ -167,7 +167,7 @@ function compress(_request: unknown, response: ServerResponse, next: () => void)
   next();
 }
 
-/** Starts an application; it listens on a free port. */
+/** Starts an application on a free port. */
 export async function start(host: Host) {
   const adapter = host.platform === 'express' ? new ExpressAdapter() : new FastifyAdapter();
   const app = await NestFactory.create(HostModule.register(host), adapter, {

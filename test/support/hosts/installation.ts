@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import ts from 'typescript';
+import type { Variables } from '../service-process.js';
 import type { Host } from './host.js';
 
 const ROOT = join(import.meta.dirname, '../../..');
 
-/** The repository's example of a host. */
+/** The example of a host in this repository. */
 export const EXAMPLE = join(ROOT, 'examples/host/main.ts');
 
 interface Manifest {
@@ -23,15 +24,16 @@ interface Manifest {
 export type ModuleSystem = 'module' | 'commonjs';
 
 /**
- * A directory outside the repository with the package in it, as npm would leave it, but without a registry: what the
- * package asks for is linked from the repository's own packages, and nothing else can be found.
+ * A directory outside the repository with the installed package. Its dependencies are links to the packages of the
+ * repository, so that no registry is needed; other packages cannot be found.
  */
 export class Installation {
   readonly directory = mkdtempSync(join(tmpdir(), 'plant-store-host-'));
   readonly package = join(this.directory, 'node_modules/plant-store');
   readonly manifest: Manifest;
+  readonly #processes: HostProcess[] = [];
 
-  /** @param own the packages that the host asks for */
+  /** @param own the dependencies of the host */
   constructor(
     tarball: string,
     readonly system: ModuleSystem,
@@ -52,12 +54,12 @@ export class Installation {
     symlinkSync(join(ROOT, 'node_modules', name), link, 'junction');
   }
 
-  /** Compiles programs of this directory, with the host that they start. */
+  /** Compiles a program of this directory and the host that it starts. */
   compileHost(program: 'run' | 'start-and-stop'): void {
     for (const name of ['host', program]) this.compile(join(import.meta.dirname, `${name}.ts`), `${name}.js`);
   }
 
-  /** Makes JavaScript of a source, in the module system of the host. */
+  /** Compiles a source to JavaScript, for the module system of the host. */
   compile(source: string, name: string): void {
     const { outputText } = ts.transpileModule(readFileSync(source, 'utf8'), {
       compilerOptions: {
@@ -71,8 +73,8 @@ export class Installation {
     writeFileSync(join(this.directory, name), outputText);
   }
 
-  /** What TypeScript says of these programs, by file name, and of the types of the package that they import. */
-  complaintsOf(sources: Readonly<Record<string, string>>): string {
+  /** Returns TypeScript's diagnostics of these sources by file name, and of the package's types that they import. */
+  diagnose(sources: Readonly<Record<string, string>>): string {
     const files = Object.entries(sources).map(([name, source]) => {
       writeFileSync(join(this.directory, name), source);
       return join(this.directory, name);
@@ -85,7 +87,7 @@ export class Installation {
       noEmit: true,
       experimentalDecorators: true,
       emitDecoratorMetadata: true,
-      // Other packages have to answer for their own.
+      // The diagnostics of other packages do not matter.
       skipDefaultLibCheck: true,
       types: ['node'],
       typeRoots: [join(ROOT, 'node_modules/@types')],
@@ -97,18 +99,27 @@ export class Installation {
     );
   }
 
-  run(program: string, parameter: unknown, options: readonly string[] = []): HostProcess {
-    return new HostProcess(this.directory, [...options, program, JSON.stringify(parameter)]);
+  /** Starts Node with these parameters and variables. */
+  start(parameters: readonly string[], variables?: Variables): HostProcess {
+    const process = new HostProcess(this.directory, parameters, variables);
+    this.#processes.push(process);
+    return process;
   }
 
-  remove(): void {
+  run(program: string, parameter: unknown, options: readonly string[] = []): HostProcess {
+    return this.start([...options, program, JSON.stringify(parameter)]);
+  }
+
+  /** Kills the processes and removes the directory. */
+  async remove(): Promise<void> {
+    await Promise.all(this.#processes.map((process) => process.stop('SIGKILL')));
     rmSync(this.directory, { recursive: true });
   }
 }
 
 const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify', 'better-sqlite3'];
 
-/** The package, as `npm pack` makes it of what was built before, and the hosts that it is installed in. */
+/** The package as `npm pack` makes it from dist/, and the hosts that it is installed in. */
 export class PackedPackage {
   readonly tarball: string;
   readonly #directory = mkdtempSync(join(tmpdir(), 'plant-store-package-'));
@@ -125,28 +136,28 @@ export class PackedPackage {
     this.tarball = join(this.#directory, filename);
   }
 
-  /** Installs the package in a new host that asks for these packages itself. */
+  /** Installs the package in a new host with these dependencies. */
   install(system: ModuleSystem, own: readonly string[] = FRAMEWORKS): Installation {
     const installation = new Installation(this.tarball, system, own);
     this.#installations.push(installation);
     return installation;
   }
 
-  remove(): void {
-    for (const installation of this.#installations) installation.remove();
+  async remove(): Promise<void> {
+    await Promise.all(this.#installations.map((installation) => installation.remove()));
     rmSync(this.#directory, { recursive: true });
   }
 }
 
-/** A process of a host, which ends when its stdin does. */
+/** A process of a host, which ends at the end of its stdin. */
 export class HostProcess {
   stderr = '';
   readonly #child;
   readonly #lines;
-  /** The exit status; null where a signal ended it. */
+  /** The exit status, or null if a signal ended the process. */
   readonly #ended: Promise<(number | null)[]>;
 
-  constructor(directory: string, parameters: readonly string[], variables: Readonly<Record<string, string>> = {}) {
+  constructor(directory: string, parameters: readonly string[], variables: Variables = {}) {
     this.#child = spawn(process.execPath, parameters, {
       cwd: directory,
       env: { PATH: process.env.PATH, ...variables },
@@ -156,14 +167,14 @@ export class HostProcess {
     this.#ended = once(this.#child, 'close') as Promise<(number | null)[]>;
   }
 
-  /** The next line of stdout. */
+  /** Waits for the next line of stdout. */
   async line(): Promise<string> {
     const { value, done } = (await this.#lines.next()) as { value?: string; done?: boolean };
     if (done === true || value === undefined) throw new Error(`It ended: ${this.stderr}`);
     return value;
   }
 
-  /** Ends its stdin, and resolves to the exit status. */
+  /** Ends the process, and returns the exit status. */
   async stop(signal?: NodeJS.Signals): Promise<number | null | undefined> {
     if (signal === undefined) this.#child.stdin.end();
     else this.#child.kill(signal);

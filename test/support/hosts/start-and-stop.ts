@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { type Host, start } from './host.js';
 
-/** Bytes on the heap when all garbage is gone. */
+/** Returns the size of the heap after garbage collection. */
 async function heap(): Promise<number> {
   for (let round = 0; round < 5; round += 1) {
     await new Promise(setImmediate);
@@ -12,7 +12,7 @@ async function heap(): Promise<number> {
   return process.memoryUsage().heapUsed;
 }
 
-/** Starts and stops each application so many times, with a plant in between, and tells what is left of them. */
+/** Starts and stops each application this many times, creates a plant each time, and prints what remains. */
 async function run(): Promise<void> {
   const [hosts, times] = JSON.parse(process.argv[2] ?? '[]') as [Host[], number];
   const cycle = async (count: number): Promise<void> => {
@@ -31,7 +31,7 @@ async function run(): Promise<void> {
       await app.close();
     }
   };
-  // Caches fill with the first ones.
+  // The first half fills caches.
   await cycle(times / 2);
   const before = { heap: await heap(), handles: process.getActiveResourcesInfo().length, listeners: listeners() };
   await cycle(times / 2);
