@@ -153,7 +153,7 @@ describe('The command token', () => {
       'an unknown name to revoke',
       ['revoke', 'unknown', '--file', 'tokens'],
       1,
-      /^token: tokens has no token of the name unknown/,
+      /^token: tokens has no token named unknown/,
     ],
     ['a file that does not exist', ['list', '--file', 'nowhere'], 1, /^token: nowhere cannot be read/],
     [
