@@ -106,7 +106,7 @@ function partOf({ totalPages, remainingPages }: BackupProgress): number {
 function refuseMissingPackage(error: unknown): never {
   if (!(error instanceof Error && error.message.includes("'better-sqlite3'"))) throw error;
   throw new UnusableDatabaseError(
-    'needs the package better-sqlite3 on Node before 24: npm install better-sqlite3, or use a newer Node',
+    'needs the package better-sqlite3 on Node before 24: npm install better-sqlite3@12, or use a newer Node',
     { cause: error },
   );
 }

@@ -80,9 +80,7 @@ describe('A service that cannot start', () => {
     const service = directory.launch(WITH_TOKEN, { wrapper: ['sh', '-c', 'exec "$@" --port 8080', 'sh'] });
 
     expect(await service.ended).toBe(2);
-    expect(service.stderr).toBe(
-      'plant-store: the service takes no arguments: configure it by environment variables\n',
-    );
+    expect(service.stderr).toBe('plant-store: the service takes no arguments: configure it by environment variables\n');
   });
 
   it('does not change the database', async () => {

@@ -216,7 +216,12 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
       {},
       () => install('second.key', 'tls.key'),
     ],
-    ['the key file is not a key', /must be a certificate and its private key/, {}, () => install('first.crt', 'tls.key')],
+    [
+      'the key file is not a key',
+      /must be a certificate and its private key/,
+      {},
+      () => install('first.crt', 'tls.key'),
+    ],
     ['the key is world-readable', /chmod o= tls\.key/, {}, () => install('first.key', 'tls.key', 0o644)],
   ])('end the start with status 2 and one line when %s', async (_, complaint, variables, spoil) => {
     install('first.crt', 'tls.crt');
