@@ -115,7 +115,7 @@ function parseExpiry(text: string): { at: Date | undefined } {
   const at = days === undefined ? parseInstant(text) : inDays(Number(days));
   if (at === undefined || at.getTime() <= Date.now()) {
     throw new InvalidArgumentError(
-      'It must be days such as 90d, an instant to come such as 2030-01-01T00:00:00Z, or never.',
+      'It must be days such as 90d, a future instant such as 2030-01-01T00:00:00Z, or never.',
     );
   }
   return { at };

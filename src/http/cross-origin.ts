@@ -1,15 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import type { PublicRequest } from './public-request.js';
 
-/** Seconds for which a browser need not ask again; more than two hours are the same to Chromium. */
+/** Seconds for which a browser caches a preflight; Chromium caps them at two hours. */
 const MAX_AGE = 7_200;
 
 /**
- * Lets pages of these origins create plants: browsers ask for them, and give an answer to a page only where it says that
- * they may (Fetch standard §3.3). Pages of other origins get what they would get without a browser, which keeps it.
+ * Allows pages of these origins to create plants (CORS, Fetch standard §3.3). Requests of other origins are answered as
+ * usual, and the browser withholds the answer from the page.
  *
  * @param origins as browsers write them, such as `https://plants.example`
- * @returns whether it is a preflight, which has no token and is to be answered by {@link answerPreflight}
+ * @returns true for a preflight, which has no token: answer it with {@link answerPreflight}
  */
 export function allowOrigin(request: PublicRequest, response: ServerResponse, origins: ReadonlySet<string>): boolean {
   const { headers, method } = request;

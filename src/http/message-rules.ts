@@ -8,24 +8,24 @@ const AUTHORITY =
 /** RFC 9112 §3.2.1: an absolute path and optionally a query, of the characters of RFC 3986 §3.3 and §3.4. */
 const ORIGIN_FORM = /^\/(?:[\w.~!$&'()*+,;=:@/-]|%[\da-f]{2})*(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[\da-f]{2})*)?$/i;
 
-/** RFC 9112 §3.2.2, taken apart into the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
+/** RFC 9112 §3.2.2: captures the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#:][^/?#]*)(.*)$/i;
 
-/** RFC 9112 §3.2.3: the host and the port, both of them there (RFC 9110 §9.3.6). */
+/** RFC 9112 §3.2.3: a host and a port, both required (RFC 9110 §9.3.6). */
 const AUTHORITY_FORM = /^[^:].*:\d+$/;
 
 const KNOWN_METHODS = new Set(METHODS);
 
 /**
- * What RFC 9112 asks of a message and Node's parser lets pass.
+ * Checks the rules of RFC 9112 that Node's parser does not enforce.
  *
- * @returns what is wrong and what would be right, or undefined where nothing is wrong
+ * @returns the text for the client, or undefined if the message is valid
  */
 export function violationIn({ httpVersion, headers, method = '', url = '' }: IncomingMessage): string | undefined {
-  // Node's parser takes RTSP, too, whose methods no router knows.
+  // Node's parser also accepts the methods of RTSP.
   if (!KNOWN_METHODS.has(method)) return 'The request method is not one of HTTP (RFC 9110 §9).';
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The HTTP version must be 1.1 or 1.0 (RFC 9112 §2.3).';
-  // Repeated headers arrive as one, joined by a comma and a space, which no host has.
+  // Repeated headers are joined by a comma and a space, which no host has.
   if (headers.host === undefined ? httpVersion === '1.1' : !isAuthority(headers.host)) {
     return 'Send one Host header with a valid host (RFC 9112 §3.2).';
   }
@@ -43,14 +43,14 @@ export function violationIn({ httpVersion, headers, method = '', url = '' }: Inc
   return undefined;
 }
 
-/** The path and query that a valid request target names; of a target without them, the root. */
+/** Returns the path and query of a valid request target; `/` if it has none. */
 export function originFormOf(url: string): string {
   if (url.startsWith('/')) return url;
   const rest = ABSOLUTE_FORM.exec(url)?.[2] ?? '';
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** The same URL where its escapes are UTF-8, and else one that names nothing either: routers do not take the first. */
+/** Replaces escapes that are not UTF-8, which the router would refuse; neither URL leads to a route. */
 export function routableFormOf(url: string): string {
   if (!url.includes('%')) return url;
   try {

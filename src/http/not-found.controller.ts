@@ -4,7 +4,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
 
-/** Every route that there is not: Nest answers these before its guards, so that a stranger could map the paths. */
+/** Answers requests without a route. Nest would answer them before its guards, and let strangers map the paths. */
 @Controller()
 export class NotFoundController {
   constructor(private readonly adapterHost: HttpAdapterHost<FastifyAdapter>) {}
@@ -12,7 +12,7 @@ export class NotFoundController {
   @All('*')
   refuse(@Req() { url }: { readonly url: string }): never {
     const fastify = this.adapterHost.httpAdapter.getInstance();
-    // Where would this URL lead with another method? Not to be asked with hasRoute, which takes it for a pattern.
+    // Methods with a route for this URL. Fastify's hasRoute would take the URL for a pattern.
     const allowed = METHODS.filter((method) => !('*' in fastify.findRoute({ method, url }).params));
     if (allowed.length === 0) throw new ContractException(404);
     throw new ContractException(405, undefined, { Allow: allowed.join(', ') });

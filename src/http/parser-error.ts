@@ -11,7 +11,7 @@ export interface ParserError extends Error {
 const FIELD_LINE = /^[\w!#$%&'*+.^`|~-]+(?::|$)/;
 
 /**
- * Returns the refusal that an error of the parser is answered with.
+ * Returns the refusal for an error of the parser.
  *
  * @param isInRequestLine whether what is too large is the URL and not a header
  */

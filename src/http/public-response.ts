@@ -75,7 +75,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   #connectionHeaders(): string[] {
     const { complete, headers, httpVersion, method } = this.req;
     const { isDraining, keepAliveTimeout } = this.#connection;
-    // Input that is not read could be taken for requests. After an Upgrade header, Node's parser drops input.
+    // Unread input could be parsed as requests. After an Upgrade header, Node's parser drops input.
     if (this.#isLast || isDraining || !complete || headers.upgrade !== undefined || method === 'CONNECT') {
       return ['Connection', 'close'];
     }

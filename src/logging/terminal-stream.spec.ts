@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { pino } from 'pino';
 import { createTerminalStream } from './terminal-stream.js';
 
-/** What a terminal is sent for an object and its message, as the service logs them. */
+/** Returns what the terminal receives for an object and its message, as the service logs them. */
 async function shown(fields: object, message: string): Promise<string> {
   const terminal = new PassThrough({ encoding: 'utf8' });
   const options = { base: null, messageKey: 'message', formatters: { level: (level: string) => ({ level }) } };

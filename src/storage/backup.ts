@@ -45,7 +45,7 @@ export async function backUp(
     }
     const count = await check(draft, driver);
     sync(draft);
-    // Lets a signal be handled that arrived during the check: until now, the caller can end the backup.
+    // Handles a signal that arrived during the check: until here, the caller can end the backup.
     await setImmediate();
     onProgress(1);
     assertNew(target);
@@ -94,7 +94,7 @@ function create(draft: string): void {
 async function check(draft: string, driver: SqliteDriver | undefined): Promise<number> {
   const database = await openSqliteDatabase(draft, driver);
   try {
-    // One file that opens everywhere. With a write-ahead log, a read-only medium would not do.
+    // A single file that opens everywhere: a database in WAL mode cannot be read from a read-only medium.
     database.exec('PRAGMA journal_mode = DELETE');
     const { integrity_check: found } = database.prepare('PRAGMA integrity_check').get() as { integrity_check: string };
     if (found !== 'ok') {

@@ -29,7 +29,7 @@ const ERRORS: readonly (readonly [code: RegExp, failure: Failure | 'race', atSta
   [/^53300/, 'transient', 'has no connection left; raise max_connections of its server'],
   // The server lacks resources, starts, stops or cancels a statement; a lock or an idle transaction timed out.
   [/^(?:53|57|55P03|25P03)/, 'transient'],
-  // Another transaction was in the way.
+  // A conflict with another transaction.
   [/^40/, 'transient'],
   // The connection failed. PgBouncer reports all its errors as 08P01; distributed engines an unreachable node as XX000.
   [/^(?:08|XX000)/, 'transient'],
@@ -44,7 +44,7 @@ export function postgresFailure(error: unknown): Failure | undefined {
   return failure === 'race' ? undefined : failure;
 }
 
-/** Tells if a statement failed for another transaction, which says nothing against its connection. */
+/** Tells if a statement failed because of another transaction; its connection can be used again. */
 export function isConflict(error: unknown): boolean {
   return error instanceof pg.DatabaseError && codeOf(error).startsWith('40');
 }

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
-/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not keep step. */
+/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
 const RETRY_INTERVAL = 20;
 
 /** Maximum milliseconds of a check: health probes do not wait for long. */
@@ -23,7 +23,7 @@ export abstract class RetryingRepository extends PlantRepository {
     super();
   }
 
-  /** Adds a batch in one transaction. It adds only missing plants, so it can be repeated whatever became of it. */
+  /** Adds a batch in one transaction. It adds only missing plants, so it can be retried after any failure. */
   protected abstract attempt(batch: readonly StoredPlant[]): readonly Outcome[] | Promise<readonly Outcome[]>;
 
   /** Writes a plant in a transaction that it rolls back. */
