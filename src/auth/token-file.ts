@@ -59,7 +59,7 @@ export function parseTokens(text: string, file: string): StaticToken[] {
     const token = parseLine(line);
     if (token !== undefined) return [token];
     throw new TokenFileError(
-      `${file}, line ${index + 1}, is not a token: write a name, sha256:<64 hexadecimal digits>, ` +
+      `${file}, line ${index + 1}, is not a token: it must be a name, sha256:<64 hexadecimal digits>, ` +
         'and optionally an expiry such as 2030-01-01T00:00:00Z',
     );
   });

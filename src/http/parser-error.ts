@@ -13,7 +13,7 @@ const FIELD_LINE = /^[\w!#$%&'*+.^`|~-]+(?::|$)/;
 /**
  * Returns the refusal for an error of the parser.
  *
- * @param isInRequestLine whether what is too large is the URL and not a header
+ * @param isInRequestLine true if the URL is too large, false if a header is
  */
 export function exceptionFor({ code }: ParserError, isInRequestLine: boolean): ContractException {
   switch (code) {

@@ -107,7 +107,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   }
 }
 
-/** Returns a refusal of what is not a request, as it is sent, and reports it to the log and the metrics. */
+/** Returns the refusal of input that is not a request, as it is sent, and reports it to the log and the metrics. */
 export function refusalMessage(exception: ContractException, address: string | undefined): string {
   const requestId = randomUUID();
   const body = JSON.stringify(exception.getResponse());

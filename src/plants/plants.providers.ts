@@ -14,7 +14,7 @@ import { MODULE_OPTIONS_TOKEN, type PlantsModuleOptions } from './plants.module-
 /** The options as a JavaScript host may give them, without a compiler that checks them. */
 type UncheckedOptions = Partial<PlantsModuleOptions>;
 
-/** Provide what the module's options describe. A wrong option throws a TypeError that says what it must be. */
+/** Provide what the module's options describe. An invalid option throws a TypeError that states its rule. */
 export const optionProviders: FactoryProvider[] = [
   {
     provide: PlantRepository,

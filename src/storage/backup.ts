@@ -7,7 +7,7 @@ import { sqliteFile } from './database-options.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteStartError } from './sqlite-errors.js';
 
-/** This program cannot copy the store; the message is one line that says what to do instead. */
+/** This program cannot copy the store; the message is one line for the operator. */
 export class NoBackupError extends Error {
   override readonly name = 'NoBackupError';
 }

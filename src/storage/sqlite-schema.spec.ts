@@ -30,7 +30,7 @@ describe.each(SQLITE_DRIVERS)('the schema of SQLite, with %s,', (driver) => {
     database.close();
   });
 
-  it('of the version before is taken over: the plants stay, and new ones are stored', async () => {
+  it('of version 0.1.0 is taken over: the plants stay, and new ones are stored', async () => {
     copyFileSync(KYSELY, file);
 
     for (const outcome of ['created', 'repeated']) {
