@@ -1,25 +1,21 @@
-import type { ServerResponse } from 'node:http';
-import type { PublicRequest } from './public-request.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Seconds for which a browser caches a preflight; Chromium caps them at two hours. */
+/** Seconds for which a browser caches the answer to a preflight; Chromium's maximum. */
 const MAX_AGE = 7_200;
 
-/**
- * Allows pages of these origins to create plants (CORS, Fetch standard §3.3). Requests of other origins are answered as
- * usual, and the browser withholds the answer from the page.
- *
- * @param origins as browsers write them, such as `https://plants.example`
- * @returns true for a preflight, which has no token: answer it with {@link answerPreflight}
- */
-export function allowOrigin(request: PublicRequest, response: ServerResponse, origins: ReadonlySet<string>): boolean {
-  const { headers, method } = request;
-  if (headers.origin === undefined || !origins.has(headers.origin)) return false;
-  response.setHeader('Access-Control-Allow-Origin', headers.origin);
+/** Adds the CORS headers to an answer, without which a browser hides it from the page (Fetch standard §3.3). */
+export function allowOrigin(response: ServerResponse, origin: string): void {
+  response.setHeader('Access-Control-Allow-Origin', origin);
   response.setHeader('Vary', 'Origin');
   response.setHeader('Access-Control-Expose-Headers', 'Retry-After, WWW-Authenticate, X-Request-Id');
+}
+
+/** Returns whether a browser asks if a page may send the request that it describes. */
+export function isPreflight({ headers, method }: IncomingMessage): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }
 
+/** Answers without a token, which a preflight does not have. */
 export function answerPreflight(response: ServerResponse): void {
   response
     .writeHead(204, {

@@ -38,7 +38,7 @@ export class PublicRequest extends IncomingMessage {
     return this.#bodyError;
   }
 
-  /** Ends the body before it is complete. */
+  /** Ends the body before it is complete. `destroy(error)` would also close the socket, before the refusal is sent. */
   fail(exception: ContractException): void {
     if (this.#bodyError !== undefined) return;
     this.#bodyError = exception;

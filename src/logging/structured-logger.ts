@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Level, type Logger, pino } from 'pino';
-import { REQUEST, type RequestMessage } from '../http/public-response.js';
+import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
 
 /** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
 const MAX_WAITING = 16_777_216;
@@ -52,8 +52,8 @@ export class StructuredLogger implements LoggerService {
    */
   logRequests(): () => void {
     const log = (message: unknown): void => this.#logRequest(message as RequestMessage);
-    subscribe(REQUEST, log);
-    return () => void unsubscribe(REQUEST, log);
+    subscribe(REQUEST_CHANNEL, log);
+    return () => void unsubscribe(REQUEST_CHANNEL, log);
   }
 
   log(message: unknown, ...more: unknown[]): void {

@@ -4,7 +4,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../auth/refusals.js';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { REQUEST, type RequestMessage } from '../http/public-response.js';
+import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
 import { BATCH, type BatchMessage, GroupCommit } from '../storage/group-commit.js';
 
 /** Seconds: from an answer without the store to the longest that a request waits. */
@@ -74,13 +74,13 @@ export class Metrics implements OnApplicationShutdown {
     for (const answers of this.#answers.values()) answers.inc(0);
     for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, 0);
     for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
-    subscribe(REQUEST, this.#onRequest);
+    subscribe(REQUEST_CHANNEL, this.#onRequest);
     subscribe(BATCH, this.#onBatch);
     subscribe(AUTHENTICATION_REFUSED, this.#onRefusal);
   }
 
   onApplicationShutdown(): void {
-    unsubscribe(REQUEST, this.#onRequest);
+    unsubscribe(REQUEST_CHANNEL, this.#onRequest);
     unsubscribe(BATCH, this.#onBatch);
     unsubscribe(AUTHENTICATION_REFUSED, this.#onRefusal);
     this.registry.clear();
