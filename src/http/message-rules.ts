@@ -8,10 +8,10 @@ const AUTHORITY =
 /** RFC 9112 §3.2.1: an absolute path and optionally a query, of the characters of RFC 3986 §3.3 and §3.4. */
 const ORIGIN_FORM = /^\/(?:[\w.~!$&'()*+,;=:@/-]|%[\da-f]{2})*(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[\da-f]{2})*)?$/i;
 
-/** RFC 9112 §3.2.2, taken apart into the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
+/** RFC 9112 §3.2.2: captures the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#:][^/?#]*)(.*)$/i;
 
-/** RFC 9112 §3.2.3: the host and the port, both of them there (RFC 9110 §9.3.6). */
+/** RFC 9112 §3.2.3: a host and a port, both required (RFC 9110 §9.3.6). */
 const AUTHORITY_FORM = /^[^:].*:\d+$/;
 
 const KNOWN_METHODS = new Set(METHODS);
