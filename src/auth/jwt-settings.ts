@@ -14,7 +14,7 @@ export interface JwtSettings {
   readonly type?: JwtType;
 }
 
-/** Returns whether no one between can read or change what the URL gives: https, or an address of this machine. */
+/** Returns whether the network cannot read or change what this URL serves: it is https, or on this machine. */
 export function isSecure({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname));
 }

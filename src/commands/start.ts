@@ -23,7 +23,7 @@ const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 /**
  * Starts the standalone service, which runs until a signal stops the process.
  *
- * @throws {ConfigurationError} if a setting turns out to be wrong; else an error whose message is for the operator
+ * @throws {ConfigurationError} if a setting is wrong; the message of any other error is for the operator, too
  */
 export async function start(configuration: Configuration): Promise<void> {
   const structuredLogger = await StructuredLogger.create(configuration.logLevel);
@@ -61,7 +61,7 @@ export async function start(configuration: Configuration): Promise<void> {
   try {
     const { host, port, managementHost, managementPort } = configuration;
     await listen('HOST and PORT', host, port, () => app.listen(port, host));
-    // The server does TLS by itself, so that Nest takes it for one of HTTP.
+    // The server handles TLS itself, so Nest reports an http URL.
     const origin = (await app.getUrl()).replace(/^https?/, certificate === undefined ? 'http' : 'https');
     const baseUrl = `${origin}${configuration.basePath}`;
     const plantsUrl = `${baseUrl}/plants`;
@@ -70,10 +70,10 @@ export async function start(configuration: Configuration): Promise<void> {
       managementOrigins = await listen('MANAGEMENT_HOST and MANAGEMENT_PORT', managementHost, managementPort, () =>
         management.listen(managementPort, managementHost, baseUrl),
       );
-      // Its docs page creates plants on the public port.
+      // The docs page creates plants on the public port.
       for (const managementOrigin of managementOrigins) origins.add(managementOrigin);
     }
-    // Before a line tells that the service is up, and can be stopped.
+    // Signals must be handled before the log says that the service is up.
     stopOnSignals(app, management, configuration.shutdownTimeout);
     const firstToken = await tokens.keepFirstToken();
     if (firstToken !== undefined) introduce(firstToken, plantsUrl, configuration);
@@ -138,7 +138,7 @@ function reloadCertificate(
       if (isSameCertificate(read, current)) return;
       current = read;
       (app.getHttpServer() as PublicServer).setCertificate(current);
-      logger.log(`The certificate has changed: this one is valid until ${certificateExpiry(current).toISOString()}`);
+      logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(current).toISOString()}`);
     } catch (error) {
       if (!(error instanceof CertificateError)) throw error;
       logger.error(`${error.message}; keeping the previous certificate`);
@@ -150,7 +150,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }
 
-/** @param variables the names of those that set the address */
+/** @param variables the names of the variables that set the address */
 async function listen<Result>(
   variables: string,
   host: string,
@@ -189,10 +189,10 @@ function stopOnSignals(app: INestApplication, management: ManagementListener | u
   for (const signal of STOP_SIGNALS) process.removeAllListeners(signal).on(signal, stop);
 }
 
-/** Shows the first token on stderr, because the log keeps what it is given. */
+/** Prints the first token to stderr, and not to the log, which is stored. */
 function introduce(token: string, url: string, { firstTokenFile }: Configuration): void {
   process.stderr.write(`
-No token is configured, so here is a new one. It is shown this once; ${firstTokenFile} keeps its digest.
+No token is configured, so the service has created one. It is shown only once; ${firstTokenFile} keeps its digest.
 Create a plant with it:
 
 curl -i ${url} \\

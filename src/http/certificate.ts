@@ -23,12 +23,14 @@ export function readCertificate(certFile: string, keyFile: string): Certificate 
   const certificate: Certificate = { cert: read(certFile), key: read(keyFile), minVersion: 'TLSv1.2' };
   // A group may read the key, as with Debian's ssl-cert and Kubernetes' fsGroup. Windows has no such permissions.
   if (process.platform !== 'win32' && (statSync(keyFile).mode & 0o007) !== 0) {
-    throw new CertificateError(`${keyFile} may be read or written by everybody: chmod o= ${keyFile}`);
+    throw new CertificateError(`${keyFile} is world-readable or world-writable: chmod o= ${keyFile}`);
   }
   try {
     createSecureContext(certificate);
   } catch (cause) {
-    throw new CertificateError(`${certFile} and ${keyFile} must be a certificate and the key to it, as PEM`, { cause });
+    throw new CertificateError(`${certFile} and ${keyFile} must be a certificate and its private key, both PEM`, {
+      cause,
+    });
   }
   return certificate;
 }

@@ -29,7 +29,8 @@ interface Exchange {
  * One connection of a client, between its socket and Node's HTTP parser.
  *
  * Node takes any Duplex for a connection (`http.Server`, event `connection`). This one hands the parser one request
- * after another, answers what is not HTTP in its turn, and closes in stages, so that the client can read the last answer.
+ * after another, answers input that is not HTTP in its turn, and closes in stages, so that the client can read the last
+ * answer.
  */
 export class Connection extends Duplex {
   readonly #socket: Socket;
@@ -59,7 +60,7 @@ export class Connection extends Duplex {
     readonly keepAliveTimeout: number,
     handle: PublicHandler,
   ) {
-    // The socket decides when the connection is over.
+    // The `close` event of the socket destroys this stream.
     super({ decodeStrings: false, autoDestroy: false });
     this.#socket = socket;
     this.#handle = handle;
@@ -69,13 +70,13 @@ export class Connection extends Duplex {
       this.#feed();
     });
     socket.on('timeout', () => this.emit('timeout'));
-    // `close` follows, and there is no one to tell.
+    // No handling needed: `close` follows.
     socket.on('error', () => undefined);
     this.on('error', () => undefined);
     socket.on('close', () => this.destroy());
   }
 
-  /** Whether the connection closes after the response in progress. */
+  /** True if the connection closes after the response in progress. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
@@ -101,10 +102,10 @@ export class Connection extends Duplex {
     if (this.#exchanges.length === 1) this.#start();
   }
 
-  /** Refuses what the parser could not read, or what did not come in time. */
+  /** Refuses input that the parser rejected, or that did not arrive in time. */
   fail(error: ParserError): void {
     const last = this.#exchanges.at(-1);
-    // In a body: the request has an answer of its own.
+    // The error is in the body of a request, which has its own answer.
     if (last?.request.complete === false) {
       this.#discardInput();
       last.request.fail(exceptionFor(error, false));
@@ -118,7 +119,7 @@ export class Connection extends Duplex {
     if (this.#exchanges.length === 0) this.#sendRefusal();
   }
 
-  /** Closes the connection as soon as all that has come on it is answered. */
+  /** Closes the connection when everything that was received on it is answered. */
   drain(): void {
     this.#isDraining = true;
     // Node reads what the operating system has received before the second of these callbacks.
@@ -188,7 +189,7 @@ export class Connection extends Duplex {
     }
   }
 
-  /** Tells the parser that the client sends no more; Node would end the connection before the answers in progress. */
+  /** Tells the parser that the input has ended, but not before complete requests are answered: Node would then close. */
   #feedEnd(): void {
     if (!this.#hasEnded || this.#exchanges.at(-1)?.request.complete === true) return;
     this.#hasEnded = false;
@@ -233,7 +234,7 @@ export class Connection extends Duplex {
     this.#socket.uncork();
   }
 
-  /** Closes in stages (RFC 9112 §9.6): a reset, for input that was not read, would take the last answer from the client. */
+  /** Closes in stages (RFC 9112 §9.6): a reset because of unread input would discard the last answer at the client. */
   override _final(callback: () => void): void {
     this.#discardInput();
     this.#socket.end();

@@ -17,7 +17,7 @@ class PublicFastifyAdapter extends FastifyAdapter {
   }
 }
 
-/** Creates Fastify for the public port: it routes every request past its own parsers and refusals. */
+/** Creates the Fastify adapter of the public port. Fastify only routes: its parsers and refusals are not used. */
 export function createFastifyAdapter(options: {
   readonly limits?: Partial<ServerLimits>;
   /** See {@link PublicServer}. */
@@ -31,7 +31,7 @@ export function createFastifyAdapter(options: {
     serverFactory: (handle: RequestListener): Server =>
       new PublicServer(handle, { ...DEFAULT_LIMITS, ...options.limits }, options),
     trustProxy,
-    // The server answers what is not HTTP.
+    // The server answers input that is not HTTP.
     clientErrorHandler: () => undefined,
     // `rewriteUrl` leaves nothing that the router refuses; without it, Fastify would answer in its own words.
     frameworkErrors: (_error: unknown, _request: unknown, { raw }: { readonly raw: unknown }) =>

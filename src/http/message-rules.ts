@@ -8,10 +8,10 @@ const AUTHORITY =
 /** RFC 9112 §3.2.1: an absolute path and optionally a query, of the characters of RFC 3986 §3.3 and §3.4. */
 const ORIGIN_FORM = /^\/(?:[\w.~!$&'()*+,;=:@/-]|%[\da-f]{2})*(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[\da-f]{2})*)?$/i;
 
-/** RFC 9112 §3.2.2, taken apart into the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
+/** RFC 9112 §3.2.2: captures the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#:][^/?#]*)(.*)$/i;
 
-/** RFC 9112 §3.2.3: the host and the port, both of them there (RFC 9110 §9.3.6). */
+/** RFC 9112 §3.2.3: a host and a port, both required (RFC 9110 §9.3.6). */
 const AUTHORITY_FORM = /^[^:].*:\d+$/;
 
 const KNOWN_METHODS = new Set(METHODS);
@@ -19,19 +19,19 @@ const KNOWN_METHODS = new Set(METHODS);
 /** Returns the first violation of RFC 9112 that Node's parser accepts, as a sentence for the client, or undefined. */
 export function findViolation({ httpVersion, headers, method = '', url = '' }: IncomingMessage): string | undefined {
   // Node's parser accepts the methods of RTSP.
-  if (!KNOWN_METHODS.has(method)) return 'The request is not one of HTTP (RFC 9112 §3).';
+  if (!KNOWN_METHODS.has(method)) return 'The request method is not one of HTTP (RFC 9110 §9).';
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The HTTP version must be 1.1 or 1.0 (RFC 9112 §2.3).';
   // Repeated headers are joined by a comma and a space, which is not a valid host.
   if (headers.host === undefined ? httpVersion === '1.1' : !isAuthority(headers.host)) {
-    return 'There must be one Host header with a valid host (RFC 9112 §3.2).';
+    return 'Send one Host header with a valid host (RFC 9112 §3.2).';
   }
   const coding = headers['transfer-encoding'];
   if (coding !== undefined) {
     if (headers['content-length'] !== undefined) {
-      return 'Content-Length and Transfer-Encoding must not come together (RFC 9112 §6.2).';
+      return 'Send Content-Length or Transfer-Encoding, not both (RFC 9112 §6.2).';
     }
     if (coding.toLowerCase() !== 'chunked' || httpVersion === '1.0') {
-      return 'The only Transfer-Encoding is chunked, and only in HTTP/1.1 (RFC 9112 §6.1).';
+      return 'The Transfer-Encoding must be chunked, and the version HTTP/1.1 (RFC 9112 §6.1).';
     }
   }
   if (!isTarget(method, url))

@@ -17,7 +17,7 @@ const MAX_HEAD = 16_384;
 /** RFC 8446 §5.1: the content type of the record that begins a handshake. */
 const TLS_HANDSHAKE = 0x16;
 
-const NO_TLS = 'This port takes HTTPS alone: send the same request to https://.';
+const NO_TLS = 'This port accepts only HTTPS: send the same request to https://.';
 
 /** An HTTP or HTTPS server that gives every input on its port one answer of the contract, in order. */
 export class PublicServer extends Server<typeof PublicRequest, typeof PublicResponse> {
@@ -50,12 +50,12 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
       requestTimeout: limits.request,
       keepAliveTimeout: limits.keepAlive,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout),
-      // Node answers in its own words; message-rules.ts checks the header.
+      // Node would answer in its own words; message-rules.ts checks the header.
       requireHostHeader: false,
-      // Two Authorization or Host headers become one that is not valid; Node would drop the second.
+      // Joins two Authorization or Host headers into an invalid one; Node would drop the second.
       joinDuplicateHeaders: true,
     });
-    // The size of the headers is limited, not their number; Node would drop those after the 2,000th.
+    // The size of the headers is limited, not their number; Node would drop headers after the 2,000th.
     this.maxHeadersCount = 0;
     this.#handle = handle;
     this.#limits = limits;
@@ -68,12 +68,12 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     this.on('request', accept);
     this.on('checkExpectation', accept);
     this.on('checkContinue', (request: PublicRequest, response: PublicResponse) => {
-      // The client sends its body when something begins to read it.
+      // Asks the client for the body when something begins to read it.
       request.once('resume', () => response.headersSent || response.writeContinue());
       accept(request, response);
     });
     this.on('connect', (request: PublicRequest, connection) => {
-      // For this server a method like any other, though Node's parser is done with the connection.
+      // CONNECT is a method like any other here, although Node's parser has detached from the connection.
       (connection as Connection).accept(request, new PublicResponse(request), true);
     });
     this.on('clientError', (error: ParserError, connection) => (connection as unknown as Connection).fail(error));
@@ -83,7 +83,7 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     this.once('close', () => clearInterval(unreadCheck));
   }
 
-  /** Uses another certificate for the connections that begin from now on. */
+  /** Uses another certificate for new connections. */
   setCertificate(certificate: Certificate): void {
     this.#tls?.setSecureContext(certificate);
   }
@@ -117,7 +117,7 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     else this.#negotiate(socket, this.#tls);
   }
 
-  /** Looks at the first byte: a client that does not begin with a TLS handshake is told so without TLS. */
+  /** Looks at the first byte: a client that does not begin a TLS handshake gets an answer without TLS. */
   #negotiate(socket: Socket, tls: TlsServer): void {
     const peer = peerOf(socket);
     this.#handshakes.set(peer, socket);

@@ -80,7 +80,7 @@ export class StructuredLogger implements LoggerService {
     this.#write('trace', message, more);
   }
 
-  /** @param more what Nest passes after the message: the context comes last and, for an error, the stack before it */
+  /** @param more the parameters after the message: the context comes last and, for an error, the stack before it */
   #write(level: Level, message: unknown, more: readonly unknown[]): void {
     const context = more.at(-1);
     if (typeof context === 'string' && NEST_START_CONTEXTS.has(context)) return;

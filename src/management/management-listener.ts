@@ -37,7 +37,7 @@ export class ManagementListener {
   async listen(port: number, host: string, baseUrl: string): Promise<readonly string[]> {
     setUpDocsPage(this.application, baseUrl);
     await this.application.listen(port, host);
-    // The port is another one than given, if that is 0.
+    // For port 0, the operating system has chosen one.
     const { port: taken } = new URL(await this.application.getUrl());
     return [`http://${host.includes(':') ? `[${host}]` : host}:${taken}`, `http://localhost:${taken}`];
   }

@@ -26,7 +26,7 @@ export class Metrics implements OnApplicationShutdown {
   });
   readonly #durations = new Histogram({
     name: 'plant_store_http_request_duration_seconds',
-    help: 'Time from the head of a request to its answer.',
+    help: 'Time from the end of the headers to the answer.',
     buckets: DURATIONS,
     registers: [this.registry],
   });

@@ -44,7 +44,7 @@ describe('An installation without the package of its driver', () => {
       HAS_SQLITE
         ? 'opened\n'
         : 'RepositoryStartError: the database plants.db needs the package better-sqlite3 on Node before 24: ' +
-            'npm install better-sqlite3, or use a newer Node\n',
+            'npm install better-sqlite3@12, or use a newer Node\n',
     );
   });
 
