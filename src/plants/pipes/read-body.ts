@@ -31,7 +31,8 @@ export function readBody(
     if (request.bodyError !== undefined) throw request.bodyError;
     if (request.complete && declaredLength === request.readableLength) {
       // Most bodies are here as a whole before the guard has verified the token.
-      resolve(request.read() as Uint8Array);
+      // The length is needed: without it, `read` returns the first chunk alone on Node 26.
+      resolve(request.read(declaredLength) as Uint8Array);
       return;
     }
     if (request.destroyed) throw new BodyIncompleteException();
