@@ -40,6 +40,12 @@ describe('a connection', () => {
       ['a slow request whose body is complete', chunkedMessage(chunks(plant(1)), SLOW), [1]],
       ['many requests', [1, 2, 3, 4, 5].map((id) => message({ body: plant(id) })).join(''), [1, 2, 3, 4, 5]],
       ['a request whose answer takes its time', message(SLOW), [1]],
+      [
+        'many requests after a large one whose answer takes its time',
+        message({ ...SLOW, body: plant(1) + ' '.repeat(70_000) }) +
+          [2, 3, 4].map((id) => message({ body: plant(id) })).join(''),
+        [1, 2, 3, 4],
+      ],
       ['many requests whose answers take their time', message(SLOW) + message({ ...SLOW, body: plant(2) }), [1, 2]],
     ])('gets all its answers to %s', async (_what, bytes, expected) => {
       const client = await RawClient.connect(service.port);
