@@ -161,7 +161,8 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     const violation = violationIn(request);
     const isPreflight = allowOrigin(request, response, this.#origins);
     if (violation !== undefined) response.refuse(new ContractException(400, violation));
-    else if (isPreflight) answerPreflight(response);
+    // Not before the parser has seen that no body follows: the connection can then stay open.
+    else if (isPreflight) process.nextTick(answerPreflight, response);
     else this.#handle(request, response);
   }
 }

@@ -1,4 +1,5 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
+import { expectPlant, KEEP_ALIVE, message } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
 import { type Service, startService, TOKEN } from '../support/service.js';
 
@@ -89,6 +90,22 @@ describe('A page of an allowed origin', () => {
     expect(answer.status).toBe(status);
     expect(answer.headers).toMatchObject(READABLE);
     expect(answer.headers['access-control-allow-methods']).toBeUndefined();
+  });
+
+  it('sends the plant on the connection on which it asked', async () => {
+    const client = await RawClient.connect(Number(new URL(service.url).port));
+    const lines = [
+      'OPTIONS /plants HTTP/1.1',
+      'Host: localhost',
+      `Origin: ${ALLOWED}`,
+      'Access-Control-Request-Method: POST',
+    ];
+    await client.send(`${lines.join('\r\n')}\r\n\r\n`);
+
+    expect((await client.answer('OPTIONS')).headers.connection).toBe('keep-alive');
+    await client.send(message({ more: [`Origin: ${ALLOWED}`] }));
+    expectPlant(await client.answer(), 1, { ...READABLE, ...KEEP_ALIVE });
+    expect(await client.hangUp()).toBe('FIN');
   });
 
   it('that asks with a body which is none is answered, and heard no more', async () => {
