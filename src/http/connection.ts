@@ -11,6 +11,14 @@ const LINGER = 2_000;
 /** Bytes that are read ahead of the parser while it waits for a response. */
 const READ_AHEAD = 16_384;
 
+/**
+ * Bytes that the parser gets at once; more only up to the next blank line, which ends the headers of a request. A packet
+ * may hold thousands of requests, and each of them occupies kilobytes once it is parsed.
+ */
+const PORTION = 512;
+
+const BLANK_LINE = '\r\n\r\n';
+
 /** Bytes at the beginning of a line that tell a header from a request line. */
 const LINE_BEGINNING = 64;
 
@@ -40,7 +48,6 @@ export class Connection extends Duplex {
   /** Input that waits for the parser. */
   #unparsed: Buffer[] = [];
   #unparsedBytes = 0;
-  #isParserReady = true;
   #hasEnded = false;
   /** The refusal that follows the exchanges, as the last answer. */
   #refusal: ContractException | undefined;
@@ -73,6 +80,9 @@ export class Connection extends Duplex {
     // No handling needed: `close` follows.
     socket.on('error', () => undefined);
     this.on('error', () => undefined);
+    // After this first call of `_read`, a stream that flows passes each chunk on within `push`.
+    this.read(0);
+    this.on('resume', () => this.#feed());
     socket.on('close', () => this.destroy());
   }
 
@@ -174,19 +184,29 @@ export class Connection extends Duplex {
     if (this.#unparsedBytes > READ_AHEAD) this.#socket.pause();
   }
 
-  /** Hands input to the parser, unless requests wait for their turn. */
+  /** Hands input to the parser, unless requests wait for their turn or Node has paused the stream for a body. */
   #feed(): void {
-    while (this.#isParserReady && this.#exchanges.length < 2 && !this.#discardsInput) {
-      const chunk = this.#unparsed.shift();
-      if (chunk === undefined) {
+    while (!this.isPaused() && this.#exchanges.length < 2 && !this.#discardsInput) {
+      const portion = this.#takePortion();
+      if (portion === undefined) {
         if (this.#socket.isPaused()) this.#socket.resume();
         this.#feedEnd();
         return;
       }
-      this.#unparsedBytes -= chunk.length;
-      this.#isParserReady = this.push(chunk);
-      this.#noteLine(chunk);
+      this.push(portion);
+      this.#noteLine(portion);
     }
+  }
+
+  /** Takes input of PORTION bytes or more, up to a blank line, which ends the head of a request. */
+  #takePortion(): Buffer | undefined {
+    const chunk = this.#unparsed.shift();
+    if (chunk === undefined) return undefined;
+    const blankLine = chunk.length > PORTION ? chunk.indexOf(BLANK_LINE, PORTION) : -1;
+    const length = blankLine < 0 ? chunk.length : blankLine + BLANK_LINE.length;
+    if (length < chunk.length) this.#unparsed.unshift(chunk.subarray(length));
+    this.#unparsedBytes -= length;
+    return chunk.subarray(0, length);
   }
 
   /** Tells the parser that the input has ended, but not before complete requests are answered: Node would then close. */
@@ -205,8 +225,7 @@ export class Connection extends Duplex {
   }
 
   override _read(): void {
-    this.#isParserReady = true;
-    this.#feed();
+    // Input is pushed as it comes, see `#feed`.
   }
 
   override _write(chunk: Buffer | string, encoding: BufferEncoding, callback: (error?: Error | null) => void): void {

@@ -166,7 +166,8 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     const isAllowed = origin !== undefined && this.#origins.has(origin);
     if (isAllowed) allowOrigin(response, origin);
     if (violation !== undefined) response.refuse(new ContractException(400, violation));
-    else if (isAllowed && isPreflight(request)) answerPreflight(response);
+    // On the next tick the parser knows that no body follows, so that the connection can stay open.
+    else if (isAllowed && isPreflight(request)) process.nextTick(answerPreflight, response);
     else this.#handle(request, response);
   }
 }

@@ -40,6 +40,12 @@ describe('A connection', () => {
       ['a chunked request with a slow answer', chunkedMessage(chunks(plant(1)), SLOW), [1]],
       ['many requests', [1, 2, 3, 4, 5].map((id) => message({ body: plant(id) })).join(''), [1, 2, 3, 4, 5]],
       ['a request with a slow answer', message(SLOW), [1]],
+      [
+        'many requests after a large one with a slow answer',
+        message({ ...SLOW, body: plant(1) + ' '.repeat(70_000) }) +
+          [2, 3, 4].map((id) => message({ body: plant(id) })).join(''),
+        [1, 2, 3, 4],
+      ],
       ['many requests with slow answers', message(SLOW) + message({ ...SLOW, body: plant(2) }), [1, 2]],
     ])('gets all its answers to %s', async (_what, bytes, expected) => {
       const client = await RawClient.connect(service.port);

@@ -1,4 +1,5 @@
 import { type IncomingHttpHeaders, request } from 'node:http';
+import { expectPlant, KEEP_ALIVE, message } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
 import { TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
@@ -96,6 +97,22 @@ describe('A page of an allowed origin', () => {
     expect(answer.status).toBe(status);
     expect(answer.headers).toMatchObject(READABLE);
     expect(answer.headers['access-control-allow-methods']).toBeUndefined();
+  });
+
+  it('sends the plant on the connection of its preflight request', async () => {
+    const client = await RawClient.connect(Number(new URL(service.url).port));
+    const lines = [
+      'OPTIONS /plants HTTP/1.1',
+      'Host: localhost',
+      `Origin: ${ALLOWED}`,
+      'Access-Control-Request-Method: POST',
+    ];
+    await client.send(`${lines.join('\r\n')}\r\n\r\n`);
+
+    expect((await client.answer('OPTIONS')).headers.connection).toBe('keep-alive');
+    await client.send(message({ more: [`Origin: ${ALLOWED}`] }));
+    expectPlant(await client.answer(), 1, { ...READABLE, ...KEEP_ALIVE });
+    expect(await client.hangUp()).toBe('FIN');
   });
 
   it('gets one answer to a preflight request with an invalid body', async () => {

@@ -158,6 +158,21 @@ describe('More load than the service can handle', () => {
     for (const { socket } of [client, ...clients]) socket.destroy();
   });
 
+  it('is kept in bounded memory while the first of many pipelined requests waits', async () => {
+    await start({ REFUSED_TOKENS_PER_MINUTE: '1' });
+    const before = memory();
+    const clients = await Promise.all(Array.from({ length: 100 }, () => Client.open()));
+
+    // The refusal of the first one is delayed; the others have 18 bytes each.
+    const first = 'GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n\r\n';
+    for (const { socket } of clients) socket.write(first + 'GET / HTTP/1.1\r\n\r\n'.repeat(3_500));
+    await Promise.all(clients.map((client) => client.answered(2)));
+
+    expect(new Set(clients.map(({ answers }) => answers.slice(0, 2).join()))).toEqual(new Set(['401,400']));
+    expect(memory()).toBeLessThan(before + 100);
+    for (const { socket } of clients) socket.destroy();
+  });
+
   it('is refused with error 503 when bodies take all the memory reserved for them', async () => {
     await start();
     const clients = await Promise.all(Array.from({ length: 100 }, () => Client.open()));

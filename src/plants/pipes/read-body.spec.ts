@@ -59,6 +59,16 @@ describe('readBody', () => {
     await once(received, 'end');
   });
 
+  it('reads a body that has arrived before, in several chunks', async () => {
+    const { client, received } = await begin({ 'content-length': '10' });
+    client.write('first');
+    while (received.readableLength < 5) await new Promise(setImmediate);
+    client.end('other');
+    while (!received.complete) await new Promise(setImmediate);
+
+    expect(Buffer.from(await read(received)).toString()).toBe('firstother');
+  });
+
   it.each([LIMIT - 1, LIMIT])('reads a body of %i bytes in a few chunks', async (size) => {
     const { client, received } = await begin({ 'content-length': `${size}` });
     const body = read(received);
