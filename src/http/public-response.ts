@@ -8,7 +8,7 @@ import type { Connection } from './connection.js';
 import type { PublicRequest } from './public-request.js';
 
 /** The diagnostics channel with one message for every answer of the public port. */
-export const REQUEST = 'plant-store:request';
+export const REQUEST_CHANNEL = 'plant-store:request';
 
 /** A message of the channel `plant-store:request`. */
 export interface RequestMessage {
@@ -30,7 +30,7 @@ export interface RequestMessage {
   readonly spanId: string | undefined;
 }
 
-const requests = channel(REQUEST);
+const requests = channel(REQUEST_CHANNEL);
 
 /** Without a charset, which the media type does not define (RFC 8259 §11). */
 const JSON_TYPE = 'application/json';

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { REQUEST, type RequestMessage } from '../../src/http/public-response.js';
+import { REQUEST_CHANNEL, type RequestMessage } from '../../src/http/public-response.js';
 import { converse } from '../support/raw-client.js';
 import { TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
@@ -25,11 +25,11 @@ describe('An answer of the public port', () => {
   beforeEach(async () => {
     service = await startService({ limits: { request: 100, connections: 2 } });
     messages = [];
-    subscribe(REQUEST, note);
+    subscribe(REQUEST_CHANNEL, note);
   });
 
   afterEach(async () => {
-    unsubscribe(REQUEST, note);
+    unsubscribe(REQUEST_CHANNEL, note);
     await service.close();
   });
 
