@@ -13,7 +13,7 @@ export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout
 /** The modes of libpq, without `allow` and `prefer`, which an attacker on the network can turn off. */
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 
-/** Tells if `openRepository` accepts this URL. */
+/** Returns whether `openRepository` accepts this URL. */
 export function isDatabaseUrl(url: string): boolean {
   return sqliteFile(url) !== undefined || isPostgresUrl(url);
 }

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { messageOf } from './message-of.js';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
 /** Maximum milliseconds between two attempts. The pause is random, so that two processes do not keep step. */
@@ -82,9 +83,4 @@ export abstract class RetryingRepository extends PlantRepository {
       }
     }
   }
-}
-
-/** Reads the message of an error, which in Jest may be of another realm, where `instanceof` fails. */
-export function messageOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
 }
