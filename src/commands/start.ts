@@ -36,7 +36,7 @@ export async function start(configuration: Configuration, exit: () => void): Pro
   const tokens = await openTokens(configuration);
   const certificate = loadCertificate(configuration);
   const origins = new Set(configuration.corsOrigins);
-  const app = await createService(configuration, { tokens, certificate, origins, logger: structuredLogger });
+  const app = await createService(configuration, tokens, certificate, origins, structuredLogger);
   structuredLogger.logRequests();
   let management: ManagementListener | undefined;
   try {
@@ -75,17 +75,10 @@ async function openTokens(configuration: Configuration): Promise<ReloadableToken
 
 async function createService(
   configuration: Configuration,
-  {
-    tokens,
-    certificate,
-    origins,
-    logger,
-  }: {
-    readonly tokens: ReloadableTokens;
-    readonly certificate: Certificate | undefined;
-    readonly origins: ReadonlySet<string>;
-    readonly logger: LoggerService;
-  },
+  tokens: ReloadableTokens,
+  certificate: Certificate | undefined,
+  origins: ReadonlySet<string>,
+  logger: LoggerService,
 ): Promise<INestApplication> {
   return createApplication({
     basePath: configuration.basePath,
