@@ -16,7 +16,7 @@ const ROOMS = {
   files: [],
 };
 
-/** Packages that only some rooms import. */
+/** Packages that only some rooms may import. */
 const KEPT_IN = [
   [['auth'], ['jose']],
   [['commands'], ['cli-progress', 'commander']],
@@ -40,11 +40,11 @@ const layering = Object.entries(ROOMS).map(([room, below]) => {
           patterns: [
             {
               regex: `^(?:\\.\\./)+(?:${others.join('|')})/`,
-              message: `${room}/ does not import from there.`,
+              message: `${room}/ must not import from this room.`,
             },
             {
               regex: room === 'commands' ? '/(?:main|index)\\.js$' : '/(?:main|index|app\\.module)\\.js$',
-              message: `${room}/ does not import from above.`,
+              message: `${room}/ must not import from above.`,
             },
             ...foreignPackages(room),
           ],
@@ -57,7 +57,7 @@ const layering = Object.entries(ROOMS).map(([room, below]) => {
 function foreignPackages(room) {
   return KEPT_IN.filter(([owners]) => !owners.includes(room)).map(([owners, packages]) => ({
     regex: `^(?:${packages.join('|')})(?:/|$)`,
-    message: `${owners.join('/ and ')}/ alone import${owners.length > 1 ? '' : 's'} it.`,
+    message: `Only ${owners.join('/ and ')}/ may import it.`,
   }));
 }
 
@@ -91,12 +91,12 @@ export default tseslint.config(
         {
           object: 'process',
           property: 'env',
-          message: 'config/ alone reads it.',
+          message: 'Only config/ may read it.',
         },
       ],
     },
   },
-  // The packages of the peers are not installed, and so they have no types.
+  // The packages of the peers are not installed, so there are no types.
   { files: ['bench/peers/*.ts'], extends: [tseslint.configs.disableTypeChecked] },
   {
     files: ['src/*.ts'],

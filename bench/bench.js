@@ -1,6 +1,6 @@
 /**
- * Measures Plant Store against what a user would otherwise have, and writes the tables of bench/README.md.
- * Absolute figures belong to the machine; the ratios are taken in one run, round by round, and are what counts.
+ * Compares Plant Store with its peers, and writes the tables of bench/README.md. Absolute figures depend on the machine;
+ * the ratios of one run, measured round by round, are the result.
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
@@ -18,7 +18,7 @@ const TOKEN = randomBytes(32).toString('base64url');
 const SERVER_CORE = '0';
 const CLIENT_CORE = '1';
 
-/** What is started, from the directory of its data; each prints where it listens. */
+/** The programs, which are started in the directory of their data; each prints the address that it listens on. */
 const PROGRAMS = {
   'plant-store': {
     command: [process.execPath, join(HERE, '../dist/main.js')],
@@ -53,7 +53,7 @@ const { values: options, positionals } = parseArgs({
   },
 });
 
-/** A checkout of another version, built: it is measured beside this one, and the README stays as it is. */
+/** A built checkout of another version is compared with this one, and the README stays as it is. */
 if (options.before !== undefined) {
   PROGRAMS.before = {
     ...PROGRAMS['plant-store'],
@@ -65,7 +65,7 @@ if (options.before !== undefined) {
 execFileSync('taskset', ['-cp', CLIENT_CORE, String(process.pid)]);
 for (const name of positionals.length > 0 ? positionals : ['default']) {
   const scenario = SCENARIOS[name];
-  if (scenario === undefined) throw new Error(`${name} is no scenario: take ${Object.keys(SCENARIOS).join(', ')}`);
+  if (scenario === undefined) throw new Error(`${name} is not a scenario: choose ${Object.keys(SCENARIOS).join(', ')}`);
   const result = await scenario();
   if (options.before === undefined) await publish(name, result);
   else console.log(`${name}: ${result}`);
@@ -106,7 +106,7 @@ async function postgres() {
   }
 }
 
-/** Runs each program in turn, round after round, so that what disturbs the machine disturbs all of them. */
+/** Runs the programs in turn, round by round, so that disturbances of the machine affect all of them. */
 async function compare(names, { connections, preload, postgres }) {
   const compared = options.before === undefined ? names : ['plant-store', 'before'];
   const chosen = compared.filter((name) => options.only?.includes(name) ?? true);
@@ -119,7 +119,7 @@ async function compare(names, { connections, preload, postgres }) {
         const measured = await load(program, connections, Number(options.seconds));
         const answered = warm.answers + measured.answers + program.checked;
         await assertStored(program, answered, 2 * connections);
-        // Not said of bare, whose answers wait for no disk.
+        // Bare does not wait for the disk.
         if (preload && measured.p50 < 5) throw new Error(`${name}: the disk was not slow, p50 ${measured.p50} ms`);
         runs[name].push({ ...measured, memory: memoryOf(program, 'VmHWM') });
         console.error(
@@ -223,7 +223,7 @@ async function coldStart() {
   return `From \`node dist/main.js\` on an empty directory, on one core, to its line "Listening": median ${Math.round(median(times))} ms of ${times.length} starts (${least} to ${most}).`;
 }
 
-/** Starts a program on its core, and sees that it answers rightly. */
+/** Starts a program on its core, and checks that it answers correctly. */
 async function start(name, { directory, preload, postgres, round, unchecked } = {}) {
   const program = { name, directory: directory ?? mkdtempSync(join(tmpdir(), 'bench-')), checked: 0 };
   if (postgres) {
@@ -255,7 +255,7 @@ async function start(name, { directory, preload, postgres, round, unchecked } = 
       const [, found] = /Listening: (?:POST )?(http:\/\/[\w.:]+)/.exec(output) ?? [];
       if (found === undefined) return;
       program.listening = performance.now();
-      // The log goes on, and is to be read, as somebody would in earnest, on the generator's core.
+      // Read the log, on the generator's core, as a log collector would.
       program.child.stdout.removeAllListeners('data').resume();
       resolve(found);
     });
@@ -285,7 +285,7 @@ async function check(program) {
   if (stranger.status === 200) throw new Error(`${program.name} answered a stranger`);
 }
 
-/** Runs wrk on its core; any answer but a 200 is an error. */
+/** Runs wrk on its core; any answer other than 200 is an error. */
 async function load(program, connections, seconds) {
   const parameters = [
     '-t1',
@@ -299,7 +299,7 @@ async function load(program, connections, seconds) {
   ];
   const seed = String(randomInt(2 ** 32));
   const before = cpuOf(program);
-  // Not to be waited for by stopping: the logs of the programs are read meanwhile.
+  // Run asynchronously, because the logs of the programs are read meanwhile.
   const { stdout: output } = await run('taskset', ['-c', CLIENT_CORE, 'wrk', ...parameters, '--', TOKEN, seed]);
   const result = JSON.parse(output.slice(output.indexOf('{')));
   result.rate = result.answers / result.seconds;
@@ -308,7 +308,7 @@ async function load(program, connections, seconds) {
   return result;
 }
 
-/** Every answer has its row; those that wrk did not wait for at its end may have one, too. */
+/** Checks that every answer has a row; requests that wrk abandoned at its end may have one, too. */
 async function assertStored(program, answered, unanswered) {
   if (PROGRAMS[program.name].keepsNothing) return;
   const query = 'SELECT count(*) AS rows FROM plants';
@@ -334,19 +334,19 @@ async function stop(program, { keep = false } = {}) {
   if (!keep) rmSync(program.directory, { recursive: true });
 }
 
-/** Megabytes; the program is what taskset became. */
+/** Returns megabytes. taskset replaces itself with the program, so the process is the program. */
 function memoryOf({ child }, field) {
   const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)[1]) / 1024;
 }
 
-/** Microseconds that the program has computed since its start, in user and kernel mode; the kernel counts in 10 ms. */
+/** Returns the CPU time since the start in microseconds, in user and kernel mode, at a resolution of 10 ms. */
 function cpuOf({ child }) {
   const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
 }
 
-/** Adds plants with random ids in random order, as the service would have, up to this number. */
+/** Adds plants with random ids in random order, as the service would, up to this number. */
 function fill(file, plants) {
   const database = new Database(file);
   database.pragma('cache_size = -2000000');
@@ -358,7 +358,7 @@ function fill(file, plants) {
   database.close();
 }
 
-/** µs a create over the logarithm of the number of plants: no faster than log n is no steeper than a line. */
+/** Plots µs a create over the logarithm of the number of plants: growth with log n is a straight line. */
 function plot(points) {
   const [width, height, left, bottom] = [640, 320, 50, 40];
   const most = Math.max(...points.map(({ rate }) => 1e6 / rate)) * 1.2;
@@ -385,13 +385,13 @@ function plot(points) {
   ].join('\n');
 }
 
-/** Builds what is measured; the service itself is built by npm, before this. */
+/** Installs and builds the peers; npm has built the service before. */
 function prepare() {
   if (!existsSync(join(PEERS, 'node_modules'))) execFileSync('npm', ['ci', '--prefix', PEERS], { stdio: 'inherit' });
   execFileSync(join(PEERS, 'node_modules/.bin/tsc'), ['-p', PEERS], { stdio: 'inherit' });
 }
 
-/** Puts a scenario's result where the README has the last one, and prints it. */
+/** Replaces the result of a scenario in the README, and prints it. */
 async function publish(name, result) {
   const peer = (id) => JSON.parse(readFileSync(join(PEERS, 'node_modules', id, 'package.json'), 'utf8')).version;
   const bun = execFileSync(PROGRAMS['elysia-bun'].command[0], ['--version'], { encoding: 'utf8' }).trim();

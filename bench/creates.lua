@@ -1,5 +1,5 @@
--- Creates plants with random ids, each of them new, and prints what came of it as JSON.
--- Arguments: the token, and a seed. The requests are put together here, as wrk.format would cost more than sending them.
+-- Creates plants with new random ids, and prints the results as JSON. Arguments: the token, and a seed.
+-- The script formats the requests itself, because wrk.format would cost more than sending them.
 
 local head
 
@@ -11,7 +11,7 @@ function init(arguments)
 end
 
 function request()
-  -- Not beyond 2^53, where the peers would round.
+  -- Ids stay below 2^53, because the peers would round larger ones.
   local body = string.format('{"id":%d,"name":"Monstera deliciosa","tag":"indoor"}', math.random(1, 9007199254740991))
   return head .. #body .. "\r\n\r\n" .. body
 end

@@ -1,4 +1,4 @@
-/* A disk whose fsync takes 5 ms more than this one's: preloaded before the C library, for every program alike. */
+/* Delays every fsync by 5 ms. Preloaded before the C library, for each program. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <unistd.h>

@@ -25,7 +25,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 
 try {
   if (process.argv.length > 2)
-    throw new ConfigurationError('the service takes no arguments: it is configured by environment variables');
+    throw new ConfigurationError('the service takes no arguments: configure it by environment variables');
   const configuration = loadConfiguration();
   // Imported here, so that a wrong setting is reported before the service loads.
   const { start } = await import('./commands/start.js');

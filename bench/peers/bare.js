@@ -1,4 +1,4 @@
-/** The limit: what node:http, JSON.parse and JSON.stringify take; no authentication, no validation, no store. */
+/** The upper limit: node:http, JSON.parse and JSON.stringify, without authentication, validation and store. */
 import { createServer } from 'node:http';
 
 const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** Elysia on Bun by the book, with Bun's own SQLite. */
+/** Elysia on Bun as its documentation shows it, with Bun's own SQLite. */
 import { Database } from 'bun:sqlite';
 import { bearer } from '@elysiajs/bearer';
 import { Elysia, t } from 'elysia';

@@ -1,4 +1,4 @@
-/** Fastify by the book, on PostgreSQL. */
+/** Fastify as its documentation shows it, on PostgreSQL. */
 import pg from 'pg';
 import { serve } from './fastify.js';
 

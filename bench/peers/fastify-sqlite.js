@@ -1,4 +1,4 @@
-/** Fastify by the book, on SQLite. */
+/** Fastify as its documentation shows it, on SQLite. */
 import Database from 'better-sqlite3';
 import { serve } from './fastify.js';
 

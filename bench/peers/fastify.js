@@ -8,7 +8,7 @@ const schema = {
   response: { 200: { type: 'object', required: ['name'], properties: plant } },
 };
 
-/** Serves POST /plants; `insert` keeps one plant. */
+/** Serves POST /plants; `insert` stores one plant. */
 export async function serve(insert) {
   const fastify = Fastify();
   await fastify.register(bearerAuth, { keys: new Set([process.env.TOKEN]) });

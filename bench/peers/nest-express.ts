@@ -1,4 +1,4 @@
-/** Nest by the book: Express, passport, ValidationPipe, and TypeORM on SQLite. */
+/** Nest as its documentation shows it: Express, passport, ValidationPipe, and TypeORM on SQLite. */
 import 'reflect-metadata';
 import { Body, Controller, HttpCode, Module, Post, UseGuards, ValidationPipe } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';

@@ -137,7 +137,7 @@ export class IssuerKeys {
       if (document === undefined) continue;
       const { issuer, jwks_uri: jwksUri } = JSON.parse(document) as { issuer?: unknown; jwks_uri?: unknown };
       // RFC 8414 §3.3: otherwise one issuer could speak for another.
-      if (issuer !== this.issuer) throw new Error(`${place} is the document of another issuer`);
+      if (issuer !== this.issuer) throw new Error(`${place} names another issuer`);
       const url = typeof jwksUri === 'string' && URL.canParse(jwksUri) ? new URL(jwksUri) : undefined;
       if (url === undefined || !isHttpsOrLoopback(url)) throw new Error(`${place} has no https URL as jwks_uri`);
       return url;
@@ -170,6 +170,6 @@ async function download(url: URL): Promise<string> {
     if (size > MAX_SIZE) throw new Error(`${url.href} has more than ${MAX_SIZE} bytes`);
   }
   if (response.status === 404) throw new NotFound(`${url.href} does not exist`);
-  if (response.status !== 200) throw new Error(`${url.href} is answered with ${response.status}`);
+  if (response.status !== 200) throw new Error(`${url.href} answers with status ${response.status}`);
   return Buffer.concat(chunks).toString('utf8');
 }

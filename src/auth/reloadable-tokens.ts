@@ -86,7 +86,7 @@ export class ReloadableTokens extends StaticTokens {
       const text = await readTokenFile(file);
       if (text === this.#text && this.#complaint === undefined) return;
       const count = this.#use(text, file);
-      this.#logger.log(`${file} has changed: tokens in it now: ${count}`);
+      this.#logger.log(`${file} has changed; number of tokens now: ${count}`);
     } catch (error) {
       if (!(error instanceof TokenFileError)) throw error;
       if (error.message === this.#complaint) return;

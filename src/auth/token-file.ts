@@ -32,16 +32,14 @@ export async function readTokenFile(file: string): Promise<string> {
   try {
     const stats = await stat(file);
     // Reading a pipe or a device may never end.
-    if (!stats.isFile()) throw new TokenFileError(`${file} is no regular file: it must be one`);
+    if (!stats.isFile()) throw new TokenFileError(`${file} is not a regular file`);
     // Windows has no such permissions to check.
     if (process.getuid !== undefined) {
       if (stats.uid !== process.getuid() && stats.uid !== 0) {
-        throw new TokenFileError(
-          `${file} belongs to another user: it must belong to the one that runs this, or to root`,
-        );
+        throw new TokenFileError(`${file} belongs to another user: it must belong to the current user or to root`);
       }
       if ((stats.mode & 0o077) !== 0) {
-        throw new TokenFileError(`${file} may be read or written by others than its owner: chmod 600 ${file}`);
+        throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
       }
     }
     return await readFile(file, 'utf8');
@@ -65,7 +63,7 @@ export function parseTokens(text: string, file: string): StaticToken[] {
     const token = parseLine(line);
     if (token !== undefined) return [token];
     throw new TokenFileError(
-      `${file}, line ${index + 1}, is no token: it must be a name, sha256:<64 hexadecimal digits>, ` +
+      `${file}, line ${index + 1}, is not a token: it must be a name, sha256:<64 hexadecimal digits>, ` +
         'and optionally an expiry such as 2030-01-01T00:00:00Z',
     );
   });
@@ -155,7 +153,7 @@ export async function changeTokenFile(name: string, change: (text: string) => st
 function resolveLink(name: string): string {
   if (existsSync(name)) return realpathSync(name);
   if (isLink(name)) {
-    throw new TokenFileError(`${name} is a link that leads to no file: remove it, or create that file`);
+    throw new TokenFileError(`${name} is a broken symbolic link: remove it, or create its target`);
   }
   return name;
 }

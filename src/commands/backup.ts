@@ -17,7 +17,7 @@ async function run(target: string): Promise<void> {
   bar.start(100, 0);
   try {
     count = await backUp(databaseUrl, target, (part) => {
-      if (interrupted) throw new Error('interrupted: there is no backup');
+      if (interrupted) throw new Error('interrupted: no backup was made');
       bar.update(Math.floor(100 * part));
     });
     bar.update(100);
@@ -35,7 +35,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 try {
   await new Command('npm run backup --')
     .description('Copies the SQLite database of DATABASE_URL to a new file, while the service runs.')
-    .argument('<file>', 'the file to make; it must not exist')
+    .argument('<file>', 'the file to create; it must not exist')
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : BAD_COMMAND))
     .action(run)
     .parseAsync();

@@ -202,7 +202,7 @@ function reloadCertificate(
       if (isSameCertificate(read, current)) return;
       current = read;
       (app.getHttpServer() as PublicServer).setCertificate(current);
-      logger.log(`The certificate has changed: this one is valid until ${certificateExpiry(current).toISOString()}`);
+      logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(current).toISOString()}`);
     } catch (error) {
       if (error instanceof CertificateError) logger.error(`${error.message}; keeping the previous certificate`);
       else logger.error(error);
@@ -213,7 +213,7 @@ function reloadCertificate(
 /** Prints the first token to stderr and not to the log, which is kept. */
 function printFirstToken(token: string, url: string, { firstTokenFile }: Configuration): void {
   process.stderr.write(`
-No token is configured, so here is a new one. It is shown this once; ${firstTokenFile} keeps its digest.
+No token is configured, so the service has created one. It is shown only once; ${firstTokenFile} keeps its digest.
 Create a plant with it:
 
 curl -i ${url} \\

@@ -45,13 +45,13 @@ program
     const token = generateToken();
     await changeTokenFile(file, (text) => {
       if (listNames(text, file).includes(name)) {
-        throw new CommandError(`${name} has a token already: choose another name, or revoke it first`);
+        throw new CommandError(`${name} already has a token: choose another name, or revoke it first`);
       }
       return addToken(text, { name, digest: digestToken(token), expires: expires.at });
     });
     process.stdout.write(`${token}\n`);
     const until = expires.at === undefined ? 'never expires' : `expires at ${expires.at.toISOString()}`;
-    process.stderr.write(`${name} ${until}. The token is shown this once; ${file} keeps its digest.\n`);
+    process.stderr.write(`${name} ${until}. The token is shown only once; ${file} keeps its digest.\n`);
   });
 
 program
@@ -72,7 +72,7 @@ program
   .action(async (name: string) => {
     const file = tokenFile();
     await changeTokenFile(file, (text) => {
-      if (!listNames(text, file).includes(name)) throw new CommandError(`${file} has no token of the name ${name}`);
+      if (!listNames(text, file).includes(name)) throw new CommandError(`${file} has no token named ${name}`);
       return removeTokens(text, name);
     });
     process.stderr.write(`${name} is revoked.\n`);
@@ -84,7 +84,7 @@ function tokenFile(): string {
   const { accessTokens, accessTokensFile, firstTokenFile } = loadConfiguration();
   if (accessTokensFile === undefined && accessTokens.length > 0) {
     throw new ConfigurationError(
-      'with ACCESS_TOKENS alone the service reads no file: set ACCESS_TOKENS_FILE, too, or give --file',
+      'with ACCESS_TOKENS alone the service reads no file: set ACCESS_TOKENS_FILE too, or pass --file',
     );
   }
   return accessTokensFile ?? firstTokenFile;
@@ -106,7 +106,7 @@ function parseExpiry(text: string): { at: Date | undefined } {
   const at = days === undefined ? parseInstant(text) : inDays(Number(days));
   if (at === undefined || at.getTime() <= Date.now()) {
     throw new InvalidArgumentError(
-      'It must be days such as 90d, an instant to come such as 2030-01-01T00:00:00Z, or never.',
+      'It must be days such as 90d, a future instant such as 2030-01-01T00:00:00Z, or never.',
     );
   }
   return { at };

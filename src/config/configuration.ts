@@ -21,7 +21,7 @@ import {
   satisfying,
 } from './parsers.js';
 
-/** An environment variable, its default, and what it must be, for the message to an operator who got it wrong. */
+/** An environment variable, its default, and the rule for its value, which the message about a wrong value states. */
 interface Setting<Value> {
   readonly variable: string;
   readonly fallback: Value;
@@ -75,7 +75,7 @@ const SETTINGS = {
     'ACCESS_TOKENS',
     [],
     listOf(isBearerToken),
-    'tokens of letters, digits and -._~+/ with a comma between them, for example first-token,second-token',
+    'tokens of letters, digits and -._~+/ separated by commas, for example first-token,second-token',
   ),
   accessTokensFile: setting('ACCESS_TOKENS_FILE', undefined, ...pathOf('/etc/plants/tokens')),
   /** See `JwtSettings` for this and the next three. */
@@ -126,13 +126,13 @@ const SETTINGS = {
     'TRUST_PROXY',
     [],
     listOf(isNetwork),
-    'addresses or networks with a comma between them, for example 127.0.0.1,10.0.0.0/8',
+    'addresses or networks separated by commas, for example 127.0.0.1,10.0.0.0/8',
   ),
   corsOrigins: setting(
     'CORS_ORIGINS',
     [],
     listOf(isOrigin),
-    'origins without a path, with a comma between them, for example https://plants.example',
+    'origins without a path, separated by commas, for example https://plants.example',
   ),
 };
 
@@ -174,7 +174,10 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
   const settings = Object.fromEntries(entries) as Settings;
   const { tlsCertFile, tlsKeyFile, jwtIssuer, jwtAudience, jwtJwksUrl } = settings;
   if ((tlsCertFile === undefined) !== (tlsKeyFile === undefined)) {
-    throw new ConfigurationError('TLS_CERT_FILE and TLS_KEY_FILE must both be there, or neither of them');
+    throw new ConfigurationError(
+      'TLS_CERT_FILE and TLS_KEY_FILE must be set together, for example ' +
+        '/etc/plants/tls.crt and /etc/plants/tls.key',
+    );
   }
   if (jwtIssuer !== undefined && jwtAudience === undefined) throw refusal(SETTINGS.jwtAudience);
   if (jwtIssuer === undefined && (jwtAudience ?? jwtJwksUrl) !== undefined) {

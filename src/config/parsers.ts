@@ -15,7 +15,7 @@ export function oneOf<const Value extends string>(values: readonly Value[]): Par
   return (text) => values.find((value) => value === text);
 }
 
-/** Values with a comma between them. */
+/** Reads values that are separated by commas. */
 export function listOf(test: (text: string) => boolean): Parser<readonly string[]> {
   return (text) => {
     const values = text.split(',').map((value) => value.trim());
@@ -23,7 +23,7 @@ export function listOf(test: (text: string) => boolean): Parser<readonly string[
   };
 }
 
-/** A decimal integer without a sign. */
+/** Reads a decimal integer without a sign. */
 export function integer(least: number, greatest: number): Parser<number> {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
@@ -34,7 +34,7 @@ export function integer(least: number, greatest: number): Parser<number> {
 /** Bytes in a unit. */
 const SIZE_UNITS: Readonly<Record<string, number>> = { b: 1, kb: 1_024, mb: 1_048_576 };
 
-/** A size in bytes, up to 256 MiB. */
+/** Reads a size of up to 256 MiB, in bytes. */
 export function parseSize(text: string): number | undefined {
   const [, count, unit = 'b'] = /^(\d{1,9}(?:\.\d+)?)(b|kb|mb)?$/.exec(text.toLowerCase()) ?? [];
   const size = Math.floor(Number(count) * (SIZE_UNITS[unit] ?? NaN));
@@ -44,27 +44,27 @@ export function parseSize(text: string): number | undefined {
 /** Milliseconds in a unit. */
 const TIME_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 
-/** A duration in milliseconds, up to an hour. */
+/** Reads a duration of up to an hour, in milliseconds. */
 export function parseDuration(text: string): number | undefined {
   const [, count, unit = ''] = /^(\d{1,7})(ms|s|m)$/.exec(text) ?? [];
   const duration = Number(count) * (TIME_UNITS[unit] ?? NaN);
   return duration >= 1 && duration <= 3_600_000 ? duration : undefined;
 }
 
-/** The path part of {base_url}: empty, or with a leading slash and without a trailing one. */
+/** Reads the path part of {base_url}: empty, or with a leading slash and without a trailing one. */
 export function parseBasePath(text: string): string | undefined {
   // Clients resolve the segments . and .. before they send a path.
   return /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*\/?$/.test(text) ? text.replace(/\/$/, '') : undefined;
 }
 
-/** An address, a network (RFC 4632 §3.1), or a name that proxy-addr has for networks. */
+/** Accepts an address, a network (RFC 4632 §3.1), or a name that proxy-addr has for networks. */
 export function isNetwork(text: string): boolean {
   if (/^(?:loopback|linklocal|uniquelocal)$/.test(text)) return true;
   const [, address = '', prefix = '0'] = /^([\da-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   return isIP(address) !== 0 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128);
 }
 
-/** An origin as browsers write it in the header Origin. */
+/** Accepts an origin as browsers write it in the Origin header. */
 export function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text;
 }

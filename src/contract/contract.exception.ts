@@ -37,7 +37,7 @@ export class ContractException extends HttpException {
 export class BodyTooLargeException extends ContractException {
   /** @param limit bytes */
   constructor(limit: number) {
-    super(413, `The body is too large: at most ${limit} bytes are taken.`);
+    super(413, `The body is too large: at most ${limit} bytes are accepted.`);
   }
 }
 

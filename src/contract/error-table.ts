@@ -22,7 +22,7 @@ export const ERROR_TABLE = {
   },
   403: {
     when: 'the token is valid, but lacks the required scope',
-    message: 'This token may not do this: it lacks the scope that the operation requires.',
+    message: 'This token lacks the scope that the operation requires.',
   },
   404: {
     when: 'there is no such path',
@@ -74,7 +74,7 @@ export const ERROR_TABLE = {
   },
   503: {
     when: 'the service is overloaded or shutting down, or its store or the identity provider cannot be reached in time',
-    message: 'The service cannot do this now: send the same request again after the seconds in Retry-After.',
+    message: 'The service is temporarily unavailable: send the same request again after the seconds in Retry-After.',
     headers: { 'Retry-After': '1' },
   },
 } as const satisfies Record<number, ErrorRow>;

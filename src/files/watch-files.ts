@@ -1,13 +1,13 @@
 import { stat } from 'node:fs/promises';
 
-/** Milliseconds between two looks at the files. */
+/** Milliseconds between two polls. */
 const POLL_INTERVAL = 200;
 
 /**
  * Calls `changed` when any of the files has been replaced or written, and once after the start, because a file may have
  * changed between being read and being watched.
  *
- * A change counts when two looks in a row find the same state: a program that writes line by line, or that replaces
+ * A change counts when two polls in a row find the same state: a program that writes line by line, or that replaces
  * several files, has finished by then. Polling also works on network file systems, and on symbolic links that change
  * in a directory above, as those of Kubernetes secrets do; `fs.watch` sees neither.
  *

@@ -31,7 +31,9 @@ export function readCertificate(certFile: string, keyFile: string): Certificate 
   try {
     createSecureContext(certificate);
   } catch (cause) {
-    throw new CertificateError(`${certFile} and ${keyFile} must be a certificate and the key to it, as PEM`, { cause });
+    throw new CertificateError(`${certFile} and ${keyFile} must be a certificate and its private key, both PEM`, {
+      cause,
+    });
   }
   return certificate;
 }
@@ -52,5 +54,5 @@ function read(file: string, forbiddenMode = 0): Buffer {
   } catch (cause) {
     throw new CertificateError(`${file} cannot be read: it must be a file that this user may read`, { cause });
   }
-  throw new CertificateError(`${file} may be read or written by everybody: chmod o= ${file}`);
+  throw new CertificateError(`${file} is world-readable or world-writable: chmod o= ${file}`);
 }

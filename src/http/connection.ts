@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import type { ContractException } from '../contract/contract.exception.js';
 import { exceptionFor, isInRequestLine, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
-import { type PublicResponse, refusalMessage } from './public-response.js';
+import { type PublicResponse, refuseInput } from './public-response.js';
 
 /** Milliseconds for which input is still read, and discarded, after the last response. */
 const LINGER = 2_000;
@@ -14,11 +14,14 @@ const READ_AHEAD = 16_384;
 /** Bytes at the beginning of a line that tell a header from a request line. */
 const LINE_BEGINNING = 64;
 
+/** Answers a request. */
+export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
+
 /** A request that the parser has read, and its response. */
 interface Exchange {
   readonly request: PublicRequest;
   readonly response: PublicResponse;
-  /** Node's parser has let go of the connection, as it does after CONNECT. */
+  /** Node's parser and server are done with the connection, as they are after CONNECT. */
   readonly isDetached: boolean;
 }
 
@@ -26,11 +29,12 @@ interface Exchange {
  * One connection of a client, between its socket and Node's HTTP parser.
  *
  * Node takes any Duplex for a connection (`http.Server`, event `connection`). This one hands the parser one request
- * after another, answers what is not HTTP in its turn, and closes in stages, so that the client can read the last answer.
+ * after another, answers input that is not HTTP in its turn, and closes in stages, so that the client can read the last
+ * answer.
  */
 export class Connection extends Duplex {
   readonly #socket: Socket;
-  readonly #handle: (request: PublicRequest, response: PublicResponse) => void;
+  readonly #handle: PublicHandler;
   /** In the order of their answers; the first one is in progress. */
   readonly #exchanges: Exchange[] = [];
   /** Input that waits for the parser. */
@@ -54,9 +58,9 @@ export class Connection extends Duplex {
   constructor(
     socket: Socket,
     readonly keepAliveTimeout: number,
-    handle: (request: PublicRequest, response: PublicResponse) => void,
+    handle: PublicHandler,
   ) {
-    // The socket decides when the connection is over.
+    // The `close` event of the socket destroys this stream.
     super({ decodeStrings: false, autoDestroy: false });
     this.#socket = socket;
     this.#handle = handle;
@@ -66,13 +70,13 @@ export class Connection extends Duplex {
       this.#feed();
     });
     socket.on('timeout', () => this.emit('timeout'));
-    // `close` follows, and there is no one to tell.
+    // No handling needed: `close` follows.
     socket.on('error', () => undefined);
     this.on('error', () => undefined);
     socket.on('close', () => this.destroy());
   }
 
-  /** Whether the connection closes after the response in progress. */
+  /** True if the connection closes after the response in progress. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
@@ -98,10 +102,10 @@ export class Connection extends Duplex {
     if (this.#exchanges.length === 1) this.#start();
   }
 
-  /** Refuses what the parser could not read, or what did not come in time. */
+  /** Refuses input that the parser rejected, or that did not arrive in time. */
   fail(error: ParserError): void {
     const last = this.#exchanges.at(-1);
-    // In a body: the request has an answer of its own.
+    // The error is in the body of a request, which has its own answer.
     if (last?.request.complete === false) {
       this.#discardInput();
       last.request.fail(exceptionFor(error, false));
@@ -115,7 +119,7 @@ export class Connection extends Duplex {
     if (this.#exchanges.length === 0) this.#sendRefusal();
   }
 
-  /** Closes the connection as soon as all that has come on it is answered. */
+  /** Closes the connection when everything that was received on it is answered. */
   drain(): void {
     this.#isDraining = true;
     // Node reads what the operating system has received before the second of these callbacks.
@@ -130,7 +134,7 @@ export class Connection extends Duplex {
   #start(): void {
     const [exchange] = this.#exchanges;
     if (exchange === undefined) return;
-    // Node does so for responses that it has made itself.
+    // For CONNECT, Node (20 to 26) creates no response. `assignSocket` is in its types, but not in its documentation.
     if (exchange.isDetached) exchange.response.assignSocket(this as unknown as Socket);
     this.#handle(exchange.request, exchange.response);
   }
@@ -151,13 +155,14 @@ export class Connection extends Duplex {
 
   #sendRefusal(): void {
     if (this.#refusal !== undefined && !this.writableEnded) {
-      this.end(refusalMessage(this.#refusal, this.remoteAddress), 'utf8');
+      this.end(refuseInput(this.#refusal, this.remoteAddress), 'utf8');
     }
   }
 
   #discardInput(): void {
     this.#discardsInput = true;
     this.#unparsed = [];
+    this.#unparsedBytes = 0;
     this.#socket.resume();
   }
 
@@ -184,7 +189,7 @@ export class Connection extends Duplex {
     }
   }
 
-  /** Tells the parser that the client sends no more; Node would end the connection before the answers in progress. */
+  /** Tells the parser that the input has ended, but not before complete requests are answered: Node would then close. */
   #feedEnd(): void {
     if (!this.#hasEnded || this.#exchanges.at(-1)?.request.complete === true) return;
     this.#hasEnded = false;
@@ -229,7 +234,7 @@ export class Connection extends Duplex {
     this.#socket.uncork();
   }
 
-  /** Closes in stages (RFC 9112 §9.6): a reset, for input that was not read, would take the last answer from the client. */
+  /** Closes in stages (RFC 9112 §9.6): a reset because of unread input would discard the last answer at the client. */
   override _final(callback: () => void): void {
     this.#discardInput();
     this.#socket.end();

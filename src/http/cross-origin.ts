@@ -1,25 +1,21 @@
-import type { ServerResponse } from 'node:http';
-import type { PublicRequest } from './public-request.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Seconds for which a browser need not ask again; more than two hours are the same to Chromium. */
+/** Seconds for which a browser caches the answer to a preflight; Chromium's maximum. */
 const MAX_AGE = 7_200;
 
-/**
- * Lets pages of these origins create plants: browsers ask for them, and give an answer to a page only where it says that
- * they may (Fetch standard §3.3). Pages of other origins get what they would get without a browser, which keeps it.
- *
- * @param origins as browsers write them, such as `https://plants.example`
- * @returns whether it is a preflight, which has no token and is to be answered by {@link answerPreflight}
- */
-export function allowOrigin(request: PublicRequest, response: ServerResponse, origins: ReadonlySet<string>): boolean {
-  const { headers, method } = request;
-  if (headers.origin === undefined || !origins.has(headers.origin)) return false;
-  response.setHeader('Access-Control-Allow-Origin', headers.origin);
+/** Adds the CORS headers to an answer, without which a browser hides it from the page (Fetch standard §3.3). */
+export function allowOrigin(response: ServerResponse, origin: string): void {
+  response.setHeader('Access-Control-Allow-Origin', origin);
   response.setHeader('Vary', 'Origin');
   response.setHeader('Access-Control-Expose-Headers', 'Retry-After, WWW-Authenticate, X-Request-Id');
+}
+
+/** Returns whether a browser asks if a page may send the request that it describes. */
+export function isPreflight({ headers, method }: IncomingMessage): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }
 
+/** Answers without a token, which a preflight does not have. */
 export function answerPreflight(response: ServerResponse): void {
   response
     .writeHead(204, {

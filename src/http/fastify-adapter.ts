@@ -2,7 +2,7 @@ import { METHODS, type IncomingMessage, type RequestListener, type Server } from
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ContractException, type ErrorBody } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
-import { originFormOf, routableFormOf } from './message-rules.js';
+import { toOriginForm, withUtf8Escapes } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
 import { PublicServer } from './public-server.js';
@@ -17,7 +17,7 @@ class PublicFastifyAdapter extends FastifyAdapter {
   }
 }
 
-/** Creates Fastify for the public port: it routes every request past its own parsers and refusals. */
+/** Creates the Fastify adapter of the public port. Fastify only routes: its parsers and refusals are not used. */
 export function createFastifyAdapter(options: {
   readonly limits?: Partial<ServerLimits>;
   /** See {@link PublicServer}. */
@@ -31,13 +31,13 @@ export function createFastifyAdapter(options: {
     serverFactory: (handle: RequestListener): Server =>
       new PublicServer(handle, { ...DEFAULT_LIMITS, ...options.limits }, options),
     trustProxy,
-    // The server answers what is not HTTP.
+    // The server answers input that is not HTTP.
     clientErrorHandler: () => undefined,
-    // What the router refuses by itself never reaches a guard or a filter.
+    // `rewriteUrl` leaves nothing that the router refuses; without it, Fastify would answer in its own words.
     frameworkErrors: (_error: unknown, _request: unknown, { raw }: { readonly raw: unknown }) =>
       (raw as PublicResponse).refuse(new ContractException(400)),
     genReqId: (request: unknown) => (request as PublicRequest).id,
-    rewriteUrl: ({ url = '' }: IncomingMessage) => routableFormOf(originFormOf(url)),
+    rewriteUrl: ({ url = '' }: IncomingMessage) => withUtf8Escapes(toOriginForm(url)),
     // Accepted requests are answered while the service shuts down.
     return503OnClosing: false,
     exposeHeadRoutes: false,

@@ -8,34 +8,30 @@ const AUTHORITY =
 /** RFC 9112 §3.2.1: an absolute path and optionally a query, of the characters of RFC 3986 §3.3 and §3.4. */
 const ORIGIN_FORM = /^\/(?:[\w.~!$&'()*+,;=:@/-]|%[\da-f]{2})*(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[\da-f]{2})*)?$/i;
 
-/** RFC 9112 §3.2.2, taken apart into the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
+/** RFC 9112 §3.2.2: captures the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#:][^/?#]*)(.*)$/i;
 
-/** RFC 9112 §3.2.3: the host and the port, both of them there (RFC 9110 §9.3.6). */
+/** RFC 9112 §3.2.3: a host and a port, both required (RFC 9110 §9.3.6). */
 const AUTHORITY_FORM = /^[^:].*:\d+$/;
 
 const KNOWN_METHODS = new Set(METHODS);
 
-/**
- * What RFC 9112 asks of a message and Node's parser lets pass.
- *
- * @returns what is wrong and what would be right, or undefined where nothing is wrong
- */
-export function violationIn({ httpVersion, headers, method = '', url = '' }: IncomingMessage): string | undefined {
-  // Node's parser takes RTSP, too, whose methods no router knows.
-  if (!KNOWN_METHODS.has(method)) return 'The request is not one of HTTP (RFC 9112 §3).';
+/** Returns the first violation of RFC 9112 that Node's parser accepts, as a sentence for the client, or undefined. */
+export function findViolation({ httpVersion, headers, method = '', url = '' }: IncomingMessage): string | undefined {
+  // Node's parser accepts the methods of RTSP.
+  if (!KNOWN_METHODS.has(method)) return 'The request method is not one of HTTP (RFC 9110 §9).';
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The HTTP version must be 1.1 or 1.0 (RFC 9112 §2.3).';
-  // Repeated headers arrive as one, joined by a comma and a space, which no host has.
+  // Repeated headers are joined by a comma and a space, which is not a valid host.
   if (headers.host === undefined ? httpVersion === '1.1' : !isAuthority(headers.host)) {
-    return 'There must be one Host header with a valid host (RFC 9112 §3.2).';
+    return 'Send one Host header with a valid host (RFC 9112 §3.2).';
   }
   const coding = headers['transfer-encoding'];
   if (coding !== undefined) {
     if (headers['content-length'] !== undefined) {
-      return 'Content-Length and Transfer-Encoding must not come together (RFC 9112 §6.2).';
+      return 'Send Content-Length or Transfer-Encoding, not both (RFC 9112 §6.2).';
     }
     if (coding.toLowerCase() !== 'chunked' || httpVersion === '1.0') {
-      return 'The only Transfer-Encoding is chunked, and only in HTTP/1.1 (RFC 9112 §6.1).';
+      return 'The Transfer-Encoding must be chunked, and the version HTTP/1.1 (RFC 9112 §6.1).';
     }
   }
   if (!isTarget(method, url))
@@ -43,15 +39,13 @@ export function violationIn({ httpVersion, headers, method = '', url = '' }: Inc
   return undefined;
 }
 
-/** The path and query that a valid request target names; of a target without them, the root. */
-export function originFormOf(url: string): string {
-  if (url.startsWith('/')) return url;
-  const rest = ABSOLUTE_FORM.exec(url)?.[2] ?? '';
-  return rest.startsWith('/') ? rest : `/${rest}`;
+/** Returns the path and the query of a valid request target; the root for a target without a path. */
+export function toOriginForm(url: string): string {
+  return url.startsWith('/') ? url : withRoot(ABSOLUTE_FORM.exec(url)?.[2] ?? '');
 }
 
-/** The same URL where its escapes are UTF-8, and else one that names nothing either: routers do not take the first. */
-export function routableFormOf(url: string): string {
+/** Replaces escapes that are not UTF-8, which the router does not decode, by U+FFFD, which is in no path of ours. */
+export function withUtf8Escapes(url: string): string {
   if (!url.includes('%')) return url;
   try {
     decodeURI(url);
@@ -71,5 +65,9 @@ function isTarget(method: string, url: string): boolean {
   if (url === '*') return method === 'OPTIONS';
   if (url.startsWith('/')) return ORIGIN_FORM.test(url);
   const [, authority = '', rest = ''] = ABSOLUTE_FORM.exec(url) ?? [];
-  return authority !== '' && isAuthority(authority) && ORIGIN_FORM.test(originFormOf(rest === '' ? '/' : rest));
+  return authority !== '' && isAuthority(authority) && ORIGIN_FORM.test(withRoot(rest));
+}
+
+function withRoot(rest: string): string {
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }

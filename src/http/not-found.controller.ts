@@ -4,7 +4,10 @@ import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
 
-/** Every route that there is not: Nest answers these before its guards, so that a stranger could map the paths. */
+/**
+ * Matches every path and method without a route. Nest answers these before its guards; with a route, the guard runs, so
+ * that only holders of a token learn which paths exist.
+ */
 @Controller()
 export class NotFoundController {
   constructor(private readonly adapterHost: HttpAdapterHost<FastifyAdapter>) {}
@@ -12,7 +15,7 @@ export class NotFoundController {
   @All('*')
   refuse(@Req() { url }: { readonly url: string }): never {
     const fastify = this.adapterHost.httpAdapter.getInstance();
-    // Where would this URL lead with another method? Not to be asked with hasRoute, which takes it for a pattern.
+    // The methods for which the router finds another route than this wildcard.
     const allowed = METHODS.filter((method) => !('*' in fastify.findRoute({ method, url }).params));
     if (allowed.length === 0) throw new ContractException(404);
     throw new ContractException(405, undefined, { Allow: allowed.join(', ') });

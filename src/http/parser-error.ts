@@ -11,9 +11,9 @@ export interface ParserError extends Error {
 const FIELD_LINE = /^[\w!#$%&'*+.^`|~-]+(?::|$)/;
 
 /**
- * Returns the refusal that an error of the parser is answered with.
+ * Returns the refusal for an error of the parser.
  *
- * @param isInRequestLine whether what is too large is the URL and not a header
+ * @param isInRequestLine true if the URL is too large, false if a header is
  */
 export function exceptionFor({ code }: ParserError, isInRequestLine: boolean): ContractException {
   switch (code) {

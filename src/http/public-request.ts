@@ -33,12 +33,12 @@ export class PublicRequest extends IncomingMessage {
     return match === null ? undefined : { traceId: match[1] ?? match[3], spanId: match[2] ?? match[4] };
   }
 
-  /** Why the rest of the body will not come; the event `bodyError` tells those who are reading it. */
+  /** The reason why the body stays incomplete; the event `bodyError` passes it to readers of the body. */
   get bodyError(): ContractException | undefined {
     return this.#bodyError;
   }
 
-  /** Ends the body before it is complete. */
+  /** Ends the body before it is complete. `destroy(error)` would also close the socket, before the refusal is sent. */
   fail(exception: ContractException): void {
     if (this.#bodyError !== undefined) return;
     this.#bodyError = exception;

@@ -1,36 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { channel } from 'node:diagnostics_channel';
 import { type IncomingHttpHeaders, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { principalOf } from '../auth/principal.js';
 import type { ContractException } from '../contract/contract.exception.js';
 import type { ErrorNumber } from '../contract/error-table.js';
 import type { Connection } from './connection.js';
 import type { PublicRequest } from './public-request.js';
-
-/** The diagnostics channel with one message for every answer of the public port. */
-export const REQUEST_CHANNEL = 'plant-store:request';
-
-/** A message of the channel `plant-store:request`. */
-export interface RequestMessage {
-  readonly requestId: string;
-  /** The name of the principal; undefined before authentication. */
-  readonly principal: string | undefined;
-  /** Undefined if the client did not send HTTP. */
-  readonly method: string | undefined;
-  /** Without the query, which may hold anything: at most 256 printable ASCII characters. */
-  readonly path: string | undefined;
-  readonly status: number;
-  readonly error: ErrorNumber | undefined;
-  /** Milliseconds, to the microsecond, from the end of the headers to the answer; undefined if there were no headers. */
-  readonly duration: number | undefined;
-  /** The client's address: the one that a trusted proxy names, otherwise the peer's. */
-  readonly address: string | undefined;
-  /** W3C Trace Context: the trace, and the caller's span in it. */
-  readonly traceId: string | undefined;
-  readonly spanId: string | undefined;
-}
-
-const requests = channel(REQUEST_CHANNEL);
+import { publishRequest, type RequestMessage } from './request-channel.js';
 
 /** Without a charset, which the media type does not define (RFC 8259 §11). */
 const JSON_TYPE = 'application/json';
@@ -53,7 +28,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     this.end(body);
   }
 
-  /** Runs for every answer: Node and Fastify both send the status line and the headers through it. */
+  /** Runs for every answer: Fastify and Node's implicit headers both call it. The reason phrase is always Node's. */
   override writeHead(
     status: number,
     reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
@@ -67,7 +42,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       all.push(name, name === 'content-type' ? JSON_TYPE : value);
     }
     super.writeHead(status, all);
-    if (requests.hasSubscribers) requests.publish(this.#message(status));
+    publishRequest(() => this.#message(status));
     return this;
   }
 
@@ -75,11 +50,11 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   #connectionHeaders(): string[] {
     const { complete, headers, httpVersion, method } = this.req;
     const { isDraining, keepAliveTimeout } = this.#connection;
-    // Input that is not read could be taken for requests. After an Upgrade header, Node's parser drops input.
+    // Unread input would be parsed as a request. After Upgrade and CONNECT, Node's parser drops input.
     if (this.#isLast || isDraining || !complete || headers.upgrade !== undefined || method === 'CONNECT') {
       return ['Connection', 'close'];
     }
-    // Node closes the connection if it has not sent 100 Continue, but the body is complete without it.
+    // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
     if (headers.expect !== undefined && httpVersion === '1.1' && !asksToClose(headers)) {
       return ['Connection', 'keep-alive', 'Keep-Alive', `timeout=${Math.floor(keepAliveTimeout / 1_000)}`];
     }
@@ -107,9 +82,10 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   }
 }
 
-/** Returns a refusal of what is not a request, as it is sent, and reports it to the log and the metrics. */
-export function refusalMessage(exception: ContractException, address: string | undefined): string {
+/** Publishes the refusal of input that is not a request, and returns it as it is sent. */
+export function refuseInput(exception: ContractException, address: string | undefined): string {
   const requestId = randomUUID();
+  publishRequest(() => ({ requestId, status: 400, error: exception.error, address }));
   const body = JSON.stringify(exception.getResponse());
   const headers = [
     ...commonHeaders(requestId),
@@ -117,21 +93,6 @@ export function refusalMessage(exception: ContractException, address: string | u
     ...['Content-Type', JSON_TYPE, 'Content-Length', String(Buffer.byteLength(body))],
     ...['Date', new Date().toUTCString(), 'Connection', 'close'],
   ];
-  if (requests.hasSubscribers) {
-    const message: RequestMessage = {
-      requestId,
-      principal: undefined,
-      method: undefined,
-      path: undefined,
-      status: 400,
-      error: exception.error,
-      duration: undefined,
-      address,
-      traceId: undefined,
-      spanId: undefined,
-    };
-    requests.publish(message);
-  }
   const lines = headers.map((text, index) => text + (index % 2 === 0 ? ': ' : '\r\n'));
   return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`;
 }

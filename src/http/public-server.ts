@@ -3,24 +3,21 @@ import { Socket } from 'node:net';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import { ContractException } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
-import { Connection } from './connection.js';
-import { allowOrigin, answerPreflight } from './cross-origin.js';
-import { violationIn } from './message-rules.js';
+import { Connection, type PublicHandler } from './connection.js';
+import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.js';
+import { findViolation } from './message-rules.js';
 import type { ParserError } from './parser-error.js';
 import { PublicRequest } from './public-request.js';
 import { PublicResponse } from './public-response.js';
 import type { ServerLimits } from './server-limits.js';
 
-/** Bytes of the URL and of the names and values of the headers together; as many are 414 or 431. */
+/** Bytes of the URL and of the names and values of the headers together, at which a request is refused. */
 const MAX_HEAD = 16_384;
 
 /** RFC 8446 §5.1: the content type of the record that begins a handshake. */
 const TLS_HANDSHAKE = 0x16;
 
-const NO_TLS = 'This port takes HTTPS alone: send the same request to https://.';
-
-/** Answers a request. */
-export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
+const NO_TLS = 'This port accepts only HTTPS: send the same request to https://.';
 
 /** An HTTP or HTTPS server that gives every input on its port one answer of the contract, in order. */
 export class PublicServer extends Server<typeof PublicRequest, typeof PublicResponse> {
@@ -53,12 +50,12 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
       requestTimeout: limits.request,
       keepAliveTimeout: limits.keepAlive,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout),
-      // Node answers in its own words; message-rules.ts checks the header.
+      // Node would answer in its own words; message-rules.ts checks the header.
       requireHostHeader: false,
-      // Two Authorization or Host headers become one that is not valid; Node would drop the second.
+      // Joins two Authorization or Host headers into an invalid one; Node would drop the second.
       joinDuplicateHeaders: true,
     });
-    // The size of the headers is limited, not their number; Node would drop those after the 2,000th.
+    // The size of the headers is limited, not their number; Node would drop headers after the 2,000th.
     this.maxHeadersCount = 0;
     this.#handle = handle;
     this.#limits = limits;
@@ -71,12 +68,12 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     this.on('request', accept);
     this.on('checkExpectation', accept);
     this.on('checkContinue', (request: PublicRequest, response: PublicResponse) => {
-      // The client sends its body when something begins to read it.
+      // Asks the client for the body when something begins to read it.
       request.once('resume', () => response.headersSent || response.writeContinue());
       accept(request, response);
     });
     this.on('connect', (request: PublicRequest, connection) => {
-      // For this server a method like any other, though Node's parser is done with the connection.
+      // CONNECT is a method like any other here, although Node's parser has detached from the connection.
       (connection as Connection).accept(request, new PublicResponse(request), true);
     });
     this.on('clientError', (error: ParserError, connection) => (connection as unknown as Connection).fail(error));
@@ -86,12 +83,15 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     this.once('close', () => clearInterval(unreadCheck));
   }
 
-  /** Uses another certificate for the connections that begin from now on. */
+  /** Uses another certificate for new connections. */
   setCertificate(certificate: Certificate): void {
     this.#tls?.setSecureContext(certificate);
   }
 
-  /** Puts a {@link Connection} between each socket and the parser: Node's documentation lets any Duplex be injected so. */
+  /**
+   * Puts a {@link Connection} between each socket and the parser. Node documents that any Duplex can be injected with the
+   * event `connection`, but no option that injects one for each socket.
+   */
   override emit(event: string, ...parameters: unknown[]): boolean {
     const [socket] = parameters;
     if (event !== 'connection' || !(socket instanceof Socket)) return super.emit(event, ...parameters);
@@ -99,7 +99,10 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     return true;
   }
 
-  /** Runs when the server closes; Node's own would reset a connection whose next request is on its way. */
+  /**
+   * Closes each connection after its response in progress. Fastify and `close()` call it; Node's own would reset a
+   * connection whose next request is on its way.
+   */
   override closeIdleConnections(): void {
     for (const connection of this.#connections) connection.drain();
     for (const socket of this.#handshakes.values()) socket.destroy();
@@ -108,18 +111,18 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
   #welcome(socket: Socket): void {
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
-    // Those that are answered 503 need room until they have read it.
+    // Connections over the limit stay open until their clients have read the 503.
     if (this.#sockets.size > 2 * this.#limits.connections) socket.destroy();
     else if (this.#tls === undefined) this.#open(socket);
     else this.#negotiate(socket, this.#tls);
   }
 
-  /** Looks at the first byte: a client that does not begin with a TLS handshake is told so without TLS. */
+  /** Looks at the first byte: a client that does not begin a TLS handshake gets an answer without TLS. */
   #negotiate(socket: Socket, tls: TlsServer): void {
     const peer = peerOf(socket);
     this.#handshakes.set(peer, socket);
     socket.once('close', () => this.#handshakes.delete(peer));
-    // Until the TLS server has its own.
+    // Errors before the TLS server adds its own listener.
     socket.on('error', () => undefined);
     socket.setTimeout(this.headersTimeout, () => socket.destroy());
     socket.once('data', (chunk: Buffer) => {
@@ -158,10 +161,12 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
   }
 
   #answer(request: PublicRequest, response: PublicResponse): void {
-    const violation = violationIn(request);
-    const isPreflight = allowOrigin(request, response, this.#origins);
+    const violation = findViolation(request);
+    const { origin } = request.headers;
+    const isAllowed = origin !== undefined && this.#origins.has(origin);
+    if (isAllowed) allowOrigin(response, origin);
     if (violation !== undefined) response.refuse(new ContractException(400, violation));
-    else if (isPreflight) answerPreflight(response);
+    else if (isAllowed && isPreflight(request)) answerPreflight(response);
     else this.#handle(request, response);
   }
 }
@@ -171,7 +176,7 @@ function connectionOf(request: PublicRequest): Connection {
   return request.socket as unknown as Connection;
 }
 
-/** Identifies a TCP connection among those of one port; TLS sockets do not reveal the socket below them. */
-function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress}:${remotePort}`;
+/** Identifies a TCP connection of this port, because TLS sockets do not reveal the socket below them. */
+function peerOf({ localAddress, remoteAddress, remotePort }: Socket): string {
+  return `${localAddress} ${remoteAddress} ${remotePort}`;
 }

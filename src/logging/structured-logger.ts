@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Level, type Logger, pino } from 'pino';
-import { REQUEST_CHANNEL, type RequestMessage } from '../http/public-response.js';
+import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
 
 /** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
 const MAX_WAITING = 16_777_216;
@@ -74,7 +74,7 @@ export class StructuredLogger implements LoggerService {
     this.#write('trace', message, more);
   }
 
-  /** @param more what Nest passes after the message: the context comes last and, for an error, the stack before it */
+  /** @param more the parameters after the message: the context comes last and, for an error, the stack before it */
   #write(level: Level, message: unknown, more: readonly unknown[]): void {
     const context = more.at(-1);
     if (typeof context === 'string' && NEST_START_CONTEXTS.has(context)) return;

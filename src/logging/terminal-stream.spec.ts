@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { pino } from 'pino';
 import { createTerminalStream } from './terminal-stream.js';
 
-/** What a terminal is sent for an object and its message, as the service logs them. */
+/** Returns what the terminal receives for an object and its message, as the service logs them. */
 async function shown(fields: object, message: string): Promise<string> {
   const terminal = new PassThrough({ encoding: 'utf8' });
   const options = { base: null, messageKey: 'message', formatters: { level: (level: string) => ({ level }) } };
@@ -13,7 +13,7 @@ async function shown(fields: object, message: string): Promise<string> {
 }
 
 describe('the log on a terminal', () => {
-  it('has a request in one readable line, with colours', async () => {
+  it('shows a request as one readable line, in colour', async () => {
     const request = { requestId: 'an-id', method: 'POST', path: '/plants', status: 400, error: 409, duration: 1.25 };
     const line = await shown({ ...request, principal: 'gardener' }, 'request');
 
@@ -21,13 +21,13 @@ describe('the log on a terminal', () => {
     expect(stripVTControlCharacters(line)).toMatch(/INFO: POST \/plants 400 409 1\.25 ms gardener an-id\n$/);
   });
 
-  it('has the stack of an error', async () => {
+  it('shows the stack of an error', async () => {
     const line = stripVTControlCharacters(await shown({ stack: 'Error: a defect\n    at a place' }, 'a defect'));
 
     expect(line).toMatch(/Error: a defect\n {4}at a place\n$/);
   });
 
-  it('has a backslash as it is', async () => {
+  it('shows a backslash unchanged', async () => {
     expect(await shown({}, 'C:\\buds\\roots')).toContain('C:\\buds\\roots');
   });
 
@@ -38,7 +38,7 @@ describe('the log on a terminal', () => {
     ['a carriage return', '\r'],
     ['a backspace', '\b'],
     ['DEL', '\x7f'],
-  ])('takes no commands from what is logged: %s', async (_what, command) => {
+  ])('replaces control characters: %s', async (_what, command) => {
     const line = await shown({}, `before${command}after`);
 
     expect(line).not.toContain(`before${command.charAt(0)}`);

@@ -1,7 +1,7 @@
 import type { DestinationStream } from 'pino';
 import { PinoPretty } from 'pino-pretty';
 
-/** What can stand for a control character in a line of JSON: an escape sequence, or a character that needs none. */
+/** Matches the possible forms of a control character in a line of JSON: an escape sequence, or the character itself. */
 const ESCAPES = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f]/g;
 
 /** C0 without the line feed, DEL and C1: a terminal would execute them. */

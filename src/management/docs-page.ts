@@ -7,8 +7,7 @@ import { load } from 'js-yaml';
 const CONTRACT = new URL('../openapi.yaml', import.meta.url);
 
 /**
- * Serves the contract at `/openapi.json`, and Swagger UI at `/docs`, from where a person creates plants on the public
- * port.
+ * Serves the contract at `/openapi.json`, and Swagger UI, which creates plants on the public port, at `/docs`.
  *
  * @param url {base_url}
  */

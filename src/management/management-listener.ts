@@ -41,7 +41,7 @@ export class ManagementListener {
   async listen(baseUrl: string): Promise<readonly string[]> {
     setUpDocsPage(this.application, baseUrl);
     await this.application.listen(this.port, this.host);
-    // With port 0, the system has chosen one.
+    // For port 0, the operating system has chosen one.
     const { port } = new URL(await this.application.getUrl());
     const host = this.host.includes(':') ? `[${this.host}]` : this.host;
     return [`http://${host}:${port}`, `http://localhost:${port}`];

@@ -4,7 +4,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../auth/refusals.js';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { REQUEST_CHANNEL, type RequestMessage } from '../http/public-response.js';
+import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
 import { BATCH_CHANNEL, type BatchMessage, GroupCommit } from '../storage/group-commit.js';
 import { OUTCOMES } from '../storage/plant-repository.js';
 
@@ -25,7 +25,7 @@ export class Metrics implements OnApplicationShutdown {
   });
   readonly #durations = new Histogram({
     name: 'plant_store_http_request_duration_seconds',
-    help: 'Time from the head of a request to its answer.',
+    help: 'Time from the end of the headers to the answer.',
     buckets: DURATIONS,
     registers: [this.registry],
   });

@@ -3,7 +3,7 @@ import { ContractException } from '../contract/contract.exception.js';
 /** Requests in flight: those whose body is being read, and those that wait for the store. */
 const MAX_REQUESTS = 1_024;
 
-/** Bytes of all their bodies. The limit is higher where two bodies of the greatest length would not fit. */
+/** Bytes of all their bodies. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 67_108_864;
 
 /** Bounds the memory that requests in flight occupy. */

@@ -14,7 +14,7 @@ import { MODULE_OPTIONS_TOKEN, type PlantsModuleOptions } from './plants.module-
 /** The options as a JavaScript host may give them, without a compiler that checks them. */
 type UncheckedOptions = Partial<PlantsModuleOptions>;
 
-/** Provide what the module's options describe. A wrong option throws a TypeError that says what it must be. */
+/** Provide what the module's options describe. An invalid option throws a TypeError that states its rule. */
 export const optionProviders: FactoryProvider[] = [
   {
     provide: PlantRepository,
@@ -66,5 +66,7 @@ function missing(option: string, remedy: string): never {
 
 function checked(option: string, text: string, isValid: (text: string) => boolean): string {
   if (isValid(text)) return text;
-  throw new TypeError(`PlantsModule: the option ${option} is empty, or has characters that a challenge cannot carry`);
+  throw new TypeError(
+    `PlantsModule: the option ${option} is not valid: use printable ASCII without quotation marks and backslashes, and in a scope without spaces`,
+  );
 }

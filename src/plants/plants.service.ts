@@ -21,7 +21,7 @@ export class PlantsService {
    */
   async create(plant: Readonly<NewPlantDto>): Promise<PlantDto> {
     if ((await this.#store(plant)) === 'conflict') throw new ContractException(409);
-    // By hand: class-transformer's plainToInstance takes 2.5 µs for these two fields.
+    // Copied by hand: class-transformer's plainToInstance takes 2.5 µs for these two fields.
     const created = new PlantDto();
     created.name = plant.name;
     if (plant.tag !== undefined) created.tag = plant.tag;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 /**
  * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the
- * body itself: after the token was checked, with exact ids, and with the contract's answer to what is not JSON. Register
+ * body itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. Register
  * it before the application listens, with the whole path: `app.use('/api/plants', unparsedBody())`. Other paths,
  * including those below that one, are unaffected.
  */

@@ -11,7 +11,7 @@ describe.each(SQLITE_DRIVERS)('a backup with %s', (driver) => {
   let file: string;
   let target: string;
 
-  /** Makes a database with so many plants. */
+  /** Creates a database with this many plants. */
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
     file = join(directory, 'plants.db');
@@ -27,7 +27,7 @@ describe.each(SQLITE_DRIVERS)('a backup with %s', (driver) => {
 
   afterEach(() => rmSync(directory, { recursive: true }));
 
-  it('is one file with the plants of its beginning, while more are stored', async () => {
+  it('is one file with the plants that were stored before it began', async () => {
     const repository = await openSqliteRepository(file, { timeout: 100 }, driver);
     const parts: number[] = [];
     let adding: Promise<unknown> = Promise.resolve();
@@ -55,7 +55,7 @@ describe.each(SQLITE_DRIVERS)('a backup with %s', (driver) => {
     copy.close();
   });
 
-  it('leaves nothing when its caller ends it', async () => {
+  it('leaves no files when its caller aborts it', async () => {
     const progress = (): void => {
       throw new Error('interrupted');
     };
@@ -64,12 +64,12 @@ describe.each(SQLITE_DRIVERS)('a backup with %s', (driver) => {
     expect(readdirSync(directory)).toEqual(['plants.db']);
   });
 
-  it('refuses a damaged database, and leaves nothing', async () => {
+  it('refuses a damaged database, and leaves no files', async () => {
     const bytes = readFileSync(file);
     writeFileSync(file, bytes.fill(0xaa, bytes.length / 2, bytes.length / 2 + 4_096));
 
     await expect(backUp(`sqlite:${file}`, target, () => undefined, driver)).rejects.toThrow(
-      /^the database is damaged, there is no backup: [^\n]+$/,
+      /^no backup was made, because the database is damaged: [^\n]+$/,
     );
     expect(readdirSync(directory)).toEqual(['plants.db']);
   });

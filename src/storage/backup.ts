@@ -7,7 +7,7 @@ import { sqliteFile } from './database-options.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteStartError } from './sqlite-errors.js';
 
-/** This program cannot copy the store; the message is one line that says what to do instead. */
+/** This program cannot copy the store; the message is one line for the operator. */
 export class NoBackupError extends Error {
   override readonly name = 'NoBackupError';
 }
@@ -31,7 +31,8 @@ export async function backUp(
   if (file === undefined) {
     throw new NoBackupError('a PostgreSQL database is backed up with its own tools: pg_dump, or pg_basebackup');
   }
-  if (file === ':memory:') throw new NoBackupError('a database in memory ends with its process: there is no backup');
+  if (file === ':memory:')
+    throw new NoBackupError('a database in memory cannot be backed up: it ends with its process');
   assertNew(target);
   const draft = `${target}.${randomUUID()}`;
   try {
@@ -44,7 +45,7 @@ export async function backUp(
     }
     const count = await check(draft, driver);
     sync(draft);
-    // Lets a signal be handled that arrived during the check: until now, the caller can end the backup.
+    // Handles a signal that arrived during the check: until here, the caller can end the backup.
     await setImmediate();
     onProgress(1);
     assertNew(target);
@@ -58,7 +59,7 @@ export async function backUp(
 }
 
 function assertNew(target: string): void {
-  if (existsSync(target)) throw new Error(`${target} exists already, and is not overwritten: name another file`);
+  if (existsSync(target)) throw new Error(`${target} already exists: name another file`);
 }
 
 /** Opens a connection that sees the database as it is now, whatever is written later. */
@@ -83,7 +84,7 @@ function create(draft: string): void {
   try {
     closeSync(openSync(draft, 'wx'));
   } catch (cause) {
-    throw new Error(`${dirname(draft)} takes no backup: name a file in a directory where this user may write`, {
+    throw new Error(`${dirname(draft)} is not writable: name a file in a directory where this user may write`, {
       cause,
     });
   }
@@ -93,11 +94,11 @@ function create(draft: string): void {
 async function check(draft: string, driver: SqliteDriver | undefined): Promise<number> {
   const database = await openSqliteDatabase(draft, driver);
   try {
-    // One file that opens everywhere. With a write-ahead log, a read-only medium would not do.
+    // A single file that opens everywhere: a database in WAL mode cannot be read from a read-only medium.
     database.exec('PRAGMA journal_mode = DELETE');
     const { integrity_check: found } = database.prepare('PRAGMA integrity_check').get() as { integrity_check: string };
     if (found !== 'ok') {
-      throw new Error(`the database is damaged, there is no backup: ${found.replaceAll('\n', ' ')}`);
+      throw new Error(`no backup was made, because the database is damaged: ${found.replaceAll('\n', ' ')}`);
     }
     const { count } = database.prepare('SELECT count(*) AS count FROM plants').get() as { count: bigint };
     return Number(count);

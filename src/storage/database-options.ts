@@ -10,7 +10,7 @@ export interface DatabaseOptions {
 
 export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000, poolSize: 4 };
 
-/** The modes of libpq, without `allow` and `prefer`, which an attacker on the network can turn off. */
+/** The modes of libpq without `allow` and `prefer`, which let an attacker on the network disable TLS. */
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 
 /** Returns whether `openRepository` accepts this URL. */

@@ -71,7 +71,7 @@ export class GroupCommit {
   add(plant: StoredPlant): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       if (this.#queue.length >= QUEUE_LENGTH) {
-        reject(new RepositoryUnavailableError(`${QUEUE_LENGTH} plants are waiting to be stored already`));
+        reject(new RepositoryUnavailableError(`${QUEUE_LENGTH} plants are already waiting to be stored`));
         return;
       }
       this.#queue.push({ plant, resolve, reject });
@@ -120,7 +120,7 @@ export class GroupCommit {
       if (batches.hasSubscribers) batches.publish(batchMessage(outcomes, this.#batchDuration / 1_000));
       batch.forEach(({ resolve, reject }, index) => {
         const outcome = outcomes[index];
-        if (outcome === undefined) reject(new Error('The repository returned fewer outcomes than it was given plants'));
+        if (outcome === undefined) reject(new Error('The repository returned fewer outcomes than plants'));
         else resolve(outcome);
       });
     } catch (error) {

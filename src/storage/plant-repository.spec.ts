@@ -45,7 +45,7 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
         ]);
       });
 
-      it('tells for each plant whether it is created, repeated or in conflict', async () => {
+      it('returns the outcome of each plant: created, repeated or conflict', async () => {
         await repository.add([
           { id: 1n, name: 'Monstera', tag: 'indoor' },
           { id: 2n, name: 'Ficus' },
@@ -74,7 +74,7 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
         expect(await store.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
       });
 
-      it('may be as large as a group commit makes it', async () => {
+      it('may have as many plants as group commit puts into it', async () => {
         const plants = Array.from({ length: 256 }, (_, index) => ({
           id: BigInt(index),
           name: `plant ${index}`,
@@ -86,7 +86,7 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
         expect(await store.rows()).toHaveLength(256);
       });
 
-      it('stays in memory no longer than it takes to store it', async () => {
+      it('is not kept in memory after it is stored', async () => {
         const used = (): number => {
           collectGarbage();
           return process.memoryUsage().heapUsed;
@@ -96,17 +96,17 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
           await repository.add(
             Array.from({ length: size }, (_, index) => ({
               id: BigInt(8 * size + index),
-              // A text of its own each, as those are that come over the network.
+              // Each plant has its own string, as plants from the network have.
               name: Buffer.alloc(524_288, 'a').toString('latin1'),
             })),
           );
         }
 
-        // All of them would be 18 MiB; Node keeps larger texts outside the heap.
+        // All of them would take 18 MiB; Node keeps larger texts outside the heap.
         expect(used() - before).toBeLessThan(6 * 1_048_576);
       });
 
-      it('fails with the error itself where trying again would not help', async () => {
+      it('fails with the error itself if a retry would not help', async () => {
         await store.query('ALTER TABLE plants RENAME TO elsewhere');
 
         await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toMatchObject({
@@ -117,7 +117,7 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
     });
 
     describe('a check', () => {
-      it('leaves nothing in the store, also where many come at once and between plants', async () => {
+      it('leaves nothing in the store, even if many run concurrently with creates', async () => {
         const checks = Array.from({ length: 50 }, () => repository.check());
         const outcomes = await repository.add([{ id: 1n, name: 'Monstera' }]);
         await Promise.all(checks);
@@ -126,11 +126,11 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
         expect(await store.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
       });
 
-      it('fails where there is no table to write to', async () => {
+      it('fails if the table does not exist', async () => {
         await store.query('ALTER TABLE plants RENAME TO elsewhere');
 
         await expect(repository.check()).rejects.toThrow(
-          /^the database takes no plants: (?:no such table: plants|relation "plants" does not exist)$/,
+          /^the database cannot store plants: (?:no such table: plants|relation "plants" does not exist)$/,
         );
         await store.query('ALTER TABLE elsewhere RENAME TO plants');
       });

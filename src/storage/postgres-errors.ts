@@ -4,7 +4,7 @@ import type { Failure } from './retrying-repository.js';
 import { startError, UnusableDatabaseError } from './start-error.js';
 
 export const MISSING_PRIVILEGES =
-  'does not let this user do what is needed; grant it CREATE on the schema, or, once the tables are there, ' +
+  'denies this user a privilege that it needs; grant it CREATE on the schema, or, once the tables are there, ' +
   'SELECT and INSERT on plants and SELECT on plant_store_schema';
 
 /**
@@ -16,7 +16,7 @@ export const MISSING_PRIVILEGES =
  * - For the operator when the start fails; completes "the database postgres://… …".
  */
 const ERRORS: readonly (readonly [code: RegExp, failure: Failure | 'race', atStart?: string])[] = [
-  [/^28|^SASL/, 'unavailable', 'does not let this user in; check user and password in DATABASE_URL, and pg_hba.conf'],
+  [/^28|^SASL/, 'unavailable', 'rejects this user; check user and password in DATABASE_URL, and pg_hba.conf'],
   [/^3D/, 'unavailable', 'does not exist on its server; create it first, for example with createdb'],
   [/^42501/, 'unavailable', MISSING_PRIVILEGES],
   [
@@ -29,7 +29,7 @@ const ERRORS: readonly (readonly [code: RegExp, failure: Failure | 'race', atSta
   [/^53300/, 'transient', 'has no connection left; raise max_connections of its server'],
   // The server lacks resources, starts, stops or cancels a statement; a lock or an idle transaction timed out.
   [/^(?:53|57|55P03|25P03)/, 'transient'],
-  // Another transaction was in the way.
+  // A conflict with another transaction.
   [/^40/, 'transient'],
   // The connection failed. PgBouncer reports all its errors as 08P01; distributed engines an unreachable node as XX000.
   [/^(?:08|XX000)/, 'transient'],

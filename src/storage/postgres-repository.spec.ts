@@ -39,7 +39,7 @@ describe('the PostgreSQL repository', () => {
     `);
     await repository.add([{ id: 1n, name: 'Monstera' }]);
     await query(`ALTER DATABASE ${database} SET synchronous_commit = ${setting}`);
-    // The setting counts for new connections.
+    // The setting applies to new connections.
     await query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}' AND pid <> pg_backend_pid()`,
     );
@@ -59,7 +59,7 @@ describe('the PostgreSQL repository', () => {
     ]);
   });
 
-  it('fails with the error itself for an id beyond int64, stores nothing of the batch, and goes on', async () => {
+  it('fails with the error itself for an id beyond int64, stores nothing of the batch, and still works afterwards', async () => {
     await expect(
       repository.add([
         { id: 1n, name: 'Monstera' },
@@ -70,7 +70,7 @@ describe('the PostgreSQL repository', () => {
     expect(await repository.add([{ id: 1n, name: 'Ficus' }])).toEqual(['created']);
   });
 
-  it('leaves the types of other users of the driver as they are', async () => {
+  it('does not change the type parsers of other users of the driver', async () => {
     await repository.add([{ id: 1n, name: 'Monstera' }]);
 
     expect(await query('SELECT id FROM plants')).toEqual([{ id: '1' }]);

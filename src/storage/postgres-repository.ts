@@ -84,7 +84,7 @@ async function prepare(client: pg.ClientBase): Promise<void> {
   const { name = '' } = encoding.rows[0] ?? {};
   if (name !== 'UTF8') {
     throw new UnusableDatabaseError(
-      `has the encoding ${name}, which cannot hold any text; create it with ENCODING 'UTF8'`,
+      `has the encoding ${name}, which cannot hold every text; create it with ENCODING 'UTF8'`,
     );
   }
   await updatePostgresSchema(client);
@@ -110,7 +110,7 @@ async function withClient<Result>(pool: pg.Pool, work: (client: pg.ClientBase) =
   }
 }
 
-/** A conflicting plant was deleted between INSERT and SELECT. */
+/** The id was taken, but another program had deleted its plant before the look-up. */
 class VanishedError extends Error {}
 
 class PostgresRepository extends RetryingRepository {
@@ -148,7 +148,7 @@ class PostgresRepository extends RetryingRepository {
   }
 
   async #add(client: pg.ClientBase, batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    /** What the store holds for each id in the end. */
+    /** The plant that the store has for each id after the batch. */
     const stored = new Map<bigint, StoredPlant>();
     for (const plant of batch) if (!stored.has(plant.id)) stored.set(plant.id, plant);
     const created = await this.#insert(client, [...stored.values()]);

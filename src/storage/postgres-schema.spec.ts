@@ -53,21 +53,21 @@ describe('the schema of PostgreSQL', () => {
     expect(await server.query('SELECT version FROM plant_store_schema', database)).toEqual([{ version: 1 }]);
   });
 
-  it('is made once by many instances that start at the same time', async () => {
+  it('is created once by many instances that start at the same time', async () => {
     const repositories = await Promise.all(Array.from({ length: 12 }, () => openRepository(url, OPTIONS)));
     await Promise.all(repositories.map((repository) => repository.close()));
 
     expect(await server.query('SELECT version FROM plant_store_schema', database)).toEqual([{ version: 1 }]);
   });
 
-  it('of the version before is taken over: the plants stay, and new ones are stored', async () => {
+  it('of version 0.1.0 is taken over: the plants stay, and new ones are stored', async () => {
     await server.query(KYSELY, database);
 
     expect(await outcomes()).toEqual([...TAKEN_OVER, 'created']);
     expect(await outcomes()).toEqual([...TAKEN_OVER, 'repeated']);
   });
 
-  it('of the version before is taken over by a user that may only SELECT and INSERT on plants', async () => {
+  it('of version 0.1.0 is taken over by a user that may only SELECT and INSERT on plants', async () => {
     await server.query(
       `${KYSELY}; CREATE ROLE clerk LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'; GRANT SELECT, INSERT ON plants TO clerk`,
       database,
@@ -76,7 +76,7 @@ describe('the schema of PostgreSQL', () => {
     expect(await outcomes((changed) => (changed.username = 'clerk'))).toEqual([...TAKEN_OVER, 'created']);
   });
 
-  it('needs a user that may SELECT from its table of numbers, once it is made', async () => {
+  it('requires SELECT on plant_store_schema once that exists', async () => {
     await outcomes();
     await server.query(
       `CREATE ROLE reader LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'; GRANT SELECT, INSERT ON plants TO reader`,
@@ -84,7 +84,7 @@ describe('the schema of PostgreSQL', () => {
     );
     const asReader = (changed: URL): unknown => (changed.username = 'reader');
 
-    await expect(outcomes(asReader)).rejects.toThrow(/does not let this user do what is needed/);
+    await expect(outcomes(asReader)).rejects.toThrow(/denies this user a privilege that it needs/);
     await server.query('GRANT SELECT ON plant_store_schema TO reader', database);
     expect(await outcomes(asReader)).toEqual([...TAKEN_OVER, 'repeated']);
   });
@@ -94,12 +94,12 @@ describe('the schema of PostgreSQL', () => {
     await server.query('INSERT INTO plant_store_schema VALUES (9999)', database);
 
     await expect(openRepository(url, OPTIONS)).rejects.toThrow(
-      `the database postgres://localhost/${database} has a schema that this version does not know; ` +
+      `the database postgres://localhost/${database} has a schema that is newer than this version; ` +
         'run the version that made it, or a newer one',
     );
   });
 
-  it('may be there in two schemas of one database, each with plants of its own', async () => {
+  it('can exist in two schemas of one database, each with its own plants', async () => {
     await server.query('CREATE SCHEMA one; CREATE SCHEMA two', database);
 
     for (const schema of ['one', 'two']) {

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { messageOf } from './message-of.js';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
-/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not keep step. */
+/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
 const RETRY_INTERVAL = 20;
 
 /** Maximum milliseconds of a check: health probes do not wait for long. */
@@ -24,7 +24,7 @@ export abstract class RetryingRepository extends PlantRepository {
     super();
   }
 
-  /** Adds a batch in one transaction. It adds only missing plants, so it can be repeated whatever became of it. */
+  /** Adds a batch in one transaction. It adds only missing plants, so it can be retried after any failure. */
   protected abstract attempt(batch: readonly StoredPlant[]): readonly Outcome[] | Promise<readonly Outcome[]>;
 
   /** Writes a plant in a transaction that it rolls back. */
@@ -47,7 +47,9 @@ export abstract class RetryingRepository extends PlantRepository {
         this.#failingSince ??= started;
         const elapsed = performance.now() - Math.min(this.#failingSince, started);
         if (failure === 'unavailable' || elapsed > this.timeout) {
-          throw new RepositoryUnavailableError(`the database did not take them: ${messageOf(error)}`, { cause: error });
+          throw new RepositoryUnavailableError(`the database did not store them: ${messageOf(error)}`, {
+            cause: error,
+          });
         }
         await setTimeout(Math.random() * RETRY_INTERVAL);
       }
@@ -64,7 +66,7 @@ export abstract class RetryingRepository extends PlantRepository {
       // Stop retrying one interval early, so that the last error wins over the timeout.
       await Promise.race([this.#tryToWriteUntil(performance.now() + timeout - RETRY_INTERVAL), timedOut]);
     } catch (error) {
-      throw new RepositoryUnavailableError(`the database takes no plants: ${messageOf(error)}`, { cause: error });
+      throw new RepositoryUnavailableError(`the database cannot store plants: ${messageOf(error)}`, { cause: error });
     } finally {
       finished.abort();
     }

@@ -63,7 +63,7 @@ describe.each(SQLITE_DRIVERS)('the driver %s', (driver) => {
 
     expect(sqliteFailure(error)).toBe('transient');
     expect(sqliteStartError('plants.db', error).message).toBe(
-      'the database plants.db is locked by another process; stop that one first',
+      'the database plants.db is locked by another process; stop it first',
     );
   });
 

@@ -10,7 +10,7 @@ export interface SqliteDatabase {
   /**
    * Copies the database, as this connection sees it, to a file.
    *
-   * @param onProgress is called after each step with the part that is copied, from 0 to 1; an error of its ends the copy
+   * @param onProgress is called after each step with the part that is copied, from 0 to 1; an error that it throws ends it
    */
   backup(target: string, onProgress: (part: number) => void): Promise<void>;
   close(): void;
@@ -106,7 +106,7 @@ function partOf({ totalPages, remainingPages }: BackupProgress): number {
 function refuseMissingPackage(error: unknown): never {
   if (!(error instanceof Error && error.message.includes("'better-sqlite3'"))) throw error;
   throw new UnusableDatabaseError(
-    'needs the package better-sqlite3 on Node before 24: npm install better-sqlite3, or use a newer Node',
+    'needs the package better-sqlite3 on Node before 24: npm install better-sqlite3@12, or use a newer Node',
     { cause: error },
   );
 }

@@ -3,8 +3,8 @@ import type { RepositoryStartError } from './plant-repository.js';
 import type { Failure } from './retrying-repository.js';
 import { startError } from './start-error.js';
 
-const LOCKED = 'is locked by another process; stop that one first';
-const DAMAGED = 'is no SQLite database, or a damaged one; restore a backup or name another file';
+const LOCKED = 'is locked by another process; stop it first';
+const DAMAGED = 'is not a SQLite database, or is damaged; restore a backup or name another file';
 const NOT_OPENED = 'cannot be opened; it must be a file in a directory where this user may write';
 
 /**
@@ -32,7 +32,7 @@ export class FilesNotInPlaceError extends Error {
   readonly code = 'SQLITE_IOERR';
 
   constructor() {
-    super('the files of the database are not in their place any more');
+    super('the files of the database were removed or replaced');
   }
 }
 

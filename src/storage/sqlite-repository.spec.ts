@@ -30,7 +30,7 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
   });
 
   describe('the SQLite database', () => {
-    it('takes nothing while another process locks it, and can be tried again', async () => {
+    it('stores nothing while another process locks it, and can be retried', async () => {
       other.exec('BEGIN EXCLUSIVE');
 
       await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(RepositoryUnavailableError);
@@ -49,7 +49,7 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
       writeFileSync(none, 'the text of another program');
 
       await expect(open(none)).rejects.toThrow(
-        `the database ${none} is no SQLite database, or a damaged one; restore a backup or name another file`,
+        `the database ${none} is not a SQLite database, or is damaged; restore a backup or name another file`,
       );
     });
 
@@ -59,7 +59,7 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
       await expect(open()).rejects.toThrow(/^the database .* cannot be used: table plants has no column named tag$/);
     });
 
-    it('takes none of a batch in which one plant fails', async () => {
+    it('stores nothing of a batch in which one plant fails', async () => {
       await expect(
         repository.add([
           { id: 1n, name: 'Monstera' },
@@ -71,15 +71,15 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
       expect(await repository.add([{ id: 1n, name: 'Ficus' }])).toEqual(['created']);
     });
 
-    it('has the name of the URL without spaces at its end', async () => {
+    it('has the path of the URL without trailing spaces', async () => {
       await (await openRepository(`sqlite:${join(directory, 'trimmed.db')} `)).close();
 
       expect(readdirSync(directory)).toContain('trimmed.db');
     });
   });
 
-  describe('files that are away for a moment', () => {
-    it('leave no transaction open: plants that are created when they are back are there for others', async () => {
+  describe('files that are missing for a moment', () => {
+    it('leave no transaction open: other processes see the plants that are created afterwards', async () => {
       const batch = [{ id: 1n, name: 'Monstera' }];
       // Called between the statements of the transaction.
       batch.map = function <Result>(...parameters: Parameters<typeof Array.prototype.map<Result>>): Result[] {
@@ -87,7 +87,7 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
         return Array.prototype.map.apply(this, parameters) as Result[];
       };
 
-      await expect(repository.add(batch)).rejects.toThrow(/are not in their place any more$/);
+      await expect(repository.add(batch)).rejects.toThrow(/were removed or replaced$/);
       renameSync(`${directory}-away`, directory);
 
       expect(await repository.add([{ id: 2n, name: 'Ficus' }])).toEqual(['created']);

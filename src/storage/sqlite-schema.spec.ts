@@ -30,7 +30,7 @@ describe.each(SQLITE_DRIVERS)('the schema of SQLite, with %s,', (driver) => {
     database.close();
   });
 
-  it('of the version before is taken over: the plants stay, and new ones are stored', async () => {
+  it('of version 0.1.0 is taken over: the plants stay, and new ones are stored', async () => {
     copyFileSync(KYSELY, file);
 
     for (const outcome of ['created', 'repeated']) {
@@ -60,7 +60,7 @@ describe.each(SQLITE_DRIVERS)('the schema of SQLite, with %s,', (driver) => {
     database.close();
 
     await expect(open()).rejects.toThrow(
-      `the database ${file} has a schema that this version does not know; ` +
+      `the database ${file} has a schema that is newer than this version; ` +
         'run the version that made it, or a newer one',
     );
   });

@@ -7,7 +7,7 @@ export class UnusableDatabaseError extends Error {
 
 /** The schema was made by a newer version of the program. */
 export const NEWER_SCHEMA =
-  'has a schema that this version does not know; run the version that made it, or a newer one';
+  'has a schema that is newer than this version; run the version that made it, or a newer one';
 
 /**
  * Makes the one line for the operator.

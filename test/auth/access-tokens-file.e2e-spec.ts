@@ -69,8 +69,7 @@ describe('ACCESS_TOKENS_FILE', () => {
 
     expect(await directory.failedStart({ ACCESS_TOKENS_FILE: 'tokens' })).toEqual({
       status: 2,
-      complaint:
-        'plant-store: ACCESS_TOKENS_FILE: tokens may be read or written by others than its owner: chmod 600 tokens\n',
+      complaint: 'plant-store: ACCESS_TOKENS_FILE: tokens can be read or written by other users: chmod 600 tokens\n',
     });
   });
 

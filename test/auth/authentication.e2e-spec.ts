@@ -129,7 +129,7 @@ describe('A token with scopes', () => {
     expect(response.status).toBe(400);
     expect(response.body).toEqual({
       error: 403,
-      message: 'This token may not do this: it lacks the scope that the operation requires.',
+      message: 'This token lacks the scope that the operation requires.',
     });
     expect(response.headers['www-authenticate']).toBe(
       'Bearer realm="plants", error="insufficient_scope", scope="plants:write"',

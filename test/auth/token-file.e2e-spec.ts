@@ -128,12 +128,12 @@ describe('A token file', () => {
   });
 
   it.each<[string, RegExp, () => void]>([
-    ['has an invalid line', /line 2, is no token/, () => put(file, `${line('tests', SECOND_TOKEN)}ci secret\n`)],
+    ['has an invalid line', /line 2, is not a token/, () => put(file, `${line('tests', SECOND_TOKEN)}ci secret\n`)],
     ['is empty', /is empty/, () => put(file, '')],
     ['is missing', /cannot be read/, () => unlinkSync(file)],
     [
       'is a directory',
-      /no regular file/,
+      /not a regular file/,
       () => {
         unlinkSync(file);
         mkdirSync(file);
@@ -229,7 +229,7 @@ describe('A change of a token file', () => {
   it('is refused if the file is a broken symbolic link', async () => {
     symlinkSync(directory.file('nowhere'), file);
 
-    await expect(changeTokenFile(file, () => '# none\n')).rejects.toThrow(/is a link that leads to no file/);
+    await expect(changeTokenFile(file, () => '# none\n')).rejects.toThrow(/is a broken symbolic link/);
     expect(readdirSync(directory.path)).toEqual(['tokens']);
   });
 

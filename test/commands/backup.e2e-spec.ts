@@ -83,7 +83,7 @@ describe('npm run backup', () => {
     expect(await run(['backup.db'])).toEqual({
       status: 1,
       stdout: '',
-      stderr: 'backup: backup.db exists already, and is not overwritten: name another file\n',
+      stderr: 'backup: backup.db already exists: name another file\n',
     });
     expect(readFileSync(directory.file('backup.db'), 'utf8')).toBe('something of value');
   });
@@ -97,7 +97,7 @@ describe('npm run backup', () => {
 
     const { status, stderr } = await run(['backup.db']);
 
-    expect(stderr).toMatch(/^backup: the database is damaged, there is no backup: [^\n]+\n$/);
+    expect(stderr).toMatch(/^backup: no backup was made, because the database is damaged: [^\n]+\n$/);
     expect(status).toBe(1);
     expect(readdirSync(directory.path)).toEqual(['data']);
   });
@@ -122,11 +122,11 @@ describe('npm run backup', () => {
     ['has a bad configuration', 2, /PORT must be/, ['backup.db'], { PORT: 'http' }],
     ['names a database in memory', 2, /memory/, ['backup.db'], { DATABASE_URL: 'sqlite::memory:' }],
     ['names a database that does not exist', 1, /there is no database data\/plants\.db/, ['backup.db'], {}],
-    ['names no database', 1, /file is no SQLite database/, ['backup.db'], { DATABASE_URL: 'sqlite:file' }],
+    ['names no database', 1, /file is not a SQLite database/, ['backup.db'], { DATABASE_URL: 'sqlite:file' }],
     [
       'names a directory that does not exist',
       1,
-      /elsewhere takes no backup/,
+      /elsewhere is not writable/,
       ['elsewhere/backup.db'],
       { DATABASE_URL: 'sqlite:plants.db' },
     ],

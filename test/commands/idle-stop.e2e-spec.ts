@@ -1,9 +1,10 @@
+import { CREATED, create } from '../support/client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 /** `.ci/test-on-node` sets it to 50, because better-sqlite3 12 aborts only some stops: nodejs/node#65446 */
 const STARTS = Number(process.env.STARTS ?? 5);
 
-describe('An idle service', () => {
+describe('A service', () => {
   let directory: ServiceDirectory;
 
   beforeEach(() => {
@@ -13,7 +14,7 @@ describe('An idle service', () => {
   afterEach(() => directory.remove());
 
   it(
-    `ends with status 0 and without a warning, ${STARTS} times out of ${STARTS}`,
+    `that is idle ends with status 0 and without a warning, ${STARTS} times out of ${STARTS}`,
     async () => {
       for (let start = 1; start <= STARTS; start += 1) {
         const { service } = await directory.start();
@@ -25,4 +26,14 @@ describe('An idle service', () => {
     },
     30_000 + STARTS * 10_000,
   );
+
+  it('prints no deprecation of Node, answers included', async () => {
+    const { service, url, management } = await directory.startManaged({ NODE_OPTIONS: '--pending-deprecation' });
+
+    expect(await create(url)).toEqual(CREATED);
+    for (const path of ['health/ready', 'metrics', 'docs'])
+      expect((await fetch(`${management}/${path}`)).status).toBe(200);
+
+    expect({ status: await service.stop(), stderr: service.stderr }).toEqual({ status: 0, stderr: '' });
+  });
 });

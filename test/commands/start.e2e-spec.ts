@@ -39,13 +39,13 @@ describe('A service that cannot start', () => {
     ],
     [
       'its database is not a SQLite file',
-      /plants is no SQLite database/,
+      /plants is not a SQLite database/,
       { DATABASE_URL: 'sqlite:plants' },
       () => directory.write('plants', 'Monstera, indoor\n'.repeat(99)),
     ],
     [
       'its database has a newer schema',
-      /data\/plants\.db has a schema that this version does not know/,
+      /data\/plants\.db has a schema that is newer than this version/,
       {},
       newerSchema,
     ],
@@ -96,9 +96,7 @@ describe('A service that cannot start', () => {
     const service = directory.launch(WITH_TOKEN, { wrapper: ['sh', '-c', 'exec "$@" --port 8080', 'sh'] });
 
     expect(await service.ended).toBe(2);
-    expect(service.stderr).toBe(
-      'plant-store: the service takes no arguments: it is configured by environment variables\n',
-    );
+    expect(service.stderr).toBe('plant-store: the service takes no arguments: configure it by environment variables\n');
   });
 
   it('does not change the database', async () => {

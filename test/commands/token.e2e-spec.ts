@@ -107,7 +107,7 @@ describe('The command token', () => {
 
       writeFileSync(directory.file('data/tokens'), line('ci', made) + line('a', 'a') + line('b', 'b'));
       service.signal('SIGHUP');
-      await service.printed(/(tokens in it now: 3)/);
+      await service.printed(/(number of tokens now: 3)/);
       expect(await attempt(url, made)).toBe(200);
       expect(await service.stop()).toBe(0);
       expect(service.stdout).not.toContain(made);
@@ -148,12 +148,12 @@ describe('The command token', () => {
     ['a name of two words', ['create', '--name', 'two words'], 2, /It must be one word/],
     ['an expiry in the past', ['create', '--name', 'ci', '--expires', '2020-01-01T00:00:00Z'], 2, /It must be days/],
     ['ACCESS_TOKENS without a file', ['list'], 2, /^token: with ACCESS_TOKENS alone/, { ACCESS_TOKENS: 'x' }],
-    ['a name that exists', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^token: ci has a token already/],
+    ['a name that exists', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^token: ci already has a token/],
     [
       'an unknown name to revoke',
       ['revoke', 'unknown', '--file', 'tokens'],
       1,
-      /^token: tokens has no token of the name unknown/,
+      /^token: tokens has no token named unknown/,
     ],
     ['a file that does not exist', ['list', '--file', 'nowhere'], 1, /^token: nowhere cannot be read/],
     [
@@ -174,7 +174,7 @@ describe('The command token', () => {
   });
 
   it.each([
-    ['an invalid line', 'ci a-secret\n', 0o600, /line 1, is no token/],
+    ['an invalid line', 'ci a-secret\n', 0o600, /line 1, is not a token/],
     ['a world-readable mode', line('ci', TOKEN), 0o644, /chmod 600/],
   ])('does not change a file with %s', async (_, text, mode, complaint) => {
     put(file, text, mode);

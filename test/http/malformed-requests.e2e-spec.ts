@@ -196,6 +196,8 @@ describe('The server', () => {
       'in absolute form with user information': { line: 'POST http://user@plants.example/plants HTTP/1.1' },
       'in absolute form with an invalid port': { line: 'POST http://plants.example:http/plants HTTP/1.1' },
       'in absolute form with an invalid escape': { line: 'POST http://plants.example/%zz HTTP/1.1' },
+      'in absolute form without a path and with an invalid query': { line: 'POST http://plants.example?%zz HTTP/1.1' },
+      'in absolute form with a fragment': { line: 'POST http://plants.example#plants HTTP/1.1' },
       'in absolute form without Host': { line: 'POST http://plants.example/plants HTTP/1.1', host: [] },
       'that is a path, of CONNECT': { line: 'CONNECT /plants HTTP/1.1' },
       'that is an asterisk, of CONNECT': { line: 'CONNECT * HTTP/1.1' },

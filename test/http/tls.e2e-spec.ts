@@ -125,7 +125,7 @@ describe('A service with a certificate', () => {
     expect(head).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
     expect(JSON.parse(body)).toEqual({
       error: 400,
-      message: 'This port takes HTTPS alone: send the same request to https://.',
+      message: 'This port accepts only HTTPS: send the same request to https://.',
     });
     expect(await service.rows()).toEqual([]);
   });
@@ -165,10 +165,10 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
     const early = await open(port);
 
     install('second.crt', 'tls.crt');
-    await service.printed(/(tls\.crt and tls\.key must be a certificate and the key to it, as PEM; keeping)/);
+    await service.printed(/(tls\.crt and tls\.key must be a certificate and its private key, both PEM; keeping)/);
     const between = await open(port);
     install('second.key', 'tls.key');
-    await service.printed(/(The certificate has changed: this one is valid until 2\d{3}-)/);
+    await service.printed(/(The certificate has changed: the new one is valid until 2\d{3}-)/);
 
     const late = await open(port, 'second');
     for (const [index, socket] of [early, between, late].entries()) {
@@ -205,18 +205,23 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
   it.each<[string, RegExp, Record<string, string>, () => unknown]>([
     [
       'one of them is not set',
-      /TLS_CERT_FILE and TLS_KEY_FILE must both be there/,
+      /TLS_CERT_FILE and TLS_KEY_FILE must be set together/,
       { TLS_KEY_FILE: '' },
       () => undefined,
     ],
     ['a file does not exist', /tls\.crt cannot be read/, { TLS_CERT_FILE: 'no-tls.crt' }, () => undefined],
     [
       'the key belongs to another certificate',
-      /must be a certificate and the key to it/,
+      /must be a certificate and its private key/,
       {},
       () => install('second.key', 'tls.key'),
     ],
-    ['the key file is not a key', /must be a certificate and the key to it/, {}, () => install('first.crt', 'tls.key')],
+    [
+      'the key file is not a key',
+      /must be a certificate and its private key/,
+      {},
+      () => install('first.crt', 'tls.key'),
+    ],
     ['the key is world-readable', /chmod o= tls\.key/, {}, () => install('first.key', 'tls.key', 0o644)],
   ])('end the start with status 2 and one line when %s', async (_, complaint, variables, spoil) => {
     install('first.crt', 'tls.crt');

@@ -60,7 +60,7 @@ describe('GET /health/ready', () => {
 
     expect(await readiness(503)).toMatchObject({
       error: {
-        store: { status: 'down', message: expect.stringMatching(/^the database takes no plants: /) as unknown },
+        store: { status: 'down', message: expect.stringMatching(/^the database cannot store plants: /) as unknown },
       },
     });
     other.close();

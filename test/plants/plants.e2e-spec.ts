@@ -248,7 +248,7 @@ describe('POST /plants', () => {
     it('of more than 1 MiB refuses it with error 413', async () => {
       const response = await post().send(' '.repeat(1_048_577));
 
-      expectError(response, 413, 'The body is too large: at most 1048576 bytes are taken.');
+      expectError(response, 413, 'The body is too large: at most 1048576 bytes are accepted.');
     });
   });
 

@@ -252,9 +252,9 @@ describe('A start', () => {
       () => changed((url) => (url.port = '1')),
       /cannot be reached or used \(ECONNREFUSED\)/,
     ],
-    ['the password is wrong', () => changed((url) => (url.password = `${PASSWORD}x`)), /does not let this user in/],
-    ['the password is absent', () => changed((url) => (url.password = '')), /does not let this user in/],
-    ['the user is unknown', () => changed((url) => (url.username = 'unknown')), /does not let this user in/],
+    ['the password is wrong', () => changed((url) => (url.password = `${PASSWORD}x`)), /rejects this user/],
+    ['the password is absent', () => changed((url) => (url.password = '')), /rejects this user/],
+    ['the user is unknown', () => changed((url) => (url.username = 'unknown')), /rejects this user/],
     ['the database does not exist', () => changed((url) => (url.pathname = 'none')), /\/none does not exist/],
     [
       'the user may not create tables',
@@ -263,7 +263,7 @@ describe('A start', () => {
         await server.query(`CREATE ROLE guest LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'`);
         return changed((url) => (url.username = 'guest'));
       },
-      /does not let this user do what is needed/,
+      /denies this user a privilege that it needs/,
     ],
     [
       'the encoding of the database is not UTF-8',

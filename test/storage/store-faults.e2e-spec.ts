@@ -155,13 +155,13 @@ describe('A start', () => {
     await fill();
     truncateSync(directory.file('data/plants.db'), 8_192);
 
-    await expectFailure('is no SQLite database, or a damaged one; restore a backup or name another file');
+    await expectFailure('is not a SQLite database, or is damaged; restore a backup or name another file');
   });
 
   it('refuses a database that another process keeps locked', async () => {
     await fill();
     directory.openDatabase().exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
 
-    await expectFailure('is locked by another process; stop that one first');
+    await expectFailure('is locked by another process; stop it first');
   });
 });

@@ -98,7 +98,7 @@ describe('exactInteger', () => {
     );
   });
 
-  // With a cost that is quadratic, or grows with the value, these would not end.
+  // If the cost were quadratic, or grew with the value, these tests would not end.
   it.each([
     ['ones', '1'.repeat(MEBIBYTE), undefined],
     ['zeros after a one', `1${'0'.repeat(MEBIBYTE)}`, undefined],

@@ -255,7 +255,7 @@ describe('NewPlantPipe', () => {
     );
   });
 
-  // With quadratic cost or recursion, these would not end.
+  // With quadratic cost or recursion, these tests would not end.
   describe('with a mebibyte', () => {
     const arrays = '['.repeat(MEBIBYTE / 2) + ']'.repeat(MEBIBYTE / 2);
 

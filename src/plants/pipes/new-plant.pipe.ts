@@ -55,8 +55,8 @@ function pickParsedFields(parsed: unknown): Fields {
   if (Number.isInteger(id) && Math.abs(id as number) <= 2 ** 63) {
     throw new ContractException(
       422,
-      'id has lost digits before it came here: for ids beyond 9007199254740991 the application must turn on ' +
-        'rawBody, or use unparsedBody().',
+      'id was rounded by the JSON parser of the application: for ids beyond 9007199254740991, it must turn on ' +
+        'rawBody or use unparsedBody().',
     );
   }
   return fields;
@@ -71,7 +71,7 @@ function pickFields(parsed: unknown): Fields {
 function decodeUtf8(body: Uint8Array): string {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (isUtf8(bytes)) return bytes.toString('utf8');
-  throw new ContractException(400, 'The body is not UTF-8: JSON is sent in that encoding (RFC 8259 §8.1).');
+  throw new ContractException(400, 'The body is not UTF-8: send JSON in this encoding (RFC 8259 §8.1).');
 }
 
 function parseJson(text: string): unknown {

@@ -30,7 +30,7 @@ export function readBody(
     if (declaredLength !== undefined && declaredLength > limit) throw new BodyTooLargeException(limit);
     if (request.bodyError !== undefined) throw request.bodyError;
     if (request.complete && declaredLength === request.readableLength) {
-      // Most bodies are here as a whole before the guard has verified the token.
+      // Most bodies have arrived completely before the guard has verified the token.
       resolve(request.read() as Uint8Array);
       return;
     }
@@ -74,7 +74,7 @@ class ChunkBuffer {
   #buffer: Buffer = Buffer.alloc(0);
   #length = 0;
 
-  /** @param maxLength the sum of all chunks at most */
+  /** @param maxLength maximum length of all chunks together */
   constructor(private readonly maxLength: number) {}
 
   get length(): number {
@@ -94,7 +94,7 @@ class ChunkBuffer {
     const before = this.capacity;
     const length = this.#length + chunk.length;
     if (chunk.length === this.maxLength) {
-      // This chunk is everything, and needs no copy.
+      // The chunk is the whole body, and needs no copy.
       this.#buffer = chunk;
     } else {
       if (length > this.capacity) this.#grow(length);
@@ -106,7 +106,7 @@ class ChunkBuffer {
 
   #grow(length: number): void {
     const capacity = Math.min(Math.max(2 * length, ChunkBuffer.#MIN_CAPACITY), this.maxLength);
-    // Not from Buffer's pool, of which each slice keeps the whole.
+    // Not from Buffer's pool: a slice would keep the whole pool in memory.
     const larger = Buffer.allocUnsafeSlow(Math.max(capacity, length));
     this.#buffer.copy(larger, 0, 0, this.#length);
     this.#buffer = larger;

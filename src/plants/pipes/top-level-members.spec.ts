@@ -135,7 +135,7 @@ describe('visitTopLevelMembers', () => {
     );
   });
 
-  // With quadratic cost or recursion, these would not end.
+  // With quadratic cost or recursion, these tests would not end.
   it.each([
     ['backslashes', `"${'\\'.repeat(MEBIBYTE)}"`],
     ['escaped quotes', `"${'\\"'.repeat(MEBIBYTE / 2)}"`],
