@@ -10,6 +10,7 @@ export { unparsedBody } from './plants/unparsed-body.js';
 export {
   type Outcome,
   PlantRepository,
+  RepositoryStartError,
   RepositoryUnavailableError,
   type StoredPlant,
 } from './storage/plant-repository.js';

@@ -15,11 +15,14 @@ export abstract class BearerAuthOptions {
 /** The scope that creates plants, unless another one is configured. */
 export const DEFAULT_SCOPE = 'plants:write';
 
+/** The name of the protected space, unless another one is configured. */
+export const DEFAULT_REALM = 'plants';
+
 /** The request that passport sees. */
 export interface BearerRequest {
   readonly headers: { readonly authorization?: string };
   /** Comes with the request because all applications of the process share the strategy. */
-  readonly verifier: TokenVerifier | false;
+  readonly verifier: TokenVerifier;
 }
 
 /** Returns whether the text is one scope (RFC 6749 §3.3, scope-token). */

@@ -7,12 +7,10 @@ import { hasBearerCredentials, parseBearerToken } from './bearer-token.js';
 import { STRATEGY } from './bearer.strategy.js';
 import { type Principal, principalOf, setPrincipal } from './principal.js';
 import { publishRefusal } from './refusals.js';
-import { TokenRefusedError } from './token-verifier.js';
+import { TokenRefusedError, type TokenVerifier } from './token-verifier.js';
 
 /** Marks a handler that requires the scope, of tokens that have scopes. */
 export const RequiresScope = Reflector.createDecorator<boolean>();
-
-const AUTHORIZATION = 'authorization';
 
 /** A request of Express, or of Fastify, which wraps Node's as `raw`. */
 interface GuardedRequest {
@@ -24,7 +22,11 @@ interface GuardedRequest {
   readonly ip?: string;
 }
 
-/** Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1). */
+/**
+ * Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1).
+ *
+ * The calls in order: canActivate → passport → getRequest → BearerStrategy.validate → handleRequest.
+ */
 @Injectable()
 export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   readonly #challenge: string;
@@ -47,14 +49,17 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     return true;
   }
 
-  /** Runs passport, which calls `getRequest`, the strategy, and `handleRequest`. */
   async #authenticate(context: ExecutionContext, { headers, ip }: GuardedRequest): Promise<void> {
     try {
       await super.canActivate(context);
     } catch (error) {
-      const isRefused = error instanceof ContractException && error.error === 401;
-      if (isRefused && hasBearerCredentials(headers.authorization)) await this.authOptions.refusalDelay.wait(ip);
-      throw error;
+      if (!(error instanceof TokenRefusedError)) throw error;
+      const isAttempt = hasBearerCredentials(headers.authorization);
+      publishRefusal(isAttempt ? error.reason : 'missing', ip);
+      if (isAttempt) await this.authOptions.refusalDelay.wait(ip);
+      throw new ContractException(401, undefined, {
+        'WWW-Authenticate': isAttempt ? `${this.#challenge}, error="invalid_token"` : this.#challenge,
+      });
     }
   }
 
@@ -73,10 +78,11 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    */
   override getRequest(context: ExecutionContext): BearerRequest {
     const request = context.switchToHttp().getRequest<GuardedRequest>();
-    const token = hasOneAuthorization(request) ? parseBearerToken(request.headers.authorization) : undefined;
+    const token = hasAtMostOneAuthorization(request) ? parseBearerToken(request.headers.authorization) : undefined;
     return {
       headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-      verifier: this.authOptions.verifier,
+      // canActivate has returned if it is false.
+      verifier: this.authOptions.verifier as TokenVerifier,
     };
   }
 
@@ -86,23 +92,15 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     _info: unknown,
     context: ExecutionContext,
   ): User {
-    if (error && !(error instanceof TokenRefusedError)) throw error;
-    const request = context.switchToHttp().getRequest<GuardedRequest>();
-    if (principal) {
-      setPrincipal(request, principal);
-      return principal;
-    }
-    const isAttempt = hasBearerCredentials(request.headers.authorization);
-    publishRefusal(isAttempt ? (error?.reason ?? 'malformed') : 'missing', request.ip);
-    throw new ContractException(401, undefined, {
-      'WWW-Authenticate': isAttempt ? `${this.#challenge}, error="invalid_token"` : this.#challenge,
-    });
+    if (error) throw error;
+    if (!principal) throw new TokenRefusedError('malformed');
+    setPrincipal(context.switchToHttp().getRequest(), principal);
+    return principal;
   }
 }
 
-/** Node keeps the first of several Authorization headers in `headers`, and all of them in `rawHeaders`. */
-function hasOneAuthorization({ raw, rawHeaders = raw?.rawHeaders ?? [] }: GuardedRequest): boolean {
-  const isName = (text: string, index: number): boolean =>
-    index % 2 === 0 && text.length === AUTHORIZATION.length && text.toLowerCase() === AUTHORIZATION;
+/** Without `joinDuplicateHeaders`, Node keeps only the first Authorization header in `headers`; `rawHeaders` has all. */
+function hasAtMostOneAuthorization({ raw, rawHeaders = raw?.rawHeaders ?? [] }: GuardedRequest): boolean {
+  const isName = (text: string, index: number): boolean => index % 2 === 0 && text.toLowerCase() === 'authorization';
   return rawHeaders.filter(isName).length <= 1;
 }

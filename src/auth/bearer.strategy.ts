@@ -16,7 +16,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   }
 
   /** @throws {TokenRefusedError} if the token is not valid */
-  validate({ verifier }: BearerRequest, token: string): Principal | false | Promise<Principal> {
-    return verifier && verifyToken(token, verifier);
+  validate({ verifier }: BearerRequest, token: string): Principal | Promise<Principal> {
+    return verifyToken(token, verifier);
   }
 }

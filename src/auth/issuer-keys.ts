@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
-import { isSecure } from './jwt-settings.js';
+import { isHttpsOrLoopback } from './jwt-settings.js';
 
 /** Milliseconds that a response of the provider may take. */
 const TIMEOUT = 5_000;
@@ -96,8 +96,11 @@ export class IssuerKeys {
   async #wait(fetched: Promise<void>): Promise<void> {
     if (this.#waiting >= MAX_WAITING) throw new ContractException(503);
     this.#waiting += 1;
-    await fetched;
-    this.#waiting -= 1;
+    try {
+      await fetched;
+    } finally {
+      this.#waiting -= 1;
+    }
   }
 
   /** @param rest milliseconds until the cooldown is over */
@@ -136,7 +139,7 @@ export class IssuerKeys {
       // RFC 8414 §3.3: otherwise one issuer could speak for another.
       if (issuer !== this.issuer) throw new Error(`${place} names another issuer`);
       const url = typeof jwksUri === 'string' && URL.canParse(jwksUri) ? new URL(jwksUri) : undefined;
-      if (url === undefined || !isSecure(url)) throw new Error(`${place} has no https URL as jwks_uri`);
+      if (url === undefined || !isHttpsOrLoopback(url)) throw new Error(`${place} has no https URL as jwks_uri`);
       return url;
     }
     throw new Error('there is no discovery document');

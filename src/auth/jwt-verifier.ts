@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
-import type { JwtSettings, JwtType } from './jwt-settings.js';
+import { DEFAULT_JWT_TYPE, type JwtSettings, type JwtType } from './jwt-settings.js';
 import type { Principal } from './principal.js';
 import { type RefusalReason, TokenRefusedError, TokenVerifier, type VerificationResult } from './token-verifier.js';
 
@@ -34,7 +34,7 @@ const MAX_VERIFIED = 10_000;
 export class JwtVerifier extends TokenVerifier {
   readonly #settings: JwtSettings;
   readonly #keys: IssuerKeys;
-  /** By the digest of the token. */
+  /** Principals by token digest, oldest first; verifyToken checks their expiry. */
   #verified = new Map<string, Principal>();
 
   constructor(settings: JwtSettings) {
@@ -47,6 +47,7 @@ export class JwtVerifier extends TokenVerifier {
   }
 
   override async verify(token: string): Promise<VerificationResult> {
+    // A signed JWT has exactly three parts; leave other tokens to the other verifiers.
     if (token.split('.', 4).length !== 3) return 'unknown';
     await this.#keys.refresh();
     const digest = hash('sha256', token, 'base64');
@@ -66,7 +67,7 @@ export class JwtVerifier extends TokenVerifier {
   }
 
   async #authenticate(token: string): Promise<Principal> {
-    const { issuer, audience, type = 'at+jwt' } = this.#settings;
+    const { issuer, audience, type = DEFAULT_JWT_TYPE } = this.#settings;
     const header = decodeHeader(token);
     if (FORBIDDEN_HEADERS.some((name) => name in header)) throw new TokenRefusedError('forbidden-header');
     if (!hasType(type, header.typ)) throw new TokenRefusedError('wrong-type');

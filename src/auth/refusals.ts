@@ -3,7 +3,7 @@ import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { RefusalReason } from './token-verifier.js';
 
 /** The diagnostics channel that has one message for each request answered with error 401. */
-export const AUTHENTICATION_REFUSED = 'plant-store:authentication-refused';
+export const REFUSAL_CHANNEL = 'plant-store:authentication-refused';
 
 /** A message of the channel. */
 export interface AuthenticationRefused {
@@ -12,7 +12,7 @@ export interface AuthenticationRefused {
   readonly address?: string;
 }
 
-const refused = channel(AUTHENTICATION_REFUSED);
+const refused = channel(REFUSAL_CHANNEL);
 
 export function publishRefusal(reason: AuthenticationRefused['reason'], address: string | undefined): void {
   if (refused.hasSubscribers) refused.publish(address === undefined ? { reason } : { reason, address });
@@ -29,11 +29,11 @@ export class RefusalLog implements OnApplicationShutdown {
   #timer: NodeJS.Timeout | undefined;
 
   constructor() {
-    subscribe(AUTHENTICATION_REFUSED, this.#count);
+    subscribe(REFUSAL_CHANNEL, this.#count);
   }
 
   onApplicationShutdown(): void {
-    unsubscribe(AUTHENTICATION_REFUSED, this.#count);
+    unsubscribe(REFUSAL_CHANNEL, this.#count);
     this.#write();
     clearTimeout(this.#timer);
   }
@@ -83,6 +83,7 @@ export class RefusalDelay {
 
   /** Counts a refusal, and resolves when it may be answered. */
   async wait(address = ''): Promise<void> {
+    if (this.perMinute === Infinity) return;
     if (this.#count(clientNetwork(address)) > this.perMinute) await this.#delay();
   }
 

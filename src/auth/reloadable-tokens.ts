@@ -74,7 +74,7 @@ export class ReloadableTokens extends StaticTokens {
   /** Reads the file again, if there is one. If it cannot be used, the log says why, and the tokens stay as they are. */
   reload(): Promise<void> {
     // One after another, so that an older text does not replace a newer one.
-    this.#reloading = this.#reloading.then(() => this.#reload());
+    this.#reloading = this.#reloading.then(() => this.#reload()).catch((error: unknown) => this.#logger.error(error));
     return this.#reloading;
   }
 

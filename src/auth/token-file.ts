@@ -10,6 +10,10 @@ export class TokenFileError extends Error {
   override readonly name = 'TokenFileError';
 }
 
+/** The text of a file without tokens. An empty file would be refused, because it may be half written. */
+const HEADER =
+  '# Tokens of Plant Store: name, digest, and optionally expiry. "npm run token -- --help" changes them.\n';
+
 /** RFC 3339 §5.6, with the offset that makes it an instant. */
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
 
@@ -72,6 +76,18 @@ function parseLine(line: string): StaticToken | undefined {
   if (expiry === undefined) return { name, digest: Buffer.from(hex, 'hex') };
   const expires = parseInstant(expiry);
   return expires && { name, digest: Buffer.from(hex, 'hex'), expires };
+}
+
+/** Returns the text of a token file with one more token. */
+export function addToken(text: string, token: StaticToken): string {
+  const before = text === '' ? HEADER : text.replace(/(?<!\n)$/, '\n');
+  return `${before}${formatToken(token)}\n`;
+}
+
+/** Returns the text of a token file without the tokens of this name. */
+export function removeTokens(text: string, name: string): string {
+  const lines = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
+  return lines.join('') || HEADER;
 }
 
 /** Returns the line of a token file for a token, without the end of the line. */

@@ -23,9 +23,7 @@ export type VerificationResult = Principal | RefusalReason | undefined;
 
 /** Decides which tokens are valid: a port, and its own injection token. */
 export abstract class TokenVerifier {
-  /**
-   * @throws {ContractException} 503 if the token cannot be verified now; any other exception is a defect, error 500
-   */
+  /** @throws {HttpException} for example ServiceUnavailableException (error 503); anything else is error 500 */
   abstract verify(token: string): VerificationResult | Promise<VerificationResult>;
 }
 
@@ -54,7 +52,7 @@ export class TokenRefusedError extends Error {
 }
 
 /**
- * Verifies a token, and that it has not expired since the verifier remembered it.
+ * Verifies a token. Checks the expiry again, because a verifier may return a cached principal.
  *
  * @throws {TokenRefusedError} if the token is not valid
  */

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
-import { type INestApplication, Logger } from '@nestjs/common';
+import { type INestApplication, Logger, type LoggerService } from '@nestjs/common';
 import { createApplication } from '../app.module.js';
+import { isLoopbackHost } from '../auth/jwt-settings.js';
 import { ReloadableTokens } from '../auth/reloadable-tokens.js';
 import { TokenFileError } from '../auth/token-file.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
@@ -17,20 +18,69 @@ import type { PublicServer } from '../http/public-server.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { ManagementListener } from '../management/management-listener.js';
 import { openRepository } from '../storage/open-repository.js';
+import { listen } from './listen.js';
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+const logger = new Logger('PlantStore');
 
 /**
  * Starts the standalone service, which runs until a signal stops the process.
  *
- * @throws {ConfigurationError} if a setting is wrong; the message of any other error is for the operator, too
+ * @param exit the listener of the stop signals until there is something to close
+ * @throws {ConfigurationError | ListenError | RepositoryStartError | TokenFileError} with a message for the operator;
+ *   any other error is a defect
  */
-export async function start(configuration: Configuration): Promise<void> {
+export async function start(configuration: Configuration, exit: () => void): Promise<void> {
   const structuredLogger = await StructuredLogger.create(configuration.logLevel);
   const tokens = await openTokens(configuration);
-  const origins = new Set(configuration.corsOrigins);
   const certificate = loadCertificate(configuration);
-  const app = await createApplication({
+  const origins = new Set(configuration.corsOrigins);
+  const app = await createService(configuration, tokens, certificate, origins, structuredLogger);
+  structuredLogger.logRequests();
+  let management: ManagementListener | undefined;
+  try {
+    management = await createManagement(app, configuration);
+    const baseUrl = await listenForClients(app, configuration);
+    const managementOrigins = await listenForOperators(management, baseUrl, configuration);
+    // The docs page of the management listener creates plants on the public port.
+    for (const origin of managementOrigins) origins.add(origin);
+    // Install the handlers before logging that the service is up: a supervisor may signal at once.
+    stopOnSignals(app, management, configuration.shutdownTimeout, exit);
+    await useTokenFile(tokens, `${baseUrl}/plants`, configuration);
+    const [managementUrl] = managementOrigins;
+    if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
+    logger.log(`Listening: POST ${baseUrl}/plants`);
+  } catch (error) {
+    // An error of closing must not hide this one.
+    await Promise.allSettled([app.close(), management?.close()]);
+    throw error;
+  }
+  if (certificate !== undefined) reloadCertificate(app, certificate, configuration);
+  else if (configuration.trustProxy.length === 0 && !isLoopbackHost(configuration.host)) {
+    logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
+  }
+}
+
+async function openTokens(configuration: Configuration): Promise<ReloadableTokens> {
+  try {
+    const { accessTokens, accessTokensFile, firstTokenFile, jwtIssuer } = configuration;
+    const generateFirst = jwtIssuer === undefined;
+    return await ReloadableTokens.open({ accessTokens, accessTokensFile, firstTokenFile, generateFirst });
+  } catch (error) {
+    if (!(error instanceof TokenFileError) || configuration.accessTokensFile === undefined) throw error;
+    throw new ConfigurationError(`ACCESS_TOKENS_FILE: ${error.message}`);
+  }
+}
+
+async function createService(
+  configuration: Configuration,
+  tokens: ReloadableTokens,
+  certificate: Certificate | undefined,
+  origins: ReadonlySet<string>,
+  logger: LoggerService,
+): Promise<INestApplication> {
+  return createApplication({
     basePath: configuration.basePath,
     plants: {
       repository: await openRepository(configuration.databaseUrl, {
@@ -53,53 +103,8 @@ export async function start(configuration: Configuration): Promise<void> {
       origins,
       certificate,
     },
-    logger: structuredLogger,
+    logger,
   });
-  structuredLogger.logRequests();
-  const management = await createManagement(app, configuration);
-  const logger = new Logger('PlantStore');
-  try {
-    const { host, port, managementHost, managementPort } = configuration;
-    await listen('HOST and PORT', host, port, () => app.listen(port, host));
-    // The server handles TLS itself, so Nest reports an http URL.
-    const origin = (await app.getUrl()).replace(/^https?/, certificate === undefined ? 'http' : 'https');
-    const baseUrl = `${origin}${configuration.basePath}`;
-    const plantsUrl = `${baseUrl}/plants`;
-    let managementOrigins: readonly string[] = [];
-    if (management !== undefined && managementPort !== 'off') {
-      managementOrigins = await listen('MANAGEMENT_HOST and MANAGEMENT_PORT', managementHost, managementPort, () =>
-        management.listen(managementPort, managementHost, baseUrl),
-      );
-      // The docs page creates plants on the public port.
-      for (const managementOrigin of managementOrigins) origins.add(managementOrigin);
-    }
-    // Signals must be handled before the log says that the service is up.
-    stopOnSignals(app, management, configuration.shutdownTimeout);
-    const firstToken = await tokens.keepFirstToken();
-    if (firstToken !== undefined) introduce(firstToken, plantsUrl, configuration);
-    tokens.watch();
-    process.on('SIGHUP', () => void tokens.reload());
-    const [managementUrl] = managementOrigins;
-    if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
-    logger.log(`Listening: POST ${plantsUrl}`);
-  } catch (error) {
-    await app.close();
-    await management?.close();
-    throw error;
-  }
-  if (certificate !== undefined) reloadCertificate(app, certificate, configuration, logger);
-  else if (configuration.trustProxy.length === 0 && !isLoopback(configuration.host)) {
-    logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
-  }
-}
-
-async function openTokens(configuration: Configuration): Promise<ReloadableTokens> {
-  try {
-    return await ReloadableTokens.open({ ...configuration, generateFirst: configuration.jwtIssuer === undefined });
-  } catch (error) {
-    if (!(error instanceof TokenFileError) || configuration.accessTokensFile === undefined) throw error;
-    throw new ConfigurationError(`ACCESS_TOKENS_FILE: ${error.message}`);
-  }
 }
 
 /** Accepts static tokens and, if an issuer is configured, its JWTs. */
@@ -124,12 +129,71 @@ function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Certificat
   }
 }
 
+async function createManagement(
+  app: INestApplication,
+  { managementHost, managementPort }: Configuration,
+): Promise<ManagementListener | undefined> {
+  if (managementPort === 'off') return undefined;
+  const { ManagementListener } = await import('../management/management-listener.js');
+  return ManagementListener.create(app, managementHost, managementPort);
+}
+
+/** @returns {base_url} */
+async function listenForClients(app: INestApplication, configuration: Configuration): Promise<string> {
+  const { host, port, basePath, tlsCertFile } = configuration;
+  await listen('HOST and PORT', `${host}:${port}`, () => app.listen(port, host));
+  // Nest reports http, because PublicServer handles TLS itself.
+  const origin = (await app.getUrl()).replace(/^https?/, tlsCertFile === undefined ? 'http' : 'https');
+  return `${origin}${basePath}`;
+}
+
+/** @returns the origins of the management listener; none if it is off */
+async function listenForOperators(
+  management: ManagementListener | undefined,
+  baseUrl: string,
+  { managementHost, managementPort }: Configuration,
+): Promise<readonly string[]> {
+  if (management === undefined) return [];
+  const address = `${managementHost}:${managementPort}`;
+  return listen('MANAGEMENT_HOST and MANAGEMENT_PORT', address, () => management.listen(baseUrl));
+}
+
+/** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */
+function stopOnSignals(
+  app: INestApplication,
+  management: ManagementListener | undefined,
+  timeout: number,
+  exit: () => void,
+): void {
+  const stop = (): void => {
+    for (const signal of STOP_SIGNALS) process.off(signal, stop);
+    setTimeout(() => process.exit(0), timeout).unref();
+    // A load balancer learns of the shutdown while requests are still answered.
+    management?.reportShutdown();
+    app
+      .close()
+      .finally(() => management?.close())
+      .catch((error: unknown) => {
+        logger.error(error);
+        process.exit(1);
+      });
+  };
+  for (const signal of STOP_SIGNALS) process.off(signal, exit).on(signal, stop);
+}
+
+/** Keeps and prints the token of a first start, and reloads the token file when it changes or at SIGHUP. */
+async function useTokenFile(tokens: ReloadableTokens, url: string, configuration: Configuration): Promise<void> {
+  const firstToken = await tokens.keepFirstToken();
+  if (firstToken !== undefined) printFirstToken(firstToken, url, configuration);
+  tokens.watch();
+  process.on('SIGHUP', () => void tokens.reload());
+}
+
 /** Uses a changed certificate for new connections. */
 function reloadCertificate(
   app: INestApplication,
   certificate: Certificate,
   { tlsCertFile = '', tlsKeyFile = '' }: Configuration,
-  logger: Logger,
 ): void {
   let current = certificate;
   watchFiles([tlsCertFile, tlsKeyFile], () => {
@@ -140,57 +204,14 @@ function reloadCertificate(
       (app.getHttpServer() as PublicServer).setCertificate(current);
       logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(current).toISOString()}`);
     } catch (error) {
-      if (!(error instanceof CertificateError)) throw error;
-      logger.error(`${error.message}; keeping the previous certificate`);
+      if (error instanceof CertificateError) logger.error(`${error.message}; keeping the previous certificate`);
+      else logger.error(error);
     }
   });
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.');
-}
-
-/** @param variables the names of the variables that set the address */
-async function listen<Result>(
-  variables: string,
-  host: string,
-  port: number,
-  begin: () => Promise<Result>,
-): Promise<Result> {
-  try {
-    return await begin();
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no code';
-    throw new Error(
-      `${variables}: cannot listen on ${host}:${port} (${code}): set another address, or stop the process that uses it`,
-      { cause },
-    );
-  }
-}
-
-async function createManagement(
-  app: INestApplication,
-  { managementPort }: Configuration,
-): Promise<ManagementListener | undefined> {
-  if (managementPort === 'off') return undefined;
-  const { ManagementListener } = await import('../management/management-listener.js');
-  return ManagementListener.create(app);
-}
-
-/** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */
-function stopOnSignals(app: INestApplication, management: ManagementListener | undefined, timeout: number): void {
-  const stop = (): void => {
-    for (const signal of STOP_SIGNALS) process.removeAllListeners(signal);
-    setTimeout(() => process.exit(0), timeout).unref();
-    // A load balancer learns of the shutdown while requests are still answered.
-    management?.reportShutdown();
-    void app.close().then(() => management?.close());
-  };
-  for (const signal of STOP_SIGNALS) process.removeAllListeners(signal).on(signal, stop);
-}
-
-/** Prints the first token to stderr, and not to the log, which is stored. */
-function introduce(token: string, url: string, { firstTokenFile }: Configuration): void {
+/** Prints the first token to stderr and not to the log, which is kept. */
+function printFirstToken(token: string, url: string, { firstTokenFile }: Configuration): void {
   process.stderr.write(`
 No token is configured, so the service has created one. It is shown only once; ${firstTokenFile} keeps its digest.
 Create a plant with it:

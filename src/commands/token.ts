@@ -1,11 +1,12 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
 import {
+  addToken,
   changeTokenFile,
-  formatToken,
   parseInstant,
   parseTokens,
   readTokenFile,
+  removeTokens,
   TokenFileError,
 } from '../auth/token-file.js';
 import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
@@ -18,10 +19,6 @@ const BAD_COMMAND_LINE = 2;
 function inDays(days: number): Date {
   return new Date((Math.floor(Date.now() / 1_000) + days * 86_400) * 1_000);
 }
-
-/** The text of a file without tokens. An empty file would be refused, because it may be half written. */
-const HEADER =
-  '# Tokens of Plant Store: name, digest, and optionally expiry. "npm run token -- --help" changes them.\n';
 
 /** A command that cannot be carried out; the message is one line. */
 class CommandError extends Error {}
@@ -50,8 +47,7 @@ program
       if (listNames(text, file).includes(name)) {
         throw new CommandError(`${name} already has a token: choose another name, or revoke it first`);
       }
-      const before = text === '' || text.endsWith('\n') ? text || HEADER : `${text}\n`;
-      return `${before}${formatToken({ name, digest: digestToken(token), expires: expires.at })}\n`;
+      return addToken(text, { name, digest: digestToken(token), expires: expires.at });
     });
     process.stdout.write(`${token}\n`);
     const until = expires.at === undefined ? 'never expires' : `expires at ${expires.at.toISOString()}`;
@@ -77,8 +73,7 @@ program
     const file = tokenFile();
     await changeTokenFile(file, (text) => {
       if (!listNames(text, file).includes(name)) throw new CommandError(`${file} has no token named ${name}`);
-      const rest = text.split(/(?<=\n)/).filter((line) => readName(line) !== name);
-      return rest.join('') || HEADER;
+      return removeTokens(text, name);
     });
     process.stderr.write(`${name} is revoked.\n`);
   });
@@ -98,10 +93,6 @@ function tokenFile(): string {
 /** Returns the names in a file. A wrong line ends the command, so that a person can look at it. */
 function listNames(text: string, file: string): string[] {
   return text === '' ? [] : parseTokens(text, file).map(({ name }) => name);
-}
-
-function readName(line: string): string | undefined {
-  return /^\s*([^\s#]\S*)/.exec(line)?.[1];
 }
 
 function parseName(text: string): string {

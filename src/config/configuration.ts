@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
 import { isBearerToken } from '../auth/bearer-token.js';
-import { isSecure, JWT_TYPES } from '../auth/jwt-settings.js';
+import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES } from '../auth/jwt-settings.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { DEFAULT_BODY_LIMIT } from '../plants/body-limit.js';
-import { DATABASE_DEFAULTS, isDatabaseUrl, sqliteFile } from '../storage/open-repository.js';
+import { DATABASE_DEFAULTS, isDatabaseUrl, sqliteFile } from '../storage/database-options.js';
 import {
   integer,
   isNetwork,
@@ -38,16 +38,27 @@ function setting<Value, Default extends Value | undefined>(
   return { variable, fallback, parse, rule };
 }
 
-const HOST_NAME = /^[\w.:-]+$/;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
-const DURATION = 'a time from 1ms to 60m, for example 30s';
-const COUNT = 'a number from 1 to 1000000, for example';
+const HOST_NAME = [matching(/^[\w.:-]+$/), 'a host name or an IP address, for example 0.0.0.0'] as const;
+const DURATION = [parseDuration, 'a time from 1ms to 60m, for example 30s'] as const;
+
+function numberFrom(least: number, greatest: number, example: number): [Parser<number>, rule: string] {
+  return [integer(least, greatest), `a number from ${least} to ${greatest}, for example ${example}`];
+}
+
+function offOr<Off>(off: Off, [parse, rule]: [Parser<number>, string]): [Parser<number | Off>, rule: string] {
+  return [(text) => (text === 'off' ? off : parse(text)), `off, or ${rule}`];
+}
+
+function pathOf(example: string): [Parser<string>, rule: string] {
+  return [matching(/./), `the path of a file, for example ${example}`];
+}
 
 /** Everything that an operator can set. Times are in milliseconds, sizes in bytes. */
 const SETTINGS = {
-  host: setting('HOST', '127.0.0.1', matching(HOST_NAME), 'a host name or an IP address, for example 0.0.0.0'),
+  host: setting('HOST', '127.0.0.1', ...HOST_NAME),
   /** 0 takes any free port. */
-  port: setting('PORT', 3000, integer(0, 65_535), 'a number from 0 to 65535, for example 8080'),
+  port: setting('PORT', 3000, ...numberFrom(0, 65_535, 8080)),
   basePath: setting('BASE_PATH', '', parseBasePath, 'a path that begins with a slash, for example /v1'),
   databaseUrl: setting(
     'DATABASE_URL',
@@ -56,14 +67,9 @@ const SETTINGS = {
     'a URL that begins with sqlite: or postgres://, where sslmode is disable, require, verify-ca or verify-full, ' +
       'for example sqlite:data/plants.db or postgres://user@localhost/plants',
   ),
-  databaseStartTimeout: setting('DATABASE_START_TIMEOUT', DATABASE_DEFAULTS.startTimeout, parseDuration, DURATION),
-  databasePoolSize: setting(
-    'DATABASE_POOL_SIZE',
-    DATABASE_DEFAULTS.poolSize,
-    integer(1, 100),
-    'a number from 1 to 100, for example 8',
-  ),
-  storeTimeout: setting('STORE_TIMEOUT', DATABASE_DEFAULTS.timeout, parseDuration, DURATION),
+  databaseStartTimeout: setting('DATABASE_START_TIMEOUT', DATABASE_DEFAULTS.startTimeout, ...DURATION),
+  databasePoolSize: setting('DATABASE_POOL_SIZE', DATABASE_DEFAULTS.poolSize, ...numberFrom(1, 100, 8)),
+  storeTimeout: setting('STORE_TIMEOUT', DATABASE_DEFAULTS.timeout, ...DURATION),
   /** In clear text. */
   accessTokens: setting(
     'ACCESS_TOKENS',
@@ -71,12 +77,7 @@ const SETTINGS = {
     listOf(isBearerToken),
     'tokens of letters, digits and -._~+/ separated by commas, for example first-token,second-token',
   ),
-  accessTokensFile: setting(
-    'ACCESS_TOKENS_FILE',
-    undefined,
-    matching(/./),
-    'the path of a file, for example /etc/plants/tokens',
-  ),
+  accessTokensFile: setting('ACCESS_TOKENS_FILE', undefined, ...pathOf('/etc/plants/tokens')),
   /** See `JwtSettings` for this and the next three. */
   jwtIssuer: setting(
     'JWT_ISSUER',
@@ -96,46 +97,31 @@ const SETTINGS = {
     parseSecureUrl,
     'the https URL of a JWK Set, for example https://login.example.com/jwks',
   ),
-  jwtType: setting('JWT_TYPE', 'at+jwt', oneOf(JWT_TYPES), `one of ${JWT_TYPES.join(', ')}, for example at+jwt`),
+  jwtType: setting(
+    'JWT_TYPE',
+    DEFAULT_JWT_TYPE,
+    oneOf(JWT_TYPES),
+    `one of ${JWT_TYPES.join(', ')}, for example at+jwt`,
+  ),
   requiredScope: setting(
     'REQUIRED_SCOPE',
     DEFAULT_SCOPE,
     satisfying(isScope),
     'a scope, which has no spaces and no quotation marks, for example plants:write',
   ),
-  refusedTokensPerMinute: setting(
-    'REFUSED_TOKENS_PER_MINUTE',
-    60,
-    (text) => (text === 'off' ? Infinity : integer(1, 1_000_000)(text)),
-    `off, or ${COUNT} 60`,
-  ),
+  refusedTokensPerMinute: setting('REFUSED_TOKENS_PER_MINUTE', 60, ...offOr(Infinity, numberFrom(1, 1_000_000, 60))),
   bodyLimit: setting('BODY_LIMIT', DEFAULT_BODY_LIMIT, parseSize, 'a size from 1b to 256mb, for example 512kb'),
-  requestTimeout: setting('REQUEST_TIMEOUT', DEFAULT_LIMITS.request, parseDuration, DURATION),
-  keepAliveTimeout: setting('KEEP_ALIVE_TIMEOUT', DEFAULT_LIMITS.keepAlive, parseDuration, DURATION),
-  maxConnections: setting('MAX_CONNECTIONS', DEFAULT_LIMITS.connections, integer(1, 1_000_000), `${COUNT} 20000`),
+  requestTimeout: setting('REQUEST_TIMEOUT', DEFAULT_LIMITS.request, ...DURATION),
+  keepAliveTimeout: setting('KEEP_ALIVE_TIMEOUT', DEFAULT_LIMITS.keepAlive, ...DURATION),
+  maxConnections: setting('MAX_CONNECTIONS', DEFAULT_LIMITS.connections, ...numberFrom(1, 1_000_000, 20_000)),
   /** For requests in flight at the signal to stop. */
-  shutdownTimeout: setting('SHUTDOWN_TIMEOUT', 10_000, parseDuration, DURATION),
+  shutdownTimeout: setting('SHUTDOWN_TIMEOUT', 10_000, ...DURATION),
   /** Minimum severity to log. */
   logLevel: setting('LOG_LEVEL', 'info', oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(', ')}, for example warn`),
-  managementHost: setting(
-    'MANAGEMENT_HOST',
-    '127.0.0.1',
-    matching(HOST_NAME),
-    'a host name or an IP address, for example 0.0.0.0',
-  ),
-  managementPort: setting(
-    'MANAGEMENT_PORT',
-    3001,
-    (text) => (text === 'off' ? text : integer(0, 65_535)(text)),
-    'a number from 0 to 65535, or off, for example 8081',
-  ),
-  tlsCertFile: setting(
-    'TLS_CERT_FILE',
-    undefined,
-    matching(/./),
-    'the path of a file, for example /etc/plants/tls.crt',
-  ),
-  tlsKeyFile: setting('TLS_KEY_FILE', undefined, matching(/./), 'the path of a file, for example /etc/plants/tls.key'),
+  managementHost: setting('MANAGEMENT_HOST', '127.0.0.1', ...HOST_NAME),
+  managementPort: setting('MANAGEMENT_PORT', 3001, ...offOr('off' as const, numberFrom(0, 65_535, 8081))),
+  tlsCertFile: setting('TLS_CERT_FILE', undefined, ...pathOf('/etc/plants/tls.crt')),
+  tlsKeyFile: setting('TLS_KEY_FILE', undefined, ...pathOf('/etc/plants/tls.key')),
   trustProxy: setting(
     'TRUST_PROXY',
     [],
@@ -181,9 +167,9 @@ export function loadConfiguration(): Configuration {
  * @throws {ConfigurationError} at the first variable that cannot be used
  */
 export function parseConfiguration(variables: Readonly<Record<string, string | undefined>>): Configuration {
-  const entries = Object.entries<Setting<unknown>>(SETTINGS).map(([name, setting]) => [
+  const entries = Object.entries<Setting<unknown>>(SETTINGS).map(([name, definition]) => [
     name,
-    read(setting, variables[setting.variable]),
+    read(definition, variables[definition.variable]),
   ]);
   const settings = Object.fromEntries(entries) as Settings;
   const { tlsCertFile, tlsKeyFile, jwtIssuer, jwtAudience, jwtJwksUrl } = settings;
@@ -202,10 +188,10 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
   return { ...settings, firstTokenFile: besideData(settings.databaseUrl, 'tokens') };
 }
 
-function read<Value>(setting: Setting<Value>, text = ''): Value {
-  if (text === '') return setting.fallback;
-  const value = setting.parse(text);
-  if (value === undefined) throw refusal(setting);
+function read<Value>(definition: Setting<Value>, text = ''): Value {
+  if (text === '') return definition.fallback;
+  const value = definition.parse(text);
+  if (value === undefined) throw refusal(definition);
   return value;
 }
 
@@ -221,5 +207,5 @@ function besideData(databaseUrl: string, name: string): string {
 
 function parseSecureUrl(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && isSecure(url) && url.username === '' && url.password === '' ? url : undefined;
+  return url !== undefined && isHttpsOrLoopback(url) && url.username === '' && url.password === '' ? url : undefined;
 }

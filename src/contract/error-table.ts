@@ -60,6 +60,10 @@ export const ERROR_TABLE = {
     when: 'the body is JSON, but not a NewPlant',
     message: 'The body must be a JSON object with the fields of a NewPlant: id, name and optionally tag.',
   },
+  429: {
+    when: 'an application that embeds the store limits the rate of requests',
+    message: 'There were too many requests: send the same request again later.',
+  },
   431: {
     when: 'the headers are too large',
     message: 'The headers are too large: send fewer or shorter ones.',

@@ -11,6 +11,7 @@ const POLL_INTERVAL = 200;
  * several files, has finished by then. Polling also works on network file systems, and on symbolic links that change
  * in a directory above, as those of Kubernetes secrets do; `fs.watch` sees neither.
  *
+ * @param changed must not throw: the error would end the process
  * @returns a function that stops watching
  */
 export function watchFiles(files: readonly string[], changed: () => void): () => void {

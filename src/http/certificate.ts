@@ -7,6 +7,9 @@ export class CertificateError extends Error {
   override readonly name = 'CertificateError';
 }
 
+/** Permissions that the key must not have. A group may read it, as with Debian's ssl-cert and Kubernetes' fsGroup. */
+const FORBIDDEN_KEY_MODE = process.platform === 'win32' ? 0 : 0o007;
+
 /** The TLS options of the public port: a certificate with its chain and its private key, both PEM. */
 export interface Certificate {
   readonly cert: Buffer;
@@ -20,11 +23,11 @@ export interface Certificate {
  * @throws {CertificateError} if one of them cannot be read or used, or if the key is world-readable
  */
 export function readCertificate(certFile: string, keyFile: string): Certificate {
-  const certificate: Certificate = { cert: read(certFile), key: read(keyFile), minVersion: 'TLSv1.2' };
-  // A group may read the key, as with Debian's ssl-cert and Kubernetes' fsGroup. Windows has no such permissions.
-  if (process.platform !== 'win32' && (statSync(keyFile).mode & 0o007) !== 0) {
-    throw new CertificateError(`${keyFile} is world-readable or world-writable: chmod o= ${keyFile}`);
-  }
+  const certificate: Certificate = {
+    cert: read(certFile),
+    key: read(keyFile, FORBIDDEN_KEY_MODE),
+    minVersion: 'TLSv1.2',
+  };
   try {
     createSecureContext(certificate);
   } catch (cause) {
@@ -35,7 +38,7 @@ export function readCertificate(certFile: string, keyFile: string): Certificate 
   return certificate;
 }
 
-/** Tells whether both are the same pair of certificate and key. */
+/** Returns whether both are the same pair of certificate and key. */
 export function isSameCertificate(one: Certificate, other: Certificate): boolean {
   return one.cert.equals(other.cert) && one.key.equals(other.key);
 }
@@ -45,10 +48,11 @@ export function certificateExpiry({ cert }: Certificate): Date {
   return new Date(new X509Certificate(cert).validTo);
 }
 
-function read(file: string): Buffer {
+function read(file: string, forbiddenMode = 0): Buffer {
   try {
-    return readFileSync(file);
+    if ((statSync(file).mode & forbiddenMode) === 0) return readFileSync(file);
   } catch (cause) {
     throw new CertificateError(`${file} cannot be read: it must be a file that this user may read`, { cause });
   }
+  throw new CertificateError(`${file} is world-readable or world-writable: chmod o= ${file}`);
 }

@@ -1,4 +1,4 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { subscribe } from 'node:diagnostics_channel';
 import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Level, type Logger, pino } from 'pino';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
@@ -45,15 +45,9 @@ export class StructuredLogger implements LoggerService {
     return new StructuredLogger(level, stdout);
   }
 
-  /**
-   * Logs each answer of the public port.
-   *
-   * @returns a function that ends it
-   */
-  logRequests(): () => void {
-    const log = (message: unknown): void => this.#logRequest(message as RequestMessage);
-    subscribe(REQUEST_CHANNEL, log);
-    return () => void unsubscribe(REQUEST_CHANNEL, log);
+  /** Logs each answer of the public port. */
+  logRequests(): void {
+    subscribe(REQUEST_CHANNEL, (message) => this.#logRequest(message as RequestMessage));
   }
 
   log(message: unknown, ...more: unknown[]): void {

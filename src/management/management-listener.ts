@@ -13,33 +13,38 @@ import { Readiness } from './readiness.js';
  * other guards and filters than the public one, and answers until the public one has closed.
  */
 export class ManagementListener {
-  private constructor(private readonly application: NestFastifyApplication) {}
+  private constructor(
+    private readonly application: NestFastifyApplication,
+    private readonly host: string,
+    private readonly port: number,
+  ) {}
 
   /**
    * Creates the listener, whose metrics count from now on.
    *
    * @param service the public application
    */
-  static async create(service: INestApplicationContext): Promise<ManagementListener> {
+  static async create(service: INestApplicationContext, host: string, port: number): Promise<ManagementListener> {
     const options = { strict: false };
     const application = await NestFactory.create<NestFastifyApplication>(
       ManagementModule.register(service.get(PlantRepository, options), service.get(GroupCommit, options)),
       new FastifyAdapter({ ...WITHOUT_SCHEMAS, forceCloseConnections: true }),
       { abortOnError: false },
     );
-    return new ManagementListener(application);
+    return new ManagementListener(application, host, port);
   }
 
   /**
    * @param baseUrl {base_url} of the public application
    * @returns the origins of the listener as browsers write them: its own address, and that of `localhost`
    */
-  async listen(port: number, host: string, baseUrl: string): Promise<readonly string[]> {
+  async listen(baseUrl: string): Promise<readonly string[]> {
     setUpDocsPage(this.application, baseUrl);
-    await this.application.listen(port, host);
+    await this.application.listen(this.port, this.host);
     // For port 0, the operating system has chosen one.
-    const { port: taken } = new URL(await this.application.getUrl());
-    return [`http://${host.includes(':') ? `[${host}]` : host}:${taken}`, `http://localhost:${taken}`];
+    const { port } = new URL(await this.application.getUrl());
+    const host = this.host.includes(':') ? `[${this.host}]` : this.host;
+    return [`http://${host}:${port}`, `http://localhost:${port}`];
   }
 
   /** Lets `/health/ready` answer 503 from now on. */

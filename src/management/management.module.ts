@@ -10,7 +10,7 @@ import { Readiness } from './readiness.js';
 /** Health and metrics of a service whose store this is. */
 @Module({})
 export class ManagementModule {
-  static register(repository: PlantRepository, commit: GroupCommit): DynamicModule {
+  static register(repository: PlantRepository, groupCommit: GroupCommit): DynamicModule {
     return {
       module: ManagementModule,
       imports: [TerminusModule.forRoot({ logger: false })],
@@ -19,7 +19,7 @@ export class ManagementModule {
         Metrics,
         Readiness,
         { provide: PlantRepository, useValue: repository },
-        { provide: GroupCommit, useValue: commit },
+        { provide: GroupCommit, useValue: groupCommit },
       ],
     };
   }

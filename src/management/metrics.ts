@@ -1,16 +1,15 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../auth/refusals.js';
+import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../auth/refusals.js';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
-import { BATCH, type BatchMessage, GroupCommit } from '../storage/group-commit.js';
+import { BATCH_CHANNEL, type BatchMessage, GroupCommit } from '../storage/group-commit.js';
+import { OUTCOMES } from '../storage/plant-repository.js';
 
 /** Seconds: from an answer without the store to the longest that a request waits. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-
-const OUTCOMES = ['created', 'repeated', 'conflict'] as const;
 
 /** Counts for Prometheus what the service publishes. Each label has few values, and no client chooses them. */
 @Injectable()
@@ -58,13 +57,13 @@ export class Metrics implements OnApplicationShutdown {
   /** The counters of answers by error number or, for a success, by status: a look-up by labels takes longer. */
   readonly #answers = new Map<number, Counter.Internal>();
 
-  constructor(commit: GroupCommit) {
+  constructor(groupCommit: GroupCommit) {
     new Gauge({
       name: 'plant_store_queue_depth_plants',
       help: 'Plants that wait for their batch.',
       registers: [this.registry],
       collect() {
-        this.set(commit.depth);
+        this.set(groupCommit.depth);
       },
     });
     collectDefaultMetrics({ register: this.registry });
@@ -75,14 +74,14 @@ export class Metrics implements OnApplicationShutdown {
     for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, 0);
     for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
     subscribe(REQUEST_CHANNEL, this.#onRequest);
-    subscribe(BATCH, this.#onBatch);
-    subscribe(AUTHENTICATION_REFUSED, this.#onRefusal);
+    subscribe(BATCH_CHANNEL, this.#onBatch);
+    subscribe(REFUSAL_CHANNEL, this.#onRefusal);
   }
 
   onApplicationShutdown(): void {
     unsubscribe(REQUEST_CHANNEL, this.#onRequest);
-    unsubscribe(BATCH, this.#onBatch);
-    unsubscribe(AUTHENTICATION_REFUSED, this.#onRefusal);
+    unsubscribe(BATCH_CHANNEL, this.#onBatch);
+    unsubscribe(REFUSAL_CHANNEL, this.#onRefusal);
     this.registry.clear();
   }
 

@@ -18,7 +18,7 @@ import { PlantsService } from './plants.service.js';
 export class PlantsModule extends ConfigurableModuleClass implements OnApplicationShutdown {
   constructor(
     private readonly repository: PlantRepository,
-    private readonly commit: GroupCommit,
+    private readonly groupCommit: GroupCommit,
   ) {
     super();
   }
@@ -26,7 +26,7 @@ export class PlantsModule extends ConfigurableModuleClass implements OnApplicati
   /** Nest calls this after the server has sent its last answer. */
   async onApplicationShutdown(): Promise<void> {
     // Plants whose clients have disconnected may still be in a batch.
-    await this.commit.settled();
+    await this.groupCommit.settled();
     await this.repository.close();
   }
 }

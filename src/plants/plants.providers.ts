@@ -1,6 +1,6 @@
 import type { FactoryProvider, Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { BearerAuthOptions, DEFAULT_SCOPE, isRealm, isScope } from '../auth/bearer-auth-options.js';
+import { BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE, isRealm, isScope } from '../auth/bearer-auth-options.js';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { RefusalDelay } from '../auth/refusals.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
@@ -31,7 +31,7 @@ export const optionProviders: FactoryProvider[] = [
     useFactory: async (options: UncheckedOptions, module: ModuleRef): Promise<BearerAuthOptions> => ({
       verifier: await createVerifier(options, module),
       scope: checked('scope', options.scope ?? DEFAULT_SCOPE, isScope),
-      realm: checked('realm', options.realm ?? 'plants', isRealm),
+      realm: checked('realm', options.realm ?? DEFAULT_REALM, isRealm),
       refusalDelay: new RefusalDelay(options.refusedTokensPerMinute ?? Infinity),
     }),
   },

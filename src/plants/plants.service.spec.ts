@@ -1,4 +1,5 @@
 import { plainToInstance } from 'class-transformer';
+import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { openRepository } from '../storage/open-repository.js';
 import { Admission } from './admission.js';
@@ -22,6 +23,20 @@ describe('PlantsService', () => {
     expect(created).toStrictEqual(
       plainToInstance(PlantDto, plant, { excludeExtraneousValues: true, exposeUnsetFields: false }),
     );
+    await repository.close();
+  });
+
+  it('charges two bytes for each UTF-16 unit of a plant until it is stored', async () => {
+    const repository = await openRepository('sqlite::memory:');
+    const admission = new Admission(1_000);
+    const service = new PlantsService(new GroupCommit(repository), admission);
+
+    const created = service.create({ id: 1n, name: 'x'.repeat(2 ** 25) });
+
+    // All 64 MiB for bodies are taken.
+    expect(() => admission.enter()).toThrow(new ContractException(503));
+    await created;
+    expect(() => admission.enter()).not.toThrow();
     await repository.close();
   });
 });

@@ -9,7 +9,7 @@ import { PlantDto } from './dto/plant.dto.js';
 @Injectable()
 export class PlantsService {
   constructor(
-    private readonly commit: GroupCommit,
+    private readonly groupCommit: GroupCommit,
     private readonly admission: Admission,
   ) {}
 
@@ -29,16 +29,18 @@ export class PlantsService {
   }
 
   async #store(plant: Readonly<NewPlantDto>): Promise<Outcome> {
-    const length = plant.name.length + (plant.tag?.length ?? 0);
+    // A UTF-16 unit occupies up to two bytes.
+    const bytes = 2 * (plant.name.length + (plant.tag?.length ?? 0));
     this.admission.enter();
-    this.admission.charge(length);
+    // The result does not matter: the plant is in memory already, and beyond the limit the next request is refused.
+    this.admission.charge(bytes);
     try {
-      return await this.commit.add(plant);
+      return await this.groupCommit.add(plant);
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
       throw error;
     } finally {
-      this.admission.leave(length);
+      this.admission.leave(bytes);
     }
   }
 }

@@ -13,7 +13,7 @@ export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout
 /** The modes of libpq without `allow` and `prefer`, which let an attacker on the network disable TLS. */
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 
-/** Tells if `openRepository` accepts this URL. */
+/** Returns whether `openRepository` accepts this URL. */
 export function isDatabaseUrl(url: string): boolean {
   return sqliteFile(url) !== undefined || isPostgresUrl(url);
 }

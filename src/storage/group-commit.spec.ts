@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { EventEmitter, once } from 'node:events';
-import { BATCH, GroupCommit } from './group-commit.js';
+import { BATCH_CHANNEL, GroupCommit } from './group-commit.js';
 import { openRepository } from './open-repository.js';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
@@ -140,9 +140,9 @@ describe('group commit', () => {
   it('publishes the size, duration and outcomes of each batch', async () => {
     const messages: unknown[] = [];
     const listener = (message: unknown): void => void messages.push(message);
-    subscribe(BATCH, listener);
+    subscribe(BATCH_CHANNEL, listener);
     await Promise.all(['Monstera', 'Ficus', 'Monstera', 'Aloe'].map((name) => commit.add({ id: 1n, name })));
-    unsubscribe(BATCH, listener);
+    unsubscribe(BATCH_CHANNEL, listener);
 
     expect(messages).toEqual([
       { size: 4, seconds: expect.any(Number) as number, created: 1, repeated: 1, conflict: 2 },

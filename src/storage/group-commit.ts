@@ -6,26 +6,24 @@ import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredP
 /** Maximum plants in a batch: enough that all clients share one sync to disk, few enough for any engine. */
 const BATCH_SIZE = 256;
 
-/** Maximum plants in the queue. The standalone service admits fewer at a time; a host may not. */
+/** Maximum plants in the queue. A backstop for other callers: Admission limits those of `POST /plants` to 1,024. */
 const QUEUE_LENGTH = 4_096;
 
 /** A batch is slow when it takes this many times as long as the batch before it. */
 const SLOW_FACTOR = 2;
 
 /** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
-export const BATCH = 'plant-store:batch';
+export const BATCH_CHANNEL = 'plant-store:batch';
 
-export interface BatchMessage {
+/** A stored batch: how many of its plants have each outcome. */
+export interface BatchMessage extends Readonly<Record<Outcome, number>> {
   /** Number of plants: the sum of the three outcomes. */
   readonly size: number;
   /** Time until the batch was durable. */
   readonly seconds: number;
-  readonly created: number;
-  readonly repeated: number;
-  readonly conflict: number;
 }
 
-const batches = channel(BATCH);
+const batches = channel(BATCH_CHANNEL);
 
 /** A plant in the queue or in a batch, and the promise of its outcome. */
 interface PendingPlant {
@@ -49,8 +47,9 @@ export class GroupCommit {
   #workers = 0;
   /** Resolve functions of the `settled()` calls that wait for the last worker. */
   #settledListeners: (() => void)[] = [];
-  /** Time when the last batch started, and how many milliseconds the last stored batch took. */
+  /** Time when the last batch started. */
   #batchStarted = 0;
+  /** Milliseconds that the last stored batch took. */
   #batchDuration = 0;
   /** Set while it is too early for another worker. */
   #slowTimer: NodeJS.Timeout | undefined;

@@ -1,8 +1,6 @@
 import { DATABASE_DEFAULTS, type DatabaseOptions, isPostgresUrl, SSL_MODES, sqliteFile } from './database-options.js';
 import { type PlantRepository, RepositoryStartError } from './plant-repository.js';
 
-export { DATABASE_DEFAULTS, type DatabaseOptions, isDatabaseUrl, sqliteFile } from './database-options.js';
-
 /**
  * Opens the store that a URL names, creates what does not exist yet, and brings its schema up to date.
  *

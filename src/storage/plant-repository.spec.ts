@@ -1,7 +1,8 @@
 import { collectGarbage } from '../../test/support/garbage.js';
 import { newStore, type Store } from '../../test/support/store.js';
 import { SQLITE_DRIVERS } from '../../test/support/sqlite-drivers.js';
-import { openRepository, sqliteFile } from './open-repository.js';
+import { sqliteFile } from './database-options.js';
+import { openRepository } from './open-repository.js';
 import type { PlantRepository } from './plant-repository.js';
 import type { SqliteDriver } from './sqlite-driver.js';
 import { openSqliteRepository } from './sqlite-repository.js';

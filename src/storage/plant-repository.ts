@@ -9,10 +9,12 @@ export interface StoredPlant {
 }
 
 /**
- * The outcome of adding one plant: `created`; `repeated` if the same plant was there already; `conflict` if its id
+ * The outcomes of adding one plant: `created`; `repeated` if the same plant was there already; `conflict` if its id
  * belongs to another plant, which stays as it is.
  */
-export type Outcome = 'created' | 'repeated' | 'conflict';
+export const OUTCOMES = ['created', 'repeated', 'conflict'] as const;
+
+export type Outcome = (typeof OUTCOMES)[number];
 
 /** The store of plants: the port that each storage engine implements, and its own injection token. */
 export abstract class PlantRepository {

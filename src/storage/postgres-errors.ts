@@ -38,18 +38,13 @@ const ERRORS: readonly (readonly [code: RegExp, failure: Failure | 'race', atSta
   [/^(?:23505|42P07|42710)/, 'race'],
 ];
 
-/** Tells how the repository handles an error. */
+/** Returns how the repository handles an error. */
 export function postgresFailure(error: unknown): Failure | undefined {
   const failure = failureOf(error);
   return failure === 'race' ? undefined : failure;
 }
 
-/** Tells if a statement failed because of another transaction; its connection can be used again. */
-export function isConflict(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && codeOf(error).startsWith('40');
-}
-
-/** Tells if the start may succeed after this error when it tries again. */
+/** Returns whether the start may succeed after this error when it tries again. */
 export function mayPassAtStart(error: unknown): boolean {
   const failure = failureOf(error);
   return failure === 'race' || failure === 'transient';
@@ -71,7 +66,7 @@ function entryOf(error: unknown): (typeof ERRORS)[number] | undefined {
   return ERRORS.find(([pattern]) => pattern.test(code));
 }
 
-/** Tells if an error without an entry comes from the connection: not from the server, and not from the program. */
+/** Returns whether an error without an entry comes from the connection: not from the server, and not from the program. */
 function isOfConnection(error: unknown): boolean {
   return ![pg.DatabaseError, UnusableDatabaseError, TypeError, RangeError].some((type) => error instanceof type);
 }

@@ -4,13 +4,7 @@ import pg from 'pg';
 import type { DatabaseOptions } from './database-options.js';
 import type { Outcome, PlantRepository, StoredPlant } from './plant-repository.js';
 import { connectionSettings } from './postgres-connection.js';
-import {
-  isConflict,
-  MISSING_PRIVILEGES,
-  mayPassAtStart,
-  postgresFailure,
-  postgresStartError,
-} from './postgres-errors.js';
+import { MISSING_PRIVILEGES, mayPassAtStart, postgresFailure, postgresStartError } from './postgres-errors.js';
 import { hasCitus, updatePostgresSchema } from './postgres-schema.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
 import { UnusableDatabaseError } from './start-error.js';
@@ -24,7 +18,7 @@ const START_INTERVAL = 500;
 /**
  * Makes the transaction wait for the disk if the server, the database or the role has turned that off. It travels with
  * the statement, because behind a pooler the next statement may run on another connection. Engines without the setting
- * read it as null.
+ * read it as null. RETURNING evaluates it for inserted rows only; a statement that stored nothing needs no sync.
  */
 const COMMIT_TO_DISK =
   "CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
@@ -73,7 +67,10 @@ async function prepareWithin(timeout: number, pool: pg.Pool): Promise<boolean> {
   const deadline = performance.now() + timeout;
   for (;;) {
     try {
-      return await withClient(pool, prepare);
+      return await withClient(pool, async (client) => {
+        await prepare(client);
+        return hasCitus(client);
+      });
     } catch (error) {
       if (!mayPassAtStart(error) || performance.now() > deadline) throw error;
       await setTimeout(Math.random() * START_INTERVAL);
@@ -81,7 +78,8 @@ async function prepareWithin(timeout: number, pool: pg.Pool): Promise<boolean> {
   }
 }
 
-async function prepare(client: pg.ClientBase): Promise<boolean> {
+/** Brings the schema up to date, and checks that the database can store plants. */
+async function prepare(client: pg.ClientBase): Promise<void> {
   const encoding = await client.query<{ name: string }>("SELECT current_setting('server_encoding') AS name");
   const { name = '' } = encoding.rows[0] ?? {};
   if (name !== 'UTF8') {
@@ -94,18 +92,19 @@ async function prepare(client: pg.ClientBase): Promise<boolean> {
     "SELECT has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT') AS granted",
   );
   if (privileges.rows[0]?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
-  return hasCitus(client);
 }
 
-/** Runs `work` on a connection of the pool, and closes one that may be at fault: it hangs, or leads to a standby. */
+/**
+ * Runs `work` on a connection of the pool. Closes the connection after an error: it may hang, lead to a standby, or be in
+ * a transaction.
+ */
 async function withClient<Result>(pool: pg.Pool, work: (client: pg.ClientBase) => Promise<Result>): Promise<Result> {
   const client = await pool.connect();
-  let isFit = true;
+  let isFit = false;
   try {
-    return await work(client);
-  } catch (error) {
-    isFit = isConflict(error) && client.getTransactionStatus() === 'I';
-    throw error;
+    const result = await work(client);
+    isFit = true;
+    return result;
   } finally {
     client.release(!isFit);
   }

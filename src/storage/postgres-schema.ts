@@ -20,6 +20,7 @@ export async function updatePostgresSchema(client: ClientBase): Promise<void> {
   if (version === STEPS.length) return;
   await client.query('CREATE TABLE IF NOT EXISTS plant_store_schema (version integer PRIMARY KEY)');
   for (const [index, step] of [...STEPS.entries()].slice(version)) {
+    // On an error the caller closes the connection, which rolls back.
     await client.query('BEGIN');
     await client.query('INSERT INTO plant_store_schema (version) VALUES ($1)', [index + 1]);
     await client.query(step);
@@ -28,7 +29,7 @@ export async function updatePostgresSchema(client: ClientBase): Promise<void> {
   }
 }
 
-/** Tells if the database is one of a Citus cluster. */
+/** Returns whether the database is one of a Citus cluster. */
 export async function hasCitus(client: ClientBase): Promise<boolean> {
   const { rows } = await client.query("SELECT FROM pg_extension WHERE extname = 'citus'");
   return rows.length > 0;

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { messageOf } from './message-of.js';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
 /** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
@@ -15,7 +16,7 @@ export type Failure = 'transient' | 'unavailable';
 
 /** A repository that retries transient failures; the engines add one attempt and the meaning of their errors. */
 export abstract class RetryingRepository extends PlantRepository {
-  /** Time of the first failure since the last success. Later batches do not wait for the whole timeout again. */
+  /** Time of the first failure since the last success. */
   #failingSince: number | undefined;
 
   /** @param timeout milliseconds after which a batch with transient failures is given up */
@@ -29,7 +30,7 @@ export abstract class RetryingRepository extends PlantRepository {
   /** Writes a plant in a transaction that it rolls back. */
   protected abstract tryToWrite(): void | Promise<void>;
 
-  /** Tells what an error means; undefined for a defect. */
+  /** Returns what an error means; undefined for a defect. */
   protected abstract failureOf(error: unknown): Failure | undefined;
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
@@ -42,6 +43,7 @@ export abstract class RetryingRepository extends PlantRepository {
       } catch (error) {
         const failure = this.failureOf(error);
         if (failure === undefined) throw error;
+        // Count from the first failure of the outage, so that later batches fail fast.
         this.#failingSince ??= started;
         const elapsed = performance.now() - Math.min(this.#failingSince, started);
         if (failure === 'unavailable' || elapsed > this.timeout) {
@@ -61,6 +63,7 @@ export abstract class RetryingRepository extends PlantRepository {
       throw new Error(`it did not answer within ${timeout} ms`);
     });
     try {
+      // Stop retrying one interval early, so that the last error wins over the timeout.
       await Promise.race([this.#tryToWriteUntil(performance.now() + timeout - RETRY_INTERVAL), timedOut]);
     } catch (error) {
       throw new RepositoryUnavailableError(`the database cannot store plants: ${messageOf(error)}`, { cause: error });
@@ -74,6 +77,7 @@ export abstract class RetryingRepository extends PlantRepository {
     for (;;) {
       try {
         await this.tryToWrite();
+        this.#failingSince = undefined;
         return;
       } catch (error) {
         if (this.failureOf(error) !== 'transient' || performance.now() > deadline) throw error;
@@ -81,9 +85,4 @@ export abstract class RetryingRepository extends PlantRepository {
       }
     }
   }
-}
-
-/** Reads the message of an error, which in Jest may be of another realm, where `instanceof` fails. */
-export function messageOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
 }

@@ -1,5 +1,6 @@
+import { messageOf } from './message-of.js';
 import type { RepositoryStartError } from './plant-repository.js';
-import { type Failure, messageOf } from './retrying-repository.js';
+import type { Failure } from './retrying-repository.js';
 import { startError } from './start-error.js';
 
 const LOCKED = 'is locked by another process; stop it first';
@@ -35,7 +36,7 @@ export class FilesNotInPlaceError extends Error {
   }
 }
 
-/** Tells how the repository handles an error of either driver. */
+/** Returns how the repository handles an error of either driver. */
 export function sqliteFailure(error: unknown): Failure | undefined {
   return entryOf(error)?.[2];
 }

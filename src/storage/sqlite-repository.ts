@@ -98,7 +98,9 @@ class SqliteRepository extends RetryingRepository {
     return sqliteFailure(error);
   }
 
-  #add({ id, name, tag = null }: { id: bigint; name: string; tag?: string | null | undefined }): Outcome {
+  #add(plant: StoredPlant): Outcome {
+    const { id, name } = plant;
+    const tag = plant.tag ?? null;
     if (Number(this.#insert.run(id, name, tag).changes) === 1) return 'created';
     const stored = this.#find.get(id) as { readonly name: string; readonly tag: string | null };
     return stored.name === name && stored.tag === tag ? 'repeated' : 'conflict';
@@ -119,14 +121,14 @@ class SqliteRepository extends RetryingRepository {
       result = work();
       end.run();
     } catch (error) {
-      this.#rollBack();
+      this.#rollBackQuietly();
       throw error;
     }
     this.#assertFilesInPlace();
     return result;
   }
 
-  #rollBack(): void {
+  #rollBackQuietly(): void {
     try {
       this.#rollback.run();
     } catch {

@@ -14,7 +14,8 @@ const STEPS = [
  */
 export function updateSqliteSchema(database: SqliteDatabase): void {
   if (userVersion(database) === STEPS.length) return;
-  // The transaction makes other processes wait, and is why the version is read again.
+  // The transaction makes other processes wait, and is why the version is read again. On an
+  // error the caller closes the connection, which rolls back.
   database.exec('BEGIN IMMEDIATE');
   const version = userVersion(database) || versionWithoutNumber(database);
   if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { ServiceUnavailableException } from '@nestjs/common';
 import request from 'supertest';
 import type { Principal } from '../../src/auth/principal.js';
-import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/auth/refusals.js';
+import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/refusals.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifier, TokenVerifiers, type VerificationResult } from '../../src/auth/token-verifier.js';
 import { ContractException } from '../../src/contract/contract.exception.js';
@@ -178,11 +178,11 @@ describe('A client that guesses tokens', () => {
 
   beforeEach(() => {
     refusals = [];
-    subscribe(AUTHENTICATION_REFUSED, note);
+    subscribe(REFUSAL_CHANNEL, note);
   });
 
   afterEach(async () => {
-    unsubscribe(AUTHENTICATION_REFUSED, note);
+    unsubscribe(REFUSAL_CHANNEL, note);
     await service.close();
   });
 

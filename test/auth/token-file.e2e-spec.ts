@@ -161,6 +161,19 @@ describe('A token file', () => {
     },
   );
 
+  it('is reloaded again after a defect, which is logged', async () => {
+    tokens.replace = () => {
+      throw new RangeError('a defect');
+    };
+    put(file, line('tests', SECOND_TOKEN));
+    await tokens.reload();
+    Reflect.deleteProperty(tokens, 'replace');
+
+    expect(service.log()[0]).toMatch(/a defect/);
+    await tokens.reload();
+    expect(await attempt(service.url, SECOND_TOKEN)).toBe(200);
+  });
+
   it('is refused if another user owns it, which only root can cause', async () => {
     put(file, line('tests', SECOND_TOKEN));
     if (process.getuid?.() !== 0) {

@@ -7,6 +7,11 @@ import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service
 
 let directory: ServiceDirectory;
 
+/** Returns variables that run code of a test before the service. */
+function preloading(code: string): Variables {
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
+}
+
 beforeEach(() => {
   directory = new ServiceDirectory();
 });
@@ -68,6 +73,17 @@ describe('A service that cannot start', () => {
       expect(status).toBe(1);
     },
   );
+
+  it('ends with status 1 and the stack of a defect', async () => {
+    const code = `
+      import { Server } from 'node:net';
+      Server.prototype.listen = function () { process.nextTick(() => this.emit('error', new RangeError('a defect'))) };`;
+
+    const { status, complaint } = await directory.failedStart({ ...WITH_TOKEN, ...preloading(code) });
+
+    expect(complaint).toMatch(/^plant-store: RangeError: a defect\n +at /);
+    expect(status).toBe(1);
+  });
 
   it('ends with status 1 and one line when its first token cannot be written', async () => {
     mkdirSync(directory.file('data/tokens.d'), { recursive: true });

@@ -66,6 +66,7 @@ describe('The package', () => {
       'PlantRepository',
       'PlantsController',
       'PlantsModule',
+      'RepositoryStartError',
       'RepositoryUnavailableError',
       'TokenVerifier',
       'describePlants',

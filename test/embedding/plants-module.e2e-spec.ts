@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { type IncomingMessage, request, type Server } from 'node:http';
+import { type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { connect } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
-import { type DynamicModule, Injectable, Module } from '@nestjs/common';
+import { type DynamicModule, HttpException, HttpStatus, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import {
@@ -180,6 +180,24 @@ describe('PlantsModule', () => {
       200,
       null,
     ]);
+  });
+
+  it("answers 429 of a host's guard with error 429, and keeps its Retry-After", async () => {
+    const app = await start(PlantsModule.forRoot(OPTIONS));
+    app.useGlobalGuards({
+      canActivate(context) {
+        context.switchToHttp().getResponse<ServerResponse>().setHeader('Retry-After', '7');
+        throw new HttpException('Too many requests', HttpStatus.TOO_MANY_REQUESTS);
+      },
+    });
+    await app.listen(0, '127.0.0.1');
+    const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+
+    const answer = await fetch(`http://127.0.0.1:${port}/plants`, { method: 'POST' });
+
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([400, '7']);
+    expect(await answer.json()).toMatchObject({ error: 429 });
+    await app.close();
   });
 
   it.each(['express', 'fastify'])('refuses two Authorization headers on %s', async (platform) => {

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { base64url, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
-import { AUTHENTICATION_REFUSED, type AuthenticationRefused } from '../../src/auth/refusals.js';
+import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/refusals.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifiers } from '../../src/auth/token-verifier.js';
 import { attempt, TOKEN } from './client.js';
@@ -21,7 +21,7 @@ export class JwtService {
     readonly verifier: JwtVerifier,
     readonly service: Service,
   ) {
-    subscribe(AUTHENTICATION_REFUSED, this.#note);
+    subscribe(REFUSAL_CHANNEL, this.#note);
   }
 
   static async start(rsa: JWK, ec: JWK): Promise<JwtService> {
@@ -60,7 +60,7 @@ export class JwtService {
   }
 
   async stop(): Promise<void> {
-    unsubscribe(AUTHENTICATION_REFUSED, this.#note);
+    unsubscribe(REFUSAL_CHANNEL, this.#note);
     await this.service.close();
     await this.provider.stop();
   }

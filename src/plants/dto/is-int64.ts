@@ -1,4 +1,4 @@
-import { buildMessage, ValidateBy } from 'class-validator';
+import { registerDecorator } from 'class-validator';
 
 const MIN = -(2n ** 63n);
 const MAX = 2n ** 63n - 1n;
@@ -10,11 +10,14 @@ export function isInt64(value: unknown): value is bigint {
 
 /** Checks that the value is an int64 as a bigint; class-validator's IsInt and Min refuse bigints. */
 export function IsInt64(): PropertyDecorator {
-  return ValidateBy({
-    name: 'isInt64',
-    validator: {
-      validate: isInt64,
-      defaultMessage: buildMessage(() => `$property must be an integer from ${MIN} to ${MAX}`),
-    },
-  });
+  return (target, propertyName) =>
+    registerDecorator({
+      name: 'isInt64',
+      target: target.constructor,
+      propertyName: String(propertyName),
+      validator: {
+        validate: isInt64,
+        defaultMessage: () => `$property must be an integer from ${MIN} to ${MAX}`,
+      },
+    });
 }

@@ -1,4 +1,4 @@
-import { buildMessage, ValidateBy, type ValidationOptions } from 'class-validator';
+import { registerDecorator, type ValidationOptions } from 'class-validator';
 
 /** U+0000 and unpaired surrogates, which not every store can hold. */
 const NOT_TEXT = /[\0\p{Surrogate}]/u;
@@ -9,15 +9,16 @@ export function isText(value: unknown): value is string {
 }
 
 /** Checks that the value is a string that every store can hold; the empty string is one. */
-export function IsText(options?: ValidationOptions): PropertyDecorator {
-  return ValidateBy(
-    {
+export function IsText(options: ValidationOptions = {}): PropertyDecorator {
+  return (target, propertyName) =>
+    registerDecorator({
       name: 'isText',
+      target: target.constructor,
+      propertyName: String(propertyName),
+      options,
       validator: {
         validate: isText,
-        defaultMessage: buildMessage(() => '$property must be a string without U+0000 and unpaired surrogates'),
+        defaultMessage: () => '$property must be a string without U+0000 and unpaired surrogates',
       },
-    },
-    options,
-  );
+    });
 }

@@ -1,7 +1,7 @@
 import { Expose } from 'class-transformer';
 import { IsText } from './is-text.js';
 
-/** The Plant of the contract. */
+/** The Plant of the contract. Expose is for hosts whose ClassSerializerInterceptor uses the strategy excludeAll. */
 export class PlantDto {
   @Expose()
   @IsText()

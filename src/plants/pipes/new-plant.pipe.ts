@@ -8,6 +8,8 @@ import { NewPlantDto } from '../dto/new-plant.dto.js';
 import { exactInteger } from './exact-integer.js';
 import { visitTopLevelMembers } from './top-level-members.js';
 
+const FIELD_NAMES: readonly string[] = ['id', 'name', 'tag'];
+
 /** The fields of a NewPlant before validation: their values may have any type. */
 type Fields = Record<'id' | 'name' | 'tag', unknown>;
 
@@ -26,6 +28,7 @@ export class NewPlantPipe implements PipeTransform<unknown, NewPlantDto> {
     // than everything else here.
     if (isInt64(plant.id) && isText(plant.name) && (plant.tag === undefined || isText(plant.tag))) return plant;
     const errors = validateSync(plant, { validationError: { target: false, value: false } });
+    if (errors.length === 0) throw new Error('NewPlantPipe and NewPlantDto disagree');
     const messages = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
     throw new ContractException(422, `${messages.join('; ')}.`);
   }
@@ -36,7 +39,7 @@ function parseFields(body: Uint8Array): Fields {
   const fields = pickFields(parseJson(text));
   const seen: string[] = [];
   visitTopLevelMembers(text, (name, source) => {
-    if (!Object.hasOwn(fields, name)) return;
+    if (!FIELD_NAMES.includes(name)) return;
     if (seen.includes(name)) throw new ContractException(400, `The field ${name} is given twice: give it once.`);
     seen.push(name);
     if (name === 'id') fields.id = exactInteger(source) ?? fields.id;
