@@ -33,6 +33,8 @@ export function readBody(
       // Most bodies have arrived completely before the guard has verified the token. The length is needed: without it,
       // `read` returns the first chunk alone on Node 26.
       resolve(request.read(declaredLength) as Uint8Array);
+      // Lets the stream end.
+      request.read(0);
       return;
     }
     if (request.destroyed) throw new BodyIncompleteException();
