@@ -236,21 +236,24 @@ export class Connection extends Duplex {
     chunks: readonly { readonly chunk: Buffer | string; readonly encoding: BufferEncoding }[],
     callback: (error?: Error | null) => void,
   ): void {
+    this.#writingSince = performance.now();
+    const done = (error?: Error | null): void => {
+      this.#writingSince = undefined;
+      callback(error);
+    };
     // Node ends an answer with an empty chunk, which would cost a system call.
     const parts = chunks.filter(({ chunk }) => chunk.length > 0);
     const last = parts.pop();
     if (last === undefined) {
-      callback();
+      done();
       return;
     }
-    this.#writingSince = performance.now();
-    this.#socket.cork();
+    if (parts.length > 0) {
+      this.#socket.cork();
+      process.nextTick(() => this.#socket.uncork());
+    }
     for (const { chunk, encoding } of parts) this.#socket.write(chunk, encoding);
-    this.#socket.write(last.chunk, last.encoding, (error) => {
-      this.#writingSince = undefined;
-      callback(error);
-    });
-    this.#socket.uncork();
+    this.#socket.write(last.chunk, last.encoding, done);
   }
 
   /** Closes in stages (RFC 9112 §9.6): a reset because of unread input would discard the last answer at the client. */
