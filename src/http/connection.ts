@@ -248,12 +248,10 @@ export class Connection extends Duplex {
       done();
       return;
     }
-    if (parts.length > 0) {
-      this.#socket.cork();
-      process.nextTick(() => this.#socket.uncork());
-    }
+    if (parts.length > 0) this.#socket.cork();
     for (const { chunk, encoding } of parts) this.#socket.write(chunk, encoding);
     this.#socket.write(last.chunk, last.encoding, done);
+    this.#socket.uncork();
   }
 
   /** Closes in stages (RFC 9112 §9.6): a reset because of unread input would discard the last answer at the client. */
