@@ -74,7 +74,9 @@ export class ReloadableTokens extends StaticTokens {
   /** Reads the file again, if there is one. If it cannot be used, the log says why, and the tokens stay as they are. */
   reload(): Promise<void> {
     // One after another, so that an older text does not replace a newer one.
-    this.#reloading = this.#reloading.then(() => this.#reload()).catch((error: unknown) => this.#logger.error(error));
+    this.#reloading = this.#reloading
+      .then(() => this.#reload())
+      .catch((error: unknown) => this.#logger.error(`The tokens could not be reloaded: ${String(error)}`));
     return this.#reloading;
   }
 

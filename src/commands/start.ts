@@ -174,7 +174,7 @@ function stopOnSignals(
       .close()
       .finally(() => management?.close())
       .catch((error: unknown) => {
-        logger.error(error);
+        logger.error(`The service could not close in order: ${String(error)}`);
         process.exit(1);
       });
   };
@@ -205,7 +205,7 @@ function reloadCertificate(
       logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(current).toISOString()}`);
     } catch (error) {
       if (error instanceof CertificateError) logger.error(`${error.message}; keeping the previous certificate`);
-      else logger.error(error);
+      else logger.error(`The certificate could not be reloaded: ${String(error)}`);
     }
   });
 }
