@@ -107,7 +107,7 @@ export class Connection extends Duplex {
    */
   accept(request: PublicRequest, response: PublicResponse, isDetached = false): void {
     if (isDetached) this.#discardInput();
-    response.once('finish', () => this.#finished(isDetached));
+    response.once('finish', () => this.#finished());
     this.#exchanges.push({ request, response, isDetached });
     if (this.#exchanges.length === 1) this.#start();
   }
@@ -149,10 +149,10 @@ export class Connection extends Duplex {
     this.#handle(exchange.request, exchange.response);
   }
 
-  #finished(isDetached: boolean): void {
-    const [exchange] = this.#exchanges.splice(0, 1);
-    if (isDetached) {
-      exchange?.response.detachSocket(this as unknown as Socket);
+  #finished(): void {
+    const exchange = this.#exchanges.shift();
+    if (exchange?.isDetached === true) {
+      exchange.response.detachSocket(this as unknown as Socket);
       this.end();
     }
     // Node ends the connection after a response with `Connection: close`: the requests after it have no effect.

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import type { ContractException } from '../contract/contract.exception.js';
+import type { Connection } from './connection.js';
 
 /** X-Request-Id values that can be logged as they are. */
 const REQUEST_ID = /^[\w.~-]{1,128}$/;
@@ -15,6 +16,11 @@ export class PublicRequest extends IncomingMessage {
   forwardedAddress: string | undefined;
   #id: string | undefined;
   #bodyError: ContractException | undefined;
+
+  /** The connection that the request came on: Node accepts any Duplex for one, but its types say Socket. */
+  get clientConnection(): Connection {
+    return this.socket as unknown as Connection;
+  }
 
   /** The client's X-Request-Id if it is 1 to 128 characters of A-Z, a-z, 0-9 and `-._~`; otherwise a random UUID. */
   get id(): string {

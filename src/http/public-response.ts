@@ -3,7 +3,6 @@ import { type IncomingHttpHeaders, type OutgoingHttpHeader, type OutgoingHttpHea
 import { principalOf } from '../auth/principal.js';
 import type { ContractException } from '../contract/contract.exception.js';
 import type { ErrorNumber } from '../contract/error-table.js';
-import type { Connection } from './connection.js';
 import type { PublicRequest } from './public-request.js';
 import { publishRequest, type RequestMessage } from './request-channel.js';
 
@@ -49,7 +48,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   /** Returns the headers that Node would not choose by itself. */
   #connectionHeaders(): string[] {
     const { complete, headers, httpVersion, method } = this.req;
-    const { isDraining, keepAliveTimeout } = this.#connection;
+    const { isDraining, keepAliveTimeout } = this.req.clientConnection;
     // Unread input would be parsed as a request. After Upgrade and CONNECT, Node's parser drops input.
     if (this.#isLast || isDraining || !complete || headers.upgrade !== undefined || method === 'CONNECT') {
       return ['Connection', 'close'];
@@ -59,10 +58,6 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       return ['Connection', 'keep-alive', 'Keep-Alive', `timeout=${Math.floor(keepAliveTimeout / 1_000)}`];
     }
     return [];
-  }
-
-  get #connection(): Connection {
-    return this.req.socket as unknown as Connection;
   }
 
   #message(status: number): RequestMessage {
@@ -75,7 +70,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       status,
       error: this.error,
       duration: Math.round((performance.now() - this.#begun) * 1_000) / 1_000,
-      address: this.req.forwardedAddress ?? this.#connection.remoteAddress,
+      address: this.req.forwardedAddress ?? this.req.clientConnection.remoteAddress,
       traceId: trace?.traceId,
       spanId: trace?.spanId,
     };

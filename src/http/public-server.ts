@@ -63,7 +63,7 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     this.#tls = options.certificate && this.#createTlsServer(options.certificate, headersTimeout);
 
     const accept = (request: PublicRequest, response: PublicResponse): void => {
-      connectionOf(request).accept(request, response);
+      request.clientConnection.accept(request, response);
     };
     this.on('request', accept);
     this.on('checkExpectation', accept);
@@ -170,11 +170,6 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     else if (isAllowed && isPreflight(request)) process.nextTick(answerPreflight, response);
     else this.#handle(request, response);
   }
-}
-
-/** Returns the connection that a request came on. */
-function connectionOf(request: PublicRequest): Connection {
-  return request.socket as unknown as Connection;
 }
 
 /** Identifies a TCP connection of this port, because TLS sockets do not reveal the socket below them. */
