@@ -15,6 +15,7 @@ import {
   readCertificate,
 } from '../http/certificate.js';
 import type { PublicServer } from '../http/public-server.js';
+import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { ManagementListener } from '../management/management-listener.js';
 import { openRepository } from '../storage/open-repository.js';
@@ -98,6 +99,7 @@ async function createService(
         request: configuration.requestTimeout,
         keepAlive: configuration.keepAliveTimeout,
         connections: configuration.maxConnections,
+        memory: Math.max(DEFAULT_LIMITS.memory, 4 * configuration.bodyLimit),
       },
       trustProxy: configuration.trustProxy,
       origins,

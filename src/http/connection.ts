@@ -1,23 +1,27 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import { principalOf } from '../auth/principal.js';
 import type { ContractException } from '../contract/contract.exception.js';
+import type { Connections } from './connections.js';
 import { exceptionFor, isInRequestLine, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
 import { type PublicResponse, refuseInput } from './public-response.js';
+import { type Part, UnparsedInput } from './unparsed-input.js';
 
 /** Milliseconds for which input is still read, and discarded, after the last response. */
 const LINGER = 2_000;
 
-/** Bytes that are read ahead of the parser while it waits for a response. */
+/** Bytes of memory for input that is read ahead of the parser; beyond this, the socket is not read. */
 const READ_AHEAD = 16_384;
 
-/**
- * Bytes that the parser gets at once; more only up to the next blank line, which ends the headers of a request. A packet
- * may hold thousands of requests, and each of them occupies kilobytes once it is parsed.
- */
-const PORTION = 512;
+/** Bytes of memory for each byte of an incomplete head: short headers occupy more than long ones. */
+const HEAD_COST = 16;
 
-const BLANK_LINE = '\r\n\r\n';
+/** Bytes of memory for an incomplete head, at most: the server limits the size and the number of headers. */
+const MAX_HEAD_COST = 32_768;
+
+/** Characters from which on an answer is encoded before it is written, so that its memory is known. */
+const LONG_ANSWER = 16_384;
 
 /** Bytes at the beginning of a line that tell a header from a request line. */
 const LINE_BEGINNING = 64;
@@ -31,6 +35,7 @@ interface Exchange {
   readonly response: PublicResponse;
   /** Node's parser and server are done with the connection, as they are after CONNECT. */
   readonly isDetached: boolean;
+  readonly isChunked: boolean;
 }
 
 /**
@@ -43,11 +48,17 @@ interface Exchange {
 export class Connection extends Duplex {
   readonly #socket: Socket;
   readonly #handle: PublicHandler;
+  readonly #connections: Connections;
   /** In the order of their answers; the first one is in progress. */
   readonly #exchanges: Exchange[] = [];
-  /** Input that waits for the parser. */
-  #unparsed: Buffer[] = [];
-  #unparsedBytes = 0;
+  readonly #unparsed = new UnparsedInput();
+  /** Bytes of the head that the parser is in. */
+  #headBytes = 0;
+  /** What was reported last. */
+  #held = 0;
+  #isWaiting: boolean | undefined = true;
+  /** A valid token has come on this connection. */
+  #isKnown = false;
   #hasEnded = false;
   /** The refusal that follows the exchanges, as the last answer. */
   #refusal: ContractException | undefined;
@@ -61,16 +72,19 @@ export class Connection extends Duplex {
   /**
    * @param keepAliveTimeout milliseconds between two requests, for the Keep-Alive header
    * @param handle answers a request; called for one request at a time
+   * @param connections learns what this connection holds, and when it waits for its client
    */
   constructor(
     socket: Socket,
     readonly keepAliveTimeout: number,
     handle: PublicHandler,
+    connections: Connections,
   ) {
     // The `close` event of the socket destroys this stream.
     super({ decodeStrings: false, autoDestroy: false });
     this.#socket = socket;
     this.#handle = handle;
+    this.#connections = connections;
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.on('end', () => {
       this.#hasEnded = true;
@@ -108,7 +122,11 @@ export class Connection extends Duplex {
   accept(request: PublicRequest, response: PublicResponse, isDetached = false): void {
     if (isDetached) this.#discardInput();
     response.once('finish', () => this.#finished());
-    this.#exchanges.push({ request, response, isDetached });
+    const isChunked = request.headers['transfer-encoding'] !== undefined;
+    // The parser gets the chunks when something reads them.
+    if (isChunked) request.once('resume', () => this.#feed());
+    this.#exchanges.push({ request, response, isDetached, isChunked });
+    this.#headBytes = 0;
     if (this.#exchanges.length === 1) this.#start();
   }
 
@@ -133,7 +151,7 @@ export class Connection extends Duplex {
   drain(): void {
     this.#isDraining = true;
     // Node reads what the operating system has received before the second of these callbacks.
-    setImmediate(() => setImmediate(() => this.#exchanges.length === 0 && this.end()));
+    setImmediate(() => setImmediate(() => this.#unparsed.isEmpty && this.#endIfDrained()));
   }
 
   /** Ends the connection of a client that has not taken an answer for so many milliseconds. */
@@ -143,7 +161,8 @@ export class Connection extends Duplex {
 
   #start(): void {
     const [exchange] = this.#exchanges;
-    if (exchange === undefined) return;
+    if (exchange === undefined || this.destroyed) return;
+    this.#report();
     // For CONNECT, Node (20 to 26) creates no response. `assignSocket` is in its types, but not in its documentation.
     if (exchange.isDetached) exchange.response.assignSocket(this as unknown as Socket);
     this.#handle(exchange.request, exchange.response);
@@ -155,12 +174,28 @@ export class Connection extends Duplex {
       exchange.response.detachSocket(this as unknown as Socket);
       this.end();
     }
+    if (exchange !== undefined && principalOf(exchange.request) !== undefined) this.#isKnown = true;
+    // The time for which it waits, or holds memory, begins again.
+    this.#isWaiting = undefined;
+    this.#held = 0;
+    this.#connections.setHeld(this, 0);
+    this.#report();
     // Node ends the connection after a response with `Connection: close`: the requests after it have no effect.
     if (this.writableEnded) return;
-    if (this.#exchanges.length > 0) this.#start();
+    // Other connections have their turn before the next request, which may be one of thousands.
+    if (this.#exchanges.length > 0) setImmediate(() => this.#start());
     else if (this.#refusal !== undefined) this.#sendRefusal();
-    else if (this.#isDraining) this.end();
+    else if (this.#unparsed.isEmpty) this.#continue();
+    else setImmediate(() => this.#continue());
+  }
+
+  #continue(): void {
     this.#feed();
+    this.#endIfDrained();
+  }
+
+  #endIfDrained(): void {
+    if (this.#isDraining && this.#exchanges.length === 0) this.end();
   }
 
   #sendRefusal(): void {
@@ -171,47 +206,69 @@ export class Connection extends Duplex {
 
   #discardInput(): void {
     this.#discardsInput = true;
-    this.#unparsed = [];
-    this.#unparsedBytes = 0;
+    this.#unparsed.clear();
     this.#socket.resume();
   }
 
   #receive(chunk: Buffer): void {
     if (this.#discardsInput) return;
-    this.#unparsed.push(chunk);
-    this.#unparsedBytes += chunk.length;
+    this.#unparsed.add(chunk);
     this.#feed();
-    if (this.#unparsedBytes > READ_AHEAD) this.#socket.pause();
+    if (this.#unparsed.cost > READ_AHEAD) this.#socket.pause();
   }
 
-  /** Hands input to the parser, unless requests wait for their turn or Node has paused the stream for a body. */
+  /** Hands input to the parser, as long as it can be used. */
   #feed(): void {
-    while (!this.isPaused() && this.#exchanges.length < 2 && !this.#discardsInput) {
-      const portion = this.#takePortion();
+    for (let part = this.#nextPart(); part !== undefined; part = this.#nextPart()) {
+      const portion = this.#unparsed.take(part);
       if (portion === undefined) {
-        if (this.#socket.isPaused()) this.#socket.resume();
-        this.#feedEnd();
-        return;
+        if (this.#unparsed.isEmpty) this.#feedEnd();
+        break;
       }
+      this.#headBytes += portion.length;
       this.push(portion);
+      // The rest of a portion with a request is short.
+      if (this.#exchanges.length > 0) this.#headBytes = 0;
       this.#noteLine(portion);
     }
+    this.#report();
   }
 
-  /** Takes input of PORTION bytes or more, up to a blank line, which ends the head of a request. */
-  #takePortion(): Buffer | undefined {
-    const chunk = this.#unparsed.shift();
-    if (chunk === undefined) return undefined;
-    const blankLine = chunk.length > PORTION ? chunk.indexOf(BLANK_LINE, PORTION) : -1;
-    const length = blankLine < 0 ? chunk.length : blankLine + BLANK_LINE.length;
-    if (length < chunk.length) this.#unparsed.unshift(chunk.subarray(length));
-    this.#unparsedBytes -= length;
-    return chunk.subarray(0, length);
+  /** Returns the part of a message that the parser can take now, or undefined if it has to wait. */
+  #nextPart(): Part | undefined {
+    // Node pauses the stream for a body that is not read.
+    if (this.isPaused() || this.#discardsInput || this.destroyed || this.writableEnded) return undefined;
+    const exchange = this.#exchanges.at(-1);
+    if (exchange === undefined) return 'head';
+    const { request, isChunked } = exchange;
+    if (request.complete) return undefined;
+    if (!isChunked || request.readableFlowing === true) return 'body';
+    // Each chunk that is parsed but not read occupies hundreds of bytes, though it may have a single byte.
+    return request.readableLength === 0 ? 'unread chunks' : undefined;
   }
 
-  /** Tells the parser that the input has ended, but not before complete requests are answered: Node would then close. */
+  /** Reports what this connection holds, and whether it waits for its client. */
+  #report(): void {
+    if (this.destroyed) return;
+    const answer = this.#socket.writableLength;
+    const isWaiting = this.#exchanges.length === 0 || answer > 0;
+    if (isWaiting !== this.#isWaiting) {
+      this.#isWaiting = isWaiting;
+      if (isWaiting) this.#connections.setWaiting(this, this.#isKnown);
+      else this.#connections.setInUse(this);
+    }
+    const head = Math.min(this.#headBytes * HEAD_COST, MAX_HEAD_COST);
+    const body = this.#exchanges.at(-1)?.request.readableLength ?? 0;
+    const held = this.#unparsed.cost + head + body + answer;
+    if (held === this.#held) return;
+    this.#held = held;
+    this.#connections.setHeld(this, held);
+  }
+
+  /** Reads on, or tells the parser that the input has ended. Before complete requests are answered, Node would close. */
   #feedEnd(): void {
-    if (!this.#hasEnded || this.#exchanges.at(-1)?.request.complete === true) return;
+    if (this.#socket.isPaused()) this.#socket.resume();
+    if (!this.#hasEnded) return;
     this.#hasEnded = false;
     this.push(null);
   }
@@ -239,6 +296,7 @@ export class Connection extends Duplex {
     this.#writingSince = performance.now();
     const done = (error?: Error | null): void => {
       this.#writingSince = undefined;
+      this.#report();
       callback(error);
     };
     // Node ends an answer with an empty chunk, which would cost a system call.
@@ -250,8 +308,10 @@ export class Connection extends Duplex {
     }
     if (parts.length > 0) this.#socket.cork();
     for (const { chunk, encoding } of parts) this.#socket.write(chunk, encoding);
-    this.#socket.write(last.chunk, last.encoding, done);
+    const isLong = typeof last.chunk === 'string' && last.chunk.length > LONG_ANSWER;
+    this.#socket.write(isLong ? Buffer.from(last.chunk as string, last.encoding) : last.chunk, last.encoding, done);
     this.#socket.uncork();
+    this.#report();
   }
 
   /** Closes in stages (RFC 9112 §9.6): a reset because of unread input would discard the last answer at the client. */

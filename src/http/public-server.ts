@@ -4,6 +4,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import { ContractException } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
 import { Connection, type PublicHandler } from './connection.js';
+import { Connections } from './connections.js';
 import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.js';
 import { findViolation } from './message-rules.js';
 import type { ParserError } from './parser-error.js';
@@ -17,6 +18,9 @@ const MAX_HEAD = 16_384;
 /** RFC 8446 §5.1: the content type of the record that begins a handshake. */
 const TLS_HANDSHAKE = 0x16;
 
+/** Headers of a request: each occupies hundreds of bytes, however short it is. */
+const MAX_HEADERS = 256;
+
 const NO_TLS = 'This port accepts only HTTPS: send the same request to https://.';
 
 /** An HTTP or HTTPS server that gives every input on its port one answer of the contract, in order. */
@@ -25,8 +29,8 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
   readonly #limits: ServerLimits;
   readonly #origins: ReadonlySet<string>;
   readonly #tls: TlsServer | undefined;
-  /** All sockets, those in a TLS handshake included. */
-  readonly #sockets = new Set<Socket>();
+  /** All connections, those in a TLS handshake included. */
+  readonly #all: Connections;
   readonly #connections = new Set<Connection>();
   /** Sockets in a TLS handshake, by peer. */
   readonly #handshakes = new Map<string, Socket>();
@@ -55,8 +59,9 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
       // Joins two Authorization or Host headers into an invalid one; Node would drop the second.
       joinDuplicateHeaders: true,
     });
-    // The size of the headers is limited, not their number; Node would drop headers after the 2,000th.
-    this.maxHeadersCount = 0;
+    // Node drops further headers without a word. One more than allowed shows that there were too many.
+    this.maxHeadersCount = MAX_HEADERS + 1;
+    this.#all = new Connections(limits.connections, limits.memory);
     this.#handle = handle;
     this.#limits = limits;
     this.#origins = options.origins ?? new Set();
@@ -109,11 +114,7 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
   }
 
   #welcome(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
-    // Connections over the limit stay open until their clients have read the 503.
-    if (this.#sockets.size > 2 * this.#limits.connections) socket.destroy();
-    else if (this.#tls === undefined) this.#open(socket);
+    if (this.#tls === undefined) this.#open(socket);
     else this.#negotiate(socket, this.#tls);
   }
 
@@ -121,7 +122,8 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
   #negotiate(socket: Socket, tls: TlsServer): void {
     const peer = peerOf(socket);
     this.#handshakes.set(peer, socket);
-    socket.once('close', () => this.#handshakes.delete(peer));
+    this.#all.add(socket);
+    socket.once('close', () => this.#endHandshake(peer));
     // Errors before the TLS server adds its own listener.
     socket.on('error', () => undefined);
     socket.setTimeout(this.headersTimeout, () => socket.destroy());
@@ -131,8 +133,10 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
         socket.unshift(chunk);
         tls.emit('connection', socket);
       } else {
-        this.#handshakes.delete(peer);
-        this.#connect(socket).refuse(new ContractException(400, NO_TLS));
+        this.#endHandshake(peer);
+        const connection = this.#connect(socket);
+        this.#all.add(connection);
+        connection.refuse(new ContractException(400, NO_TLS));
       }
     });
   }
@@ -140,27 +144,41 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
   #createTlsServer(certificate: Certificate, handshakeTimeout: number): TlsServer {
     return createTlsServer({ ...certificate, handshakeTimeout, allowHalfOpen: true })
       .on('secureConnection', (socket) => {
-        this.#handshakes.delete(peerOf(socket));
+        this.#endHandshake(peerOf(socket));
         this.#open(socket);
       })
       .on('tlsClientError', (_error, socket) => socket.destroy());
   }
 
+  #endHandshake(peer: string): void {
+    const socket = this.#handshakes.get(peer);
+    if (socket !== undefined) this.#all.remove(socket);
+    this.#handshakes.delete(peer);
+  }
+
   #open(socket: Socket): void {
     const connection = this.#connect(socket);
-    if (this.#sockets.size > this.#limits.connections) connection.refuse(new ContractException(503));
-    else super.emit('connection', connection);
+    if (this.#all.add(connection)) super.emit('connection', connection);
+    else connection.refuse(new ContractException(503));
     if (!this.listening) connection.drain();
   }
 
   #connect(socket: Socket): Connection {
-    const connection = new Connection(socket, this.#limits.keepAlive, (...exchange) => this.#answer(...exchange));
+    const answer: PublicHandler = (...exchange) => this.#answer(...exchange);
+    const connection = new Connection(socket, this.#limits.keepAlive, answer, this.#all);
     this.#connections.add(connection);
-    connection.once('close', () => this.#connections.delete(connection));
+    connection.once('close', () => {
+      this.#connections.delete(connection);
+      this.#all.remove(connection);
+    });
     return connection;
   }
 
   #answer(request: PublicRequest, response: PublicResponse): void {
+    if (request.rawHeaders.length > 2 * MAX_HEADERS) {
+      response.refuse(new ContractException(431, `There are more than ${MAX_HEADERS} headers: send fewer.`));
+      return;
+    }
     const violation = findViolation(request);
     const { origin } = request.headers;
     const isAllowed = origin !== undefined && this.#origins.has(origin);
