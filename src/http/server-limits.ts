@@ -19,6 +19,6 @@ export const DEFAULT_LIMITS: ServerLimits = {
   headers: 10_000,
   request: 30_000,
   keepAlive: 72_000,
-  connections: 10_000,
-  memory: 33_554_432,
+  connections: 2_000,
+  memory: 25_165_824,
 };
