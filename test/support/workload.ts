@@ -22,6 +22,18 @@ interface Exchange {
   readonly cut?: boolean;
 }
 
+/** The number of ids that a workload chooses from. */
+export const WORKLOAD_IDS = BigInt(Number.MAX_SAFE_INTEGER);
+
+interface WorkloadOptions {
+  /** The token of all clients, or tokens that the clients share among them. */
+  readonly token: string | readonly string[];
+  readonly clients: number;
+  readonly seed: number;
+  /** The least id; 0 by default. */
+  readonly firstId?: bigint;
+}
+
 /**
  * Clients that create plants one after another, each on its own connection. They contend for some ids, with a few
  * different contents for each.
@@ -34,19 +46,27 @@ export class Workload {
   readonly errors = new Map<number, number>();
   /** How many answers ended in the middle. */
   cut = 0;
+  /** Milliseconds that each operation took. */
+  readonly durations: number[] = [];
   #stopped = false;
   readonly #progress = new EventEmitter();
   readonly #agents: Agent[] = [];
   readonly #clients: Promise<void>[];
 
   /** @param target returns where to send the next request */
-  constructor(target: () => string | Promise<string>, options: { token: string; clients: number; seed: number }) {
-    this.#clients = Array.from({ length: options.clients }, (_, client) => {
+  constructor(target: () => string | Promise<string>, { token, clients, seed, firstId = 0n }: WorkloadOptions) {
+    const tokens = [token].flat();
+    this.#clients = Array.from({ length: clients }, (_, client) => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       this.#agents.push(agent);
-      const random = randomOf(options.seed * 1_000 + client);
-      return this.#run(target, options.token, agent, random);
+      const random = randomOf(seed * 1_000 + client);
+      return this.#run(target, tokens[client % tokens.length] ?? '', agent, random, firstId);
     });
+  }
+
+  /** How many operations had no answer at all, or not all of it. */
+  get unanswered(): number {
+    return this.counts.unknown - (this.errors.get(503) ?? 0) - (this.errors.get(500) ?? 0);
   }
 
   /** Waits until a condition holds that only an outcome can change. */
@@ -72,20 +92,29 @@ export class Workload {
     for (const agent of this.#agents) agent.destroy();
   }
 
-  async #run(target: () => string | Promise<string>, token: string, agent: Agent, random: () => number): Promise<void> {
-    let id = 0n;
+  async #run(
+    target: () => string | Promise<string>,
+    token: string,
+    agent: Agent,
+    random: () => number,
+    firstId: bigint,
+  ): Promise<void> {
+    let id = firstId;
     while (!this.#stopped) {
       // Most plants are new; the others have an id that this client, or perhaps another one, used before.
       const choice = random();
-      if (choice < 0.7) id = BigInt(Math.floor(random() * Number.MAX_SAFE_INTEGER));
-      else if (choice < 0.85) id = BigInt(Math.floor(random() * 50));
+      if (choice < 0.7) id = firstId + BigInt(Math.floor(random() * Number.MAX_SAFE_INTEGER));
+      else if (choice < 0.85) id = firstId + BigInt(Math.floor(random() * 50));
       const plant = {
         id,
         name: `plant ${id} ${Math.floor(random() * 3)}`,
         ...(random() < 0.5 && { tag: 'contended' }),
       };
       const body = `{"id":${id},${JSON.stringify({ name: plant.name, tag: plant.tag }).slice(1)}`;
-      const { outcome, error, cut } = await send(`${await target()}/plants`, token, agent, body);
+      const url = `${await target()}/plants`;
+      const started = performance.now();
+      const { outcome, error, cut } = await send(url, token, agent, body);
+      this.durations.push(performance.now() - started);
       if (error !== undefined) this.errors.set(error, (this.errors.get(error) ?? 0) + 1);
       if (cut === true) this.cut += 1;
       this.counts[outcome] += 1;
