@@ -120,6 +120,13 @@ const SETTINGS = {
   logLevel: setting('LOG_LEVEL', 'info', oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(', ')}, for example warn`),
   managementHost: setting('MANAGEMENT_HOST', '127.0.0.1', ...HOST_NAME),
   managementPort: setting('MANAGEMENT_PORT', 3001, ...offOr('off' as const, numberFrom(0, 65_535, 8081))),
+  /** Besides its own address, `localhost` and all IP addresses. */
+  managementAllowedHosts: setting(
+    'MANAGEMENT_ALLOWED_HOSTS',
+    [],
+    listOf((text) => /^[\w-]+(?:\.[\w-]+)*$/.test(text)),
+    'host names without ports, separated by commas, for example plant-store,plant-store.monitoring.svc',
+  ),
   tlsCertFile: setting('TLS_CERT_FILE', undefined, ...pathOf('/etc/plants/tls.crt')),
   tlsKeyFile: setting('TLS_KEY_FILE', undefined, ...pathOf('/etc/plants/tls.key')),
   trustProxy: setting(
