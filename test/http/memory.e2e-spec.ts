@@ -58,13 +58,6 @@ async function residentOf(management: string): Promise<number> {
   return Number(/^process_resident_memory_bytes (\S+)$/m.exec(await response.text())?.[1]);
 }
 
-/** Returns the greatest resident set so far. */
-function peakOf(pid: number | undefined, samples: readonly number[]): number {
-  if (process.platform !== 'linux') return Math.max(...samples);
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024;
-}
-
 interface Outcome {
   /** Bytes. */
   readonly peak: number;
@@ -98,7 +91,7 @@ async function attack(
   } finally {
     await clients.stop();
   }
-  return { peak: peakOf(service.pid, samples), honest, slowest };
+  return { peak: service.peakResident() ?? Math.max(...samples), honest, slowest };
 }
 
 /** Counts the values of a list. */

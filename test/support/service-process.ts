@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** `npm test` builds it first. */
@@ -47,6 +48,13 @@ export class ServiceProcess {
 
   get pid(): number | undefined {
     return this.#child.pid;
+  }
+
+  /** Returns the greatest resident set of the process so far in bytes, which only Linux tells, or else undefined. */
+  peakResident(): number | undefined {
+    if (process.platform !== 'linux') return undefined;
+    const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8')) ?? [];
+    return Number(kilobytes) * 1_024;
   }
 
   get lines(): string[] {
