@@ -87,6 +87,33 @@ async function watch(management: string, curve: MemoryCurve, signal: AbortSignal
   return slowest;
 }
 
+describe('The memory curve', () => {
+  /** Returns the growth of 30 minutes from minute 5 on, with a peak in one of them. */
+  function growthOf(megabytes: (minute: number) => number): number {
+    const curve = new MemoryCurve();
+    for (let minute = 0; minute < 30; minute += 1) {
+      const peak = minute === 17 ? 300 : 0;
+      curve.add(minute * 60_000, (megabytes(minute) + peak) * 1e6);
+    }
+    return curve.growthSince(SETTLED);
+  }
+
+  it.each<[string, (minute: number) => number]>([
+    ['rises and falls', (minute) => 200 + 10 * (minute % 3)],
+    ['rises in the first minutes', (minute) => 200 + 20 * Math.min(minute, 5)],
+    ['falls', (minute) => 300 - 2 * minute],
+  ])('is flat if it %s', (_what, megabytes) => {
+    expect(growthOf(megabytes)).toBeLessThan(MAX_GROWTH);
+  });
+
+  it.each<[string, (minute: number) => number]>([
+    ['by 1 MB a minute', (minute) => 200 + minute],
+    ['by 1 MB a minute, with noise', (minute) => 200 + 10 * (minute % 3) + minute],
+  ])('is not flat if it rises %s', (_what, megabytes) => {
+    expect(growthOf(megabytes)).toBeGreaterThan(MAX_GROWTH);
+  });
+});
+
 describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (SEED=${SEED})`, () => {
   let directory: ServiceDirectory;
   let store: Store;
