@@ -20,6 +20,8 @@ interface Exchange {
   readonly error?: number;
   /** True if the connection ended in the middle of the answer. */
   readonly cut?: boolean;
+  /** The code of the error that ended the connection before the answer. */
+  readonly failure?: string;
 }
 
 /** The number of ids that a workload chooses from. */
@@ -46,6 +48,8 @@ export class Workload {
   readonly errors = new Map<number, number>();
   /** How many answers ended in the middle. */
   cut = 0;
+  /** How many operations had no answer, by the code of the error. */
+  readonly failures = new Map<string, number>();
   /** Milliseconds that each operation took. */
   readonly durations: number[] = [];
   #stopped = false;
@@ -113,10 +117,11 @@ export class Workload {
       const body = `{"id":${id},${JSON.stringify({ name: plant.name, tag: plant.tag }).slice(1)}`;
       const url = `${await target()}/plants`;
       const started = performance.now();
-      const { outcome, error, cut } = await send(url, token, agent, body);
+      const { outcome, error, cut, failure } = await send(url, token, agent, body);
       this.durations.push(performance.now() - started);
       if (error !== undefined) this.errors.set(error, (this.errors.get(error) ?? 0) + 1);
       if (cut === true) this.cut += 1;
+      if (failure !== undefined) this.failures.set(failure, (this.failures.get(failure) ?? 0) + 1);
       this.counts[outcome] += 1;
       this.history.push({ id, content: contentOf(plant), outcome });
       this.#progress.emit('outcome');
@@ -126,7 +131,6 @@ export class Workload {
 
 function send(url: string, token: string, agent: Agent, body: string): Promise<Exchange> {
   return new Promise((resolve) => {
-    const unknown = (): void => resolve({ outcome: 'unknown' });
     const outgoing = request(
       url,
       { agent, method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' } },
@@ -146,6 +150,10 @@ function send(url: string, token: string, agent: Agent, body: string): Promise<E
         });
       },
     );
-    outgoing.on('error', unknown).end(body);
+    outgoing
+      .on('error', ({ code, message }: NodeJS.ErrnoException) => {
+        resolve({ outcome: 'unknown', failure: code ?? message });
+      })
+      .end(body);
   });
 }
