@@ -106,17 +106,39 @@ describe('A service with a certificate', () => {
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
   });
 
-  it('refuses connections beyond MAX_CONNECTIONS with error 503', async () => {
+  it('refuses connections with error 503 when MAX_CONNECTIONS are in use', async () => {
     const sockets = [await open(service.port), await open(service.port)];
+    for (const socket of sockets) {
+      socket.write(plant(1, 'Expect: 100-continue\r\n').slice(0, -1));
+      // Now it reads the body.
+      await once(socket, 'data');
+    }
     const oneMore = await open(service.port);
 
     expect(await readAll(oneMore)).toMatch(/"error":503/);
     for (const socket of [...sockets, oneMore]) socket.destroy();
   });
 
+  it('closes the connection that has waited the longest, in a handshake or for a request, for a further one', async () => {
+    const handshake = connectPlainly(service.port, '127.0.0.1').resume();
+    handshake.on('error', () => undefined);
+    await once(handshake, 'connect');
+    const idle = await open(service.port);
+    const first = await open(service.port);
+    const second = await open(service.port);
+
+    if (!handshake.closed) await once(handshake, 'close');
+    if (!idle.closed) await once(idle.resume(), 'close');
+    for (const [index, socket] of [first, second].entries()) {
+      socket.write(plant(index, LAST));
+      expect(await readAll(socket)).toContain(`{"name":"Plant ${index}"}`);
+    }
+  });
+
   it.each([
     ['a plant', plant(1)],
     ['another method', 'DELETE /plants HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+    ['CONNECT', 'CONNECT plants.example:80 HTTP/1.1\r\nHost: plants.example:80\r\n\r\n'],
     ['garbage', 'garbage\r\n\r\n'],
   ])('tells a client that sends %s in clear text to use HTTPS', async (_, text) => {
     const socket = connectPlainly(service.port, '127.0.0.1');
