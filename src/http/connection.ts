@@ -327,7 +327,7 @@ export class Connection extends Duplex {
     if (parts.length > 0) this.#socket.cork();
     for (const { chunk, encoding } of parts) this.#socket.write(chunk, encoding);
     const isLong = typeof last.chunk === 'string' && last.chunk.length > LONG_ANSWER;
-    this.#socket.write(isLong ? Buffer.from(last.chunk as string, last.encoding) : last.chunk, last.encoding, done);
+    this.#socket.write(isLong ? Buffer.from(last.chunk, last.encoding) : last.chunk, last.encoding, done);
     this.#socket.uncork();
     this.#report();
   }

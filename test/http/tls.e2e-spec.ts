@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:https';
-import { connect as connectPlainly } from 'node:net';
+import { connect as connectPlainly, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { readCertificate } from '../../src/http/certificate.js';
@@ -42,6 +42,16 @@ async function readAll(socket: TLSSocket | ReturnType<typeof connectPlainly>): P
   socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
   await once(socket, 'end');
   return text;
+}
+
+/** Waits until a connection is closed, in whatever way. */
+function isClosed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket
+      .on('error', () => undefined)
+      .once('close', () => resolve())
+      .resume();
+  });
 }
 
 async function open(port: number, certificate = 'first'): Promise<TLSSocket> {
@@ -120,15 +130,15 @@ describe('A service with a certificate', () => {
   });
 
   it('closes the connection that has waited the longest, in a handshake or for a request, for a further one', async () => {
-    const handshake = connectPlainly(service.port, '127.0.0.1').resume();
-    handshake.on('error', () => undefined);
+    const handshake = connectPlainly(service.port, '127.0.0.1');
+    const handshakeIsClosed = isClosed(handshake);
     await once(handshake, 'connect');
     const idle = await open(service.port);
+    const idleIsClosed = isClosed(idle);
     const first = await open(service.port);
     const second = await open(service.port);
 
-    if (!handshake.closed) await once(handshake, 'close');
-    if (!idle.closed) await once(idle.resume(), 'close');
+    await Promise.all([handshakeIsClosed, idleIsClosed]);
     for (const [index, socket] of [first, second].entries()) {
       socket.write(plant(index, LAST));
       expect(await readAll(socket)).toContain(`{"name":"Plant ${index}"}`);
