@@ -26,6 +26,9 @@ const LONG_ANSWER = 16_384;
 /** Bytes at the beginning of a line that tell a header from a request line. */
 const LINE_BEGINNING = 64;
 
+/** Answers after which other connections have their turn: a packet may hold thousands of requests. */
+const MAX_ANSWERS = 8;
+
 /** Answers a request. */
 export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
 
@@ -49,8 +52,11 @@ export class Connection extends Duplex {
   readonly #socket: Socket;
   readonly #handle: PublicHandler;
   readonly #connections: Connections;
-  /** In the order of their answers; the first one is in progress. */
+  /** In the order of their answers. */
   readonly #exchanges: Exchange[] = [];
+  /** The first exchange is in progress. */
+  #isInProgress = false;
+  #answered = 0;
   readonly #unparsed = new UnparsedInput();
   /** Bytes of the head that the parser is in. */
   #headBytes = 0;
@@ -122,9 +128,10 @@ export class Connection extends Duplex {
   accept(request: PublicRequest, response: PublicResponse, isDetached = false): void {
     if (isDetached) this.#discardInput();
     response.once('finish', () => this.#finished());
-    const isChunked = request.headers['transfer-encoding'] !== undefined;
-    // The parser gets the chunks when something reads them.
-    if (isChunked) request.once('resume', () => this.#feed());
+    const { 'transfer-encoding': coding, 'content-length': length } = request.headers;
+    const isChunked = coding !== undefined;
+    // The parser gets most of a body when something reads it.
+    if (isChunked || length !== undefined) request.once('resume', () => this.#feed());
     this.#exchanges.push({ request, response, isDetached, isChunked });
     this.#headBytes = 0;
     if (this.#exchanges.length === 1) this.#start();
@@ -161,7 +168,8 @@ export class Connection extends Duplex {
 
   #start(): void {
     const [exchange] = this.#exchanges;
-    if (exchange === undefined || this.destroyed) return;
+    if (exchange === undefined || this.#isInProgress || this.destroyed) return;
+    this.#isInProgress = true;
     this.#report();
     // For CONNECT, Node (20 to 26) creates no response. `assignSocket` is in its types, but not in its documentation.
     if (exchange.isDetached) exchange.response.assignSocket(this as unknown as Socket);
@@ -170,6 +178,7 @@ export class Connection extends Duplex {
 
   #finished(): void {
     const exchange = this.#exchanges.shift();
+    this.#isInProgress = false;
     if (exchange?.isDetached === true) {
       exchange.response.detachSocket(this as unknown as Socket);
       this.end();
@@ -182,16 +191,19 @@ export class Connection extends Duplex {
     this.#report();
     // Node ends the connection after a response with `Connection: close`: the requests after it have no effect.
     if (this.writableEnded) return;
-    // Other connections have their turn before the next request, which may be one of thousands.
-    if (this.#exchanges.length > 0) setImmediate(() => this.#start());
-    else if (this.#refusal !== undefined) this.#sendRefusal();
-    else if (this.#unparsed.isEmpty) this.#continue();
+    this.#answered += 1;
+    const isLast = this.#exchanges.length === 0 && this.#unparsed.isEmpty;
+    if (isLast || this.#answered % MAX_ANSWERS > 0) this.#continue();
     else setImmediate(() => this.#continue());
   }
 
   #continue(): void {
-    this.#feed();
-    this.#endIfDrained();
+    if (this.#exchanges.length > 0) this.#start();
+    else if (this.#refusal !== undefined) this.#sendRefusal();
+    else {
+      this.#feed();
+      this.#endIfDrained();
+    }
   }
 
   #endIfDrained(): void {
@@ -207,6 +219,8 @@ export class Connection extends Duplex {
   #discardInput(): void {
     this.#discardsInput = true;
     this.#unparsed.clear();
+    this.#headBytes = 0;
+    this.#report();
     this.#socket.resume();
   }
 
@@ -214,7 +228,7 @@ export class Connection extends Duplex {
     if (this.#discardsInput) return;
     this.#unparsed.add(chunk);
     this.#feed();
-    if (this.#unparsed.cost > READ_AHEAD) this.#socket.pause();
+    if (this.#unparsed.cost + this.#unreadBytes > READ_AHEAD) this.#socket.pause();
   }
 
   /** Hands input to the parser, as long as it can be used. */
@@ -247,6 +261,11 @@ export class Connection extends Duplex {
     return request.readableLength === 0 ? 'unread chunks' : undefined;
   }
 
+  /** Bytes of a body that the parser has read, but nothing else. */
+  get #unreadBytes(): number {
+    return this.#exchanges.at(-1)?.request.readableLength ?? 0;
+  }
+
   /** Reports what this connection holds, and whether it waits for its client. */
   #report(): void {
     if (this.destroyed) return;
@@ -258,8 +277,7 @@ export class Connection extends Duplex {
       else this.#connections.setInUse(this);
     }
     const head = Math.min(this.#headBytes * HEAD_COST, MAX_HEAD_COST);
-    const body = this.#exchanges.at(-1)?.request.readableLength ?? 0;
-    const held = this.#unparsed.cost + head + body + answer;
+    const held = this.#unparsed.cost + this.#unreadBytes + head + answer;
     if (held === this.#held) return;
     this.#held = held;
     this.#connections.setHeld(this, held);
@@ -309,7 +327,7 @@ export class Connection extends Duplex {
     if (parts.length > 0) this.#socket.cork();
     for (const { chunk, encoding } of parts) this.#socket.write(chunk, encoding);
     const isLong = typeof last.chunk === 'string' && last.chunk.length > LONG_ANSWER;
-    this.#socket.write(isLong ? Buffer.from(last.chunk as string, last.encoding) : last.chunk, last.encoding, done);
+    this.#socket.write(isLong ? Buffer.from(last.chunk, last.encoding) : last.chunk, last.encoding, done);
     this.#socket.uncork();
     this.#report();
   }

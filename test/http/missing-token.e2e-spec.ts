@@ -83,7 +83,7 @@ describe('A request without a valid token', () => {
     ['a valid one before one of another scheme', [AUTHORIZATION, 'Authorization: Basic dXNlcjpwYXNz']],
     ['one of another scheme before a valid one', ['Authorization: Basic dXNlcjpwYXNz', AUTHORIZATION]],
     ['names in different case', [AUTHORIZATION, AUTHORIZATION.replace('Authorization', 'aUTHORIZATION')]],
-    ['thousands of headers between them', [AUTHORIZATION, ...Array<string>(4_000).fill('A: 1'), AUTHORIZATION]],
+    ['many headers between them', [AUTHORIZATION, ...Array<string>(240).fill('A: 1'), AUTHORIZATION]],
   ])('is refused with error 401 for two Authorization headers: %s', async (_what, authorization) => {
     const { answers, ending } = await converse(service.port, message({ authorization }));
 

@@ -74,13 +74,15 @@ function answeredOf(clients: readonly Client[], count: number): Promise<Client[]
 }
 
 describe('Connections', () => {
-  it('beyond MAX_CONNECTIONS get error 503 without a request, until another connection closes', async () => {
+  it('beyond MAX_CONNECTIONS get error 503 without a request while all others are in use', async () => {
     await start({ MAX_CONNECTIONS: '20' });
     const clients = await Promise.all(Array.from({ length: 20 }, () => Client.open()));
-    // A connection with an answer counts in the service.
+    // Each has an answer, so that the service knows of it, and then half a request.
     for (const [id, client] of clients.entries()) {
       client.socket.write(creation(id));
       await client.answered(1);
+      client.socket.write(creation(id).replace('Content-Type', 'Expect: 100-continue\r\nContent-Type').slice(0, -1));
+      while (!client.received.includes('100 Continue')) await once(client.socket, 'data');
     }
 
     const refused = await Client.open();
@@ -98,8 +100,35 @@ describe('Connections', () => {
     for (const { socket } of [...clients, welcome]) socket.destroy();
   });
 
+  it('beyond MAX_CONNECTIONS replace those that only wait, first those without a valid token', async () => {
+    await start({ MAX_CONNECTIONS: '20' });
+    const known = await Client.open();
+    known.socket.write(creation(1));
+    await known.answered(1);
+    // Their clients send nothing, half a head, garbage or a wrong token, and keep them open.
+    const beginnings = ['', 'POST /plants HTTP/1.1\r\nHost: loc', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'];
+    const strangers: Client[] = [];
+    for (let count = 0; count < 100; count += 1) {
+      const client = await Client.open();
+      client.socket.on('error', () => undefined).write(beginnings[count % beginnings.length] ?? '');
+      strangers.push(client);
+    }
+    // Each of them gets in while strangers hold all connections.
+    for (let id = 2; id < 40; id += 1) {
+      const client = await Client.open();
+      client.socket.end(creation(id));
+      await client.answered(1);
+      expect(client.answers).toEqual([200]);
+    }
+
+    known.socket.write(creation(1));
+    await known.answered(2);
+    expect(known.answers).toEqual([200, 200]);
+    for (const { socket } of [known, ...strangers]) socket.destroy();
+  });
+
   it('that are idle, 3000 of them, do not affect another client', async () => {
-    await start();
+    await start({ MAX_CONNECTIONS: '4000' });
     const idle: Client[] = [];
     for (let count = 0; count < 3_000; count += 100) {
       idle.push(...(await Promise.all(Array.from({ length: 100 }, () => Client.open()))));

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:https';
-import { connect as connectPlainly } from 'node:net';
+import { connect as connectPlainly, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { readCertificate } from '../../src/http/certificate.js';
@@ -42,6 +42,16 @@ async function readAll(socket: TLSSocket | ReturnType<typeof connectPlainly>): P
   socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
   await once(socket, 'end');
   return text;
+}
+
+/** Waits until a connection is closed, in whatever way. */
+function isClosed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    socket
+      .on('error', () => undefined)
+      .once('close', () => resolve())
+      .resume();
+  });
 }
 
 async function open(port: number, certificate = 'first'): Promise<TLSSocket> {
@@ -106,17 +116,39 @@ describe('A service with a certificate', () => {
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
   });
 
-  it('refuses connections beyond MAX_CONNECTIONS with error 503', async () => {
+  it('refuses connections with error 503 when MAX_CONNECTIONS are in use', async () => {
     const sockets = [await open(service.port), await open(service.port)];
+    for (const socket of sockets) {
+      socket.write(plant(1, 'Expect: 100-continue\r\n').slice(0, -1));
+      // Now it reads the body.
+      await once(socket, 'data');
+    }
     const oneMore = await open(service.port);
 
     expect(await readAll(oneMore)).toMatch(/"error":503/);
     for (const socket of [...sockets, oneMore]) socket.destroy();
   });
 
+  it('closes the connection that has waited the longest, in a handshake or for a request, for a further one', async () => {
+    const handshake = connectPlainly(service.port, '127.0.0.1');
+    const handshakeIsClosed = isClosed(handshake);
+    await once(handshake, 'connect');
+    const idle = await open(service.port);
+    const idleIsClosed = isClosed(idle);
+    const first = await open(service.port);
+    const second = await open(service.port);
+
+    await Promise.all([handshakeIsClosed, idleIsClosed]);
+    for (const [index, socket] of [first, second].entries()) {
+      socket.write(plant(index, LAST));
+      expect(await readAll(socket)).toContain(`{"name":"Plant ${index}"}`);
+    }
+  });
+
   it.each([
     ['a plant', plant(1)],
     ['another method', 'DELETE /plants HTTP/1.1\r\nHost: localhost\r\n\r\n'],
+    ['CONNECT', 'CONNECT plants.example:80 HTTP/1.1\r\nHost: plants.example:80\r\n\r\n'],
     ['garbage', 'garbage\r\n\r\n'],
   ])('tells a client that sends %s in clear text to use HTTPS', async (_, text) => {
     const socket = connectPlainly(service.port, '127.0.0.1');
