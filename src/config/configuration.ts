@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
@@ -133,7 +133,7 @@ const SETTINGS = {
     'TRUST_PROXY',
     [],
     listOf(isNetwork),
-    'addresses or networks separated by commas, for example 127.0.0.1,10.0.0.0/8',
+    'addresses or networks separated by commas, but not /0, which has all clients, for example 127.0.0.1,10.0.0.0/8',
   ),
   corsOrigins: setting(
     'CORS_ORIGINS',
@@ -160,12 +160,29 @@ export class ConfigurationError extends Error {
 /**
  * Reads the configuration from the environment and, for variables that it lacks, from `.env` in the working directory.
  *
- * @throws {ConfigurationError} at the first variable that cannot be used
+ * @throws {ConfigurationError} if `.env` cannot be read, or at the first variable that cannot be used
  */
 export function loadConfiguration(): Configuration {
-  const file = existsSync('.env') ? parseEnv(readFileSync('.env', 'utf8')) : {};
+  const file = readEnvFile();
   const present = Object.entries(process.env).filter(([, value]) => value !== '');
   return parseConfiguration({ ...file, ...Object.fromEntries(present) });
+}
+
+/** @returns no variables if there is no such file */
+function readEnvFile(): Readonly<Record<string, string | undefined>> {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync('.env');
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return {};
+    throw new ConfigurationError('.env cannot be read: it must be a file that this user may read', { cause });
+  }
+  try {
+    // Without a byte order mark, which would become a part of the first variable's name.
+    return parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw new ConfigurationError('.env must be UTF-8: save it in this encoding', { cause });
+  }
 }
 
 /**
@@ -213,6 +230,7 @@ function besideData(databaseUrl: string, name: string): string {
 }
 
 function parseSecureUrl(text: string): URL | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  // The parser would remove whitespace, but the issuer is compared as it is.
+  const url = /^\S+$/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && isHttpsOrLoopback(url) && url.username === '' && url.password === '' ? url : undefined;
 }
