@@ -20,5 +20,5 @@ export const DEFAULT_LIMITS: ServerLimits = {
   request: 30_000,
   keepAlive: 72_000,
   connections: 2_000,
-  memory: 16_777_216,
+  memory: 8_388_608,
 };

@@ -4,7 +4,7 @@ import { ContractException } from '../contract/contract.exception.js';
 const MAX_REQUESTS = 2_048;
 
 /** Bytes of all their bodies. The limit is higher if two bodies of the greatest length would not fit. */
-const MAX_BYTES = 33_554_432;
+const MAX_BYTES = 25_165_824;
 
 /** What the requests in flight of one principal occupy, or those of all. */
 interface Share {
