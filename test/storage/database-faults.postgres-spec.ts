@@ -201,7 +201,9 @@ describe('An error of the server while the service runs', () => {
       });
       proxy.fault = { sqlState, times: Infinity };
       expect(await create(url)).toEqual(refusal(503));
-      expect(service.stdout).toContain(`1 plants were refused with 503: the database did not store them: ${line}`);
+      expect(
+        await service.printed(/1 plants were refused with 503: the database did not store them: ([^"]*)/),
+      ).toContain(line);
 
       proxy.fault = 'none';
       expect(await create(url, monstera(2))).toEqual(CREATED);
