@@ -176,6 +176,24 @@ describe('A locked table', () => {
   });
 });
 
+describe('A silent connection', () => {
+  it('gives its place in the pool to another one once the server shows that it is dead', async () => {
+    const proxy = await FaultProxy.start(server.socket);
+    try {
+      const variables = { ...VARIABLES, DATABASE_POOL_SIZE: '1', DATABASE_URL: proxy.url(database) };
+      const { service, url } = await directory.start(variables);
+      proxy.fault = 'hang';
+      expect(await create(url)).toEqual(refusal(503));
+      proxy.fault = 'none';
+
+      while ((await create(url)).status !== 200);
+      expect(await service.stop()).toBe(0);
+    } finally {
+      proxy.close();
+    }
+  });
+});
+
 describe('An error of the server while the service runs', () => {
   it.each([
     ['42P01', 'it lacks a table as the service created it; '],
