@@ -130,6 +130,9 @@ describe('A service with a certificate', () => {
   });
 
   it('closes the connection that has waited the longest, in a handshake or for a request, for a further one', async () => {
+    await service.close();
+    const certificate = readCertificate(directory.file('tls.crt'), directory.file('tls.key'));
+    service = await startService({ certificate, limits: { connections: 2 } });
     const handshake = connectPlainly(service.port, '127.0.0.1');
     const handshakeIsClosed = isClosed(handshake);
     await once(handshake, 'connect');
