@@ -33,7 +33,7 @@ describe('PlantsService', () => {
 
     const created = service.create({ id: 1n, name: 'x'.repeat(2 ** 25) }, undefined);
 
-    // All 64 MiB for bodies are taken.
+    // All bytes for bodies are taken.
     expect(() => admission.enter(undefined)).toThrow(new ContractException(503));
     await created;
     expect(() => admission.enter(undefined)).not.toThrow();

@@ -115,15 +115,15 @@ describe('readBody', () => {
   });
 
   it('refuses a body for which there is no room, and makes room again', async () => {
-    const admission = new Admission(67_108_864);
+    const admission = new Admission(25_165_824);
     admission.enter(undefined);
-    admission.charge(undefined, 2 * 67_108_864 - 1_000);
+    admission.charge(undefined, 2 * 25_165_824 - 1_000);
     const { client, received } = await begin();
     const body = read(received, admission);
     client.write('a');
     await expect(body).rejects.toMatchObject({ error: 503 });
 
-    admission.leave(undefined, 2 * 67_108_864 - 1_000);
+    admission.leave(undefined, 2 * 25_165_824 - 1_000);
     const next = await begin();
     const second = read(next.received, admission);
     next.client.end('b');
