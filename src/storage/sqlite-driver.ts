@@ -38,16 +38,20 @@ const BACKUP_PAGES = 1_024;
  * Opens or creates a database.
  *
  * @param file a path, or `:memory:`
+ * @param readOnly whether the connection writes nothing, not even a checkpoint; the file must exist
  */
-export async function openSqliteDatabase(file: string, driver = DRIVER): Promise<SqliteDatabase> {
+export async function openSqliteDatabase(file: string, driver = DRIVER, readOnly = false): Promise<SqliteDatabase> {
   // An absolute path, because node:sqlite takes a name that begins with `file:` as a URI, and better-sqlite3 does not.
   const path = file === ':memory:' ? file : resolve(file);
-  return driver === 'node:sqlite' ? openWithNode(path) : openWithBetterSqlite(path);
+  return driver === 'node:sqlite' ? openWithNode(path, readOnly) : openWithBetterSqlite(path, readOnly);
 }
 
 /** The members of `node:sqlite` in use: the types of the oldest supported Node do not have it. */
 interface NodeSqlite {
-  readonly DatabaseSync: new (path: string) => {
+  readonly DatabaseSync: new (
+    path: string,
+    options: { readonly readOnly: boolean },
+  ) => {
     exec(sql: string): void;
     prepare(sql: string): SqliteStatement & { setReadBigInts(enabled: boolean): void };
     close(): void;
@@ -64,9 +68,9 @@ interface BackupProgress {
   readonly remainingPages: number;
 }
 
-function openWithNode(path: string): SqliteDatabase {
+function openWithNode(path: string, readOnly: boolean): SqliteDatabase {
   const { DatabaseSync, backup } = process.getBuiltinModule('node:sqlite') as unknown as NodeSqlite;
-  const database = new DatabaseSync(path);
+  const database = new DatabaseSync(path, { readOnly });
   return {
     exec: (sql) => database.exec(sql),
     prepare(sql) {
@@ -82,9 +86,9 @@ function openWithNode(path: string): SqliteDatabase {
   };
 }
 
-async function openWithBetterSqlite(path: string): Promise<SqliteDatabase> {
+async function openWithBetterSqlite(path: string, readOnly: boolean): Promise<SqliteDatabase> {
   const { default: Database } = await import('better-sqlite3').catch(refuseMissingPackage);
-  const database = construct(Database, path).defaultSafeIntegers(true);
+  const database = construct(Database, path, readOnly).defaultSafeIntegers(true);
   return {
     exec: (sql) => void database.exec(sql),
     prepare: (sql) => database.prepare(sql),
@@ -112,9 +116,9 @@ function refuseMissingPackage(error: unknown): never {
 }
 
 /** Constructs the first database, with which the package loads its native binding, or another one. */
-function construct(Database: typeof BetterSqlite3, path: string): BetterSqlite3.Database {
+function construct(Database: typeof BetterSqlite3, path: string, readonly: boolean): BetterSqlite3.Database {
   try {
-    return new Database(path);
+    return new Database(path, { readonly });
   } catch (error) {
     const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
     if (code !== 'ERR_DLOPEN_FAILED' && !String(message).startsWith('Could not locate the bindings file')) throw error;
