@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import type { DatabaseOptions } from './database-options.js';
-import type { Outcome, PlantRepository, StoredPlant } from './plant-repository.js';
+import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { connectionSettings } from './postgres-connection.js';
 import { MISSING_PRIVILEGES, mayPassAtStart, postgresFailure, postgresStartError } from './postgres-errors.js';
 import { hasCitus, updatePostgresSchema } from './postgres-schema.js';
+import { openPostgresSnapshot } from './postgres-snapshot.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
 import { UnusableDatabaseError } from './start-error.js';
 
@@ -123,6 +124,10 @@ class PostgresRepository extends RetryingRepository {
   ) {
     super(timeout);
     this.concurrency = poolSize;
+  }
+
+  override snapshot(): Promise<PlantSnapshot> {
+    return openPostgresSnapshot(this.pool);
   }
 
   override async close(): Promise<void> {

@@ -7,6 +7,8 @@ export interface SqliteDatabase {
   /** Runs statements without parameters and without a result. */
   exec(sql: string): void;
   prepare(sql: string): SqliteStatement;
+  /** Prepares a query for many rows: it reads them one by one, as arrays of their columns. */
+  prepareQuery(sql: string): (...parameters: SqliteValue[]) => IterableIterator<unknown>;
   /**
    * Copies the database, as this connection sees it, to a file.
    *
@@ -35,21 +37,32 @@ const DRIVER: SqliteDriver = NODE_MAJOR >= 24 ? 'node:sqlite' : 'better-sqlite3'
 const BACKUP_PAGES = 1_024;
 
 /**
- * Opens or creates a database.
+ * Opens a database, or creates it unless the connection is to be read-only.
  *
  * @param file a path, or `:memory:`
  */
-export async function openSqliteDatabase(file: string, driver = DRIVER): Promise<SqliteDatabase> {
+export async function openSqliteDatabase(
+  file: string,
+  driver = DRIVER,
+  { readOnly = false } = {},
+): Promise<SqliteDatabase> {
   // An absolute path, because node:sqlite takes a name that begins with `file:` as a URI, and better-sqlite3 does not.
   const path = file === ':memory:' ? file : resolve(file);
-  return driver === 'node:sqlite' ? openWithNode(path) : openWithBetterSqlite(path);
+  return driver === 'node:sqlite' ? openWithNode(path, readOnly) : openWithBetterSqlite(path, readOnly);
 }
 
 /** The members of `node:sqlite` in use: the types of the oldest supported Node do not have it. */
 interface NodeSqlite {
-  readonly DatabaseSync: new (path: string) => {
+  readonly DatabaseSync: new (
+    path: string,
+    options: { readonly readOnly: boolean },
+  ) => {
     exec(sql: string): void;
-    prepare(sql: string): SqliteStatement & { setReadBigInts(enabled: boolean): void };
+    prepare(sql: string): SqliteStatement & {
+      iterate(...parameters: SqliteValue[]): IterableIterator<unknown>;
+      setReadBigInts(enabled: boolean): void;
+      setReturnArrays(enabled: boolean): void;
+    };
     close(): void;
   };
   readonly backup: (
@@ -64,9 +77,9 @@ interface BackupProgress {
   readonly remainingPages: number;
 }
 
-function openWithNode(path: string): SqliteDatabase {
+function openWithNode(path: string, readOnly: boolean): SqliteDatabase {
   const { DatabaseSync, backup } = process.getBuiltinModule('node:sqlite') as unknown as NodeSqlite;
-  const database = new DatabaseSync(path);
+  const database = new DatabaseSync(path, { readOnly });
   return {
     exec: (sql) => database.exec(sql),
     prepare(sql) {
@@ -75,6 +88,12 @@ function openWithNode(path: string): SqliteDatabase {
       statement.setReadBigInts(true);
       return statement;
     },
+    prepareQuery(sql) {
+      const statement = database.prepare(sql);
+      statement.setReadBigInts(true);
+      statement.setReturnArrays(true);
+      return (...parameters) => statement.iterate(...parameters);
+    },
     async backup(target, onProgress) {
       await backup(database, target, { rate: BACKUP_PAGES, progress: (progress) => onProgress(partOf(progress)) });
     },
@@ -82,12 +101,16 @@ function openWithNode(path: string): SqliteDatabase {
   };
 }
 
-async function openWithBetterSqlite(path: string): Promise<SqliteDatabase> {
+async function openWithBetterSqlite(path: string, readonly: boolean): Promise<SqliteDatabase> {
   const { default: Database } = await import('better-sqlite3').catch(refuseMissingPackage);
-  const database = construct(Database, path).defaultSafeIntegers(true);
+  const database = construct(Database, path, readonly).defaultSafeIntegers(true);
   return {
     exec: (sql) => void database.exec(sql),
     prepare: (sql) => database.prepare(sql),
+    prepareQuery(sql) {
+      const statement = database.prepare<SqliteValue[]>(sql).raw(true);
+      return (...parameters) => statement.iterate(...parameters);
+    },
     async backup(target, onProgress) {
       const progress = (state: BackupProgress): number => {
         onProgress(partOf(state));
@@ -112,9 +135,9 @@ function refuseMissingPackage(error: unknown): never {
 }
 
 /** Constructs the first database, with which the package loads its native binding, or another one. */
-function construct(Database: typeof BetterSqlite3, path: string): BetterSqlite3.Database {
+function construct(Database: typeof BetterSqlite3, path: string, readonly: boolean): BetterSqlite3.Database {
   try {
-    return new Database(path);
+    return new Database(path, { readonly });
   } catch (error) {
     const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
     if (code !== 'ERR_DLOPEN_FAILED' && !String(message).startsWith('Could not locate the bindings file')) throw error;

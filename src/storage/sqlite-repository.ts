@@ -2,11 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { syncDirectory } from '../files/sync-directory.js';
-import type { Outcome, PlantRepository, StoredPlant } from './plant-repository.js';
+import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { FilesNotInPlaceError, sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { updateSqliteSchema } from './sqlite-schema.js';
+import { openSqliteSnapshot } from './sqlite-snapshot.js';
 
 const SETTINGS = [
   // SQLite waits for a lock by blocking the process, so only the start waits this way.
@@ -40,7 +41,7 @@ export async function openSqliteRepository(
     updateSqliteSchema(database);
     // Finds a damaged table at the start, before a client does.
     database.prepare('SELECT min(id), max(id) FROM plants').get();
-    const repository = new SqliteRepository(database, file, timeout);
+    const repository = new SqliteRepository(database, file, timeout, driver);
     database.exec('PRAGMA busy_timeout = 0');
     return repository;
   } catch (error) {
@@ -67,8 +68,9 @@ class SqliteRepository extends RetryingRepository {
 
   constructor(
     private readonly database: SqliteDatabase,
-    file: string,
+    private readonly file: string,
     timeout: number,
+    private readonly driver: SqliteDriver | undefined,
   ) {
     super(timeout);
     // A deferred transaction could not wait for another writer once it has read.
@@ -79,6 +81,10 @@ class SqliteRepository extends RetryingRepository {
     this.#rollback = database.prepare('ROLLBACK');
     const names = file === ':memory:' ? [] : ['', '-wal', '-shm'].map((suffix) => resolve(file) + suffix);
     this.#files = names.map((name) => [name, identityOf(name)]);
+  }
+
+  override snapshot(): Promise<PlantSnapshot> {
+    return openSqliteSnapshot(this.file, this.driver);
   }
 
   override close(): Promise<void> {

@@ -1,0 +1,109 @@
+import type pg from 'pg';
+import { messageOf } from './message-of.js';
+import { type PlantSnapshot, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
+import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, plantOf, type PlantRow } from './snapshot-page.js';
+
+/** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
+const QUERY_TIMEOUT = 600_000;
+
+/** The lengths are summed by the server: a page of the longest plants would not fit into memory. */
+const PAGE = `
+  SELECT id, name, tag
+  FROM (
+    SELECT id, name, tag, sum(length) OVER (ORDER BY id) - length AS before
+    FROM (
+      SELECT id, name, tag, octet_length(name) + coalesce(octet_length(tag), 0) AS length
+      FROM plants WHERE id >= $1 ORDER BY id LIMIT ${PAGE_PLANTS}
+    ) AS plants
+  ) AS plants
+  WHERE before < ${PAGE_LENGTH} ORDER BY id`;
+
+/**
+ * Takes a snapshot in a transaction on one connection. Behind a pooler in transaction mode, it stays on one connection
+ * to the server.
+ *
+ * @param pool of connections that read int8 as bigint; the snapshot keeps one of them until it is closed
+ * @throws {RepositoryUnavailableError} when the database cannot be read
+ */
+export async function openPostgresSnapshot(pool: pg.Pool): Promise<PlantSnapshot> {
+  let client: pg.PoolClient | undefined;
+  try {
+    client = await pool.connect();
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    // The transaction takes its snapshot with its first query.
+    await client.query('SELECT FROM plants LIMIT 1');
+    return new PostgresSnapshot(client);
+  } catch (error) {
+    client?.release(true);
+    throw unreadable(error);
+  }
+}
+
+function unreadable(error: unknown): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`the database cannot be read: ${messageOf(error)}`, { cause: error });
+}
+
+class PostgresSnapshot implements PlantSnapshot {
+  /** The last query. It may still run, because a page is fetched while its predecessor is used. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly client: pg.PoolClient) {}
+
+  async count(): Promise<number> {
+    const [row] = await this.#query<[bigint]>('SELECT count(*) FROM plants');
+    return Number(row?.[0]);
+  }
+
+  async find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
+    const rows = await this.#query<PlantRow>('SELECT id, name, tag FROM plants WHERE id = ANY ($1::bigint[])', [ids]);
+    return rows.map(plantOf);
+  }
+
+  async *pages(after?: bigint): AsyncIterable<readonly StoredPlant[]> {
+    if (after === MAX_ID) return;
+    let next = this.#page(after === undefined ? MIN_ID : after + 1n);
+    for (;;) {
+      const page = await next;
+      const last = page.at(-1);
+      if (last === undefined) return;
+      const isLast = last.id === MAX_ID;
+      if (!isLast) {
+        next = this.#page(last.id + 1n);
+        // If the reader stops at this page, a failure of the next one does not matter.
+        next.catch(() => undefined);
+      }
+      yield page;
+      if (isLast) return;
+    }
+  }
+
+  async close(): Promise<void> {
+    let isUnfit = true;
+    try {
+      await this.#query('COMMIT');
+      isUnfit = false;
+    } catch {
+      // The connection is lost, and the transaction with it.
+    } finally {
+      this.client.release(isUnfit);
+    }
+  }
+
+  async #page(from: bigint): Promise<readonly StoredPlant[]> {
+    return (await this.#query<PlantRow>(PAGE, [from])).map(plantOf);
+  }
+
+  /** Runs a query after the last one. */
+  #query<Row extends readonly unknown[]>(text: string, values: unknown[] = []): Promise<Row[]> {
+    const result = this.#last.then(async () => {
+      const config = { text, values, rowMode: 'array' as const, query_timeout: QUERY_TIMEOUT };
+      try {
+        return (await this.client.query<Row>(config)).rows;
+      } catch (error) {
+        throw unreadable(error);
+      }
+    });
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+}
