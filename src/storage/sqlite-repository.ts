@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { syncDirectory } from '../files/sync-directory.js';
+import { makeDirectory } from '../files/make-directory.js';
 import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
@@ -48,13 +48,6 @@ export async function openSqliteRepository(
     database?.close();
     throw sqliteStartError(file, error);
   }
-}
-
-/** Creates a directory that survives a power cut: its name is on disk once its parent is. */
-function makeDirectory(path: string): void {
-  const first = mkdirSync(path, { recursive: true });
-  if (first === undefined) return;
-  for (let made = path; made !== dirname(first); made = dirname(made)) syncDirectory(dirname(made));
 }
 
 class SqliteRepository extends RetryingRepository {
