@@ -1,5 +1,5 @@
-import { closeSync, existsSync, lstatSync, mkdirSync, openSync, realpathSync, rmSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { closeSync, constants, existsSync, lstatSync, mkdirSync, openSync, realpathSync, rmSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFile, replaceFile } from '../files/replace-file.js';
@@ -29,9 +29,12 @@ export function parseInstant(text: string): Date | undefined {
  * @throws {TokenFileError} if it cannot be read, or if other users can read or write it
  */
 export async function readTokenFile(file: string): Promise<string> {
+  let handle: FileHandle | undefined;
   try {
-    const stats = await stat(file);
-    // Reading a pipe or a device may never end.
+    // The file that is checked is the one that is read. Without O_NONBLOCK, opening a pipe waits for a writer.
+    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stats = await handle.stat();
+    // Reading a device may never end.
     if (!stats.isFile()) throw new TokenFileError(`${file} is not a regular file`);
     // Windows has no such permissions to check.
     if (process.getuid !== undefined) {
@@ -42,10 +45,12 @@ export async function readTokenFile(file: string): Promise<string> {
         throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
       }
     }
-    return await readFile(file, 'utf8');
+    return await handle.readFile('utf8');
   } catch (error) {
     if (error instanceof TokenFileError) throw error;
     throw new TokenFileError(`${file} cannot be read: it must be a file that this user may read`, { cause: error });
+  } finally {
+    await handle?.close();
   }
 }
 

@@ -129,11 +129,11 @@ function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Certificat
 
 async function createManagement(
   app: INestApplication,
-  { managementHost, managementPort }: Configuration,
+  { managementHost, managementPort, managementAllowedHosts }: Configuration,
 ): Promise<ManagementListener | undefined> {
   if (managementPort === 'off') return undefined;
   const { ManagementListener } = await import('../management/management-listener.js');
-  return ManagementListener.create(app, managementHost, managementPort);
+  return ManagementListener.create(app, managementHost, managementPort, managementAllowedHosts);
 }
 
 /** @returns {base_url} */
