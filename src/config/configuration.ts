@@ -223,7 +223,7 @@ export function parseConfiguration(variables: Variables): Configuration {
 
 /** Returns whether systemd keeps what the process writes to stderr (`JOURNAL_STREAM` in systemd.exec(5)). */
 export function isJournal(): boolean {
-  const { dev, ino } = fstatSync(2);
+  const { dev, ino } = fstatSync(2, { bigint: true });
   return process.env.JOURNAL_STREAM === `${dev}:${ino}`;
 }
 
