@@ -20,7 +20,8 @@ const ROOMS = {
 /** Packages that only some rooms may import. */
 const KEPT_IN = [
   [['auth'], ['jose']],
-  [['commands'], ['cli-progress', 'commander']],
+  [['commands'], ['cli-progress']],
+  [['commands', 'main'], ['commander']],
   [['storage'], ['better-sqlite3', 'pg']],
   [
     ['http', 'management'],
@@ -99,12 +100,12 @@ export default tseslint.config(
   },
   // The packages of the peers are not installed, so there are no types.
   { files: ['bench/peers/*.ts'], extends: [tseslint.configs.disableTypeChecked] },
-  {
-    files: ['src/*.ts'],
+  ...['app.module', 'index', 'main'].map((name) => ({
+    files: [`src/${name}.ts`],
     rules: {
-      'no-restricted-imports': ['error', { patterns: foreignPackages('') }],
+      'no-restricted-imports': ['error', { patterns: foreignPackages(name) }],
     },
-  },
+  })),
   ...layering,
   {
     files: ['src/config/**/*.ts', 'test/**/*.ts', 'examples/**/*.ts', 'bench/**/*.ts'],

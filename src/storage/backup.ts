@@ -12,6 +12,11 @@ export class NoBackupError extends Error {
   override readonly name = 'NoBackupError';
 }
 
+/** The copy cannot be made; the message is one line for the operator. */
+export class BackupError extends Error {
+  override readonly name = 'BackupError';
+}
+
 /**
  * Copies a store to a new file while services write to it. The copy has every plant that was acknowledged before the
  * call, and of later batches either all or nothing. The file appears complete, checked and on disk, or not at all.
@@ -20,6 +25,7 @@ export class NoBackupError extends Error {
  * @param onProgress is called with the part that is copied, from 0 to 1; an error that it throws ends the backup
  * @returns the number of plants in the copy
  * @throws {NoBackupError} when the URL names a store that this cannot copy
+ * @throws {BackupError | RepositoryStartError} when the copy cannot be made
  */
 export async function backUp(
   url: string,
@@ -59,12 +65,12 @@ export async function backUp(
 }
 
 function assertNew(target: string): void {
-  if (existsSync(target)) throw new Error(`${target} already exists: name another file`);
+  if (existsSync(target)) throw new BackupError(`${target} already exists: name another file`);
 }
 
 /** Opens a connection that sees the database as it is now, whatever is written later. */
 async function openSnapshot(file: string, driver: SqliteDriver | undefined): Promise<SqliteDatabase> {
-  if (!existsSync(file)) throw new Error(`there is no database ${file}: DATABASE_URL must name one that exists`);
+  if (!existsSync(file)) throw new BackupError(`there is no database ${file}: DATABASE_URL must name one that exists`);
   let database: SqliteDatabase | undefined;
   try {
     database = await openSqliteDatabase(file, driver);
@@ -84,7 +90,7 @@ function create(draft: string): void {
   try {
     closeSync(openSync(draft, 'wx'));
   } catch (cause) {
-    throw new Error(`${dirname(draft)} is not writable: name a file in a directory where this user may write`, {
+    throw new BackupError(`${dirname(draft)} is not writable: name a file in a directory where this user may write`, {
       cause,
     });
   }
@@ -98,7 +104,7 @@ async function check(draft: string, driver: SqliteDriver | undefined): Promise<n
     database.exec('PRAGMA journal_mode = DELETE');
     const { integrity_check: found } = database.prepare('PRAGMA integrity_check').get() as { integrity_check: string };
     if (found !== 'ok') {
-      throw new Error(`no backup was made, because the database is damaged: ${found.replaceAll('\n', ' ')}`);
+      throw new BackupError(`no backup was made, because the database is damaged: ${found.replaceAll('\n', ' ')}`);
     }
     const { count } = database.prepare('SELECT count(*) AS count FROM plants').get() as { count: bigint };
     return Number(count);

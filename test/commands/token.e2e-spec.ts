@@ -19,7 +19,7 @@ function token(parameters: readonly string[], variables?: Variables): Promise<Ru
   return runCommand('token', directory.path, parameters, variables);
 }
 
-describe('The command token', () => {
+describe('plant-store token', () => {
   it('prints a new token, and stores its digest in a file with mode 0600', async () => {
     const { status, stdout, stderr } = await token(['create', '--name', 'ci', '--expires', '2999-01-01T00:00:00Z']);
 
@@ -142,25 +142,25 @@ describe('The command token', () => {
   });
 
   it.each<[string, readonly string[], number, RegExp, Record<string, string>?]>([
-    ['no subcommand', [], 2, /^Usage: token /],
+    ['no subcommand', [], 2, /^Usage: plant-store token /],
     ['an unknown subcommand', ['make'], 2, /unknown command 'make'/],
     ['no name', ['create'], 2, /required option '--name <name>'/],
     ['a name of two words', ['create', '--name', 'two words'], 2, /It must be one word/],
     ['an expiry in the past', ['create', '--name', 'ci', '--expires', '2020-01-01T00:00:00Z'], 2, /It must be days/],
-    ['ACCESS_TOKENS without a file', ['list'], 2, /^token: with ACCESS_TOKENS alone/, { ACCESS_TOKENS: 'x' }],
-    ['a name that exists', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^token: ci already has a token/],
+    ['ACCESS_TOKENS without a file', ['list'], 2, /^plant-store: with ACCESS_TOKENS alone/, { ACCESS_TOKENS: 'x' }],
+    ['a name that exists', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^plant-store: ci already has a token/],
     [
       'an unknown name to revoke',
       ['revoke', 'unknown', '--file', 'tokens'],
       1,
-      /^token: tokens has no token named unknown/,
+      /^plant-store: tokens has no token named unknown/,
     ],
-    ['a file that does not exist', ['list', '--file', 'nowhere'], 1, /^token: nowhere cannot be read/],
+    ['a file that does not exist', ['list', '--file', 'nowhere'], 1, /^plant-store: nowhere cannot be read/],
     [
       'a directory that does not exist',
       ['create', '--name', 'x', '--file', 'tokens/x'],
       1,
-      /^token: tokens\/x cannot be written/,
+      /^plant-store: tokens\/x cannot be written/,
     ],
   ])('fails with %s: %j has status %i', async (_, parameters, status, complaint, variables = {}) => {
     put(file, line('ci', TOKEN));
@@ -192,7 +192,7 @@ describe('The command token', () => {
     const { status, stdout, stderr } = await token(parameters);
 
     expect(status).toBe(0);
-    expect(stdout).toMatch(/^Usage: token /);
+    expect(stdout).toMatch(/^Usage: plant-store token /);
     expect(stderr).toBe('');
   });
 });

@@ -9,15 +9,17 @@ export interface Run {
   readonly stderr: string;
 }
 
-/** Starts a command of dist/commands, which `npm test` builds first, without a terminal. */
+/** The program, which `npm test` builds first. */
+export const MAIN = join(import.meta.dirname, '../../dist/main.js');
+
+/** Starts a command of the program without a terminal. */
 export function spawnCommand(
-  name: 'backup' | 'token',
+  name: string,
   directory: string,
   parameters: readonly string[],
   variables: Variables = {},
 ): ChildProcessWithoutNullStreams {
-  const command = join(import.meta.dirname, `../../dist/commands/${name}.js`);
-  return spawn(process.execPath, [command, ...parameters], {
+  return spawn(process.execPath, [MAIN, name, ...parameters], {
     cwd: directory,
     env: { PATH: process.env.PATH, ...variables },
   });

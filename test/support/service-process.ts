@@ -1,9 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
-
-/** `npm test` builds it first. */
-const MAIN = join(import.meta.dirname, '../../dist/main.js');
+import { MAIN } from './command.js';
 
 const LISTENING = /"message":"Listening: POST (\S+)\/plants"/;
 const MANAGEMENT = /"message":"Management: ([^"]+)"/;
