@@ -166,9 +166,7 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
           expect({ count, names }).toEqual({ count: 5_000, names: new Set(['early']) });
           expect(await snapshot.count()).toBe(5_000);
           expect(await snapshot.find([0n, 1n, 2n])).toHaveLength(2);
-          expect(await pagesOf(snapshot.pages(9_997n))).toEqual([
-            [{ id: 9_998n, name: 'early', tag: undefined }],
-          ]);
+          expect(await pagesOf(snapshot.pages(9_997n))).toEqual([[{ id: 9_998n, name: 'early', tag: undefined }]]);
         } finally {
           await snapshot.close();
         }
