@@ -92,7 +92,9 @@ function publish(draft: string, target: string): void {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'EEXIST') throw new BackupError(`${target} already exists: name another file`, { cause });
-    throw new BackupError(`${target} cannot be created (${code}): name a file on a file system with hard links`, { cause });
+    throw new BackupError(`${target} cannot be created (${code}): name a file on a file system with hard links`, {
+      cause,
+    });
   }
   rmSync(draft);
   syncDirectory(dirname(draft));
