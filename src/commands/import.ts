@@ -3,9 +3,7 @@ import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
-import { CsvParser } from '../formats/csv-parser.js';
 import type { Format } from '../formats/encode-plants.js';
-import { NdjsonParser } from '../formats/ndjson-parser.js';
 import { FormatError, type Row, type RowParser } from '../formats/row-parser.js';
 import type { PlantRepository, StoredPlant } from '../storage/plant-repository.js';
 import { DryRunRepository } from './dry-run-repository.js';
@@ -57,8 +55,9 @@ async function run(file: string | undefined, options: ImportOptions): Promise<vo
   const repository = await openTarget(configuration, options.dryRun ?? false);
   const writer = new PlantWriter(repository, configuration.databaseStartTimeout, signal);
   try {
-    const parser = parserOf(options.format, configuration.bodyLimit);
-    await importRows(input, parser, writer, rejects);
+    // Loads the validation of Nest, which the help does not need.
+    const { createParser } = await import('../formats/create-parser.js');
+    await importRows(input, createParser(options.format, configuration.bodyLimit), writer, rejects);
   } catch (error) {
     await writer.finish().catch(() => undefined);
     if (signal.aborted || writer.total > 0) process.stderr.write(`${summaryOf(writer, rejects).words}\n`);
@@ -78,10 +77,6 @@ async function openTarget(configuration: Configuration, isDryRun: boolean): Prom
   if (!isDryRun) return openStore(databaseUrl, configuration);
   if (!mayExist(databaseUrl)) return DryRunRepository.open(undefined);
   return DryRunRepository.open(await openStore(databaseUrl, configuration));
-}
-
-function parserOf(format: Format, maxLength: number): RowParser {
-  return format === 'csv' ? new CsvParser(maxLength) : new NdjsonParser(maxLength);
 }
 
 async function importRows(input: Readable, parser: RowParser, writer: PlantWriter, rejects: Rejects): Promise<void> {
