@@ -31,7 +31,7 @@ export default {
       testMatch: [
         '<rootDir>/src/storage/{plant-repository,postgres-*}.spec.ts',
         '<rootDir>/test/plants/*.e2e-spec.ts',
-        '<rootDir>/test/storage/history.e2e-spec.ts',
+        '<rootDir>/test/storage/{crash,history}.e2e-spec.ts',
         '<rootDir>/test/**/*.postgres-spec.ts',
       ],
       globals: { ENGINE: 'postgres' },

@@ -1,7 +1,7 @@
-import { closeSync, existsSync, lstatSync, mkdirSync, openSync, realpathSync, rmSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { constants, existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { acquireLock } from '../files/lock-file.js';
 import { createFile, replaceFile } from '../files/replace-file.js';
 import type { StaticToken } from './static-tokens.js';
 
@@ -14,13 +14,26 @@ export class TokenFileError extends Error {
 const HEADER =
   '# Tokens of Plant Store: name, digest, and optionally expiry. "npm run token -- --help" changes them.\n';
 
-/** RFC 3339 §5.6, with the offset that makes it an instant. */
-const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/i;
+/** RFC 3339 §5.6, with the offset that makes it an instant, and without leap seconds, which a Date does not have. */
+const DATE_TIME = /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Parses an instant in the format of RFC 3339; returns undefined for any other text. */
+/** Parses an instant in the format of RFC 3339, up to the year 9999 in UTC; returns undefined for any other text. */
 export function parseInstant(text: string): Date | undefined {
-  const instant = new Date(text);
-  return DATE_TIME.test(text) && !Number.isNaN(instant.getTime()) ? instant : undefined;
+  // V8 reads a date in lower case by other rules.
+  const upper = text.toUpperCase();
+  const [, date] = DATE_TIME.exec(upper) ?? [];
+  return date !== undefined && isDate(date) ? inFourDigitYear(new Date(upper)) : undefined;
+}
+
+/** V8 takes 30 February for 2 March. */
+function isDate(date: string): boolean {
+  const day = new Date(`${date}T00:00:00Z`);
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
+}
+
+/** With its offset, an instant may be in the year 10000, or before the year 0, which RFC 3339 cannot express. */
+function inFourDigitYear(instant: Date): Date | undefined {
+  return /^\d{4}-/.test(instant.toISOString()) ? instant : undefined;
 }
 
 /**
@@ -29,9 +42,12 @@ export function parseInstant(text: string): Date | undefined {
  * @throws {TokenFileError} if it cannot be read, or if other users can read or write it
  */
 export async function readTokenFile(file: string): Promise<string> {
+  let handle: FileHandle | undefined;
   try {
-    const stats = await stat(file);
-    // Reading a pipe or a device may never end.
+    // The file that is checked is the one that is read. Without O_NONBLOCK, opening a pipe waits for a writer.
+    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stats = await handle.stat();
+    // Reading a device may never end.
     if (!stats.isFile()) throw new TokenFileError(`${file} is not a regular file`);
     // Windows has no such permissions to check.
     if (process.getuid !== undefined) {
@@ -42,10 +58,12 @@ export async function readTokenFile(file: string): Promise<string> {
         throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
       }
     }
-    return await readFile(file, 'utf8');
+    return await handle.readFile('utf8');
   } catch (error) {
     if (error instanceof TokenFileError) throw error;
     throw new TokenFileError(`${file} cannot be read: it must be a file that this user may read`, { cause: error });
+  } finally {
+    await handle?.close();
   }
 }
 
@@ -111,9 +129,8 @@ export function createTokenFile(file: string, line: string): boolean {
   }
 }
 
-/** Milliseconds that a change waits for the lock, and between two attempts to acquire it. */
+/** Milliseconds that a change waits for the lock. */
 const LOCK_TIMEOUT = 5_000;
-const LOCK_INTERVAL = 20;
 
 /**
  * Changes a token file atomically. A lock file keeps two changes at the same time from losing one of them.
@@ -124,11 +141,15 @@ const LOCK_INTERVAL = 20;
 export async function changeTokenFile(name: string, change: (text: string) => string): Promise<void> {
   const file = resolveLink(name);
   const lock = `${file}.lock`;
+  let release: (() => void) | undefined;
   try {
     mkdirSync(dirname(file), { recursive: true });
-    await acquireLock(lock);
+    release = await acquireLock(lock, LOCK_TIMEOUT);
   } catch (error) {
-    throw error instanceof TokenFileError ? error : cannotBeWritten(file, error);
+    throw cannotBeWritten(file, error);
+  }
+  if (release === undefined) {
+    throw new TokenFileError(`${lock} exists: wait for the other command, or remove it if there is none`);
   }
   try {
     let changed = false;
@@ -145,7 +166,7 @@ export async function changeTokenFile(name: string, change: (text: string) => st
     if (error instanceof Error && 'syscall' in error) throw cannotBeWritten(file, error);
     throw error;
   } finally {
-    rmSync(lock);
+    release();
   }
 }
 
@@ -164,19 +185,6 @@ function isLink(name: string): boolean {
   } catch {
     return false;
   }
-}
-
-async function acquireLock(lock: string): Promise<void> {
-  for (let waited = 0; waited <= LOCK_TIMEOUT; waited += LOCK_INTERVAL) {
-    try {
-      closeSync(openSync(lock, 'wx', 0o600));
-      return;
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-      await sleep(LOCK_INTERVAL);
-    }
-  }
-  throw new TokenFileError(`${lock} exists: wait for the other command, or remove it if there is none`);
 }
 
 function cannotBeWritten(file: string, cause: unknown): TokenFileError {

@@ -1,11 +1,13 @@
 import 'reflect-metadata';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { type INestApplication, Logger, type LoggerService } from '@nestjs/common';
 import { createApplication } from '../app.module.js';
 import { isLoopbackHost } from '../auth/jwt-settings.js';
 import { ReloadableTokens } from '../auth/reloadable-tokens.js';
-import { TokenFileError } from '../auth/token-file.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
-import { type Configuration, ConfigurationError } from '../config/configuration.js';
+import { type Configuration, isJournal } from '../config/configuration.js';
+import { readVersion } from '../config/version.js';
 import { watchFiles } from '../files/watch-files.js';
 import {
   type Certificate,
@@ -17,9 +19,15 @@ import {
 import type { PublicServer } from '../http/public-server.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { ManagementListener } from '../management/management-listener.js';
+import { isPostgresUrl } from '../storage/database-options.js';
 import { openRepository } from '../storage/open-repository.js';
+import { PlantRepository } from '../storage/plant-repository.js';
 import { listen } from './listen.js';
+import { loadCertificate, nameTokenVariable } from './start-files.js';
 import { exitStopped, onStopSignals } from './stop-signals.js';
+
+/** The default store, relative to the working directory. */
+const DEFAULT_SQLITE_FILE = 'data/plants.db';
 
 const logger = new Logger('PlantStore');
 
@@ -39,6 +47,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   let management: ManagementListener | undefined;
   try {
     management = await createManagement(app, configuration);
+    await warnOfForgottenStore(app.get(PlantRepository, { strict: false }), configuration);
     const baseUrl = await listenForClients(app, configuration);
     const managementOrigins = await listenForOperators(management, baseUrl, configuration);
     // The docs page of the management listener creates plants on the public port.
@@ -46,6 +55,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     // Install the handlers before logging that the service is up: a supervisor may signal at once.
     stopOnSignals(app, management, configuration.shutdownTimeout);
     await useTokenFile(tokens, `${baseUrl}/plants`, configuration);
+    logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}`);
     const [managementUrl] = managementOrigins;
     if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
     logger.log(`Listening: POST ${baseUrl}/plants`);
@@ -63,12 +73,26 @@ export async function startService(configuration: Configuration): Promise<void> 
 async function openTokens(configuration: Configuration): Promise<ReloadableTokens> {
   try {
     const { accessTokens, accessTokensFile, firstTokenFile, jwtIssuer } = configuration;
-    const generateFirst = jwtIssuer === undefined;
+    // The journal would keep the token.
+    const generateFirst = jwtIssuer === undefined && !isJournal();
     return await ReloadableTokens.open({ accessTokens, accessTokensFile, firstTokenFile, generateFirst });
   } catch (error) {
-    if (!(error instanceof TokenFileError) || configuration.accessTokensFile === undefined) throw error;
-    throw new ConfigurationError(`ACCESS_TOKENS_FILE: ${error.message}`);
+    throw nameTokenVariable(error, configuration);
   }
+}
+
+/** An operator who changes DATABASE_URL before copying the plants would offer their ids for other plants. */
+async function warnOfForgottenStore(repository: PlantRepository, { databaseUrl }: Configuration): Promise<void> {
+  if (!isPostgresUrl(databaseUrl) || !existsSync(DEFAULT_SQLITE_FILE)) return;
+  const snapshot = await repository.snapshot();
+  try {
+    if ((await snapshot.pages()[Symbol.asyncIterator]().next()).done !== true) return;
+  } finally {
+    await snapshot.close();
+  }
+  logger.warn(
+    'The PostgreSQL database is empty, but data/plants.db exists: to move its plants, stop the service and run DATABASE_URL=sqlite:data/plants.db plant-store copy --to URL',
+  );
 }
 
 async function createService(
@@ -116,24 +140,18 @@ async function createVerifier(
   return new TokenVerifiers([tokens, jwts]);
 }
 
-/** @throws {ConfigurationError} if it cannot be used */
-function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Certificate | undefined {
-  if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
-  try {
-    return readCertificate(tlsCertFile, tlsKeyFile);
-  } catch (error) {
-    if (!(error instanceof CertificateError)) throw error;
-    throw new ConfigurationError(`TLS_CERT_FILE and TLS_KEY_FILE: ${error.message}`);
-  }
-}
-
 async function createManagement(
   app: INestApplication,
-  { managementHost, managementPort }: Configuration,
+  { managementHost, managementPort, managementAllowedHosts }: Configuration,
 ): Promise<ManagementListener | undefined> {
   if (managementPort === 'off') return undefined;
   const { ManagementListener } = await import('../management/management-listener.js');
-  return ManagementListener.create(app, managementHost, managementPort);
+  return ManagementListener.create(app, {
+    host: managementHost,
+    port: managementPort,
+    allowedHosts: managementAllowedHosts,
+    version: readVersion(),
+  });
 }
 
 /** @returns {base_url} */
@@ -178,8 +196,14 @@ function stopOnSignals(app: INestApplication, management: ManagementListener | u
 async function useTokenFile(tokens: ReloadableTokens, url: string, configuration: Configuration): Promise<void> {
   const firstToken = await tokens.keepFirstToken();
   if (firstToken !== undefined) printFirstToken(firstToken, url, configuration);
+  else if (lacksTokens(configuration)) printTokenCommand(configuration);
   tokens.watch();
   process.on('SIGHUP', () => void tokens.reload());
+}
+
+function lacksTokens({ accessTokens, accessTokensFile, firstTokenFile, jwtIssuer }: Configuration): boolean {
+  const isConfigured = accessTokens.length > 0 || (accessTokensFile ?? jwtIssuer) !== undefined;
+  return !isConfigured && !existsSync(firstTokenFile);
 }
 
 /** Uses a changed certificate for new connections. */
@@ -213,6 +237,17 @@ curl -i ${url} \\
   -H 'Authorization: Bearer ${token}' \\
   -H 'Content-Type: application/json' \\
   -d '{"id": 1, "name": "Monstera", "tag": "indoor"}'
+
+`);
+}
+
+/** Prints how to get a token in another way. */
+function printTokenCommand({ firstTokenFile }: Configuration): void {
+  const program = [process.execPath, process.argv[1] ?? ''].join(' ');
+  process.stderr.write(`
+No token is configured, and the journal would keep one that is shown here. To create one, run:
+
+${program} token create --name first --file ${resolve(firstTokenFile)}
 
 `);
 }

@@ -108,8 +108,8 @@ function listNames(text: string, file: string): string[] {
 }
 
 function parseName(text: string): string {
-  if (!/^[^\s#\p{C}][^\s\p{C}]*$/u.test(text)) throw new InvalidArgumentError('It must be one word, such as ci.');
-  return text;
+  if (/^(?![#-])[^\s\p{C}]+$/u.test(text)) return text;
+  throw new InvalidArgumentError('It must be one word that does not begin with # or -, such as ci.');
 }
 
 function parseExpiry(text: string): { at: Date | undefined } {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { fstatSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
@@ -124,13 +124,20 @@ const SETTINGS = {
   logLevel: setting('LOG_LEVEL', 'info', oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(', ')}, for example warn`),
   managementHost: setting('MANAGEMENT_HOST', '127.0.0.1', ...HOST_NAME),
   managementPort: setting('MANAGEMENT_PORT', 3001, ...offOr('off' as const, numberFrom(0, 65_535, 8081))),
+  /** Besides its own address, `localhost` and all IP addresses. */
+  managementAllowedHosts: setting(
+    'MANAGEMENT_ALLOWED_HOSTS',
+    [],
+    listOf((text) => /^[\w-]+(?:\.[\w-]+)*$/.test(text)),
+    'host names without ports, separated by commas, for example plant-store,plant-store.monitoring.svc',
+  ),
   tlsCertFile: setting('TLS_CERT_FILE', undefined, ...pathOf('/etc/plants/tls.crt')),
   tlsKeyFile: setting('TLS_KEY_FILE', undefined, ...pathOf('/etc/plants/tls.key')),
   trustProxy: setting(
     'TRUST_PROXY',
     [],
     listOf(isNetwork),
-    'addresses or networks separated by commas, for example 127.0.0.1,10.0.0.0/8',
+    'addresses or networks separated by commas, but not /0, which has all clients, for example 127.0.0.1,10.0.0.0/8',
   ),
   corsOrigins: setting(
     'CORS_ORIGINS',
@@ -152,6 +159,8 @@ export interface Configuration extends Settings {
   readonly firstTokenFile: string;
 }
 
+type Variables = Readonly<Record<string, string | undefined>>;
+
 /** A setting that cannot be used; the message is one line that names the variable. */
 export class ConfigurationError extends Error {
   override readonly name = 'ConfigurationError';
@@ -160,15 +169,30 @@ export class ConfigurationError extends Error {
 /**
  * Reads the configuration from the environment and, for variables that it lacks, from `.env` in the working directory.
  *
- * @throws {ConfigurationError} at the first variable that cannot be used
+ * @throws {ConfigurationError} if `.env` cannot be read, or at the first variable that cannot be used
  */
 export function loadConfiguration(): Configuration {
-  const file = existsSync('.env') ? parseEnv(readFileSync('.env', 'utf8')) : {};
+  const file = readEnvFile();
   const present = Object.entries(process.env).filter(([, value]) => value !== '');
   return parseConfiguration({ ...file, ...Object.fromEntries(present) });
 }
 
-type Variables = Readonly<Record<string, string | undefined>>;
+/** @returns no variables if there is no such file */
+function readEnvFile(): Variables {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync('.env');
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return {};
+    throw new ConfigurationError('.env cannot be read: it must be a file that this user may read', { cause });
+  }
+  try {
+    // Without a byte order mark, which would become a part of the first variable's name.
+    return parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (cause) {
+    throw new ConfigurationError('.env must be UTF-8: save it in this encoding', { cause });
+  }
+}
 
 /**
  * Reads the configuration from these variables; an empty one counts as absent.
@@ -195,6 +219,12 @@ export function parseConfiguration(variables: Variables): Configuration {
     );
   }
   return { ...settings, firstTokenFile: besideData(settings.databaseUrl, 'tokens') };
+}
+
+/** Returns whether systemd keeps what the process writes to stderr (`JOURNAL_STREAM` in systemd.exec(5)). */
+export function isJournal(): boolean {
+  const { dev, ino } = fstatSync(2, { bigint: true });
+  return process.env.JOURNAL_STREAM === `${dev}:${ino}`;
 }
 
 /**
@@ -247,6 +277,7 @@ function besideData(databaseUrl: string, name: string): string {
 }
 
 function parseSecureUrl(text: string): URL | undefined {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  // The parser would remove whitespace, but the issuer is compared as it is.
+  const url = /^\S+$/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && isHttpsOrLoopback(url) && url.username === '' && url.password === '' ? url : undefined;
 }

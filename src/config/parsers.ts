@@ -57,11 +57,14 @@ export function parseBasePath(text: string): string | undefined {
   return /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*\/?$/.test(text) ? text.replace(/\/$/, '') : undefined;
 }
 
-/** Accepts an address, a network (RFC 4632 §3.1), or a name that proxy-addr has for networks. */
+/**
+ * Accepts an address, a network (RFC 4632 §3.1), or a name that proxy-addr has for networks. proxy-addr refuses the
+ * prefix 0.
+ */
 export function isNetwork(text: string): boolean {
   if (/^(?:loopback|linklocal|uniquelocal)$/.test(text)) return true;
-  const [, address = '', prefix = '0'] = /^([\da-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  return isIP(address) !== 0 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128);
+  const [, address = '', prefix = '1'] = /^([\da-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  return isIP(address) !== 0 && Number(prefix) >= 1 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128);
 }
 
 /** Accepts an origin as browsers write it in the Origin header. */

@@ -27,7 +27,8 @@ export function setUpDocsPage(management: NestFastifyApplication, url: string): 
       });
       done();
     });
-  SwaggerModule.setup('docs', management, () => readContract(url), {
+  // Read now: while file descriptors are exhausted, it could not be read.
+  SwaggerModule.setup('docs', management, readContract(url), {
     customSiteTitle: 'Plant Store',
     raw: ['json'],
     jsonDocumentUrl: 'openapi.json',

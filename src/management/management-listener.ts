@@ -4,9 +4,36 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
+import { AllowedHosts } from './allowed-hosts.js';
 import { setUpDocsPage } from './docs-page.js';
 import { ManagementModule } from './management.module.js';
 import { Readiness } from './readiness.js';
+
+/** Open connections; the listener closes further ones. */
+const MAX_CONNECTIONS = 64;
+
+/** Bounds a connection: its requests, their bodies in bytes, and times in milliseconds. */
+const LIMITS = {
+  maxRequestsPerSocket: 100,
+  bodyLimit: 1_024,
+  requestTimeout: 10_000,
+  http: { headersTimeout: 10_000 },
+  keepAliveTimeout: 72_000,
+  // Also ends the connection of a client that does not take its answers.
+  connectionTimeout: 80_000,
+};
+
+const MISDIRECTED =
+  'This listener does not answer this Host: use an IP address, or add the name to MANAGEMENT_ALLOWED_HOSTS';
+
+export interface ManagementOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Names in Host headers that are answered, besides its own, `localhost` and IP addresses. */
+  readonly allowedHosts: readonly string[];
+  /** The version of the program. */
+  readonly version: string;
+}
 
 /**
  * The listener for operators: health, metrics and the docs page. It is a Nest application of its own, so that it has
@@ -24,13 +51,18 @@ export class ManagementListener {
    *
    * @param service the public application
    */
-  static async create(service: INestApplicationContext, host: string, port: number): Promise<ManagementListener> {
+  static async create(
+    service: INestApplicationContext,
+    { host, port, allowedHosts, version }: ManagementOptions,
+  ): Promise<ManagementListener> {
     const options = { strict: false };
     const application = await NestFactory.create<NestFastifyApplication>(
-      ManagementModule.register(service.get(PlantRepository, options), service.get(GroupCommit, options)),
-      new FastifyAdapter({ ...WITHOUT_SCHEMAS, forceCloseConnections: true }),
+      ManagementModule.register(service.get(PlantRepository, options), service.get(GroupCommit, options), version),
+      new FastifyAdapter({ ...WITHOUT_SCHEMAS, ...LIMITS, forceCloseConnections: true }),
       { abortOnError: false },
     );
+    application.getHttpServer().maxConnections = MAX_CONNECTIONS;
+    refuseOtherHosts(application, new AllowedHosts([host, ...allowedHosts]));
     return new ManagementListener(application, host, port);
   }
 
@@ -55,4 +87,15 @@ export class ManagementListener {
   close(): Promise<void> {
     return this.application.close();
   }
+}
+
+/** A hook, because guards do not act on the docs page. */
+function refuseOtherHosts(application: NestFastifyApplication, hosts: AllowedHosts): void {
+  application
+    .getHttpAdapter()
+    .getInstance()
+    .addHook('onRequest', (request, reply, done) => {
+      if (hosts.allow(request.headers.host)) done();
+      else void reply.code(421).send({ statusCode: 421, error: 'Misdirected Request', message: MISDIRECTED });
+    });
 }

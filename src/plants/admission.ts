@@ -1,16 +1,28 @@
 import { ContractException } from '../contract/contract.exception.js';
 
 /** Requests in flight: those whose body is being read, and those that wait for the store. */
-const MAX_REQUESTS = 1_024;
+const MAX_REQUESTS = 2_048;
 
 /** Bytes of all their bodies. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 67_108_864;
 
-/** Bounds the memory that requests in flight occupy. */
+/** What the requests in flight of one principal occupy, or those of all. */
+interface Share {
+  requests: number;
+  bytes: number;
+}
+
+/**
+ * Bounds the memory that requests in flight occupy.
+ *
+ * A principal gets no more than it leaves free: half of it alone, a third beside another one that takes all it gets.
+ * There is thus always room for a principal without requests. Requests without a principal have no such share.
+ */
 export class Admission {
-  #requests = 0;
-  #bytes = 0;
   readonly #maxBytes: number;
+  readonly #total: Share = { requests: 0, bytes: 0 };
+  /** By the name of the principal; only principals with requests in flight have one. */
+  readonly #shares = new Map<string, Share>();
 
   /** @param bodyLimit the greatest length of one body, in bytes */
   constructor(readonly bodyLimit: number) {
@@ -20,22 +32,41 @@ export class Admission {
   /**
    * Admits a request, which must `leave` again.
    *
+   * @param principal its name; undefined if the host authenticates
    * @throws {ContractException} 503 if there are too many
    */
-  enter(): void {
-    if (this.#requests >= MAX_REQUESTS || this.#bytes >= this.#maxBytes) throw new ContractException(503);
-    this.#requests += 1;
+  enter(principal: string | undefined): void {
+    const { requests, bytes } = this.#shareOf(principal);
+    if (this.#total.requests + requests >= MAX_REQUESTS || this.#total.bytes + bytes >= this.#maxBytes) {
+      throw new ContractException(503);
+    }
+    this.#add(principal, 1, 0);
   }
 
   /** Charges bytes to an admitted request, and returns whether there was room for them. */
-  charge(bytes: number): boolean {
-    this.#bytes += bytes;
-    return this.#bytes <= this.#maxBytes;
+  charge(principal: string | undefined, bytes: number): boolean {
+    this.#add(principal, 0, bytes);
+    return this.#total.bytes + this.#shareOf(principal).bytes <= this.#maxBytes;
   }
 
   /** @param bytes all that the request was charged */
-  leave(bytes: number): void {
-    this.#requests -= 1;
-    this.#bytes -= bytes;
+  leave(principal: string | undefined, bytes: number): void {
+    this.#add(principal, -1, -bytes);
+  }
+
+  #add(principal: string | undefined, requests: number, bytes: number): void {
+    this.#total.requests += requests;
+    this.#total.bytes += bytes;
+    if (principal === undefined) return;
+    const share = this.#shareOf(principal);
+    share.requests += requests;
+    share.bytes += bytes;
+    if (share.requests === 0) this.#shares.delete(principal);
+    else this.#shares.set(principal, share);
+  }
+
+  #shareOf(principal: string | undefined): Share {
+    const share = principal === undefined ? undefined : this.#shares.get(principal);
+    return share ?? { requests: 0, bytes: 0 };
   }
 }

@@ -1,5 +1,7 @@
 import { Controller, HttpCode, HttpStatus, Post, UseFilters, UseGuards, VERSION_NEUTRAL } from '@nestjs/common';
 import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
+import { CurrentPrincipal } from '../auth/current-principal.decorator.js';
+import type { Principal } from '../auth/principal.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import type { NewPlantDto } from './dto/new-plant.dto.js';
 import type { PlantDto } from './dto/plant.dto.js';
@@ -20,7 +22,10 @@ export class PlantsController {
   @Post()
   @HttpCode(HttpStatus.OK)
   @RequiresScope(true)
-  create(@PlantBody(BodyPipe, NewPlantPipe) plant: Readonly<NewPlantDto>): Promise<PlantDto> {
-    return this.plants.create(plant);
+  create(
+    @PlantBody(BodyPipe, NewPlantPipe) plant: Readonly<NewPlantDto>,
+    @CurrentPrincipal() principal: Principal | undefined,
+  ): Promise<PlantDto> {
+    return this.plants.create(plant, principal);
   }
 }

@@ -17,7 +17,7 @@ describe('PlantsService', () => {
     const service = new PlantsService(new GroupCommit(repository), new Admission(1_000));
     const plant = Object.assign(new NewPlantDto(), fields);
 
-    const created = await service.create(plant);
+    const created = await service.create(plant, undefined);
 
     expect(created).toBeInstanceOf(PlantDto);
     expect(created).toStrictEqual(
@@ -31,12 +31,12 @@ describe('PlantsService', () => {
     const admission = new Admission(1_000);
     const service = new PlantsService(new GroupCommit(repository), admission);
 
-    const created = service.create({ id: 1n, name: 'x'.repeat(2 ** 25) });
+    const created = service.create({ id: 1n, name: 'x'.repeat(2 ** 25) }, undefined);
 
     // All 64 MiB for bodies are taken.
-    expect(() => admission.enter()).toThrow(new ContractException(503));
+    expect(() => admission.enter(undefined)).toThrow(new ContractException(503));
     await created;
-    expect(() => admission.enter()).not.toThrow();
+    expect(() => admission.enter(undefined)).not.toThrow();
     await repository.close();
   });
 });

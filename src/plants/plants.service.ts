@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Principal } from '../auth/principal.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { type Outcome, RepositoryUnavailableError } from '../storage/plant-repository.js';
@@ -17,10 +18,11 @@ export class PlantsService {
    * Creates a plant, and resolves when it is durable. The id is the client's, and therefore the idempotency key: the
    * same plant again has the same answer, and is stored once.
    *
+   * @param principal undefined if the host authenticates
    * @throws {ContractException} 409 if the id belongs to another plant, 503 if the store is overloaded or unavailable
    */
-  async create(plant: Readonly<NewPlantDto>): Promise<PlantDto> {
-    if ((await this.#store(plant)) === 'conflict') throw new ContractException(409);
+  async create(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
+    if ((await this.#store(plant, principal?.name)) === 'conflict') throw new ContractException(409);
     // Copied by hand: class-transformer's plainToInstance takes 2.5 µs for these two fields.
     const created = new PlantDto();
     created.name = plant.name;
@@ -28,19 +30,19 @@ export class PlantsService {
     return created;
   }
 
-  async #store(plant: Readonly<NewPlantDto>): Promise<Outcome> {
+  async #store(plant: Readonly<NewPlantDto>, principal: string | undefined): Promise<Outcome> {
     // A UTF-16 unit occupies up to two bytes.
     const bytes = 2 * (plant.name.length + (plant.tag?.length ?? 0));
-    this.admission.enter();
+    this.admission.enter(principal);
     // The result does not matter: the plant is in memory already, and beyond the limit the next request is refused.
-    this.admission.charge(bytes);
+    this.admission.charge(principal, bytes);
     try {
       return await this.groupCommit.add(plant);
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
       throw error;
     } finally {
-      this.admission.leave(bytes);
+      this.admission.leave(principal, bytes);
     }
   }
 }

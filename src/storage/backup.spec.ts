@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SQLITE_DRIVERS } from '../../test/support/sqlite-drivers.js';
@@ -62,6 +62,38 @@ describe.each(SQLITE_DRIVERS)('a backup with %s', (driver) => {
 
     await expect(backUp(`sqlite:${file}`, target, progress, driver)).rejects.toThrow('interrupted');
     expect(readdirSync(directory)).toEqual(['plants.db']);
+  });
+
+  it.each(['', '-wal', '-shm', '-journal'])(
+    'does not touch a file backup.db%s that appears meanwhile',
+    async (suffix) => {
+      const progress = (): void => writeFileSync(target + suffix, 'something of value');
+
+      await expect(backUp(`sqlite:${file}`, target, progress, driver)).rejects.toThrow(
+        `${target}${suffix} already exists: name another file`,
+      );
+      expect(readFileSync(target + suffix, 'utf8')).toBe('something of value');
+      expect(readdirSync(directory).sort()).toEqual([`backup.db${suffix}`, 'plants.db']);
+    },
+  );
+
+  it('does not replace a symbolic link that leads to no file', async () => {
+    symlinkSync('elsewhere', target);
+
+    await expect(backUp(`sqlite:${file}`, target, () => undefined, driver)).rejects.toThrow(
+      `${target} already exists: name another file`,
+    );
+    expect(readlinkSync(target)).toBe('elsewhere');
+    expect(readdirSync(directory).sort()).toEqual(['backup.db', 'plants.db']);
+  });
+
+  it('goes to a file whose name looks like a URI', async () => {
+    const current = process.cwd();
+    process.chdir(directory);
+    const backup = backUp(`sqlite:${file}`, 'file:backup.db?mode=memory', () => undefined, driver);
+    expect(await backup.finally(() => process.chdir(current))).toBe(200_000);
+
+    expect(readdirSync(directory).sort()).toEqual(['file:backup.db?mode=memory', 'plants.db']);
   });
 
   it('refuses a damaged database, and leaves no files', async () => {

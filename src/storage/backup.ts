@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { syncDirectory } from '../files/sync-directory.js';
@@ -7,7 +7,10 @@ import { sqliteFile } from './database-options.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteStartError } from './sqlite-errors.js';
 
-/** This program cannot copy the store; the message is one line for the operator. */
+/** Files that SQLite keeps beside a database, under its name with these endings. */
+const COMPANIONS = ['-journal', '-wal', '-shm'];
+
+/** This program cannot copy this store, or to this name; the message is one line for the operator. */
 export class NoBackupError extends Error {
   override readonly name = 'NoBackupError';
 }
@@ -24,7 +27,7 @@ export class BackupError extends Error {
  * @param url as for `openRepository`
  * @param onProgress is called with the part that is copied, from 0 to 1; an error that it throws ends the backup
  * @returns the number of plants in the copy
- * @throws {NoBackupError} when the URL names a store that this cannot copy
+ * @throws {NoBackupError} when the URL names a store that this cannot copy, or the target is no name for a database
  * @throws {BackupError | RepositoryStartError} when the copy cannot be made
  */
 export async function backUp(
@@ -39,8 +42,10 @@ export async function backUp(
   }
   if (file === ':memory:')
     throw new NoBackupError('a database in memory cannot be backed up: it ends with its process');
+  assertNameOfDatabase(target);
   assertNew(target);
-  const draft = `${target}.${randomUUID()}`;
+  // An absolute path, because node:sqlite takes a name that begins with `file:` as a URI.
+  const draft = `${resolve(target)}.${randomUUID()}`;
   try {
     const source = await openSnapshot(file, driver);
     try {
@@ -55,17 +60,44 @@ export async function backUp(
     await setImmediate();
     onProgress(1);
     assertNew(target);
-    renameSync(draft, target);
-    syncDirectory(dirname(resolve(target)));
+    publish(draft, target);
     return count;
-  } catch (error) {
-    for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(draft + suffix, { force: true });
-    throw error;
+  } finally {
+    for (const suffix of ['', ...COMPANIONS]) rmSync(draft + suffix, { force: true });
   }
 }
 
+function assertNameOfDatabase(target: string): void {
+  if (target === '') throw new NoBackupError('the name of the file is empty: name a file to create');
+  // Some file systems ignore case.
+  const companion = COMPANIONS.find((suffix) => target.toLowerCase().endsWith(suffix));
+  if (companion !== undefined) {
+    throw new NoBackupError(
+      `${target} is the name of a file that SQLite keeps beside a database: name a file that does not end with ${companion}`,
+    );
+  }
+}
+
+/** Refuses a companion, too: SQLite would copy a write-ahead log that it finds beside the backup into the backup. */
 function assertNew(target: string): void {
-  if (existsSync(target)) throw new BackupError(`${target} already exists: name another file`);
+  for (const suffix of ['', ...COMPANIONS]) {
+    if (existsSync(target + suffix)) throw new BackupError(`${target}${suffix} already exists: name another file`);
+  }
+}
+
+/** Gives the draft its name durably. Unlike a rename, a link does not replace a file that appeared meanwhile. */
+function publish(draft: string, target: string): void {
+  try {
+    linkSync(draft, target);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'EEXIST') throw new BackupError(`${target} already exists: name another file`, { cause });
+    throw new BackupError(`${target} cannot be created (${code}): name a file on a file system with hard links`, {
+      cause,
+    });
+  }
+  rmSync(draft);
+  syncDirectory(dirname(draft));
 }
 
 /** Opens a connection that sees the database as it is now, whatever is written later. */

@@ -6,7 +6,7 @@ import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredP
 /** Maximum plants in a batch: enough that all clients share one sync to disk, few enough for any engine. */
 const BATCH_SIZE = 256;
 
-/** Maximum plants in the queue. A backstop for other callers: Admission limits those of `POST /plants` to 1,024. */
+/** Maximum plants in the queue. A backstop for other callers: Admission limits those of `POST /plants` to 2,048. */
 const QUEUE_LENGTH = 4_096;
 
 /** A batch is slow when it takes this many times as long as the batch before it. */

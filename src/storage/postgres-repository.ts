@@ -5,7 +5,7 @@ import type { DatabaseOptions } from './database-options.js';
 import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { connectionSettings } from './postgres-connection.js';
 import { MISSING_PRIVILEGES, mayPassAtStart, postgresFailure, postgresStartError } from './postgres-errors.js';
-import { hasCitus, updatePostgresSchema } from './postgres-schema.js';
+import { hasCitus, schemaVersion, updatePostgresSchema } from './postgres-schema.js';
 import { openPostgresSnapshot } from './postgres-snapshot.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
 import { UnusableDatabaseError } from './start-error.js';
@@ -33,11 +33,40 @@ export async function openPostgresRepository(url: string, options: DatabaseOptio
   let pool: pg.Pool | undefined;
   try {
     pool = createPool(url, options);
-    const isCitus = await prepareWithin(options.startTimeout, pool);
+    const isCitus = await tryWithin(options.startTimeout, pool, async (client) => {
+      await prepare(client);
+      return hasCitus(client);
+    });
     return new PostgresRepository(pool, options, isCitus);
   } catch (error) {
     await pool?.end();
     throw postgresStartError(url, error);
+  }
+}
+
+/**
+ * Checks that `openPostgresRepository` can open a database, and changes nothing.
+ *
+ * @returns whether the table of plants is there
+ * @throws {RepositoryStartError} when it cannot be opened
+ */
+export async function checkPostgresDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
+  let pool: pg.Pool | undefined;
+  try {
+    pool = createPool(url, options);
+    return await tryWithin(options.startTimeout, pool, async (client) => {
+      await assertEncoding(client);
+      if ((await schemaVersion(client)) > 0) {
+        await assertGranted(client, TABLE_PRIVILEGES);
+        return true;
+      }
+      await assertGranted(client, "has_schema_privilege(current_schema(), 'CREATE')");
+      return false;
+    });
+  } catch (error) {
+    throw postgresStartError(url, error);
+  } finally {
+    await pool?.end();
   }
 }
 
@@ -63,15 +92,16 @@ function createPool(url: string, { timeout, poolSize }: DatabaseOptions): pg.Poo
   return pool;
 }
 
-/** Prepares the database, waiting for a server that starts later. Returns whether the database is in a Citus cluster. */
-async function prepareWithin(timeout: number, pool: pg.Pool): Promise<boolean> {
+/** Runs `work` on a connection, waiting for a server that starts later. */
+async function tryWithin<Result>(
+  timeout: number,
+  pool: pg.Pool,
+  work: (client: pg.ClientBase) => Promise<Result>,
+): Promise<Result> {
   const deadline = performance.now() + timeout;
   for (;;) {
     try {
-      return await withClient(pool, async (client) => {
-        await prepare(client);
-        return hasCitus(client);
-      });
+      return await withClient(pool, work);
     } catch (error) {
       if (!mayPassAtStart(error) || performance.now() > deadline) throw error;
       await setTimeout(Math.random() * START_INTERVAL);
@@ -81,6 +111,12 @@ async function prepareWithin(timeout: number, pool: pg.Pool): Promise<boolean> {
 
 /** Brings the schema up to date, and checks that the database can store plants. */
 async function prepare(client: pg.ClientBase): Promise<void> {
+  await assertEncoding(client);
+  await updatePostgresSchema(client);
+  await assertGranted(client, TABLE_PRIVILEGES);
+}
+
+async function assertEncoding(client: pg.ClientBase): Promise<void> {
   const encoding = await client.query<{ name: string }>("SELECT current_setting('server_encoding') AS name");
   const { name = '' } = encoding.rows[0] ?? {};
   if (name !== 'UTF8') {
@@ -88,11 +124,13 @@ async function prepare(client: pg.ClientBase): Promise<void> {
       `has the encoding ${name}, which cannot hold every text; create it with ENCODING 'UTF8'`,
     );
   }
-  await updatePostgresSchema(client);
-  const privileges = await client.query<{ granted: boolean }>(
-    "SELECT has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT') AS granted",
-  );
-  if (privileges.rows[0]?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
+}
+
+const TABLE_PRIVILEGES = "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')";
+
+async function assertGranted(client: pg.ClientBase, condition: string): Promise<void> {
+  const { rows } = await client.query<{ granted: boolean }>(`SELECT ${condition} AS granted`);
+  if (rows[0]?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
 }
 
 /**

@@ -16,7 +16,6 @@ const STEPS = ['CREATE TABLE IF NOT EXISTS plants (id bigint PRIMARY KEY, name t
  */
 export async function updatePostgresSchema(client: ClientBase): Promise<void> {
   const version = await schemaVersion(client);
-  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
   if (version === STEPS.length) return;
   await client.query('CREATE TABLE IF NOT EXISTS plant_store_schema (version integer PRIMARY KEY)');
   for (const [index, step] of [...STEPS.entries()].slice(version)) {
@@ -35,7 +34,18 @@ export async function hasCitus(client: ClientBase): Promise<boolean> {
   return rows.length > 0;
 }
 
-async function schemaVersion(client: ClientBase): Promise<number> {
+/**
+ * Returns the number of steps that were made; 0 if there are no tables yet.
+ *
+ * @throws {UnusableDatabaseError} when the schema is newer than the program
+ */
+export async function schemaVersion(client: ClientBase): Promise<number> {
+  const version = await recordedVersion(client);
+  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
+  return version;
+}
+
+async function recordedVersion(client: ClientBase): Promise<number> {
   const tables = await client.query<{ plants: boolean; numbers: boolean }>(
     "SELECT to_regclass('plants') IS NOT NULL AS plants, to_regclass('plant_store_schema') IS NOT NULL AS numbers",
   );

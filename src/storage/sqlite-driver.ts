@@ -40,6 +40,7 @@ const BACKUP_PAGES = 1_024;
  * Opens a database, or creates it unless the connection is to be read-only.
  *
  * @param file a path, or `:memory:`
+ * @param options.readOnly whether the connection writes nothing, not even a checkpoint; the file must exist
  */
 export async function openSqliteDatabase(
   file: string,

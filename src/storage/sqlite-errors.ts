@@ -27,7 +27,7 @@ const ERRORS: readonly (readonly [number: number, name: string, failure: Failure
   [26, 'SQLITE_NOTADB', undefined, DAMAGED],
 ];
 
-/** The files of the database were removed or replaced while it is open. SQLite itself reports this as SQLITE_IOERR. */
+/** The files of the database were removed, replaced or emptied while it is open. SQLite itself reports this as SQLITE_IOERR. */
 export class FilesNotInPlaceError extends Error {
   readonly code = 'SQLITE_IOERR';
 
@@ -36,16 +36,32 @@ export class FilesNotInPlaceError extends Error {
   }
 }
 
-/** Returns how the repository handles an error of either driver. */
+/** The write-ahead log was truncated or overwritten while the database is open. SQLite itself does not notice. */
+export class DamagedLogError extends Error {
+  readonly code = 'SQLITE_IOERR';
+
+  constructor() {
+    super(
+      'the write-ahead log was truncated or overwritten by another program; restart the service to continue with the ' +
+        'plants that had left the log for the database, or restore a backup',
+    );
+  }
+}
+
+/** Returns how the repository handles an error of either driver, or of the file system while it looks at the files. */
 export function sqliteFailure(error: unknown): Failure | undefined {
-  return entryOf(error)?.[2];
+  return isFileSystemError(error) ? 'unavailable' : entryOf(error)?.[2];
 }
 
 /** Makes the line for the operator after opening the database failed with `error`. */
 export function sqliteStartError(file: string, error: unknown): RepositoryStartError {
-  // Errors of the file system, such as EACCES, have a `syscall`.
-  const other = 'syscall' in Object(error) ? NOT_OPENED : `cannot be used: ${messageOf(error)}`;
+  const other = isFileSystemError(error) ? NOT_OPENED : `cannot be used: ${messageOf(error)}`;
   return startError(file, error, entryOf(error)?.[3] ?? other);
+}
+
+/** Returns whether it is an error of `node:fs`, such as EACCES. */
+function isFileSystemError(error: unknown): boolean {
+  return 'syscall' in Object(error);
 }
 
 /** Finds the entry of a driver's error. Both drivers give an extended code, of which the table has the primary part. */

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { syncDirectory } from '../files/sync-directory.js';
+import { makeDirectory } from '../files/make-directory.js';
 import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
-import { FilesNotInPlaceError, sqliteFailure, sqliteStartError } from './sqlite-errors.js';
+import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
+import { SqliteFiles } from './sqlite-files.js';
 import { updateSqliteSchema } from './sqlite-schema.js';
 import { openSqliteSnapshot } from './sqlite-snapshot.js';
 
@@ -35,13 +35,15 @@ export async function openSqliteRepository(
 ): Promise<PlantRepository> {
   let database: SqliteDatabase | undefined;
   try {
-    if (file !== ':memory:') makeDirectory(dirname(resolve(file)));
-    database = await openSqliteDatabase(file, driver);
+    const path = file === ':memory:' ? file : resolve(file);
+    if (path !== ':memory:') makeDirectory(dirname(path));
+    database = await openSqliteDatabase(path, driver);
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
     // Finds a damaged table at the start, before a client does.
     database.prepare('SELECT min(id), max(id) FROM plants').get();
-    const repository = new SqliteRepository(database, file, timeout, driver);
+    const files = path === ':memory:' ? undefined : filesOf(database, path);
+    const repository = new SqliteRepository(database, path, files, timeout, driver);
     database.exec('PRAGMA busy_timeout = 0');
     return repository;
   } catch (error) {
@@ -50,11 +52,10 @@ export async function openSqliteRepository(
   }
 }
 
-/** Creates a directory that survives a power cut: its name is on disk once its parent is. */
-function makeDirectory(path: string): void {
-  const first = mkdirSync(path, { recursive: true });
-  if (first === undefined) return;
-  for (let made = path; made !== dirname(first); made = dirname(made)) syncDirectory(dirname(made));
+/** Asks SQLite for the name of the database, because it follows symbolic links. */
+function filesOf(database: SqliteDatabase, path: string): SqliteFiles {
+  const { file } = database.prepare('PRAGMA database_list').get() as { readonly file: string };
+  return new SqliteFiles(path, file);
 }
 
 class SqliteRepository extends RetryingRepository {
@@ -63,12 +64,12 @@ class SqliteRepository extends RetryingRepository {
   readonly #find;
   readonly #commit;
   readonly #rollback;
-  /** Path and identity of each file of the database. */
-  readonly #files: readonly (readonly [path: string, identity: string | undefined])[];
 
   constructor(
     private readonly database: SqliteDatabase,
-    private readonly file: string,
+    private readonly path: string,
+    /** Undefined for a database in memory. */
+    private readonly files: SqliteFiles | undefined,
     timeout: number,
     private readonly driver: SqliteDriver | undefined,
   ) {
@@ -79,17 +80,16 @@ class SqliteRepository extends RetryingRepository {
     this.#find = database.prepare('SELECT name, tag FROM plants WHERE id = ?');
     this.#commit = database.prepare('COMMIT');
     this.#rollback = database.prepare('ROLLBACK');
-    const names = file === ':memory:' ? [] : ['', '-wal', '-shm'].map((suffix) => resolve(file) + suffix);
-    this.#files = names.map((name) => [name, identityOf(name)]);
   }
 
   override snapshot(): Promise<PlantSnapshot> {
-    return openSqliteSnapshot(this.file, this.driver);
+    return openSqliteSnapshot(this.path, this.driver);
   }
 
-  override close(): Promise<void> {
-    this.database.close();
-    return Promise.resolve();
+  override async close(): Promise<void> {
+    if (this.files?.logIsIntact() === false) await this.#closeWithoutCheckpoint();
+    else this.database.close();
+    this.files?.close();
   }
 
   protected override attempt(batch: readonly StoredPlant[]): readonly Outcome[] {
@@ -113,14 +113,13 @@ class SqliteRepository extends RetryingRepository {
   }
 
   /**
-   * Runs `work` in a transaction. SQLite writes on to files that were removed or replaced, where no later start and no
-   * other process would find the plants. So the files are checked before the transaction, which must not write to a
-   * log without holding the locks of its new users, and after it, before a client is told.
+   * Runs `work` in a transaction. The files are checked before it, which must not write to a log without holding the
+   * locks of its new users, and after it, before a client is told.
    *
    * @param end the statement that ends it: COMMIT or ROLLBACK
    */
   #transaction<Result>(end: { run(): unknown }, work: () => Result): Result {
-    this.#assertFilesInPlace();
+    this.files?.assertInPlace();
     this.#begin.run();
     let result: Result;
     try {
@@ -130,8 +129,21 @@ class SqliteRepository extends RetryingRepository {
       this.#rollBackQuietly();
       throw error;
     }
-    this.#assertFilesInPlace();
+    this.files?.assertInPlace();
     return result;
+  }
+
+  /** Keeps SQLite from copying a damaged log into the database, as the last connection that can write does. */
+  async #closeWithoutCheckpoint(): Promise<void> {
+    const last = await openSqliteDatabase(this.path, this.driver, { readOnly: true });
+    try {
+      // Takes the lock that makes it the last connection, even if it cannot read the log.
+      last.prepare('PRAGMA schema_version').get();
+    } catch {
+      // The log is damaged.
+    }
+    this.database.close();
+    last.close();
   }
 
   #rollBackQuietly(): void {
@@ -140,19 +152,5 @@ class SqliteRepository extends RetryingRepository {
     } catch {
       // SQLite has already rolled back by itself, as it does for some errors: https://sqlite.org/lang_transaction.html
     }
-  }
-
-  #assertFilesInPlace(): void {
-    for (const [path, identity] of this.#files) if (identityOf(path) !== identity) throw new FilesNotInPlaceError();
-  }
-}
-
-/** Identifies the file that a path leads to; undefined if it leads to none. */
-function identityOf(path: string): string | undefined {
-  try {
-    const { dev, ino } = statSync(path);
-    return `${dev}:${ino}`;
-  } catch {
-    return undefined;
   }
 }

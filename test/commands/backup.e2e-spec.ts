@@ -102,6 +102,18 @@ describe('plant-store backup', () => {
     expect(readdirSync(directory.path)).toEqual(['data']);
   });
 
+  it('refuses a file beside which a write-ahead log is left, which would be copied into it', async () => {
+    await create('data/plants.db');
+    writeFileSync(directory.file('backup.db-wal'), 'of another database');
+
+    expect(await run(['backup.db'])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'plant-store: backup.db-wal already exists: name another file\n',
+    });
+    expect(readdirSync(directory.path).sort()).toEqual(['backup.db-wal', 'data']);
+  });
+
   it('leaves no file when it is interrupted', async () => {
     await create('data/plants.db');
     fill('data/plants.db', 200_000);
@@ -118,6 +130,10 @@ describe('plant-store backup', () => {
 
   it.each<[string, number, RegExp, readonly string[], Record<string, string>]>([
     ['names no file', 2, /missing required argument/, [], {}],
+    ['names a file with an empty name', 2, /name of the file is empty/, [''], {}],
+    ['names a write-ahead log', 2, /beside a database/, ['plants.db-wal'], { DATABASE_URL: 'sqlite:plants.db' }],
+    ['names an index of a log', 2, /beside a database/, ['PLANTS.DB-SHM'], { DATABASE_URL: 'sqlite:plants.db' }],
+    ['names a rollback journal', 2, /beside a database/, ['new.db-journal'], { DATABASE_URL: 'sqlite:plants.db' }],
     ['names two files', 2, /too many arguments/, ['one.db', 'two.db'], {}],
     ['has a bad configuration', 2, /PORT must be/, ['backup.db'], { PORT: 'http' }],
     ['names a database in memory', 2, /memory/, ['backup.db'], { DATABASE_URL: 'sqlite::memory:' }],

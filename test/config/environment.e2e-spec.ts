@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { variableNames } from '../support/variable-names.js';
@@ -29,6 +29,41 @@ describe('The environment', () => {
     expect(new URL(url).pathname).toBe('/from-the-environment');
     expect(await create(url)).toEqual(CREATED);
     expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(refusal(401));
+  });
+
+  it.each<[string, Uint8Array]>([
+    ['with a byte order mark', Buffer.from(`\uFEFFACCESS_TOKENS=${TOKEN}\nBASE_PATH=/file\n`)],
+    ['with lines that end with CRLF', Buffer.from(`ACCESS_TOKENS=${TOKEN}\r\nBASE_PATH=/file\r\n`)],
+    ['without an end of the last line', Buffer.from(`ACCESS_TOKENS=${TOKEN}\nBASE_PATH=/file`)],
+  ])('is completed by .env %s', async (_, bytes) => {
+    writeFileSync(directory.file('.env'), bytes);
+
+    const { url } = await directory.start({});
+
+    expect(new URL(url).pathname).toBe('/file');
+    expect(await create(url)).toEqual(CREATED);
+  });
+
+  it.each<[string, string, () => void]>([
+    ['is a directory', 'cannot be read', () => mkdirSync(directory.file('.env'))],
+    ['is a link to itself', 'cannot be read', () => symlinkSync('.env', directory.file('.env'))],
+    [
+      'is UTF-16',
+      'must be UTF-8',
+      () => writeFileSync(directory.file('.env'), Buffer.from('\uFEFFPORT=1\n', 'utf16le')),
+    ],
+    [
+      'is Latin-1',
+      'must be UTF-8',
+      () => writeFileSync(directory.file('.env'), Buffer.from('PORT=1 # \u00FC\n', 'latin1')),
+    ],
+  ])('ends the start with status 2 and one line if .env %s', async (_, complaint, prepare) => {
+    prepare();
+
+    const failure = await directory.failedStart();
+
+    expect(failure.status).toBe(2);
+    expect(failure.complaint).toMatch(new RegExp(`^plant-store: \\.env ${complaint}[^\n]+\n$`));
   });
 
   it('may have empty variables, which count as unset', async () => {
@@ -64,7 +99,12 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   DATABASE_POOL_SIZE: ['0', '101', 'many'],
   ACCESS_TOKENS: ['not one secret', 'secret-one,,secret-two', 'geheimnis-ä'],
   ACCESS_TOKENS_FILE: ['\n'],
-  JWT_ISSUER: ['login.example.com', 'http://login.example.com', 'https://user:secret@login.example.com'],
+  JWT_ISSUER: [
+    'login.example.com',
+    'http://login.example.com',
+    'https://user:secret@login.example.com',
+    'https://login.example.com ',
+  ],
   JWT_AUDIENCE: ['two words'],
   JWT_JWKS_URL: ['/jwks', 'http://login.example.com/jwks', 'file:///jwks'],
   JWT_TYPE: ['jwt', 'id_token'],
@@ -79,10 +119,11 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   LOG_LEVEL: ['verbose', 'INFO'],
   TLS_CERT_FILE: ['\n'],
   TLS_KEY_FILE: ['\n'],
-  TRUST_PROXY: ['1', '10.0.0.0/33', 'proxy.example', '10.0.0.1,,10.0.0.2'],
+  TRUST_PROXY: ['1', '10.0.0.0/33', '0.0.0.0/0', '::/0', '10.0.0.0/00', 'proxy.example', '10.0.0.1,,10.0.0.2'],
   CORS_ORIGINS: ['*', 'null', 'plants.example', 'https://plants.example/', 'https://plants.example/docs'],
   MANAGEMENT_HOST: ['two words', 'http://localhost'],
   MANAGEMENT_PORT: ['http', '65536', 'OFF'],
+  MANAGEMENT_ALLOWED_HOSTS: ['*', 'plant-store:3001', 'http://plant-store', 'one,,other'],
 };
 
 describe('A variable with an invalid value', () => {

@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { connect as connectPlainly } from 'node:net';
 import { join } from 'node:path';
@@ -176,6 +177,30 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
       expect(await readAll(socket)).toContain(`{"name":"Plant ${index}"}`);
       socket.destroy();
     }
+    expect(await service.stop()).toBe(0);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['disappears', () => rmSync(directory.file('tls.key'))],
+    [
+      'is replaced by a pipe that has no writer',
+      () => execFileSync('sh', ['-c', 'mkfifo tls.pipe && mv tls.pipe tls.key'], { cwd: directory.path }),
+    ],
+  ])('stay in use when the key %s, until both can be read again', async (_, spoil) => {
+    install('first.crt', 'tls.crt');
+    install('first.key', 'tls.key');
+    const service = launch();
+    const port = Number(new URL(await service.listening()).port);
+
+    spoil();
+    await service.printed(/(tls\.key cannot be read: [^"]+; keeping the previous certificate)/);
+    (await open(port)).destroy();
+    rmSync(directory.file('tls.key'), { force: true });
+    install('second.crt', 'tls.crt');
+    install('second.key', 'tls.key');
+    await service.printed(/(The certificate has changed)/);
+
+    (await open(port, 'second')).destroy();
     expect(await service.stop()).toBe(0);
   });
 

@@ -1,10 +1,12 @@
 import { TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { report } from '../support/report.js';
+import type { ServiceProcess } from '../support/service-process.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import { newStore, type Store } from '../support/store.js';
 import { randomOf, Workload } from '../support/workload.js';
 
-/** `npm run test:crash` sets it to 200. */
+/** `npm run test:crash` sets it to 200, unless it is set already. */
 const KILLS = Number(process.env.KILLS ?? 10);
 /** The title of the suite shows the seed; set SEED to it to repeat a run. */
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
@@ -13,18 +15,25 @@ const CLIENTS = 64;
 
 describe(`SIGKILL, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEED})`, () => {
   let directory: ServiceDirectory;
+  let store: Store;
 
-  beforeEach(() => {
+  beforeEach(async () => {
     directory = new ServiceDirectory();
+    store = await newStore();
   });
 
-  afterEach(() => directory.remove());
+  afterEach(async () => {
+    await directory.remove();
+    await store.close();
+  });
 
   it(
     'loses no acknowledged plant, stores no refused one, and does not keep the service from starting again',
     async () => {
+      const started = performance.now();
       const random = randomOf(SEED);
-      let service = directory.launch(WITH_TOKEN);
+      const launch = (): ServiceProcess => directory.launch({ ...WITH_TOKEN, DATABASE_URL: store.url });
+      let service = launch();
       let url = service.listening();
       const workload = new Workload(() => url, { token: TOKEN, clients: CLIENTS, seed: SEED });
       for (let kills = 0; kills < KILLS; kills += 1) {
@@ -33,18 +42,25 @@ describe(`SIGKILL, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEED})`, () 
         await workload.operations(workload.history.length + 1 + Math.floor(random() * 2_000));
         service.signal('SIGKILL');
         const killed = service;
-        service = directory.launch(WITH_TOKEN);
+        service = launch();
         url = service.listening();
         await killed.ended;
       }
       await workload.stop();
       expect(await service.stop()).toBe(0);
 
-      expect(directory.openDatabase().all('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
-      const rows = directory.rows();
+      if (store.engine === 'sqlite') {
+        expect(await store.query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+      }
+      const rows = await store.rows();
       const { counts } = workload;
-      report(`${KILLS} kills, operations: ${JSON.stringify(counts)}, ${rows.length} plants stored`);
-      expect(violationsIn(workload.history, storeFrom(rows))).toEqual([]);
+      const violations = violationsIn(workload.history, storeFrom(rows));
+      report(
+        `KILLS=${KILLS} SEED=${SEED}, ${store.engine}: ${workload.history.length} operations: ` +
+          `${JSON.stringify(counts)}, ${rows.length} plants stored, ${violations.length} violations, ` +
+          `${Math.round((performance.now() - started) / 1_000)} s`,
+      );
+      expect(violations).toEqual([]);
       // The kills must have cut requests off, or this run shows nothing.
       expect(counts.unknown).toBeGreaterThan(0);
       expect(counts.ok).toBeGreaterThan(KILLS);

@@ -21,22 +21,25 @@ describe('A disk', () => {
   afterEach(() => directory.remove());
 
   it.each([
-    ['fails every tenth fsync', 'fsync', 'error=EIO:when=10+10', [409, 503]],
-    ['fails every tenth write', 'pwrite64', 'error=EIO:when=10+10', [409, 503]],
-    ['is full three times in a row', 'pwrite64', 'error=ENOSPC:when=100..300+3', [409, 503]],
-    ['becomes read-only', 'pwrite64', 'error=EROFS:when=500+', [409, 503]],
-    ['takes 5 ms for an fsync', 'fsync', 'delay_enter=5000', [409]],
-  ])('that %s loses no acknowledged plant', async (fault, call, injection, errors) => {
+    ['fails every tenth fsync', 'fsync', 'error=EIO:when=10+10', [409, 503], true],
+    ['fails every tenth write', 'pwrite64', 'error=EIO:when=10+10', [409, 503], false],
+    ['is full three times in a row', 'pwrite64', 'error=ENOSPC:when=100..300+3', [409, 503], true],
+    ['becomes read-only', 'pwrite64', 'error=EROFS:when=500+', [409, 503], false],
+    ['is read-only for a while', 'pwrite64', 'error=EROFS:when=500..600', [409, 503], true],
+    ['takes 5 ms for an fsync', 'fsync', 'delay_enter=5000', [409], true],
+  ])('that %s loses no acknowledged plant', async (fault, call, injection, errors, recovers) => {
     // strace -P needs the write-ahead log to exist, and a running service keeps it.
     const first = await directory.start();
     const log = directory.file('data/plants.db-wal');
-    const strace = ['strace', '-f', '-qq', '-o', '/dev/null', '-P', log, '-e', `trace=${call}`];
+    const files = ['-P', log, '-P', directory.file('data/plants.db')];
+    const strace = ['strace', '-f', '-qq', '-o', '/dev/null', ...files, '-e', `trace=${call}`];
     const wrapper = [...strace, '-e', `inject=${call}:${injection}`];
     const { service, url } = await directory.start(WITH_TOKEN, { wrapper });
     await first.service.stop();
 
     const workload = new Workload(() => url, { token: TOKEN, clients: 32, seed: 4 });
     await workload.operations(OPERATIONS);
+    if (recovers) await workload.acknowledged(100);
     await workload.stop();
     // Without strace, the service would continue to run: kill its child instead.
     const tracer = String(service.pid);

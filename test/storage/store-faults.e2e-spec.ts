@@ -1,5 +1,5 @@
-import { mkdirSync, renameSync, rmSync, truncateSync } from 'node:fs';
-import { CREATED, create, created, monstera, refusal, TOKEN } from '../support/client.js';
+import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync } from 'node:fs';
+import { CREATED, create, created, MONSTERA, monstera, refusal, TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { ServiceDirectory, type Started, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
@@ -85,6 +85,152 @@ describe.each(['', '-wal', '-shm'])('A removed file plants.db%s', (suffix) => {
     const { url } = await directory.start();
     expect(await create(url)).toEqual(CREATED);
     rmSync(directory.file(`data/plants.db${suffix}`));
+
+    expect(await create(url, monstera(2))).toEqual(refusal(503));
+    expect(await create(url)).toEqual(refusal(503));
+  });
+});
+
+describe('A database behind a symbolic link', () => {
+  it.each(['', '-wal', '-shm'])('is answered with error 503 after its file plants.db%s is removed', async (suffix) => {
+    mkdirSync(directory.file('disk'));
+    symlinkSync('disk/plants.db', directory.file('link.db'));
+    const { url } = await directory.start({ ...WITH_TOKEN, DATABASE_URL: 'sqlite:link.db' });
+    expect(await create(url)).toEqual(CREATED);
+    rmSync(directory.file(`disk/plants.db${suffix}`));
+
+    expect(await create(url, monstera(2))).toEqual(refusal(503));
+  });
+
+  it('is answered with error 503 after the link leads to another file', async () => {
+    directory.openDatabase('other.db').close();
+    symlinkSync('plants.db', directory.file('link.db'));
+    const { url } = await directory.start({ ...WITH_TOKEN, DATABASE_URL: 'sqlite:link.db' });
+    rmSync(directory.file('link.db'));
+    symlinkSync('other.db', directory.file('link.db'));
+
+    expect(await create(url)).toEqual(refusal(503));
+  });
+});
+
+describe('A write-ahead log', () => {
+  const LOG = 'data/plants.db-wal';
+
+  /** Starts a service with plant 1 in the database, and plants 2 to 50 in the log alone. */
+  async function startWithLog(): Promise<Started> {
+    const first = await directory.start();
+    expect(await create(first.url)).toEqual(CREATED);
+    await first.service.stop();
+    const started = await directory.start();
+    for (let id = 2; id <= 50; id += 1) await create(started.url, monstera(id));
+    return started;
+  }
+
+  /** Checks that nothing is acknowledged, that the log says why, and that a restart has a sound database. */
+  async function expectRefusals({ service, url }: Started): Promise<void> {
+    expect(await create(url, monstera(51))).toEqual(refusal(503));
+    expect(await create(url, monstera(1))).toEqual(refusal(503));
+    expect(service.stdout).toContain(
+      'the database did not store them: the write-ahead log was truncated or overwritten by another program; restart ' +
+        'the service to continue with the plants that had left the log for the database, or restore a backup',
+    );
+    expect(await service.stop()).toBe(0);
+
+    const restarted = await directory.start();
+    expect(await create(restarted.url, monstera(52))).toEqual(CREATED);
+    expect(await restarted.service.stop()).toBe(0);
+    expect(directory.openDatabase().all('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+    expect(ids()).toEqual(expect.arrayContaining([1, 52]));
+    expect(ids()).not.toContain(51);
+  }
+
+  it('that is truncated to nothing is answered with error 503, until a restart', async () => {
+    const started = await startWithLog();
+    truncateSync(directory.file(LOG));
+
+    await expectRefusals(started);
+    expect(ids()).toEqual([1, 52]);
+  });
+
+  it('that loses its end is answered with error 503, until a restart', async () => {
+    const started = await startWithLog();
+    truncateSync(directory.file(LOG), 100_000);
+
+    await expectRefusals(started);
+  });
+
+  it('that another process writes after its truncation is not copied into the database', async () => {
+    const started = await startWithLog();
+    const other = directory.openDatabase();
+    expect(other.all('SELECT count(*) AS count FROM plants')).toEqual([{ count: 50n }]);
+    truncateSync(directory.file(LOG));
+    other.exec("INSERT INTO plants VALUES (60, 'Ficus', NULL)");
+    other.close();
+
+    await expectRefusals(started);
+    expect(ids()).toEqual([1, 52]);
+  });
+
+  it('that an older copy overwrites is answered with error 503', async () => {
+    const { service, url } = await startWithLog();
+    copyFileSync(directory.file(LOG), directory.file('copy'));
+    expect(await create(url, monstera(51))).toEqual(CREATED);
+    copyFileSync(directory.file('copy'), directory.file(LOG));
+
+    expect(await create(url, monstera(52))).toEqual(refusal(503));
+    expect(await service.stop()).toBe(0);
+  });
+
+  it.each(['PASSIVE', 'FULL', 'RESTART', 'TRUNCATE'])(
+    'of which an operator makes a checkpoint (%s) causes no refusal',
+    async (mode) => {
+      const { service, url } = await startWithLog();
+      const database = directory.openDatabase();
+      for (let id = 51; id <= 60; id += 1) {
+        database.all(`PRAGMA wal_checkpoint(${mode})`);
+        expect(await create(url, monstera(id))).toEqual(CREATED);
+      }
+      database.exec('PRAGMA journal_size_limit = 0; VACUUM');
+      database.exec("INSERT INTO plants VALUES (70, 'Ficus', NULL)");
+      expect(await create(url, monstera(61))).toEqual(CREATED);
+      database.close();
+      expect(await service.stop()).toBe(0);
+
+      expect(ids()).toHaveLength(62);
+    },
+  );
+
+  it('loses no plant that is acknowledged after its truncation under 16 clients', async () => {
+    const { service, url } = await startWithLog();
+    const workload = new Workload(() => url, { token: TOKEN, clients: 16, seed: 3 });
+    await workload.acknowledged(500);
+    truncateSync(directory.file(LOG));
+    const acknowledged = workload.history.length;
+    await workload.until(() => (workload.errors.get(503) ?? 0) >= 100);
+    await workload.stop();
+    expect(await service.stop()).toBe(0);
+    const restarted = await directory.start();
+    const again = new Workload(() => restarted.url, { token: TOKEN, clients: 16, seed: 4 });
+    await again.operations(500);
+    await again.stop();
+    expect(await restarted.service.stop()).toBe(0);
+
+    // The truncation destroyed what had been acknowledged before. Answers on their way may be among it.
+    const inFlight = 16;
+    const history = workload.history.map((operation, index) =>
+      index < acknowledged + inFlight ? { ...operation, outcome: 'unknown' as const } : operation,
+    );
+    const store = storeFrom(directory.rows().filter(({ name }) => name !== MONSTERA.name));
+    expect(violationsIn([...history, ...again.history], store)).toEqual([]);
+    expect([...workload.errors.keys()].sort()).toEqual([409, 503]);
+  });
+});
+
+describe('An emptied file plants.db', () => {
+  it('is answered with error 503', async () => {
+    const { url } = await directory.start();
+    expect(await create(url)).toEqual(CREATED);
+    truncateSync(directory.file('data/plants.db'));
 
     expect(await create(url, monstera(2))).toEqual(refusal(503));
     expect(await create(url)).toEqual(refusal(503));

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Injectable, type PipeTransform } from '@nestjs/common';
+import { principalOf } from '../../auth/principal.js';
 import { ContractException } from '../../contract/contract.exception.js';
 import { Admission } from '../admission.js';
 import type { PlantRequest } from '../plant-body.decorator.js';
@@ -10,7 +11,7 @@ import { readBody } from './read-body.js';
 export class BodyPipe implements PipeTransform<() => PlantRequest, unknown> {
   constructor(private readonly admission: Admission) {}
 
-  /** @throws {ContractException} 417, 400 without a body, 415, 413 or 503, in this order of checks */
+  /** @throws {ContractException} 417, 400 without a body, 415, 413, 503 or 408, in this order of checks */
   transform(getRequest: () => PlantRequest): unknown {
     const request = getRequest();
     const raw = 'raw' in request ? request.raw : request;
@@ -18,7 +19,8 @@ export class BodyPipe implements PipeTransform<() => PlantRequest, unknown> {
     assertBody(raw);
     assertJson(raw);
     const isParsed = request.body !== undefined || raw.readableDidRead;
-    return isParsed ? (request.rawBody ?? request.body) : readBody(raw, contentLength(raw), this.admission);
+    if (isParsed) return request.rawBody ?? request.body;
+    return readBody(raw, contentLength(raw), this.admission, principalOf(request)?.name);
   }
 }
 

@@ -32,7 +32,7 @@ async function begin(headers: Record<string, string> = {}) {
 
 function read(received: IncomingMessage, admission = new Admission(LIMIT)): Promise<Uint8Array> {
   const length = received.headers['content-length'];
-  return readBody(received, length === undefined ? undefined : Number(length), admission);
+  return readBody(received, length === undefined ? undefined : Number(length), admission, undefined);
 }
 
 function listeners(received: IncomingMessage): number[] {
@@ -116,14 +116,14 @@ describe('readBody', () => {
 
   it('refuses a body for which there is no room, and makes room again', async () => {
     const admission = new Admission(67_108_864);
-    admission.enter();
-    admission.charge(2 * 67_108_864 - 1_000);
+    admission.enter(undefined);
+    admission.charge(undefined, 2 * 67_108_864 - 1_000);
     const { client, received } = await begin();
     const body = read(received, admission);
     client.write('a');
     await expect(body).rejects.toMatchObject({ error: 503 });
 
-    admission.leave(2 * 67_108_864 - 1_000);
+    admission.leave(undefined, 2 * 67_108_864 - 1_000);
     const next = await begin();
     const second = read(next.received, admission);
     next.client.end('b');

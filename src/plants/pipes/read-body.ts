@@ -7,6 +7,13 @@ import {
 import type { Admission } from '../admission.js';
 
 /**
+ * Bytes a second of a body, on average from the fifth second on. A client that sends a little and stops would otherwise
+ * occupy its place until the server's own timeout.
+ */
+const MIN_RATE = 1_024;
+const GRACE = 5;
+
+/**
  * A request of the standalone service: when its server learns that the body will not be complete, it sets `bodyError`
  * and emits the event `bodyError` with the same exception.
  */
@@ -18,12 +25,15 @@ interface BodySource extends IncomingMessage {
  * Reads the body of a request.
  *
  * @param declaredLength the value of Content-Length
- * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 if it is incomplete
+ * @param principal the name of its principal; undefined if the host authenticates
+ * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 408 if it arrives too slowly,
+ *   400 if it is incomplete
  */
 export function readBody(
   request: BodySource,
   declaredLength: number | undefined,
   admission: Admission,
+  principal: string | undefined,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const limit = admission.bodyLimit;
@@ -38,12 +48,18 @@ export function readBody(
       return;
     }
     if (request.destroyed) throw new BodyIncompleteException();
-    admission.enter();
+    admission.enter(principal);
     const body = new ChunkBuffer(declaredLength ?? limit);
+    // Counted and not measured: a pause of this process is not one of the client.
+    let seconds = 0;
+    const rateCheck = setInterval(() => {
+      seconds += 1;
+      if (seconds >= GRACE && body.length < seconds * MIN_RATE) fail(new ContractException(408));
+    }, 1_000);
 
     const add = (chunk: Buffer): void => {
       if (body.length + chunk.length > limit) fail(new BodyTooLargeException(limit));
-      else if (!admission.charge(body.append(chunk))) fail(new ContractException(503));
+      else if (!admission.charge(principal, body.append(chunk))) fail(new ContractException(503));
     };
     const succeed = (): void => {
       stop();
@@ -57,7 +73,8 @@ export function readBody(
     };
     const failIncomplete = (): void => fail(new BodyIncompleteException());
     const stop = (): void => {
-      admission.leave(body.capacity);
+      clearInterval(rateCheck);
+      admission.leave(principal, body.capacity);
       request.off('data', add).off('end', succeed).off('bodyError', fail);
       request.off('error', failIncomplete).off('close', failIncomplete);
     };

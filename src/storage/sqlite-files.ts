@@ -1,0 +1,100 @@
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { DamagedLogError, FilesNotInPlaceError } from './sqlite-errors.js';
+
+/** The only version of the log and its index since SQLite 3.7.0, of 2010. */
+const INDEX_VERSION = 3_007_000;
+
+/**
+ * The files of an open database: the database, its write-ahead log and the log's index. SQLite writes on to files that
+ * other programs have removed, replaced or truncated, where no later start and no other process would find the plants.
+ */
+export class SqliteFiles {
+  /** Path and identity of each file. */
+  readonly #identities: readonly (readonly [path: string, identity: string])[];
+  readonly #log: number;
+  readonly #index: number;
+  /** Both copies of the header of the index. */
+  readonly #indexHeader = new Uint32Array(24);
+  readonly #indexHeaderAgain = new Uint32Array(24);
+  readonly #logHeader = Buffer.alloc(32);
+  readonly #frameHeader = Buffer.alloc(24);
+
+  /**
+   * @param path of the database, absolute, as the operator named it
+   * @param realPath of the database, without symbolic links: SQLite puts the other files beside it
+   */
+  constructor(path: string, realPath: string) {
+    const log = `${realPath}-wal`;
+    const index = `${realPath}-shm`;
+    this.#identities = [path, log, index].map((name) => {
+      const identity = identityOf(name);
+      if (identity === undefined) throw new FilesNotInPlaceError();
+      return [name, identity];
+    });
+    this.#log = openSync(log, 'r');
+    this.#index = openSync(index, 'r');
+  }
+
+  /**
+   * @throws {FilesNotInPlaceError} when a file was removed, replaced or emptied
+   * @throws {DamagedLogError} when the log is not the one that its index describes
+   */
+  assertInPlace(): void {
+    for (const [path, identity] of this.#identities)
+      if (identityOf(path) !== identity) throw new FilesNotInPlaceError();
+    if (!this.logIsIntact()) throw new DamagedLogError();
+  }
+
+  /**
+   * Returns whether the log has the last frame that its index names. Every process that uses the database keeps it so at
+   * any time: a commit writes the log before the index, and a checkpoint that restarts or truncates the log first sets
+   * the index to no frames. The format of both: https://sqlite.org/walformat.html
+   */
+  logIsIntact(): boolean {
+    for (;;) {
+      readSync(this.#index, this.#indexHeader, 0, 96, 0);
+      if (this.#hasLastFrame(this.#indexHeader)) return true;
+      readSync(this.#index, this.#indexHeaderAgain, 0, 96, 0);
+      // Unless another process has changed both meanwhile, the log is damaged.
+      if (this.#indexHeader.every((word, position) => word === this.#indexHeaderAgain[position])) return false;
+    }
+  }
+
+  /** Releases the files; the caller has closed the connection to the database before. */
+  close(): void {
+    closeSync(this.#log);
+    // Closing a file releases all locks of the process on it: https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
+    // So the index stays open unless SQLite removed it with the last connection.
+    if (fstatSync(this.#index).nlink === 0) closeSync(this.#index);
+  }
+
+  #hasLastFrame(index: Uint32Array): boolean {
+    // Two different copies mean that another process is changing them, or ended at that: SQLite then repairs the index.
+    for (let position = 0; position < 12; position += 1) if (index[position] !== index[position + 12]) return true;
+    const [version, , , , lastFrame = 0] = index;
+    if (version !== INDEX_VERSION || lastFrame === 0) return true;
+    const bytes = Buffer.from(index.buffer);
+    const salts = bytes.subarray(32, 40);
+    const pageSize = new Uint16Array(index.buffer)[7] ?? 0;
+    // 65,536 does not fit, and is 1.
+    const frame = 32 + (lastFrame - 1) * (24 + (pageSize === 1 ? 65_536 : pageSize));
+    return (
+      readSync(this.#log, this.#logHeader, 0, 32, 0) === 32 &&
+      this.#logHeader.subarray(16, 24).equals(salts) &&
+      readSync(this.#log, this.#frameHeader, 0, 24, frame) === 24 &&
+      this.#frameHeader.subarray(8, 16).equals(salts) &&
+      this.#frameHeader.readUInt32BE(16) === index[6] &&
+      this.#frameHeader.readUInt32BE(20) === index[7]
+    );
+  }
+}
+
+/** Identifies the file that a path leads to; undefined if it leads to none, or to one that must not be empty and is. */
+function identityOf(path: string): string | undefined {
+  try {
+    const { dev, ino, size } = statSync(path);
+    return size === 0 && !path.endsWith('-wal') ? undefined : `${dev}:${ino}`;
+  } catch {
+    return undefined;
+  }
+}

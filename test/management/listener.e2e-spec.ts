@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { Agent, request, type IncomingMessage } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import type { LaunchOptions } from '../support/service-process.js';
+
+let directory: ServiceDirectory;
+let management: string;
+let url: string;
+let sockets: Socket[];
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+  sockets = [];
+});
+
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  await directory.remove();
+});
+
+async function start(variables?: Variables, options?: LaunchOptions): Promise<void> {
+  ({ url, management } = await directory.startManaged(variables, options));
+}
+
+/** Connects to the port of a URL. */
+async function open(address: string): Promise<Socket> {
+  const socket = connect(Number(new URL(address).port), '127.0.0.1').on('error', () => undefined);
+  sockets.push(socket);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Sends a request with these header lines, and returns the status of its answer. */
+async function statusOf(path: string, lines: readonly string[], version = '1.1'): Promise<number> {
+  const socket = await open(management);
+  socket.write([`GET ${path} HTTP/${version}`, ...lines, 'Connection: close', '', ''].join('\r\n'));
+  return Number(/^HTTP\/1\.1 (\d{3}) /.exec(await text(socket))?.[1]);
+}
+
+describe('The management listener', () => {
+  it.each<[number, string, readonly string[]]>([
+    [200, 'its own address', ['Host: 127.0.0.1:3001']],
+    [200, 'localhost', ['Host: LOCALHOST:3001']],
+    [200, 'another IPv4 address', ['Host: 10.1.2.3']],
+    [200, 'an IPv6 address', ['Host: [fd00::1]:3001']],
+    [200, 'a name of MANAGEMENT_ALLOWED_HOSTS', ['Host: Plant-Store.monitoring.svc:3001']],
+    [200, 'the other name of MANAGEMENT_ALLOWED_HOSTS', ['Host: plant-store.']],
+    [421, 'another name', ['Host: plants.attacker.example:3001']],
+    [421, 'a name that contains localhost', ['Host: localhost.attacker.example']],
+    [421, 'a name that looks like an address', ['Host: 127.0.0.1.attacker.example']],
+    [421, 'no name', ['Host:']],
+  ])('answers %i to a Host that is %s', async (status, _host, lines) => {
+    await start({ MANAGEMENT_ALLOWED_HOSTS: 'plant-store, plant-store.monitoring.svc' });
+
+    for (const path of ['/metrics', '/health/live', '/docs', '/docs/swagger-ui.css', '/openapi.json']) {
+      expect({ path, status: await statusOf(path, lines) }).toEqual({ path, status });
+    }
+  });
+
+  it('answers a request of HTTP/1.0 without a Host, which no browser sends', async () => {
+    await start();
+
+    expect(await statusOf('/health/live', [], '1.0')).toBe(200);
+  });
+
+  it('closes connections beyond 64, and accepts new ones when others have closed', async () => {
+    await start();
+    const idle = await Promise.all(Array.from({ length: 64 }, () => open(management)));
+    const refused = await open(management);
+    await once(refused.resume(), 'close');
+
+    for (const socket of idle) socket.destroy();
+    let status = NaN;
+    while (status !== 200) status = await statusOf('/health/live', ['Host: localhost']).catch(() => NaN);
+  });
+
+  it('answers 100 requests of a connection, and refuses further ones with 503', async () => {
+    await start();
+    const socket = await open(management);
+    socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(150));
+
+    let received = '';
+    const statuses = (): string[] => received.match(/(?<=HTTP\/1\.1 )\d{3}/g) ?? [];
+    socket.setEncoding('latin1').on('data', (part: string) => (received += part));
+    while (statuses().length < 150) await once(socket, 'data');
+
+    expect(statuses().filter((status) => status === '200')).toHaveLength(100);
+    expect(statuses().slice(100)).toEqual(Array.from({ length: 50 }, () => '503'));
+  });
+
+  it('answers every path again after file descriptors were exhausted, and the contract meanwhile', async () => {
+    await start({}, { wrapper: ['sh', '-c', 'ulimit -n 80; exec "$@"', 'sh'] });
+    // One connection, because a new one needs a descriptor.
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const get = async (path: string): Promise<number | undefined> => {
+      const outgoing = request(`${management}${path}`, { agent }).end();
+      const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+      await text(answer);
+      return answer.statusCode;
+    };
+    while ((await get('/docs/swagger-ui.css')) === 200) await open(url);
+
+    expect([await get('/openapi.json'), await get('/docs')]).toEqual([200, 200]);
+    for (const socket of sockets) socket.destroy();
+    while ((await get('/docs/swagger-ui.css')) !== 200);
+    for (const path of ['/docs', '/openapi.json', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui-init.js']) {
+      expect({ path, status: await get(path) }).toEqual({ path, status: 200 });
+    }
+    agent.destroy();
+  });
+});
