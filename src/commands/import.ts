@@ -55,9 +55,8 @@ async function run(file: string | undefined, options: ImportOptions): Promise<vo
   const repository = await openTarget(configuration, options.dryRun ?? false);
   const writer = new PlantWriter(repository, configuration.databaseStartTimeout, signal);
   try {
-    // Loads the validation of Nest, which the help does not need.
-    const { createParser } = await import('../formats/create-parser.js');
-    await importRows(input, createParser(options.format, configuration.bodyLimit), writer, rejects);
+    const parser = await createParser(options.format, configuration.bodyLimit);
+    await importRows(input, parser, writer, rejects);
   } catch (error) {
     await writer.finish().catch(() => undefined);
     if (signal.aborted || writer.total > 0) process.stderr.write(`${summaryOf(writer, rejects).words}\n`);
@@ -77,6 +76,12 @@ async function openTarget(configuration: Configuration, isDryRun: boolean): Prom
   if (!isDryRun) return openStore(databaseUrl, configuration);
   if (!mayExist(databaseUrl)) return DryRunRepository.open(undefined);
   return DryRunRepository.open(await openStore(databaseUrl, configuration));
+}
+
+/** Loads the rules of POST /plants, which the help does not need. */
+async function createParser(format: Format, maxLength: number): Promise<RowParser> {
+  if (format === 'csv') return new (await import('../formats/csv-parser.js')).CsvParser(maxLength);
+  return new (await import('../formats/ndjson-parser.js')).NdjsonParser(maxLength);
 }
 
 async function importRows(input: Readable, parser: RowParser, writer: PlantWriter, rejects: Rejects): Promise<void> {
