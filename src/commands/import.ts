@@ -15,7 +15,7 @@ import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './r
 import { abortOnSignals } from './stop-signals.js';
 
 /** Maximum number of plants of a batch, and length of their texts after which no other plant is added. */
-const BATCH_PLANTS = 2_048;
+const BATCH_PLANTS = 1_024;
 const BATCH_LENGTH = 1_048_576;
 
 /** Bytes that are read from a file at once. */

@@ -6,17 +6,26 @@ import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, plantOf, type PlantRow } from
 /** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
 
-/** The lengths are summed by the server: a page of the longest plants would not fit into memory. */
+/**
+ * A page as one row of JSON arrays, because the driver takes three times as long to read a row for each plant. The server
+ * sums the lengths: a page of the longest plants would not fit into memory.
+ */
 const PAGE = `
-  SELECT id, name, tag
+  SELECT json_agg(id)::text, json_agg(name)::text, json_agg(tag)::text
   FROM (
-    SELECT id, name, tag, sum(length) OVER (ORDER BY id) - length AS before
+    SELECT id, name, tag
     FROM (
-      SELECT id, name, tag, octet_length(name) + coalesce(octet_length(tag), 0) AS length
-      FROM plants WHERE id >= $1 ORDER BY id LIMIT ${PAGE_PLANTS}
+      SELECT id, name, tag, sum(length) OVER (ORDER BY id) - length AS before
+      FROM (
+        SELECT id, name, tag, octet_length(name) + coalesce(octet_length(tag), 0) AS length
+        FROM plants WHERE id >= $1 ORDER BY id LIMIT ${PAGE_PLANTS}
+      ) AS plants
     ) AS plants
-  ) AS plants
-  WHERE before < ${PAGE_LENGTH} ORDER BY id`;
+    WHERE before < ${PAGE_LENGTH} ORDER BY id
+  ) AS page`;
+
+/** The columns of a page as JSON; null without plants. */
+type PageRow = readonly [ids: string | null, names: string, tags: string];
 
 /**
  * Takes a snapshot in a transaction on one connection. Behind a pooler in transaction mode, it stays on one connection
@@ -90,7 +99,14 @@ class PostgresSnapshot implements PlantSnapshot {
   }
 
   async #page(from: bigint): Promise<readonly StoredPlant[]> {
-    return (await this.#query<PlantRow>(PAGE, [from])).map(plantOf);
+    const [row] = await this.#query<PageRow>(PAGE, [from]);
+    if (row === undefined || row[0] === null) return [];
+    const [ids, names, tags] = [row[0].match(/-?\d+/g), JSON.parse(row[1]), JSON.parse(row[2])] as [
+      string[],
+      string[],
+      (string | null)[],
+    ];
+    return ids.map((id, index) => plantOf([BigInt(id), names[index] ?? '', tags[index] ?? null]));
   }
 
   /** Runs a query after the last one. */

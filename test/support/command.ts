@@ -25,12 +25,20 @@ export function spawnCommand(
   });
 }
 
-/** Runs a command to its end. */
-export async function runCommand(...start: Parameters<typeof spawnCommand>): Promise<Run> {
-  const child = spawnCommand(...start);
+/** Runs a command to its end, with this text on stdin. */
+export async function runCommand(
+  name: string,
+  directory: string,
+  parameters: readonly string[],
+  variables?: Variables,
+  input = '',
+): Promise<Run> {
+  const child = spawnCommand(name, directory, parameters, variables);
   const run = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (run.stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (run.stderr += text));
+  // The command may end before it has read its input.
+  child.stdin.on('error', () => undefined).end(input);
   const [status] = (await once(child, 'close')) as [number | null];
   return { ...run, status };
 }
