@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chownSync,
@@ -13,7 +14,7 @@ import {
 import { backUp } from '../../src/storage/backup.js';
 import { openRepository } from '../../src/storage/open-repository.js';
 import { create, CREATED } from '../support/client.js';
-import { type Run, runCommand, spawnCommand } from '../support/command.js';
+import { MAIN, type Run, runCommand, spawnCommand } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 
 let directory: ServiceDirectory;
@@ -216,6 +217,17 @@ describe('plant-store restore', () => {
 
     expect(await restore(['backup.db'])).toMatchObject({ status: 0 });
     expect(directory.rows()).toHaveLength(200_000);
+  });
+
+  it('shows a progress bar on a terminal alone', async () => {
+    await makeBackup(MANY);
+    // script(1) runs a command on a terminal of its own, and prints what that shows.
+    const command = `DATABASE_URL=sqlite:other.db '${process.execPath}' '${MAIN}' restore backup.db`;
+    const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], { cwd: directory.path, encoding: 'utf8' });
+
+    expect(stdout).toMatch(/=+-* \d+ %, \S+ left/);
+    expect(stdout).toContain('other.db has the 200000 plants of backup.db');
+    expect((await restore(['backup.db'])).stderr).toBe('data/plants.db has the 200000 plants of backup.db\n');
   });
 
   if (process.getuid?.() !== 0) return;
