@@ -1,6 +1,7 @@
-import { chownSync, mkdirSync, statSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { syncDirectory } from './sync-directory.js';
+import { takeOwnerOf } from './take-owner.js';
 
 /**
  * Creates a directory that survives a power cut: its name is on disk once its parent is.
@@ -15,11 +16,4 @@ export function makeDirectory(path: string, { asParent = false } = {}): void {
     if (asParent) takeOwnerOf(parent, made);
     syncDirectory(dirname(made));
   }
-}
-
-/** Gives a file the owner of a directory if the user is root: root's own files could not be used by a service. */
-export function takeOwnerOf(directory: string, file: string): void {
-  if (process.getuid?.() !== 0) return;
-  const { uid, gid } = statSync(directory);
-  chownSync(file, uid, gid);
 }

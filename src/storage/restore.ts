@@ -1,8 +1,9 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { makeDirectory, takeOwnerOf } from '../files/make-directory.js';
+import { makeDirectory } from '../files/make-directory.js';
 import { syncDirectory } from '../files/sync-directory.js';
+import { takeOwnerOf } from '../files/take-owner.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteStartError } from './sqlite-errors.js';
 import { assertKnownSchema, updateSqliteSchema } from './sqlite-schema.js';

@@ -11,20 +11,20 @@ const NOT_OPENED = 'cannot be opened; it must be a file in a directory where thi
  * The meaning of SQLite's primary result codes (https://sqlite.org/rescode.html).
  *
  * - The code by number, as node:sqlite has it, and by name, as better-sqlite3 has it.
- * - How the repository handles it; undefined for a defect.
+ * - How the repository handles it.
  * - For the operator when the database cannot be opened; completes "the database plants.db …".
  */
-const ERRORS: readonly (readonly [number: number, name: string, failure: Failure | undefined, atStart: string])[] = [
+const ERRORS: readonly (readonly [number: number, name: string, failure: Failure, atStart: string])[] = [
   [5, 'SQLITE_BUSY', 'transient', LOCKED],
   [6, 'SQLITE_LOCKED', 'transient', LOCKED],
   [7, 'SQLITE_NOMEM', 'unavailable', 'needs more memory; free some'],
   [8, 'SQLITE_READONLY', 'unavailable', 'cannot be written; give this user write permission on it and its directory'],
   [10, 'SQLITE_IOERR', 'unavailable', 'cannot be read or written; check its disk, and what else uses it'],
-  [11, 'SQLITE_CORRUPT', undefined, DAMAGED],
+  [11, 'SQLITE_CORRUPT', 'unavailable', DAMAGED],
   [13, 'SQLITE_FULL', 'unavailable', 'has no room left on its disk; free some'],
   [14, 'SQLITE_CANTOPEN', 'unavailable', NOT_OPENED],
   [15, 'SQLITE_PROTOCOL', 'transient', LOCKED],
-  [26, 'SQLITE_NOTADB', undefined, DAMAGED],
+  [26, 'SQLITE_NOTADB', 'unavailable', DAMAGED],
 ];
 
 /** The files of the database were removed, replaced or emptied while it is open. SQLite itself reports this as SQLITE_IOERR. */

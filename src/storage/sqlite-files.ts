@@ -11,11 +11,15 @@ const INDEX_VERSION = 3_007_000;
 export class SqliteFiles {
   /** Path and identity of each file. */
   readonly #identities: readonly (readonly [path: string, identity: string])[];
+  /** Path of the log, which alone may be empty. */
+  readonly #logPath: string;
   readonly #log: number;
   readonly #index: number;
-  /** Both copies of the header of the index. */
-  readonly #indexHeader = new Uint32Array(24);
-  readonly #indexHeaderAgain = new Uint32Array(24);
+  /** Both copies of the header of the index, whose numbers have the byte order of the machine. */
+  readonly #indexHeader = Buffer.alloc(96);
+  readonly #indexWords = new Uint32Array(this.#indexHeader.buffer, this.#indexHeader.byteOffset, 24);
+  readonly #indexHalfWords = new Uint16Array(this.#indexHeader.buffer, this.#indexHeader.byteOffset, 48);
+  readonly #salts = this.#indexHeader.subarray(32, 40);
   readonly #logHeader = Buffer.alloc(32);
   readonly #frameHeader = Buffer.alloc(24);
 
@@ -24,14 +28,14 @@ export class SqliteFiles {
    * @param realPath of the database, without symbolic links: SQLite puts the other files beside it
    */
   constructor(path: string, realPath: string) {
-    const log = `${realPath}-wal`;
+    this.#logPath = `${realPath}-wal`;
     const index = `${realPath}-shm`;
-    this.#identities = [path, log, index].map((name) => {
-      const identity = identityOf(name);
+    this.#identities = [path, this.#logPath, index].map((name) => {
+      const identity = this.#identityOf(name);
       if (identity === undefined) throw new FilesNotInPlaceError();
       return [name, identity];
     });
-    this.#log = openSync(log, 'r');
+    this.#log = openSync(this.#logPath, 'r');
     this.#index = openSync(index, 'r');
   }
 
@@ -40,8 +44,9 @@ export class SqliteFiles {
    * @throws {DamagedLogError} when the log is not the one that its index describes
    */
   assertInPlace(): void {
-    for (const [path, identity] of this.#identities)
-      if (identityOf(path) !== identity) throw new FilesNotInPlaceError();
+    for (const [path, identity] of this.#identities) {
+      if (this.#identityOf(path) !== identity) throw new FilesNotInPlaceError();
+    }
     if (!this.logIsIntact()) throw new DamagedLogError();
   }
 
@@ -53,10 +58,11 @@ export class SqliteFiles {
   logIsIntact(): boolean {
     for (;;) {
       readSync(this.#index, this.#indexHeader, 0, 96, 0);
-      if (this.#hasLastFrame(this.#indexHeader)) return true;
-      readSync(this.#index, this.#indexHeaderAgain, 0, 96, 0);
+      if (this.#hasLastFrame()) return true;
+      const before = Buffer.from(this.#indexHeader);
+      readSync(this.#index, this.#indexHeader, 0, 96, 0);
       // Unless another process has changed both meanwhile, the log is damaged.
-      if (this.#indexHeader.every((word, position) => word === this.#indexHeaderAgain[position])) return false;
+      if (this.#indexHeader.equals(before)) return false;
     }
   }
 
@@ -68,33 +74,31 @@ export class SqliteFiles {
     if (fstatSync(this.#index).nlink === 0) closeSync(this.#index);
   }
 
-  #hasLastFrame(index: Uint32Array): boolean {
+  #hasLastFrame(): boolean {
+    const words = this.#indexWords;
     // Two different copies mean that another process is changing them, or ended at that: SQLite then repairs the index.
-    for (let position = 0; position < 12; position += 1) if (index[position] !== index[position + 12]) return true;
-    const [version, , , , lastFrame = 0] = index;
+    for (let position = 0; position < 12; position += 1) if (words[position] !== words[position + 12]) return true;
+    const [version, , , , lastFrame = 0, , checksum1, checksum2] = words;
     if (version !== INDEX_VERSION || lastFrame === 0) return true;
-    const bytes = Buffer.from(index.buffer);
-    const salts = bytes.subarray(32, 40);
-    const pageSize = new Uint16Array(index.buffer)[7] ?? 0;
     // 65,536 does not fit, and is 1.
-    const frame = 32 + (lastFrame - 1) * (24 + (pageSize === 1 ? 65_536 : pageSize));
+    const pageSize = this.#indexHalfWords[7] === 1 ? 65_536 : (this.#indexHalfWords[7] ?? 0);
     return (
       readSync(this.#log, this.#logHeader, 0, 32, 0) === 32 &&
-      this.#logHeader.subarray(16, 24).equals(salts) &&
-      readSync(this.#log, this.#frameHeader, 0, 24, frame) === 24 &&
-      this.#frameHeader.subarray(8, 16).equals(salts) &&
-      this.#frameHeader.readUInt32BE(16) === index[6] &&
-      this.#frameHeader.readUInt32BE(20) === index[7]
+      this.#logHeader.subarray(16, 24).equals(this.#salts) &&
+      readSync(this.#log, this.#frameHeader, 0, 24, 32 + (lastFrame - 1) * (24 + pageSize)) === 24 &&
+      this.#frameHeader.subarray(8, 16).equals(this.#salts) &&
+      this.#frameHeader.readUInt32BE(16) === checksum1 &&
+      this.#frameHeader.readUInt32BE(20) === checksum2
     );
   }
-}
 
-/** Identifies the file that a path leads to; undefined if it leads to none, or to one that must not be empty and is. */
-function identityOf(path: string): string | undefined {
-  try {
-    const { dev, ino, size } = statSync(path);
-    return size === 0 && !path.endsWith('-wal') ? undefined : `${dev}:${ino}`;
-  } catch {
-    return undefined;
+  /** Identifies the file that a path leads to; undefined if it leads to none, or to one that has lost its contents. */
+  #identityOf(path: string): string | undefined {
+    try {
+      const { dev, ino, size } = statSync(path);
+      return size === 0 && path !== this.#logPath ? undefined : `${dev}:${ino}`;
+    } catch {
+      return undefined;
+    }
   }
 }

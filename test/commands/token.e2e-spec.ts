@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Run, runCommand } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
@@ -191,11 +200,43 @@ describe('plant-store token', () => {
     expect(readFileSync(file, 'utf8')).toBe(text);
   });
 
+  it('prints its results as JSON', async () => {
+    const created = JSON.parse(
+      (await token(['create', '--name', 'ci', '--expires', 'never', '--json'])).stdout,
+    ) as object;
+
+    expect(created).toEqual({
+      name: 'ci',
+      token: expect.stringMatching(/^[\w-]{43}$/) as unknown,
+      expires: null,
+      file: 'data/tokens',
+    });
+    expect(JSON.parse((await token(['list', '--json'])).stdout)).toEqual([
+      { name: 'ci', expires: null, state: 'valid' },
+    ]);
+    expect(JSON.parse((await token(['revoke', 'ci', '--json'])).stdout)).toEqual({ name: 'ci', file: 'data/tokens' });
+  });
+
   it.each([[['--help']], [['create', '--help']]])('prints its usage: %j', async (parameters) => {
     const { status, stdout, stderr } = await token(parameters);
 
     expect(status).toBe(0);
     expect(stdout).toMatch(/^Usage: plant-store token /);
     expect(stderr).toBe('');
+  });
+
+  if (process.getuid?.() !== 0) return;
+
+  it('gives the file to the owner of its directory when root runs it, and keeps its owner', async () => {
+    mkdirSync(directory.file('state'));
+    chownSync(directory.file('state'), 12_345, 12_345);
+    const tokens = ['--file', 'state/data/tokens'];
+
+    for (const command of [['create', '--name', 'one'], ['create', '--name', 'two'], ['revoke', 'one'], ['list']]) {
+      expect(await token([...command, ...tokens])).toMatchObject({ status: 0 });
+      for (const name of ['state/data', 'state/data/tokens']) {
+        expect({ name, uid: statSync(directory.file(name)).uid }).toEqual({ name, uid: 12_345 });
+      }
+    }
   });
 });

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { CREATED, create, created, MONSTERA, monstera, refusal, TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { ServiceDirectory, type Started, WITH_TOKEN } from '../support/service-directory.js';
@@ -91,28 +91,6 @@ describe.each(['', '-wal', '-shm'])('A removed file plants.db%s', (suffix) => {
   });
 });
 
-describe('A database behind a symbolic link', () => {
-  it.each(['', '-wal', '-shm'])('is answered with error 503 after its file plants.db%s is removed', async (suffix) => {
-    mkdirSync(directory.file('disk'));
-    symlinkSync('disk/plants.db', directory.file('link.db'));
-    const { url } = await directory.start({ ...WITH_TOKEN, DATABASE_URL: 'sqlite:link.db' });
-    expect(await create(url)).toEqual(CREATED);
-    rmSync(directory.file(`disk/plants.db${suffix}`));
-
-    expect(await create(url, monstera(2))).toEqual(refusal(503));
-  });
-
-  it('is answered with error 503 after the link leads to another file', async () => {
-    directory.openDatabase('other.db').close();
-    symlinkSync('plants.db', directory.file('link.db'));
-    const { url } = await directory.start({ ...WITH_TOKEN, DATABASE_URL: 'sqlite:link.db' });
-    rmSync(directory.file('link.db'));
-    symlinkSync('other.db', directory.file('link.db'));
-
-    expect(await create(url)).toEqual(refusal(503));
-  });
-});
-
 describe('A write-ahead log', () => {
   const LOG = 'data/plants.db-wal';
 
@@ -130,9 +108,8 @@ describe('A write-ahead log', () => {
   async function expectRefusals({ service, url }: Started): Promise<void> {
     expect(await create(url, monstera(51))).toEqual(refusal(503));
     expect(await create(url, monstera(1))).toEqual(refusal(503));
-    expect(service.stdout).toContain(
-      'the database did not store them: the write-ahead log was truncated or overwritten by another program; restart ' +
-        'the service to continue with the plants that had left the log for the database, or restore a backup',
+    await service.printed(
+      /did not store them: (the write-ahead log was truncated .*; restart the service to continue)/,
     );
     expect(await service.stop()).toBe(0);
 
@@ -205,20 +182,24 @@ describe('A write-ahead log', () => {
     const workload = new Workload(() => url, { token: TOKEN, clients: 16, seed: 3 });
     await workload.acknowledged(500);
     truncateSync(directory.file(LOG));
-    const acknowledged = workload.history.length;
-    await workload.until(() => (workload.errors.get(503) ?? 0) >= 100);
+    const destroyed = workload.history.length;
+    const refused = (count: number) => () => (workload.errors.get(503) ?? 0) >= count;
+    await workload.until(refused(100));
+    const { ok } = workload.counts;
+    await workload.until(refused(200));
     await workload.stop();
+    expect(workload.counts.ok).toBe(ok);
     expect(await service.stop()).toBe(0);
+
     const restarted = await directory.start();
     const again = new Workload(() => restarted.url, { token: TOKEN, clients: 16, seed: 4 });
     await again.operations(500);
     await again.stop();
     expect(await restarted.service.stop()).toBe(0);
 
-    // The truncation destroyed what had been acknowledged before. Answers on their way may be among it.
-    const inFlight = 16;
+    // The truncation destroyed what had been acknowledged before, of which some answers were still on their way.
     const history = workload.history.map((operation, index) =>
-      index < acknowledged + inFlight ? { ...operation, outcome: 'unknown' as const } : operation,
+      index < destroyed + 64 ? { ...operation, outcome: 'unknown' as const } : operation,
     );
     const store = storeFrom(directory.rows().filter(({ name }) => name !== MONSTERA.name));
     expect(violationsIn([...history, ...again.history], store)).toEqual([]);
@@ -234,6 +215,27 @@ describe('An emptied file plants.db', () => {
 
     expect(await create(url, monstera(2))).toEqual(refusal(503));
     expect(await create(url)).toEqual(refusal(503));
+  });
+});
+
+describe('A database that is damaged in place', () => {
+  it('is answered with error 503', async () => {
+    const first = await directory.start();
+    await first.service.stop();
+    const database = directory.openDatabase();
+    // More than the service keeps in memory.
+    database.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+       INSERT INTO plants SELECT i, hex(zeroblob(500)), NULL FROM n`,
+    );
+    database.close();
+    const { service, url } = await directory.start();
+    const file = directory.file('data/plants.db');
+    const bytes = readFileSync(file);
+    writeFileSync(file, bytes.fill(0xaa, 8_192), { flag: 'r+' });
+
+    expect(await create(url, monstera(50))).toEqual(refusal(503));
+    await service.printed(/did not store them: (database disk image is malformed)/);
   });
 });
 
