@@ -37,7 +37,7 @@ export async function openPostgresRepository(url: string, options: DatabaseOptio
       await prepare(client);
       return hasCitus(client);
     });
-    return new PostgresRepository(pool, options, isCitus);
+    return new PostgresRepository(pool, url, options, isCitus);
   } catch (error) {
     await pool?.end();
     throw postgresStartError(url, error);
@@ -157,15 +157,16 @@ class PostgresRepository extends RetryingRepository {
 
   constructor(
     private readonly pool: pg.Pool,
-    { timeout, poolSize }: DatabaseOptions,
+    private readonly url: string,
+    private readonly options: DatabaseOptions,
     private readonly isCitus: boolean,
   ) {
-    super(timeout);
-    this.concurrency = poolSize;
+    super(options.timeout);
+    this.concurrency = options.poolSize;
   }
 
   override snapshot(): Promise<PlantSnapshot> {
-    return openPostgresSnapshot(this.pool);
+    return openPostgresSnapshot(this.url, this.options);
   }
 
   override async close(): Promise<void> {

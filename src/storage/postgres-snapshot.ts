@@ -1,7 +1,9 @@
-import type pg from 'pg';
+import pg from 'pg';
+import type { DatabaseOptions } from './database-options.js';
 import { messageOf } from './message-of.js';
 import { type PlantSnapshot, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
-import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, plantOf, type PlantRow } from './snapshot-page.js';
+import { connectionSettings } from './postgres-connection.js';
+import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, plantOf } from './snapshot-page.js';
 
 /** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
@@ -28,22 +30,28 @@ const PAGE = `
 type PageRow = readonly [ids: string | null, names: string, tags: string];
 
 /**
- * Takes a snapshot in a transaction on one connection. Behind a pooler in transaction mode, it stays on one connection
- * to the server.
+ * Takes a snapshot in a transaction, on a connection of its own: it takes none of those that add plants, and its queries
+ * may take longer. Behind a pooler in transaction mode, it stays on one connection to the server.
  *
- * @param pool of connections that read int8 as bigint; the snapshot keeps one of them until it is closed
  * @throws {RepositoryUnavailableError} when the database cannot be read
  */
-export async function openPostgresSnapshot(pool: pg.Pool): Promise<PlantSnapshot> {
-  let client: pg.PoolClient | undefined;
+export async function openPostgresSnapshot(url: string, { timeout }: DatabaseOptions): Promise<PlantSnapshot> {
+  const client = new pg.Client({
+    ...connectionSettings(url),
+    keepAlive: true,
+    connectionTimeoutMillis: timeout,
+    query_timeout: QUERY_TIMEOUT,
+  });
+  // A query reports the failure of its connection itself.
+  client.on('error', () => undefined);
   try {
-    client = await pool.connect();
+    await client.connect();
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     // The transaction takes its snapshot with its first query.
     await client.query('SELECT FROM plants LIMIT 1');
     return new PostgresSnapshot(client);
   } catch (error) {
-    client?.release(true);
+    await client.end();
     throw unreadable(error);
   }
 }
@@ -56,16 +64,19 @@ class PostgresSnapshot implements PlantSnapshot {
   /** The last query. It may still run, because a page is fetched while its predecessor is used. */
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly client: pg.PoolClient) {}
+  constructor(private readonly client: pg.Client) {}
 
   async count(): Promise<number> {
-    const [row] = await this.#query<[bigint]>('SELECT count(*) FROM plants');
+    const [row] = await this.#query<[string]>('SELECT count(*) FROM plants');
     return Number(row?.[0]);
   }
 
   async find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
-    const rows = await this.#query<PlantRow>('SELECT id, name, tag FROM plants WHERE id = ANY ($1::bigint[])', [ids]);
-    return rows.map(plantOf);
+    const rows = await this.#query<[id: string, name: string, tag: string | null]>(
+      'SELECT id, name, tag FROM plants WHERE id = ANY ($1::bigint[])',
+      [ids],
+    );
+    return rows.map(([id, name, tag]) => plantOf([BigInt(id), name, tag]));
   }
 
   async *pages(after?: bigint): AsyncIterable<readonly StoredPlant[]> {
@@ -87,15 +98,8 @@ class PostgresSnapshot implements PlantSnapshot {
   }
 
   async close(): Promise<void> {
-    let isUnfit = true;
-    try {
-      await this.#query('COMMIT');
-      isUnfit = false;
-    } catch {
-      // The connection is lost, and the transaction with it.
-    } finally {
-      this.client.release(isUnfit);
-    }
+    await this.#last;
+    await this.client.end();
   }
 
   async #page(from: bigint): Promise<readonly StoredPlant[]> {
@@ -112,7 +116,7 @@ class PostgresSnapshot implements PlantSnapshot {
   /** Runs a query after the last one. */
   #query<Row extends readonly unknown[]>(text: string, values: unknown[] = []): Promise<Row[]> {
     const result = this.#last.then(async () => {
-      const config = { text, values, rowMode: 'array' as const, query_timeout: QUERY_TIMEOUT };
+      const config = { text, values, rowMode: 'array' as const };
       try {
         return (await this.client.query<Row>(config)).rows;
       } catch (error) {
