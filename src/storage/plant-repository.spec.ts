@@ -86,6 +86,38 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
         expect(await store.rows()).toHaveLength(256);
       });
 
+      it('may have as many plants as an import puts into it, with every kind of text', async () => {
+        const texts = [
+          '',
+          '"',
+          "'",
+          '\\',
+          '\\u0041',
+          '\n',
+          '\u0001',
+          '{1,NULL}',
+          'null',
+          '\u0301',
+          '\u{1fab4}',
+          undefined,
+        ];
+        const plants = Array.from({ length: 2_048 }, (_, index) => ({
+          id: BigInt(index - 1_000),
+          name: texts[index % 11] ?? '',
+          tag: texts[index % 12],
+        }));
+        await repository.add([{ id: 5n, name: 'other' }]);
+
+        const outcomes = await repository.add(plants);
+
+        expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(2_047);
+        expect(outcomes[1_005]).toBe('conflict');
+        expect((await store.rows()).filter(({ id }) => id !== 5n)).toEqual(
+          plants.filter(({ id }) => id !== 5n).map(({ tag, ...plant }) => ({ ...plant, tag: tag ?? null })),
+        );
+        expect(new Set(await repository.add(plants))).toEqual(new Set(['repeated', 'conflict']));
+      });
+
       it('is not kept in memory after it is stored', async () => {
         const used = (): number => {
           collectGarbage();
