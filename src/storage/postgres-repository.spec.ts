@@ -59,6 +59,21 @@ describe('the PostgreSQL repository', () => {
     ]);
   });
 
+  it.each(['on', 'off'])(
+    'stores quotation marks and backslashes as they are where standard_conforming_strings is %s',
+    async (setting) => {
+      await repository.close();
+      await query(`ALTER DATABASE ${database} SET standard_conforming_strings = ${setting}`);
+      repository = await openRepository(url, { poolSize: 2 });
+      const name = `'; DROP TABLE plants; -- \\' \\\\ \\x27 "$1" E'\\n' \u2019 \ufeff`;
+      const plant = { id: 1n, name, tag: "\\'" };
+
+      expect(await repository.add([plant])).toEqual(['created']);
+      expect(await repository.add([plant])).toEqual(['repeated']);
+      expect(await query('SELECT name, tag FROM plants')).toEqual([{ name, tag: plant.tag }]);
+    },
+  );
+
   it('fails with the error itself for an id beyond int64, stores nothing of the batch, and still works afterwards', async () => {
     await expect(
       repository.add([

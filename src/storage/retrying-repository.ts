@@ -27,11 +27,20 @@ export abstract class RetryingRepository extends PlantRepository {
   /** Adds a batch in one transaction. It adds only missing plants, so it can be retried after any failure. */
   protected abstract attempt(batch: readonly StoredPlant[]): readonly Outcome[] | Promise<readonly Outcome[]>;
 
-  /** Writes a plant in a transaction that it rolls back. */
-  protected abstract tryToWrite(): void | Promise<void>;
+  /**
+   * Writes a plant in a transaction that it rolls back.
+   *
+   * @param timeout milliseconds that it may wait for a server
+   */
+  protected abstract tryToWrite(timeout: number): void | Promise<void>;
 
   /** Returns what an error means; undefined for a defect. */
   protected abstract failureOf(error: unknown): Failure | undefined;
+
+  /** Explains an error to the operator; completes "the database did not store them: …". */
+  protected describe(error: unknown): string {
+    return messageOf(error);
+  }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     const started = performance.now();
@@ -47,7 +56,7 @@ export abstract class RetryingRepository extends PlantRepository {
         this.#failingSince ??= started;
         const elapsed = performance.now() - Math.min(this.#failingSince, started);
         if (failure === 'unavailable' || elapsed > this.timeout) {
-          throw new RepositoryUnavailableError(`the database did not store them: ${messageOf(error)}`, {
+          throw new RepositoryUnavailableError(`the database did not store them: ${this.describe(error)}`, {
             cause: error,
           });
         }
@@ -66,7 +75,9 @@ export abstract class RetryingRepository extends PlantRepository {
       // Stop retrying one interval early, so that the last error wins over the timeout.
       await Promise.race([this.#tryToWriteUntil(performance.now() + timeout - RETRY_INTERVAL), timedOut]);
     } catch (error) {
-      throw new RepositoryUnavailableError(`the database cannot store plants: ${messageOf(error)}`, { cause: error });
+      throw new RepositoryUnavailableError(`the database cannot store plants: ${this.describe(error)}`, {
+        cause: error,
+      });
     } finally {
       finished.abort();
     }
@@ -76,7 +87,7 @@ export abstract class RetryingRepository extends PlantRepository {
   async #tryToWriteUntil(deadline: number): Promise<void> {
     for (;;) {
       try {
-        await this.tryToWrite();
+        await this.tryToWrite(deadline - performance.now());
         this.#failingSince = undefined;
         return;
       } catch (error) {

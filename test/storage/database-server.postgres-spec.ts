@@ -1,12 +1,12 @@
 import pg from 'pg';
-import { CREATED, create, monstera, refusal, TOKEN } from '../support/client.js';
+import { CREATED, create, monstera, refusal } from '../support/client.js';
 import { type Fault, FaultProxy } from '../support/fault-proxy.js';
-import { type Store, storeFrom, violationsIn } from '../support/history.js';
+import { violationsIn } from '../support/history.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
+import { nameOf, runFaults, storedIn } from '../support/postgres-history.js';
 import { report } from '../support/report.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
-import { Workload } from '../support/workload.js';
 
 let directory: ServiceDirectory;
 let server: PostgresServer;
@@ -34,39 +34,14 @@ function launch(url: string, variables: Variables = {}): ServiceProcess {
   return directory.launch({ ...WITH_TOKEN, DATABASE_URL: url, ...variables });
 }
 
-async function stored(from = server): Promise<Store> {
-  const name = new URL(database).pathname.slice(1);
-  const rows = await from.query<{ id: string; name: string; tag: string | null }>('SELECT * FROM plants', name);
-  return storeFrom(rows.map((row) => ({ ...row, id: BigInt(row.id) })));
-}
-
-/** Runs clients that use these services in turn while the faults happen, and for 200 creates before and after. */
-async function run(urls: readonly string[], faults: (workload: Workload) => Promise<void>): Promise<Workload> {
-  let turn = 0;
-  const workload = new Workload(() => urls[(turn += 1) % urls.length] ?? '', { token: TOKEN, clients: 32, seed: 4 });
-  try {
-    await workload.acknowledged(200);
-    await faults(workload);
-    await workload.acknowledged(200);
-  } finally {
-    await workload.stop();
-  }
-  return workload;
-}
-
-function reportCounts(what: string, { counts }: Workload): void {
-  report(`${what}: ${JSON.stringify(counts)}`);
-}
-
 describe.each([2, 5])('%d processes that start together on an empty database', (count) => {
   it('all start, and break no promise when they contend for the same ids', async () => {
     const services = Array.from({ length: count }, () => launch(database));
     const urls = await Promise.all(services.map((service) => service.listening()));
 
-    const workload = await run(urls, () => Promise.resolve());
+    const workload = await runFaults(`${count} processes`, urls, () => Promise.resolve());
 
-    reportCounts(`${count} processes`, workload);
-    expect(violationsIn(workload.history, await stored())).toEqual([]);
+    expect(violationsIn(workload.history, await storedIn(server, database))).toEqual([]);
     expect([...workload.errors.keys()]).toEqual([409]);
     expect(await Promise.all(services.map((service) => service.stop()))).toEqual(services.map(() => 0));
   });
@@ -118,7 +93,7 @@ describe('An id in an open transaction of another client', () => {
       while ((await other.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rowCount === 0);
 
       expect(await Promise.race([create(url, monstera(3)), waiting])).toEqual(CREATED);
-      const names = await server.query<{ id: string }>('SELECT id FROM plants', new URL(database).pathname.slice(1));
+      const names = await server.query<{ id: string }>('SELECT id FROM plants', nameOf(database));
       expect(names.map(({ id }) => id)).toEqual(['1', '3']);
 
       await other.query('COMMIT');
@@ -133,7 +108,7 @@ describe('A connection', () => {
   it('that is cut between the commit and the answer breaks no promise', async () => {
     const url = await launch(proxy.url(database)).listening();
 
-    const workload = await run([url], async (running) => {
+    const workload = await runFaults('cut after the commit, 10 times', [url], async (running) => {
       for (let cuts = 1; cuts <= 10; cuts += 1) {
         proxy.fault = 'cut';
         await proxy.hit(cuts);
@@ -142,8 +117,7 @@ describe('A connection', () => {
       }
     });
 
-    reportCounts('cut after the commit, 10 times', workload);
-    expect(violationsIn(workload.history, await stored())).toEqual([]);
+    expect(violationsIn(workload.history, await storedIn(server, database))).toEqual([]);
     expect([...workload.errors.keys()]).toEqual([409]);
   });
 
@@ -164,7 +138,7 @@ describe('A connection', () => {
     proxy.fault = 'none';
 
     expect(await create(url, monstera(2))).toEqual(CREATED);
-    expect([...(await stored()).keys()]).toEqual([1n, 2n]);
+    expect([...(await storedIn(server, database)).keys()]).toEqual([1n, 2n]);
     expect(service.stdout).not.toContain(PASSWORD);
     expect(await service.stop()).toBe(0);
   });
@@ -174,7 +148,7 @@ describe('A server', () => {
   it('that is killed under load and restarted loses no acknowledged plant', async () => {
     const urls = [await launch(database).listening(), await launch(database).listening()];
 
-    const workload = await run(urls, async (running) => {
+    const workload = await runFaults('killed 3 times', urls, async (running) => {
       for (let kills = 0; kills < 3; kills += 1) {
         await server.kill();
         await server.restart();
@@ -185,8 +159,7 @@ describe('A server', () => {
       }
     });
 
-    reportCounts('killed 3 times', workload);
-    expect(violationsIn(workload.history, await stored())).toEqual([]);
+    expect(violationsIn(workload.history, await storedIn(server, database))).toEqual([]);
     expect([...workload.errors.keys()].filter((error) => error !== 409 && error !== 503)).toEqual([]);
   });
 
@@ -198,7 +171,7 @@ describe('A server', () => {
       await standby.restart();
       const urls = [await launch(proxy.url(database)).listening(), await launch(proxy.url(database)).listening()];
 
-      const workload = await run(urls, async (running) => {
+      const workload = await runFaults('failover', urls, async (running) => {
         await server.kill();
         const before = performance.now();
         // A service may reach the standby before its promotion, while it is read-only.
@@ -209,8 +182,7 @@ describe('A server', () => {
         report(`${Math.round(performance.now() - before)} ms from the kill to the next success`);
       });
 
-      reportCounts('failover', workload);
-      expect(violationsIn(workload.history, await stored(standby))).toEqual([]);
+      expect(violationsIn(workload.history, await storedIn(standby, database))).toEqual([]);
       expect([...workload.errors.keys()].filter((error) => error !== 409 && error !== 503)).toEqual([]);
     } finally {
       await standby.remove();
@@ -220,12 +192,12 @@ describe('A server', () => {
   });
 
   it('commits durably where the database sets synchronous_commit to off', async () => {
-    await server.query(`ALTER DATABASE ${new URL(database).pathname.slice(1)} SET synchronous_commit = off`);
+    await server.query(`ALTER DATABASE ${nameOf(database)} SET synchronous_commit = off`);
     const url = await launch(proxy.url(database)).listening();
 
     expect(await create(url)).toEqual(CREATED);
 
-    expect(proxy.sent).toMatch(/INSERT INTO plants [^\0]* set_config\('synchronous_commit', 'on', true\)/);
+    expect(proxy.sent).toMatch(/set_config\('synchronous_commit', 'on', true\)[^\0]*; INSERT INTO plants /);
   });
 });
 

@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import pg, { type PoolConfig, type QueryResult, type QueryResultRow } from 'pg';
+import type { DatabaseOptions } from './database-options.js';
+import { isConnectionUsableAfter } from './postgres-errors.js';
+
+/** Milliseconds after which an idle connection is closed. */
+const IDLE_TIMEOUT = 60_000;
+
+/** Milliseconds between two looks at statements that the server has not answered. */
+const LOOK_INTERVAL = 500;
+
+/** The server gives a statement up after this part of the time that the client waits, so that its answer arrives. */
+const SERVER_SHARE = 0.8;
+
+/**
+ * Transactions on at most `poolSize` connections.
+ *
+ * Closing a connection does not end its statement: the server's backend goes on waiting for its lock, and each attempt
+ * would leave one more. Therefore the server itself ends a statement that takes too long, and a connection without an
+ * answer keeps its place in the pool until it has one. Such a statement waits for what no timeout of the server ends,
+ * for example a synchronous standby, or its connection is dead; one more connection looks which of the two it is.
+ */
+export class PostgresPool {
+  readonly #pool: pg.Pool;
+  /** Default milliseconds that a statement may take. */
+  readonly #timeout: number;
+  /** Begins each transaction, and is unique: the server shows it beside what it executes, behind a pooler, too. */
+  readonly #mark = `/* plant-store ${randomBytes(8).toString('hex')} */`;
+  /** Close the connections without an answer. */
+  readonly #unanswered = new Set<() => void>();
+  #isLooking = false;
+  #isClosed = false;
+
+  constructor(
+    private readonly settings: PoolConfig,
+    { timeout, poolSize }: DatabaseOptions,
+  ) {
+    // Half of the timeout, so that an attempt on a connection that hangs leaves as much for another attempt.
+    this.#timeout = Math.ceil(timeout / 2);
+    this.#pool = new pg.Pool({
+      ...settings,
+      max: poolSize,
+      idleTimeoutMillis: IDLE_TIMEOUT,
+      keepAlive: true,
+      connectionTimeoutMillis: this.#timeout,
+      // For these connections alone: a host may use the driver, too. A number cannot hold an int64.
+      types: {
+        getTypeParser: ((...type: Parameters<typeof pg.types.getTypeParser>): unknown =>
+          type[0] === pg.types.builtins.INT8
+            ? BigInt
+            : pg.types.getTypeParser(...type)) as typeof pg.types.getTypeParser,
+      },
+    });
+    // A query reports the failure of its connection itself; that of an idle connection concerns no request.
+    this.#pool.on('error', () => undefined);
+    this.#pool.on('connect', (client) => client.on('error', () => undefined));
+  }
+
+  /**
+   * Runs statements in one transaction, and returns the rows of the last one. They travel in one message: that takes one
+   * round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
+   */
+  transact<Row extends QueryResultRow>(statements: string): Promise<Row[]> {
+    return this.#send(statements, this.#timeout, isConnectionUsableAfter);
+  }
+
+  /**
+   * Runs statements in a transaction, and rolls it back.
+   *
+   * @param timeout milliseconds that the server may take
+   */
+  async rehearse(statements: string, timeout: number): Promise<void> {
+    // After an error, the connection is still in the transaction.
+    await this.#send(`BEGIN; ${statements}; ROLLBACK`, Math.min(timeout, this.#timeout), () => false);
+  }
+
+  /** Closes all connections. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const close of this.#unanswered) close();
+    await this.#pool.end();
+  }
+
+  async #send<Row extends QueryResultRow>(
+    statements: string,
+    timeout: number,
+    isUsableAfter: (error: unknown) => boolean,
+  ): Promise<Row[]> {
+    const client = await this.#pool.connect();
+    let isReleased = false;
+    const release = (isUsable: boolean): void => {
+      if (!isReleased) client.release(!isUsable);
+      isReleased = true;
+      this.#unanswered.delete(close);
+    };
+    const close = (): void => release(false);
+    const answer = client.query<Row>(`${this.#mark} ${limit(timeout)}; ${statements}`).then(
+      (results) => {
+        release(true);
+        return lastRows(results);
+      },
+      (error: unknown) => {
+        release(isUsableAfter(error));
+        throw error;
+      },
+    );
+    const answered = new AbortController();
+    const tooLate = setTimeout(timeout, undefined, { signal: answered.signal }).then(() => {
+      this.#keep(close);
+      throw new Error(`it did not answer within ${timeout} ms`);
+    });
+    try {
+      return await Promise.race([answer, tooLate]);
+    } finally {
+      answered.abort();
+    }
+  }
+
+  #keep(close: () => void): void {
+    this.#unanswered.add(close);
+    if (this.#isClosed) close();
+    else if (!this.#isLooking) void this.#look();
+  }
+
+  /** Closes connections whose statements the server does not execute: they are dead, or lead to another server. */
+  async #look(): Promise<void> {
+    this.#isLooking = true;
+    while (this.#unanswered.size > 0) {
+      const seen = [...this.#unanswered];
+      // Nothing is known while the server does not answer; to close them would only open more.
+      const isExecuting = await this.#isExecuting().catch(() => true);
+      if (!isExecuting) for (const close of seen) close();
+      await setTimeout(LOOK_INTERVAL, undefined, { ref: false });
+    }
+    this.#isLooking = false;
+  }
+
+  /** Returns whether the server still executes a statement that should have ended. */
+  async #isExecuting(): Promise<boolean> {
+    const client = new pg.Client({
+      ...this.settings,
+      connectionTimeoutMillis: this.#timeout,
+      query_timeout: this.#timeout,
+    });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      const results = await client.query<{ found: boolean }>(
+        `${limit(this.#timeout)}; SELECT EXISTS (SELECT FROM pg_stat_activity WHERE state = 'active' AND ` +
+          `starts_with(query, ${literal(this.#mark)}) AND ` +
+          `query_start < clock_timestamp() - interval '${SERVER_SHARE * this.#timeout} ms') AS found`,
+      );
+      return lastRows(results)[0]?.found === true;
+    } finally {
+      await client.end();
+    }
+  }
+}
+
+/** Writes a text as a literal of SQL; null if it is undefined. */
+export function literal(text: string | undefined): string {
+  return text === undefined ? 'NULL' : pg.escapeLiteral(text);
+}
+
+/** Lets the server cancel each of the statements that follow in the transaction. It does not cancel a commit. */
+function limit(timeout: number): string {
+  // At least 1: zero turns it off.
+  return `SET LOCAL statement_timeout = ${Math.max(1, Math.ceil(SERVER_SHARE * timeout))}`;
+}
+
+/** Returns the rows of the last statement; for a message of several, the driver returns an array. */
+function lastRows<Row extends QueryResultRow>(results: QueryResult<Row> | QueryResult<Row>[]): Row[] {
+  return [results].flat().at(-1)?.rows ?? [];
+}

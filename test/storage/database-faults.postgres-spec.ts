@@ -1,0 +1,234 @@
+import pg from 'pg';
+import { CREATED, create, monstera, refusal } from '../support/client.js';
+import { FaultProxy } from '../support/fault-proxy.js';
+import { violationsIn } from '../support/history.js';
+import { PostgresServer } from '../support/postgres.js';
+import { nameOf, runFaults, storedIn } from '../support/postgres-history.js';
+import { report } from '../support/report.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+
+const POOL_SIZE = 2;
+
+const VARIABLES = { ...WITH_TOKEN, STORE_TIMEOUT: '1s', DATABASE_POOL_SIZE: `${POOL_SIZE}` };
+
+let directory: ServiceDirectory;
+let server: PostgresServer;
+let database: string;
+/** Another user of the database. */
+let other: pg.Client;
+let monitor: pg.Client;
+
+beforeAll(async () => {
+  server = await PostgresServer.start();
+});
+
+beforeEach(async () => {
+  directory = new ServiceDirectory();
+  database = await server.createDatabase();
+  other = new pg.Client({ connectionString: database });
+  other.on('error', () => undefined);
+  await other.connect();
+  monitor = new pg.Client({ connectionString: server.url() });
+  await monitor.connect();
+});
+
+afterEach(async () => {
+  await other.end();
+  await monitor.end();
+  await directory.remove();
+});
+
+afterAll(() => server.remove());
+
+/** Returns how many backends other users than `other` have in the database. */
+async function backends(): Promise<number> {
+  const { rows } = await monitor.query<{ count: string }>(
+    `SELECT count(*) - 1 AS count FROM pg_stat_activity WHERE datname = '${nameOf(database)}'`,
+  );
+  return Number(rows[0]?.count);
+}
+
+/** Returns the largest number of backends until a condition holds. */
+async function mostBackendsUntil(condition: () => boolean | Promise<boolean>): Promise<number> {
+  let most = 0;
+  while (!(await condition())) most = Math.max(most, await backends());
+  return most;
+}
+
+async function configure(setting: string): Promise<void> {
+  await monitor.query(`ALTER SYSTEM ${setting}`);
+  await monitor.query('SELECT pg_reload_conf()');
+}
+
+describe('A fault for longer than STORE_TIMEOUT under 32 clients', () => {
+  it.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
+    [
+      'the table is locked',
+      () => other.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE'),
+      () => other.query('ROLLBACK'),
+    ],
+    [
+      'some ids are locked',
+      () =>
+        other.query(
+          "BEGIN; INSERT INTO plants (id, name) SELECT id, 'locked' FROM generate_series(-1000, 50) id ON CONFLICT DO NOTHING",
+        ),
+      () => other.query('ROLLBACK'),
+    ],
+    [
+      // No timeout of the server ends this.
+      'commits wait for a synchronous standby',
+      () => configure("SET synchronous_standby_names = 'absent'"),
+      () => configure('RESET synchronous_standby_names'),
+    ],
+  ])(
+    'where %s takes no more connections than the pool has, and one to look, and breaks no promise',
+    async (what, begin, end) => {
+      const { service, url } = await directory.start({ ...VARIABLES, DATABASE_URL: database });
+
+      const workload = await runFaults(what, [url], async (running) => {
+        await begin();
+        const refused = (running.errors.get(503) ?? 0) + 150;
+        expect(await mostBackendsUntil(() => (running.errors.get(503) ?? 0) >= refused)).toBeLessThanOrEqual(
+          POOL_SIZE + 1,
+        );
+        await end();
+        const before = performance.now();
+        await running.acknowledged(1);
+        report(`${Math.round(performance.now() - before)} ms from the end of the fault to the next success`);
+      });
+
+      expect(violationsIn(workload.history, await storedIn(server, database))).toEqual([]);
+      expect([...workload.errors.keys()].sort()).toEqual([409, 503]);
+      expect(await service.stop()).toBe(0);
+    },
+  );
+
+  it.each<[string, () => Promise<unknown>, () => Promise<unknown>, RegExp]>([
+    [
+      'the table has another name',
+      () => other.query('ALTER TABLE plants RENAME TO elsewhere'),
+      () => other.query('ALTER TABLE elsewhere RENAME TO plants'),
+      /lacks a table as the service created it[^"]*relation \\"plants\\" does not exist/,
+    ],
+    [
+      'the database accepts no connections',
+      async () => {
+        await monitor.query(`ALTER DATABASE ${nameOf(database)} ALLOW_CONNECTIONS false`);
+        await monitor.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${nameOf(database)}'`,
+        );
+      },
+      () => monitor.query(`ALTER DATABASE ${nameOf(database)} ALLOW_CONNECTIONS true`),
+      /accepts no connections; run ALTER DATABASE … ALLOW_CONNECTIONS true/,
+    ],
+  ])('where %s is answered with 503 and logged, and breaks no promise', async (what, begin, end, line) => {
+    const { service, url } = await directory.start({ ...VARIABLES, DATABASE_URL: database });
+
+    const workload = await runFaults(what, [url], async (running) => {
+      await begin();
+      const refused = (running.errors.get(503) ?? 0) + 500;
+      await running.until(() => (running.errors.get(503) ?? 0) >= refused);
+      await end();
+    });
+
+    expect(violationsIn(workload.history, await storedIn(server, database))).toEqual([]);
+    expect([...workload.errors.keys()].sort()).toEqual([409, 503]);
+    expect(service.stdout).toMatch(line);
+    expect(await service.stop()).toBe(0);
+  });
+});
+
+describe('A locked table', () => {
+  it('lets SIGTERM end the service, which leaves no backend', async () => {
+    const { service, url } = await directory.start({ ...VARIABLES, DATABASE_URL: database });
+    await other.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
+    const waiting = create(url);
+    while ((await monitor.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rowCount === 0);
+
+    const stopped = service.stop();
+    expect(await waiting).toEqual(refusal(503));
+    expect(await stopped).toBe(0);
+    expect(await mostBackendsUntil(async () => (await backends()) === 0)).toBeLessThanOrEqual(POOL_SIZE);
+  });
+
+  it('lets a killed service leave no backend for longer than STORE_TIMEOUT', async () => {
+    const { service, url } = await directory.start({ ...VARIABLES, DATABASE_URL: database });
+    await other.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
+    const waiting = create(url);
+    while ((await monitor.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rowCount === 0);
+
+    await service.stop('SIGKILL');
+    await expect(waiting).rejects.toThrow();
+    expect(await mostBackendsUntil(async () => (await backends()) === 0)).toBeLessThanOrEqual(POOL_SIZE);
+  });
+
+  it('ends a start with status 1, a line that says where to look, and no backend', async () => {
+    const { service } = await directory.start({ ...VARIABLES, DATABASE_URL: database });
+    await service.stop();
+    await other.query('BEGIN; LOCK TABLE plant_store_schema IN ACCESS EXCLUSIVE MODE');
+
+    const start = directory.launch({ ...VARIABLES, DATABASE_URL: database, DATABASE_START_TIMEOUT: '2s' });
+    let ended = false;
+    void start.ended.then(() => (ended = true));
+    expect(await mostBackendsUntil(() => ended)).toBe(1);
+    expect(await start.ended).toBe(1);
+    expect(start.stderr).toMatch(/does not execute statements in time; look at pg_locks/);
+    expect(await mostBackendsUntil(async () => (await backends()) === 0)).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('A silent connection', () => {
+  it('gives its place in the pool to another one once the server shows that it is dead', async () => {
+    const proxy = await FaultProxy.start(server.socket);
+    try {
+      const variables = { ...VARIABLES, DATABASE_POOL_SIZE: '1', DATABASE_URL: proxy.url(database) };
+      const { service, url } = await directory.start(variables);
+      proxy.fault = 'hang';
+      expect(await create(url)).toEqual(refusal(503));
+      proxy.fault = 'none';
+
+      while ((await create(url)).status !== 200);
+      expect(await service.stop()).toBe(0);
+    } finally {
+      proxy.close();
+    }
+  });
+});
+
+describe('An error of the server while the service runs', () => {
+  it.each([
+    ['42P01', 'it lacks a table as the service created it; '],
+    ['3F000', 'it lacks a table as the service created it; '],
+    ['42501', 'it denies this user a privilege that it needs; '],
+    ['55000', 'it accepts no connections; '],
+    ['3D000', 'it does not exist on its server; '],
+    ['28P01', 'it rejects this user; '],
+    ['53100', 'it has no room left on the disk of its server; '],
+    ['53200', 'it has no memory left on its server; '],
+    ['53300', 'it has no connection left; '],
+    ['25006', 'it is read-only; '],
+    ['57014', 'it does not execute statements in time; '],
+    ['57P03', 'planted by the tests'],
+    ['58030', 'it is damaged, or its server cannot use its disk; '],
+  ])('(%s) is answered with error 503, and the log says: %s', async (sqlState, line) => {
+    const proxy = await FaultProxy.start(server.socket);
+    try {
+      const { service, url } = await directory.start({
+        ...VARIABLES,
+        STORE_TIMEOUT: '300ms',
+        DATABASE_URL: proxy.url(database),
+      });
+      proxy.fault = { sqlState, times: Infinity };
+      expect(await create(url)).toEqual(refusal(503));
+      expect(
+        await service.printed(/1 plants were refused with 503: the database did not store them: ([^"]*)/),
+      ).toContain(line);
+
+      proxy.fault = 'none';
+      expect(await create(url, monstera(2))).toEqual(CREATED);
+    } finally {
+      proxy.close();
+    }
+  });
+});
