@@ -3,12 +3,13 @@ import tseslint from 'typescript-eslint';
 
 /** Imports run downward: the rooms of src/, and the rooms that each may import from. */
 const ROOMS = {
-  commands: ['auth', 'config', 'files', 'http', 'logging', 'management', 'storage'],
+  commands: ['auth', 'config', 'files', 'formats', 'http', 'logging', 'management', 'storage'],
   // Settings take their rules and defaults from the rooms that use them.
   config: ['auth', 'http', 'plants', 'storage'],
   management: ['auth', 'contract', 'http', 'storage'],
   logging: ['http'],
   http: ['auth', 'contract', 'plants'],
+  formats: ['contract', 'plants', 'storage'],
   plants: ['auth', 'contract', 'storage'],
   auth: ['contract', 'files'],
   storage: ['files'],
@@ -19,7 +20,8 @@ const ROOMS = {
 /** Packages that only some rooms may import. */
 const KEPT_IN = [
   [['auth'], ['jose']],
-  [['commands'], ['cli-progress', 'commander']],
+  [['commands'], ['cli-progress']],
+  [['commands', 'main'], ['commander']],
   [['storage'], ['better-sqlite3', 'pg']],
   [
     ['http', 'management'],
@@ -98,12 +100,12 @@ export default tseslint.config(
   },
   // The packages of the peers are not installed, so there are no types.
   { files: ['bench/peers/*.ts'], extends: [tseslint.configs.disableTypeChecked] },
-  {
-    files: ['src/*.ts'],
+  ...['app.module', 'index', 'main'].map((name) => ({
+    files: [`src/${name}.ts`],
     rules: {
-      'no-restricted-imports': ['error', { patterns: foreignPackages('') }],
+      'no-restricted-imports': ['error', { patterns: foreignPackages(name) }],
     },
-  },
+  })),
   ...layering,
   {
     files: ['src/config/**/*.ts', 'test/**/*.ts', 'examples/**/*.ts', 'bench/**/*.ts'],

@@ -18,14 +18,16 @@ FROM node:24-slim
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
 COPY --from=build /app/package.json package.json
+COPY --from=build /app/service service
 COPY --from=build /app/dist dist
-# A volume that is created from the image inherits the owner.
-RUN mkdir /data && chown node:node /data
-ENV NODE_ENV=production HOST=0.0.0.0 DATABASE_URL=sqlite:/data/plants.db
+# npm has linked the program there. A volume that is created from the image inherits the owner.
+RUN ln -s /app/node_modules/.bin/plant-store /usr/local/bin/ && mkdir /data && chown node:node /data
+# The default store, data/plants.db, and the token file are then in the volume.
+WORKDIR /
+ENV NODE_ENV=production HOST=0.0.0.0
 USER node
 VOLUME /data
 EXPOSE 3000
-HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.MANAGEMENT_PORT || 3001) + '/health/ready').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# Runs node itself, so that it receives the signals.
-CMD ["node", "dist/main.js"]
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD ["plant-store", "health", "--ready"]
+# Not through npm or a shell, so that it receives the signals.
+CMD ["plant-store"]

@@ -10,6 +10,7 @@ export { unparsedBody } from './plants/unparsed-body.js';
 export {
   type Outcome,
   PlantRepository,
+  type PlantSnapshot,
   RepositoryStartError,
   RepositoryUnavailableError,
   type StoredPlant,

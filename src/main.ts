@@ -1,38 +1,77 @@
-import { setFlagsFromString } from 'node:v8';
 import { inspect } from 'node:util';
+import { Command, CommanderError } from 'commander';
 import { TokenFileError } from './auth/token-file.js';
+import { CommandError, EXIT_STATUS, type ExitStatus } from './commands/exit-status.js';
 import { ListenError } from './commands/listen.js';
-import { ConfigurationError, loadConfiguration } from './config/configuration.js';
-import { RepositoryStartError } from './storage/plant-repository.js';
+import { exitInterrupted, exitStopped, onStopSignals } from './commands/stop-signals.js';
+import { ConfigurationError } from './config/configuration.js';
+import { readVersion } from './config/version.js';
+import { RepositoryStartError, RepositoryUnavailableError } from './storage/plant-repository.js';
 
-/** Exit statuses; a service that was told to stop ends with 0. */
-const CANNOT_RUN = 1;
-const BAD_CONFIGURATION = 2;
+/** Each command is in a file of its own, which adds its options, help and action when it is used. */
+interface CommandFile {
+  configure(command: Command): void;
+}
+
+const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<CommandFile>]>> = {
+  start: ['start the service; this is the default', () => import('./commands/start.js')],
+  token: ['create, list and revoke static tokens', () => import('./commands/token.js')],
+  backup: ['copy a SQLite store to a file, while the service runs', () => import('./commands/backup.js')],
+  restore: ['fill an empty SQLite store from a backup', () => import('./commands/restore.js')],
+  export: ['write all plants as NDJSON or CSV', () => import('./commands/export.js')],
+  import: ['add plants from NDJSON or CSV', () => import('./commands/import.js')],
+  copy: ['copy all plants to another store', () => import('./commands/copy.js')],
+  verify: ['count and digest the plants, or compare two stores', () => import('./commands/verify.js')],
+  health: ['ask the running service whether it is alive or ready', () => import('./commands/health.js')],
+  check: ['check everything that a start needs', () => import('./commands/check.js')],
+};
 
 /** Errors whose message is for the operator; others are defects, which are reported with their stack. */
-const OPERATOR_ERRORS = [ConfigurationError, ListenError, RepositoryStartError, TokenFileError];
+const OPERATOR_ERRORS = [
+  CommandError,
+  ConfigurationError,
+  ListenError,
+  RepositoryStartError,
+  RepositoryUnavailableError,
+  TokenFileError,
+];
 
-// V8's allocation-site pretenuring moves queued requests to old space, and full collections then cost 20 % CPU.
-// Set before any code compiles.
-setFlagsFromString('--no-allocation-site-pretenuring');
-// Only the user of the service can read the files that it creates.
+const parameters = process.argv.slice(2);
+if (parameters.length === 0) parameters.push('start');
+const isService = parameters[0] === 'start';
+// Only the user of the program can read the files that it creates.
 process.umask(0o077);
-// Until the service listens, there is nothing to close.
-const exit = (): void => process.exit(0);
-for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, exit);
-// Ignore EPIPE: losing the log reader must not stop the service.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+onStopSignals(isService ? exitStopped : exitInterrupted);
+// Losing the reader of the log must not stop the service. That of a command, such as head, has read enough.
+process.stdout.on('error', (error: Error) => {
+  if (!isService) process.exit('code' in error && error.code === 'EPIPE' ? EXIT_STATUS.done : report(error));
+});
+process.stderr.on('error', () => undefined);
+
+const program = new Command('plant-store')
+  .description('A service that stores plants, and the commands to operate it. DATABASE_URL names the store.')
+  .version(readVersion(), '--version', 'print the version')
+  .helpCommand(false)
+  .exitOverride()
+  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'plant-store: ')) })
+  .addHelpText('after', '\nExample:\n  plant-store export plants.ndjson')
+  .hook('preSubcommand', async (_, command) => (await COMMANDS[command.name()]?.[1]())?.configure(command));
+for (const [name, [summary]] of Object.entries(COMMANDS)) program.command(name).summary(summary);
 
 try {
-  if (process.argv.length > 2)
-    throw new ConfigurationError('the service takes no arguments: configure it by environment variables');
-  const configuration = loadConfiguration();
-  // Imported here, so that a wrong setting is reported before the service loads.
-  const { start } = await import('./commands/start.js');
-  await start(configuration, exit);
+  await program.parseAsync(parameters, { from: 'user' });
 } catch (error) {
-  const known = OPERATOR_ERRORS.find((type) => error instanceof type) && (error as Error).message;
-  process.stderr.write(`plant-store: ${known ?? inspect(error)}\n`);
   // Exit explicitly: a database connection that failed to open may otherwise keep the process alive.
-  process.exit(error instanceof ConfigurationError ? BAD_CONFIGURATION : CANNOT_RUN);
+  process.exit(report(error));
+}
+
+/** Prints an error, and returns the exit status. */
+function report(error: unknown): ExitStatus {
+  // Commander has printed its own errors.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_STATUS.done : EXIT_STATUS.badUsage;
+  // Errors of the system, such as ENOENT, name the file.
+  const isKnown = OPERATOR_ERRORS.some((type) => error instanceof type) || 'syscall' in Object(error);
+  process.stderr.write(`plant-store: ${isKnown ? (error as Error).message : inspect(error)}\n`);
+  if (error instanceof ConfigurationError) return EXIT_STATUS.badUsage;
+  return error instanceof CommandError ? error.status : EXIT_STATUS.failed;
 }

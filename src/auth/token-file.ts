@@ -2,6 +2,7 @@ import { constants, existsSync, lstatSync, mkdirSync, realpathSync } from 'node:
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { acquireLock } from '../files/lock-file.js';
+import { makeDirectory } from '../files/make-directory.js';
 import { createFile, replaceFile } from '../files/replace-file.js';
 import type { StaticToken } from './static-tokens.js';
 
@@ -39,9 +40,10 @@ function inFourDigitYear(instant: Date): Date | undefined {
 /**
  * Reads the text of a token file.
  *
+ * @param isCommand whether an operator looks at it or changes it, who may be root, and not the user of the service
  * @throws {TokenFileError} if it cannot be read, or if other users can read or write it
  */
-export async function readTokenFile(file: string): Promise<string> {
+export async function readTokenFile(file: string, { isCommand = false } = {}): Promise<string> {
   let handle: FileHandle | undefined;
   try {
     // The file that is checked is the one that is read. Without O_NONBLOCK, opening a pipe waits for a writer.
@@ -51,7 +53,8 @@ export async function readTokenFile(file: string): Promise<string> {
     if (!stats.isFile()) throw new TokenFileError(`${file} is not a regular file`);
     // Windows has no such permissions to check.
     if (process.getuid !== undefined) {
-      if (stats.uid !== process.getuid() && stats.uid !== 0) {
+      const user = process.getuid();
+      if (stats.uid !== user && stats.uid !== 0 && !(isCommand && user === 0)) {
         throw new TokenFileError(`${file} belongs to another user: it must belong to the current user or to root`);
       }
       if ((stats.mode & 0o077) !== 0) {
@@ -143,7 +146,7 @@ export async function changeTokenFile(name: string, change: (text: string) => st
   const lock = `${file}.lock`;
   let release: (() => void) | undefined;
   try {
-    mkdirSync(dirname(file), { recursive: true });
+    makeDirectory(dirname(file), { asParent: true });
     release = await acquireLock(lock, LOCK_TIMEOUT);
   } catch (error) {
     throw cannotBeWritten(file, error);
@@ -155,11 +158,11 @@ export async function changeTokenFile(name: string, change: (text: string) => st
     let changed = false;
     while (!changed) {
       if (existsSync(file)) {
-        replaceFile(file, change(await readTokenFile(file)));
+        replaceFile(file, change(await readTokenFile(file, { isCommand: true })));
         changed = true;
       } else {
         // The first start of the service creates the file without the lock; then its text is to be changed, too.
-        changed = createFile(file, change(''));
+        changed = createFile(file, change(''), { asDirectory: true });
       }
     }
   } catch (error) {

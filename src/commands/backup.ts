@@ -1,45 +1,34 @@
-import cliProgress from 'cli-progress';
-import { Command } from 'commander';
-import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
-import { backUp, NoBackupError } from '../storage/backup.js';
+import type { Command } from 'commander';
+import { loadConfiguration } from '../config/configuration.js';
+import { CommandError, EXIT_STATUS } from './exit-status.js';
+import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { abortOnSignals } from './stop-signals.js';
 
-/** Exit statuses, as for the service. */
-const FAILED = 1;
-const BAD_COMMAND = 2;
-
-let interrupted = false;
-
-async function run(target: string): Promise<void> {
-  const { databaseUrl } = loadConfiguration();
-  // Only shown on a terminal.
-  const bar = new cliProgress.SingleBar({ format: '{bar} {percentage} %', stream: process.stderr });
-  let count: number;
-  bar.start(100, 0);
-  try {
-    count = await backUp(databaseUrl, target, (part) => {
-      if (interrupted) throw new Error('interrupted: no backup was made');
-      bar.update(Math.floor(100 * part));
-    });
-    bar.update(100);
-  } finally {
-    bar.stop();
-  }
-  process.stderr.write(`${target} is a backup of ${count} plants\n`);
-}
-
-// Only the user who makes the copy can read it.
-process.umask(0o077);
-// An interrupted backup removes its incomplete file.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (interrupted = true));
-
-try {
-  await new Command('npm run backup --')
+export function configure(command: Command): void {
+  command
     .description('Copies the SQLite database of DATABASE_URL to a new file, while the service runs.')
     .argument('<file>', 'the file to create; it must not exist')
-    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : BAD_COMMAND))
-    .action(run)
-    .parseAsync();
-} catch (error) {
-  process.stderr.write(`backup: ${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = error instanceof ConfigurationError || error instanceof NoBackupError ? BAD_COMMAND : FAILED;
+    .option(...JSON_OPTION)
+    .addHelpText('after', '\nExample:\n  plant-store backup /backups/plants-2026-11-20.db')
+    .action(run);
+}
+
+async function run(target: string, options: ReportOptions): Promise<void> {
+  const { databaseUrl } = loadConfiguration();
+  const { backUp, BackupError, NoBackupError } = await import('../storage/backup.js');
+  const signal = abortOnSignals();
+  const progress = await showProgress('%', 100);
+  let plants: number;
+  try {
+    plants = await backUp(databaseUrl, target, (part) => {
+      signal.throwIfAborted();
+      progress.update(100 * part);
+    });
+  } catch (error) {
+    if (error instanceof NoBackupError) throw new CommandError(error.message, EXIT_STATUS.badUsage, { cause: error });
+    throw error instanceof BackupError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
+  } finally {
+    progress.stop();
+  }
+  printSummary({ file: target, plants }, `${target} is a backup of ${plants} plants`, options);
 }

@@ -1,4 +1,4 @@
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
 import {
   addToken,
@@ -7,79 +7,91 @@ import {
   parseTokens,
   readTokenFile,
   removeTokens,
-  TokenFileError,
 } from '../auth/token-file.js';
 import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
+import { CommandError } from './exit-status.js';
+import { JSON_OPTION, printSummary, type ReportOptions, toJson } from './report.js';
 
-/** Exit statuses; a command that succeeds ends with 0. */
-const FAILED = 1;
-const BAD_COMMAND_LINE = 2;
-
-/** Returns the instant after so many days, in whole seconds. */
-function inDays(days: number): Date {
-  return new Date((Math.floor(Date.now() / 1_000) + days * 86_400) * 1_000);
+/** The options of `token`, which its subcommands share. */
+interface FileOptions {
+  readonly file?: string;
 }
 
-/** A command that cannot be carried out; the message is one line. */
-class CommandError extends Error {}
+export function configure(command: Command): void {
+  command
+    .description(
+      'Creates, lists and revokes static tokens. A running service uses the change within a second.\n' +
+        'The file is that of ACCESS_TOKENS_FILE, from the environment or .env; by default it is beside the data.',
+    )
+    .option('--file <path>', 'the file of tokens')
+    .addHelpText('after', '\nExample:\n  plant-store token create --name ci --expires 90d');
+  command
+    .command('create')
+    .description('create a token and print it; only its digest is kept')
+    .requiredOption('--name <name>', 'name of its principal, for the log: one word', parseName)
+    .addOption(
+      new Option('--expires <when>', 'days such as 90d, an instant such as 2030-01-01T00:00:00Z, or never')
+        .argParser(parseExpiry)
+        .default({ at: inDays(90) }, '90d'),
+    )
+    .option(...JSON_OPTION)
+    .addHelpText('after', '\nExample:\n  plant-store token create --name ci --expires 90d')
+    .action((options: CreateOptions) => create(tokenFile(command.opts()), options));
+  command
+    .command('list')
+    .description('print the name, the expiry and the state of each token, separated by tabs')
+    .option(...JSON_OPTION)
+    .addHelpText('after', '\nExample:\n  plant-store token list')
+    .action((options: ReportOptions) => list(tokenFile(command.opts()), options));
+  command
+    .command('revoke')
+    .description('revoke every token of this name')
+    .argument('<name>')
+    .option(...JSON_OPTION)
+    .addHelpText('after', '\nExample:\n  plant-store token revoke ci')
+    .action((name: string, options: ReportOptions) => revoke(tokenFile(command.opts()), name, options));
+}
 
-const program = new Command('token')
-  .description(
-    'Creates, lists and revokes static tokens. A running service uses the change within a second.\n' +
-      'The file is that of ACCESS_TOKENS_FILE, from the environment or .env; by default it is beside the data.',
-  )
-  .option('--file <path>', 'the file of tokens')
-  .exitOverride();
+interface CreateOptions extends ReportOptions {
+  readonly name: string;
+  readonly expires: { readonly at: Date | undefined };
+}
 
-program
-  .command('create')
-  .description('create a token and print it; only its digest is kept')
-  .requiredOption('--name <name>', 'name of its principal, for the log: one word', parseName)
-  .addOption(
-    new Option('--expires <when>', 'days such as 90d, an instant such as 2030-01-01T00:00:00Z, or never')
-      .argParser(parseExpiry)
-      .default({ at: inDays(90) }, '90d'),
-  )
-  .action(async ({ name, expires }: { name: string; expires: { at: Date | undefined } }) => {
-    const file = tokenFile();
-    const token = generateToken();
-    await changeTokenFile(file, (text) => {
-      if (listNames(text, file).includes(name)) {
-        throw new CommandError(`${name} already has a token: choose another name, or revoke it first`);
-      }
-      return addToken(text, { name, digest: digestToken(token), expires: expires.at });
-    });
-    process.stdout.write(`${token}\n`);
-    const until = expires.at === undefined ? 'never expires' : `expires at ${expires.at.toISOString()}`;
-    process.stderr.write(`${name} ${until}. The token is shown only once; ${file} keeps its digest.\n`);
-  });
-
-program
-  .command('list')
-  .description('print the name, the expiry and the state of each token, separated by tabs')
-  .action(async () => {
-    const file = tokenFile();
-    for (const { name, expires } of parseTokens(await readTokenFile(file), file)) {
-      const state = expires !== undefined && expires.getTime() <= Date.now() ? 'expired' : 'valid';
-      process.stdout.write(`${name}\t${expires?.toISOString() ?? 'never'}\t${state}\n`);
+async function create(file: string, { name, expires, json }: CreateOptions): Promise<void> {
+  const token = generateToken();
+  await changeTokenFile(file, (text) => {
+    if (listNames(text, file).includes(name)) {
+      throw new CommandError(`${name} already has a token: choose another name, or revoke it first`);
     }
+    return addToken(text, { name, digest: digestToken(token), expires: expires.at });
   });
+  const until = expires.at === undefined ? 'never expires' : `expires at ${expires.at.toISOString()}`;
+  if (json !== true) process.stdout.write(`${token}\n`);
+  printSummary(
+    { name, token, expires: expires.at ?? null, file },
+    `${name} ${until}. The token is shown only once; ${file} keeps its digest.`,
+    { json },
+  );
+}
 
-program
-  .command('revoke')
-  .description('revoke every token of this name')
-  .argument('<name>')
-  .action(async (name: string) => {
-    const file = tokenFile();
-    await changeTokenFile(file, (text) => {
-      if (!listNames(text, file).includes(name)) throw new CommandError(`${file} has no token named ${name}`);
-      return removeTokens(text, name);
-    });
-    process.stderr.write(`${name} is revoked.\n`);
+async function list(file: string, { json }: ReportOptions): Promise<void> {
+  const tokens = parseTokens(await readTokenFile(file, { isCommand: true }), file).map(({ name, expires = null }) => {
+    const state = expires !== null && expires.getTime() <= Date.now() ? 'expired' : 'valid';
+    return { name, expires, state };
   });
+  const lines = tokens.map(({ name, expires, state }) => `${name}\t${expires?.toISOString() ?? 'never'}\t${state}\n`);
+  process.stdout.write(json === true ? `${toJson(tokens)}\n` : lines.join(''));
+}
 
-function tokenFile(): string {
-  const { file } = program.opts<{ file?: string }>();
+async function revoke(file: string, name: string, options: ReportOptions): Promise<void> {
+  await changeTokenFile(file, (text) => {
+    if (!listNames(text, file).includes(name)) throw new CommandError(`${file} has no token named ${name}`);
+    return removeTokens(text, name);
+  });
+  printSummary({ name, file }, `${name} is revoked.`, options);
+}
+
+function tokenFile({ file }: FileOptions): string {
   if (file !== undefined) return file;
   const { accessTokens, accessTokensFile, firstTokenFile } = loadConfiguration();
   if (accessTokensFile === undefined && accessTokens.length > 0) {
@@ -112,15 +124,7 @@ function parseExpiry(text: string): { at: Date | undefined } {
   return { at };
 }
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  if (error instanceof CommanderError) {
-    process.exitCode = error.exitCode === 0 ? 0 : BAD_COMMAND_LINE;
-  } else if (error instanceof CommandError || error instanceof TokenFileError || error instanceof ConfigurationError) {
-    process.stderr.write(`token: ${error.message}\n`);
-    process.exitCode = error instanceof ConfigurationError ? BAD_COMMAND_LINE : FAILED;
-  } else {
-    throw error;
-  }
+/** Returns the instant after so many days, in whole seconds. */
+function inDays(days: number): Date {
+  return new Date((Math.floor(Date.now() / 1_000) + days * 86_400) * 1_000);
 }

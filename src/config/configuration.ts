@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { fstatSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
@@ -54,19 +54,23 @@ function pathOf(example: string): [Parser<string>, rule: string] {
   return [matching(/./), `the path of a file, for example ${example}`];
 }
 
+const DATABASE_URL = [
+  satisfying(isDatabaseUrl),
+  'a URL that begins with sqlite: or postgres://, where sslmode is disable, require, verify-ca or verify-full, ' +
+    'for example sqlite:data/plants.db or postgres://user@localhost/plants',
+] as const;
+
 /** Everything that an operator can set. Times are in milliseconds, sizes in bytes. */
 const SETTINGS = {
   host: setting('HOST', '127.0.0.1', ...HOST_NAME),
   /** 0 takes any free port. */
   port: setting('PORT', 3000, ...numberFrom(0, 65_535, 8080)),
   basePath: setting('BASE_PATH', '', parseBasePath, 'a path that begins with a slash, for example /v1'),
-  databaseUrl: setting(
-    'DATABASE_URL',
-    'sqlite:data/plants.db',
-    satisfying(isDatabaseUrl),
-    'a URL that begins with sqlite: or postgres://, where sslmode is disable, require, verify-ca or verify-full, ' +
-      'for example sqlite:data/plants.db or postgres://user@localhost/plants',
-  ),
+  databaseUrlFile: setting('DATABASE_URL_FILE', undefined, ...pathOf('/run/secrets/database-url')),
+  databaseUrl: setting('DATABASE_URL', 'sqlite:data/plants.db', ...DATABASE_URL),
+  /** The second store of the commands that use two. */
+  otherDatabaseUrlFile: setting('OTHER_DATABASE_URL_FILE', undefined, ...pathOf('/run/secrets/other-database-url')),
+  otherDatabaseUrl: setting('OTHER_DATABASE_URL', undefined, ...DATABASE_URL),
   databaseStartTimeout: setting('DATABASE_START_TIMEOUT', DATABASE_DEFAULTS.startTimeout, ...DURATION),
   databasePoolSize: setting('DATABASE_POOL_SIZE', DATABASE_DEFAULTS.poolSize, ...numberFrom(1, 100, 8)),
   storeTimeout: setting('STORE_TIMEOUT', DATABASE_DEFAULTS.timeout, ...DURATION),
@@ -143,6 +147,9 @@ const SETTINGS = {
   ),
 };
 
+/** Variables with passwords, whose value may be in a file that another variable names. */
+const SECRETS: readonly Setting<unknown>[] = [SETTINGS.databaseUrl, SETTINGS.otherDatabaseUrl];
+
 type Settings = {
   readonly [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name] extends Setting<infer Value> ? Value : never;
 };
@@ -151,6 +158,8 @@ export interface Configuration extends Settings {
   /** The token file that the first start creates beside the data if no tokens are configured. */
   readonly firstTokenFile: string;
 }
+
+type Variables = Readonly<Record<string, string | undefined>>;
 
 /** A setting that cannot be used; the message is one line that names the variable. */
 export class ConfigurationError extends Error {
@@ -169,7 +178,7 @@ export function loadConfiguration(): Configuration {
 }
 
 /** @returns no variables if there is no such file */
-function readEnvFile(): Readonly<Record<string, string | undefined>> {
+function readEnvFile(): Variables {
   let bytes: Buffer;
   try {
     bytes = readFileSync('.env');
@@ -190,10 +199,10 @@ function readEnvFile(): Readonly<Record<string, string | undefined>> {
  *
  * @throws {ConfigurationError} at the first variable that cannot be used
  */
-export function parseConfiguration(variables: Readonly<Record<string, string | undefined>>): Configuration {
+export function parseConfiguration(variables: Variables): Configuration {
   const entries = Object.entries<Setting<unknown>>(SETTINGS).map(([name, definition]) => [
     name,
-    read(definition, variables[definition.variable]),
+    read(definition, variables),
   ]);
   const settings = Object.fromEntries(entries) as Settings;
   const { tlsCertFile, tlsKeyFile, jwtIssuer, jwtAudience, jwtJwksUrl } = settings;
@@ -212,11 +221,49 @@ export function parseConfiguration(variables: Readonly<Record<string, string | u
   return { ...settings, firstTokenFile: besideData(settings.databaseUrl, 'tokens') };
 }
 
-function read<Value>(definition: Setting<Value>, text = ''): Value {
-  if (text === '') return definition.fallback;
-  const value = definition.parse(text);
-  if (value === undefined) throw refusal(definition);
-  return value;
+/** Returns whether systemd keeps what the process writes to stderr (`JOURNAL_STREAM` in systemd.exec(5)). */
+export function isJournal(): boolean {
+  const { dev, ino } = fstatSync(2, { bigint: true });
+  return process.env.JOURNAL_STREAM === `${dev}:${ino}`;
+}
+
+/**
+ * Returns the URL that an option of a command gives, or else that of OTHER_DATABASE_URL.
+ *
+ * @param option such as `--to`
+ * @throws {ConfigurationError} if it is not the URL of a store
+ */
+export function otherDatabase(configuration: Configuration, option: string, url?: string): string | undefined {
+  if (url === undefined) return configuration.otherDatabaseUrl;
+  if (!isDatabaseUrl(url)) throw new ConfigurationError(`${option} must be ${SETTINGS.otherDatabaseUrl.rule}`);
+  return url;
+}
+
+function read<Value>(definition: Setting<Value>, variables: Variables): Value {
+  const { variable, fallback, parse } = definition;
+  const fileVariable = `${variable}_FILE`;
+  const text = variables[variable] ?? '';
+  const file = SECRETS.includes(definition) ? (variables[fileVariable] ?? '') : '';
+  if (text === '' && file === '') return fallback;
+  if (text !== '' && file !== '') {
+    throw new ConfigurationError(`${variable} and ${fileVariable} exclude each other: set one of them`);
+  }
+  const value = parse(file === '' ? text : readSecret(fileVariable, file));
+  if (value !== undefined) return value;
+  throw file === ''
+    ? refusal(definition)
+    : new ConfigurationError(`the text in ${fileVariable} must be ${definition.rule}`);
+}
+
+/** Reads a file of one line. */
+function readSecret(variable: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trimEnd();
+  } catch (cause) {
+    throw new ConfigurationError(`${variable}: ${file} cannot be read: it must be a file that this user may read`, {
+      cause,
+    });
+  }
 }
 
 /** The message does not have the value, which may be a secret. */

@@ -2,19 +2,25 @@ import { randomUUID } from 'node:crypto';
 import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { syncDirectory } from './sync-directory.js';
+import { takeOwnerOf } from './take-owner.js';
 
-/** Replaces a file atomically and durably, or creates it; only its owner can read it. */
+/** Replaces a file atomically and durably; only its owner can read it, who stays the same if root replaces it. */
 export function replaceFile(file: string, text: string): void {
-  writeDraft(file, text, (draft) => renameSync(draft, file));
+  writeDraft(file, text, (draft) => {
+    takeOwnerOf(file, draft);
+    renameSync(draft, file);
+  });
 }
 
 /**
  * Creates a file atomically and durably; only its owner can read it.
  *
+ * @param asDirectory whether root gives it the owner of its directory
  * @returns false if the file exists already, which is left as it is
  */
-export function createFile(file: string, text: string): boolean {
+export function createFile(file: string, text: string, { asDirectory = false } = {}): boolean {
   return writeDraft(file, text, (draft) => {
+    if (asDirectory) takeOwnerOf(dirname(file), draft);
     try {
       // Unlike a rename, a link does not replace a file that another process has created.
       linkSync(draft, file);

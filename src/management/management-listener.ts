@@ -26,6 +26,15 @@ const LIMITS = {
 const MISDIRECTED =
   'This listener does not answer this Host: use an IP address, or add the name to MANAGEMENT_ALLOWED_HOSTS';
 
+export interface ManagementOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Names in Host headers that are answered, besides its own, `localhost` and IP addresses. */
+  readonly allowedHosts: readonly string[];
+  /** The version of the program. */
+  readonly version: string;
+}
+
 /**
  * The listener for operators: health, metrics and the docs page. It is a Nest application of its own, so that it has
  * other guards and filters than the public one, and answers until the public one has closed.
@@ -41,17 +50,14 @@ export class ManagementListener {
    * Creates the listener, whose metrics count from now on.
    *
    * @param service the public application
-   * @param allowedHosts names in Host headers that are answered, besides its own, `localhost` and IP addresses
    */
   static async create(
     service: INestApplicationContext,
-    host: string,
-    port: number,
-    allowedHosts: readonly string[],
+    { host, port, allowedHosts, version }: ManagementOptions,
   ): Promise<ManagementListener> {
     const options = { strict: false };
     const application = await NestFactory.create<NestFastifyApplication>(
-      ManagementModule.register(service.get(PlantRepository, options), service.get(GroupCommit, options)),
+      ManagementModule.register(service.get(PlantRepository, options), service.get(GroupCommit, options), version),
       new FastifyAdapter({ ...WITHOUT_SCHEMAS, ...LIMITS, forceCloseConnections: true }),
       { abortOnError: false },
     );

@@ -3,14 +3,14 @@ import { TerminusModule } from '@nestjs/terminus';
 import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { HealthController } from './health.controller.js';
-import { Metrics } from './metrics.js';
+import { BuildInfo, Metrics } from './metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { Readiness } from './readiness.js';
 
-/** Health and metrics of a service whose store this is. */
+/** Health and metrics of a service of this version whose store this is. */
 @Module({})
 export class ManagementModule {
-  static register(repository: PlantRepository, groupCommit: GroupCommit): DynamicModule {
+  static register(repository: PlantRepository, groupCommit: GroupCommit, version: string): DynamicModule {
     return {
       module: ManagementModule,
       imports: [TerminusModule.forRoot({ logger: false })],
@@ -20,6 +20,7 @@ export class ManagementModule {
         Readiness,
         { provide: PlantRepository, useValue: repository },
         { provide: GroupCommit, useValue: groupCommit },
+        { provide: BuildInfo, useValue: { version } },
       ],
     };
   }

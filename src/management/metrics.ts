@@ -11,6 +11,11 @@ import { OUTCOMES } from '../storage/plant-repository.js';
 /** Seconds: from an answer without the store to the longest that a request waits. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+/** What `plant_store_build_info` shows; the class is also the injection token. */
+export abstract class BuildInfo {
+  abstract readonly version: string;
+}
+
 /** Counts for Prometheus what the service publishes. Each label has few values, and no client chooses them. */
 @Injectable()
 export class Metrics implements OnApplicationShutdown {
@@ -57,7 +62,13 @@ export class Metrics implements OnApplicationShutdown {
   /** The counters of answers by error number or, for a success, by status: a look-up by labels takes longer. */
   readonly #answers = new Map<number, Counter.Internal>();
 
-  constructor(groupCommit: GroupCommit) {
+  constructor(groupCommit: GroupCommit, { version }: BuildInfo) {
+    new Gauge({
+      name: 'plant_store_build_info',
+      help: '1, with the versions of the program and of Node.js in its labels.',
+      labelNames: ['version', 'node'],
+      registers: [this.registry],
+    }).set({ version, node: process.versions.node }, 1);
     new Gauge({
       name: 'plant_store_queue_depth_plants',
       help: 'Plants that wait for their batch.',

@@ -15,6 +15,11 @@ export class NoBackupError extends Error {
   override readonly name = 'NoBackupError';
 }
 
+/** The copy cannot be made; the message is one line for the operator. */
+export class BackupError extends Error {
+  override readonly name = 'BackupError';
+}
+
 /**
  * Copies a store to a new file while services write to it. The copy has every plant that was acknowledged before the
  * call, and of later batches either all or nothing. The file appears complete, checked and on disk, or not at all.
@@ -23,6 +28,7 @@ export class NoBackupError extends Error {
  * @param onProgress is called with the part that is copied, from 0 to 1; an error that it throws ends the backup
  * @returns the number of plants in the copy
  * @throws {NoBackupError} when the URL names a store that this cannot copy, or the target is no name for a database
+ * @throws {BackupError | RepositoryStartError} when the copy cannot be made
  */
 export async function backUp(
   url: string,
@@ -75,7 +81,7 @@ function assertNameOfDatabase(target: string): void {
 /** Refuses a companion, too: SQLite would copy a write-ahead log that it finds beside the backup into the backup. */
 function assertNew(target: string): void {
   for (const suffix of ['', ...COMPANIONS]) {
-    if (existsSync(target + suffix)) throw new Error(`${target}${suffix} already exists: name another file`);
+    if (existsSync(target + suffix)) throw new BackupError(`${target}${suffix} already exists: name another file`);
   }
 }
 
@@ -85,8 +91,10 @@ function publish(draft: string, target: string): void {
     linkSync(draft, target);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'EEXIST') throw new Error(`${target} already exists: name another file`, { cause });
-    throw new Error(`${target} cannot be created (${code}): name a file on a file system with hard links`, { cause });
+    if (code === 'EEXIST') throw new BackupError(`${target} already exists: name another file`, { cause });
+    throw new BackupError(`${target} cannot be created (${code}): name a file on a file system with hard links`, {
+      cause,
+    });
   }
   rmSync(draft);
   syncDirectory(dirname(draft));
@@ -94,7 +102,7 @@ function publish(draft: string, target: string): void {
 
 /** Opens a connection that sees the database as it is now, whatever is written later. */
 async function openSnapshot(file: string, driver: SqliteDriver | undefined): Promise<SqliteDatabase> {
-  if (!existsSync(file)) throw new Error(`there is no database ${file}: DATABASE_URL must name one that exists`);
+  if (!existsSync(file)) throw new BackupError(`there is no database ${file}: DATABASE_URL must name one that exists`);
   let database: SqliteDatabase | undefined;
   try {
     database = await openSqliteDatabase(file, driver);
@@ -114,7 +122,7 @@ function create(draft: string): void {
   try {
     closeSync(openSync(draft, 'wx'));
   } catch (cause) {
-    throw new Error(`${dirname(draft)} is not writable: name a file in a directory where this user may write`, {
+    throw new BackupError(`${dirname(draft)} is not writable: name a file in a directory where this user may write`, {
       cause,
     });
   }
@@ -128,7 +136,7 @@ async function check(draft: string, driver: SqliteDriver | undefined): Promise<n
     database.exec('PRAGMA journal_mode = DELETE');
     const { integrity_check: found } = database.prepare('PRAGMA integrity_check').get() as { integrity_check: string };
     if (found !== 'ok') {
-      throw new Error(`no backup was made, because the database is damaged: ${found.replaceAll('\n', ' ')}`);
+      throw new BackupError(`no backup was made, because the database is damaged: ${found.replaceAll('\n', ' ')}`);
     }
     const { count } = database.prepare('SELECT count(*) AS count FROM plants').get() as { count: bigint };
     return Number(count);

@@ -1,3 +1,6 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+
 /** Settings of a store beside its URL. */
 export interface DatabaseOptions {
   /** Milliseconds that a batch may wait for a lock or for a server to answer. */
@@ -27,4 +30,23 @@ export function sqliteFile(url: string): string | undefined {
 export function isPostgresUrl(url: string): boolean {
   if (!/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url)) return false;
   return SSL_MODES.includes(new URL(url).searchParams.get('sslmode') ?? 'disable');
+}
+
+/** Returns whether two URLs certainly name the same database. */
+export function isSameDatabase(url: string, other: string): boolean {
+  const [file, otherFile] = [sqliteFile(url), sqliteFile(other)];
+  if (file !== undefined || otherFile !== undefined) {
+    return file !== undefined && otherFile !== undefined && realPath(file) === realPath(otherFile);
+  }
+  return placeOf(url) === placeOf(other);
+}
+
+function realPath(file: string): string {
+  return existsSync(file) ? realpathSync(file) : resolve(file);
+}
+
+/** Returns what distinguishes a database from those of other servers, and from other schemas of its own. */
+function placeOf(url: string): string {
+  const { hostname, port, pathname, searchParams } = new URL(url);
+  return [searchParams.get('host') ?? hostname, port || '5432', pathname, searchParams.get('options')].join(' ');
 }

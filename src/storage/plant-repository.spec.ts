@@ -3,7 +3,7 @@ import { newStore, type Store } from '../../test/support/store.js';
 import { SQLITE_DRIVERS } from '../../test/support/sqlite-drivers.js';
 import { sqliteFile } from './database-options.js';
 import { openRepository } from './open-repository.js';
-import type { PlantRepository } from './plant-repository.js';
+import type { PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import type { SqliteDriver } from './sqlite-driver.js';
 import { openSqliteRepository } from './sqlite-repository.js';
 
@@ -14,6 +14,22 @@ let repository: PlantRepository;
 async function open(driver: SqliteDriver | 'pg'): Promise<PlantRepository> {
   if (driver === 'pg') return openRepository(store.url);
   return openSqliteRepository(sqliteFile(store.url) ?? '', { timeout: 5_000 }, driver);
+}
+
+/** Returns the plants whose id is greater than `after`, or all of them. */
+async function readAll(after?: bigint): Promise<StoredPlant[]> {
+  const snapshot = await repository.snapshot();
+  try {
+    return (await pagesOf(snapshot.pages(after))).flat();
+  } finally {
+    await snapshot.close();
+  }
+}
+
+async function pagesOf(pages: ReturnType<PlantSnapshot['pages']>): Promise<(readonly StoredPlant[])[]> {
+  const list = [];
+  for await (const page of pages) list.push(page);
+  return list;
 }
 
 describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as const) : SQLITE_DRIVERS)(
@@ -86,6 +102,38 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
         expect(await store.rows()).toHaveLength(256);
       });
 
+      it('may have as many plants as an import puts into it, with every kind of text', async () => {
+        const texts = [
+          '',
+          '"',
+          "'",
+          '\\',
+          '\\u0041',
+          '\n',
+          '\u0001',
+          '{1,NULL}',
+          'null',
+          '\u0301',
+          '\u{1fab4}',
+          undefined,
+        ];
+        const plants = Array.from({ length: 2_048 }, (_, index) => ({
+          id: BigInt(index - 1_000),
+          name: texts[index % 11] ?? '',
+          tag: texts[index % 12],
+        }));
+        await repository.add([{ id: 5n, name: 'other' }]);
+
+        const outcomes = await repository.add(plants);
+
+        expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(2_047);
+        expect(outcomes[1_005]).toBe('conflict');
+        expect((await store.rows()).filter(({ id }) => id !== 5n)).toEqual(
+          plants.filter(({ id }) => id !== 5n).map(({ tag, ...plant }) => ({ ...plant, tag: tag ?? null })),
+        );
+        expect(new Set(await repository.add(plants))).toEqual(new Set(['repeated', 'conflict']));
+      });
+
       it('is not kept in memory after it is stored', async () => {
         const used = (): number => {
           collectGarbage();
@@ -114,6 +162,82 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
           message: expect.stringMatching(/^UNIQUE constraint failed|^duplicate key value/) as string,
         });
         await store.query('DROP INDEX one_of_each_name');
+      });
+    });
+
+    describe('a snapshot', () => {
+      it('has all plants in the order of their ids, over the whole range', async () => {
+        const plants = [
+          { id: -(2n ** 63n), name: 'least', tag: undefined },
+          { id: -1n, name: '', tag: '\u{1fab4}' },
+          { id: 2n ** 63n - 1n, name: 'greatest', tag: '' },
+        ];
+        await repository.add([...plants].reverse());
+
+        expect(await readAll()).toEqual(plants);
+        expect(await readAll(-(2n ** 63n))).toEqual(plants.slice(1));
+        expect(await readAll(-2n)).toEqual(plants.slice(1));
+        expect(await readAll(2n ** 63n - 1n)).toEqual([]);
+      });
+
+      it('has nothing of what is added after it, and can be read again', async () => {
+        await repository.add(Array.from({ length: 5_000 }, (_, index) => ({ id: BigInt(2 * index), name: 'early' })));
+        const snapshot = await repository.snapshot();
+        try {
+          const names = new Set<string>();
+          let count = 0;
+          for await (const page of snapshot.pages()) {
+            // Between plants of this page and behind it.
+            await repository.add([
+              { id: BigInt(2 * count + 1), name: 'late' },
+              { id: BigInt(20_001 + count), name: 'late' },
+            ]);
+            count += page.length;
+            for (const { name } of page) names.add(name);
+          }
+
+          expect({ count, names }).toEqual({ count: 5_000, names: new Set(['early']) });
+          expect(await snapshot.count()).toBe(5_000);
+          expect(await snapshot.find([0n, 1n, 2n])).toHaveLength(2);
+          expect(await pagesOf(snapshot.pages(9_997n))).toEqual([[{ id: 9_998n, name: 'early', tag: undefined }]]);
+        } finally {
+          await snapshot.close();
+        }
+        expect((await readAll()).length).toBeGreaterThan(5_000);
+      });
+
+      it('has small pages of long plants', async () => {
+        for (let id = 0n; id < 8n; id += 1n) await repository.add([{ id, name: 'a', tag: 'long '.repeat(200_000) }]);
+        const snapshot = await repository.snapshot();
+        try {
+          const pages = await pagesOf(snapshot.pages());
+
+          expect(pages.flat()).toHaveLength(8);
+          expect(Math.max(...pages.map((page) => page.length))).toBeLessThanOrEqual(2);
+        } finally {
+          await snapshot.close();
+        }
+      });
+
+      it('can be left in the middle', async () => {
+        await repository.add(Array.from({ length: 5_000 }, (_, index) => ({ id: BigInt(index), name: 'early' })));
+        const snapshot = await repository.snapshot();
+        for await (const page of snapshot.pages()) {
+          expect(page[0]?.id).toBe(0n);
+          break;
+        }
+        await snapshot.close();
+
+        expect(await repository.add([{ id: -1n, name: 'late' }])).toEqual(['created']);
+      });
+
+      it('fails in one way if the table does not exist', async () => {
+        await store.query('ALTER TABLE plants RENAME TO elsewhere');
+
+        await expect(repository.snapshot()).rejects.toThrow(
+          /^the database cannot be read: (?:no such table: plants|relation "plants" does not exist)$/,
+        );
+        await store.query('ALTER TABLE elsewhere RENAME TO plants');
       });
     });
 

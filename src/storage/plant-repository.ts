@@ -16,6 +16,21 @@ export const OUTCOMES = ['created', 'repeated', 'conflict'] as const;
 
 export type Outcome = (typeof OUTCOMES)[number];
 
+/** The plants of a store at one moment, whatever is created later. Its methods are called one after another. */
+export interface PlantSnapshot {
+  /** Returns the number of plants. */
+  count(): Promise<number>;
+
+  /** Returns those plants that have one of these ids, in any order. */
+  find(ids: readonly bigint[]): Promise<readonly StoredPlant[]>;
+
+  /** Reads the plants whose id is greater than `after`, or all of them, in ascending order of their ids. */
+  pages(after?: bigint): AsyncIterable<readonly StoredPlant[]>;
+
+  /** Releases the snapshot, which is not used afterwards. */
+  close(): Promise<void>;
+}
+
 /** The store of plants: the port that each storage engine implements, and its own injection token. */
 export abstract class PlantRepository {
   /**
@@ -35,6 +50,16 @@ export abstract class PlantRepository {
    */
   check(): Promise<void> {
     return Promise.resolve();
+  }
+
+  /**
+   * Takes a snapshot of the plants, beside which the store goes on adding. Only the data commands of the program use it:
+   * a repository of your own need not have it.
+   *
+   * @throws {RepositoryUnavailableError} when the store cannot be read now
+   */
+  snapshot(): Promise<PlantSnapshot> {
+    return Promise.reject(new Error('this repository takes no snapshots'));
   }
 
   /** Number of batches that the store takes at the same time. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { DatabaseOptions } from './database-options.js';
-import type { Outcome, PlantRepository, StoredPlant } from './plant-repository.js';
+import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { connectionSettings } from './postgres-connection.js';
 import {
   describePostgresError,
@@ -11,7 +11,8 @@ import {
   postgresStartError,
 } from './postgres-errors.js';
 import { literal, PostgresPool } from './postgres-pool.js';
-import { updatePostgresSchema } from './postgres-schema.js';
+import { schemaVersion, updatePostgresSchema } from './postgres-schema.js';
+import { openPostgresSnapshot } from './postgres-snapshot.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
 import { UnusableDatabaseError } from './start-error.js';
 
@@ -34,22 +35,47 @@ const COMMIT_TO_DISK =
 export async function openPostgresRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
   let pool: PostgresPool | undefined;
   try {
-    pool = new PostgresPool(connectionSettings(url), options);
-    await prepareWithin(options.startTimeout, pool);
-    return new PostgresRepository(pool, options);
+    const opened = (pool = new PostgresPool(connectionSettings(url), options));
+    await tryWithin(options.startTimeout, () => prepare(opened));
+    return new PostgresRepository(opened, url, options);
   } catch (error) {
     await pool?.close();
     throw postgresStartError(url, error);
   }
 }
 
-/** Prepares the database, waiting for a server that starts later. */
-async function prepareWithin(timeout: number, pool: PostgresPool): Promise<void> {
+/**
+ * Checks that `openPostgresRepository` can open a database, and changes nothing.
+ *
+ * @returns whether the table of plants is there
+ * @throws {RepositoryStartError} when it cannot be opened
+ */
+export async function checkPostgresDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
+  let pool: PostgresPool | undefined;
+  try {
+    const opened = (pool = new PostgresPool(connectionSettings(url), options));
+    return await tryWithin(options.startTimeout, async () => {
+      await assertEncoding(opened);
+      if ((await schemaVersion(opened)) > 0) {
+        await assertGranted(opened, TABLE_PRIVILEGES);
+        return true;
+      }
+      await assertGranted(opened, "has_schema_privilege(current_schema(), 'CREATE')");
+      return false;
+    });
+  } catch (error) {
+    throw postgresStartError(url, error);
+  } finally {
+    await pool?.close();
+  }
+}
+
+/** Waits for a server that starts later. */
+async function tryWithin<Result>(timeout: number, work: () => Promise<Result>): Promise<Result> {
   const deadline = performance.now() + timeout;
   for (;;) {
     try {
-      await prepare(pool);
-      return;
+      return await work();
     } catch (error) {
       if (!mayPassAtStart(error) || performance.now() > deadline) throw error;
       await setTimeout(Math.random() * START_INTERVAL);
@@ -59,6 +85,12 @@ async function prepareWithin(timeout: number, pool: PostgresPool): Promise<void>
 
 /** Brings the schema up to date, and checks that the database can store plants. */
 async function prepare(pool: PostgresPool): Promise<void> {
+  await assertEncoding(pool);
+  await updatePostgresSchema(pool);
+  await assertGranted(pool, TABLE_PRIVILEGES);
+}
+
+async function assertEncoding(pool: PostgresPool): Promise<void> {
   const [encoding] = await pool.transact<{ name: string }>("SELECT current_setting('server_encoding') AS name");
   const { name = '' } = encoding ?? {};
   if (name !== 'UTF8') {
@@ -66,12 +98,17 @@ async function prepare(pool: PostgresPool): Promise<void> {
       `has the encoding ${name}, which cannot hold every text; create it with ENCODING 'UTF8'`,
     );
   }
-  await updatePostgresSchema(pool);
-  const [privileges] = await pool.transact<{ granted: boolean }>(
-    "SELECT has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT') AS granted",
-  );
+}
+
+const TABLE_PRIVILEGES = "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')";
+
+async function assertGranted(pool: PostgresPool, condition: string): Promise<void> {
+  const [privileges] = await pool.transact<{ granted: boolean }>(`SELECT ${condition} AS granted`);
   if (privileges?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
 }
+
+/** Maximum number of plants that are inserted as VALUES. Only import and copy have larger batches. */
+const MAX_VALUES = 256;
 
 /** The id was taken, but another program had deleted its plant before the look-up. */
 class VanishedError extends Error {}
@@ -81,10 +118,15 @@ class PostgresRepository extends RetryingRepository {
 
   constructor(
     private readonly pool: PostgresPool,
-    { timeout, poolSize }: DatabaseOptions,
+    private readonly url: string,
+    private readonly options: DatabaseOptions,
   ) {
-    super(timeout);
-    this.concurrency = poolSize;
+    super(options.timeout);
+    this.concurrency = options.poolSize;
+  }
+
+  override snapshot(): Promise<PlantSnapshot> {
+    return openPostgresSnapshot(this.url, this.options);
   }
 
   override async close(): Promise<void> {
@@ -139,7 +181,22 @@ class PostgresRepository extends RetryingRepository {
 
 /** Returns a statement that inserts the plants whose ids are free. */
 function insertionOf(plants: readonly StoredPlant[]): string {
-  // Rows of VALUES: Citus counts the rows of unnest wrongly.
-  const rows = plants.map(({ id, name, tag }) => `('${id}', ${literal(name)}, ${literal(tag)})`);
-  return `INSERT INTO plants (id, name, tag) VALUES ${rows.join()} ON CONFLICT (id) DO NOTHING`;
+  const rows = plants.length > MAX_VALUES ? jsonRows(plants) : valueRows(plants);
+  return `INSERT INTO plants (id, name, tag) ${rows} ON CONFLICT (id) DO NOTHING`;
+}
+
+/** Citus counts the rows of unnest wrongly, but not these. */
+function valueRows(plants: readonly StoredPlant[]): string {
+  return `VALUES ${plants.map(({ id, name, tag }) => `('${id}', ${literal(name)}, ${literal(tag)})`).join()}`;
+}
+
+/** Many plants as three arrays: both sides need a third less CPU time than for a literal each. */
+function jsonRows(plants: readonly StoredPlant[]): string {
+  const ids = plants.map(({ id }) => id).join();
+  const names = literal(JSON.stringify(plants.map(({ name }) => name)));
+  const tags = literal(JSON.stringify(plants.map(({ tag }) => tag ?? null)));
+  return (
+    `SELECT id, name, tag FROM ROWS FROM (unnest('{${ids}}'::bigint[]), json_array_elements_text(${names}), ` +
+    `json_array_elements_text(${tags})) AS plants (id, name, tag)`
+  );
 }

@@ -21,7 +21,6 @@ const DISTRIBUTE_PLANTS =
  */
 export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
   const version = await schemaVersion(pool);
-  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
   if (version === STEPS.length) return;
   await pool.transact('CREATE TABLE IF NOT EXISTS plant_store_schema (version integer PRIMARY KEY)');
   const isCitus = (await pool.transact("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0;
@@ -31,7 +30,18 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
   }
 }
 
-async function schemaVersion(pool: PostgresPool): Promise<number> {
+/**
+ * Returns the number of steps that were made; 0 if there are no tables yet.
+ *
+ * @throws {UnusableDatabaseError} when the schema is newer than the program
+ */
+export async function schemaVersion(pool: PostgresPool): Promise<number> {
+  const version = await recordedVersion(pool);
+  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
+  return version;
+}
+
+async function recordedVersion(pool: PostgresPool): Promise<number> {
   const [tables] = await pool.transact<{ plants: boolean; numbers: boolean }>(
     "SELECT to_regclass('plants') IS NOT NULL AS plants, to_regclass('plant_store_schema') IS NOT NULL AS numbers",
   );

@@ -7,6 +7,8 @@ export interface SqliteDatabase {
   /** Runs statements without parameters and without a result. */
   exec(sql: string): void;
   prepare(sql: string): SqliteStatement;
+  /** Prepares a query for many rows: it reads them one by one, as arrays of their columns. */
+  prepareQuery(sql: string): (...parameters: SqliteValue[]) => IterableIterator<unknown>;
   /**
    * Copies the database, as this connection sees it, to a file.
    *
@@ -35,12 +37,16 @@ const DRIVER: SqliteDriver = NODE_MAJOR >= 24 ? 'node:sqlite' : 'better-sqlite3'
 const BACKUP_PAGES = 1_024;
 
 /**
- * Opens or creates a database.
+ * Opens a database, or creates it unless the connection is to be read-only.
  *
  * @param file a path, or `:memory:`
- * @param readOnly whether the connection writes nothing, not even a checkpoint; the file must exist
+ * @param options.readOnly whether the connection writes nothing, not even a checkpoint; the file must exist
  */
-export async function openSqliteDatabase(file: string, driver = DRIVER, readOnly = false): Promise<SqliteDatabase> {
+export async function openSqliteDatabase(
+  file: string,
+  driver = DRIVER,
+  { readOnly = false } = {},
+): Promise<SqliteDatabase> {
   // An absolute path, because node:sqlite takes a name that begins with `file:` as a URI, and better-sqlite3 does not.
   const path = file === ':memory:' ? file : resolve(file);
   return driver === 'node:sqlite' ? openWithNode(path, readOnly) : openWithBetterSqlite(path, readOnly);
@@ -53,7 +59,11 @@ interface NodeSqlite {
     options: { readonly readOnly: boolean },
   ) => {
     exec(sql: string): void;
-    prepare(sql: string): SqliteStatement & { setReadBigInts(enabled: boolean): void };
+    prepare(sql: string): SqliteStatement & {
+      iterate(...parameters: SqliteValue[]): IterableIterator<unknown>;
+      setReadBigInts(enabled: boolean): void;
+      setReturnArrays(enabled: boolean): void;
+    };
     close(): void;
   };
   readonly backup: (
@@ -79,6 +89,12 @@ function openWithNode(path: string, readOnly: boolean): SqliteDatabase {
       statement.setReadBigInts(true);
       return statement;
     },
+    prepareQuery(sql) {
+      const statement = database.prepare(sql);
+      statement.setReadBigInts(true);
+      statement.setReturnArrays(true);
+      return (...parameters) => statement.iterate(...parameters);
+    },
     async backup(target, onProgress) {
       await backup(database, target, { rate: BACKUP_PAGES, progress: (progress) => onProgress(partOf(progress)) });
     },
@@ -86,12 +102,16 @@ function openWithNode(path: string, readOnly: boolean): SqliteDatabase {
   };
 }
 
-async function openWithBetterSqlite(path: string, readOnly: boolean): Promise<SqliteDatabase> {
+async function openWithBetterSqlite(path: string, readonly: boolean): Promise<SqliteDatabase> {
   const { default: Database } = await import('better-sqlite3').catch(refuseMissingPackage);
-  const database = construct(Database, path, readOnly).defaultSafeIntegers(true);
+  const database = construct(Database, path, readonly).defaultSafeIntegers(true);
   return {
     exec: (sql) => void database.exec(sql),
     prepare: (sql) => database.prepare(sql),
+    prepareQuery(sql) {
+      const statement = database.prepare<SqliteValue[]>(sql).raw(true);
+      return (...parameters) => statement.iterate(...parameters);
+    },
     async backup(target, onProgress) {
       const progress = (state: BackupProgress): number => {
         onProgress(partOf(state));

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { syncDirectory } from '../files/sync-directory.js';
-import type { Outcome, PlantRepository, StoredPlant } from './plant-repository.js';
+import { makeDirectory } from '../files/make-directory.js';
+import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
 import { updateSqliteSchema } from './sqlite-schema.js';
+import { openSqliteSnapshot } from './sqlite-snapshot.js';
 
 const SETTINGS = [
   // SQLite waits for a lock by blocking the process, so only the start waits this way.
@@ -43,20 +43,13 @@ export async function openSqliteRepository(
     // Finds a damaged table at the start, before a client does.
     database.prepare('SELECT (SELECT min(id) FROM plants), (SELECT max(id) FROM plants)').get();
     const files = path === ':memory:' ? undefined : filesOf(database, path);
-    const repository = new SqliteRepository(database, files, () => openSqliteDatabase(path, driver, true), timeout);
+    const repository = new SqliteRepository(database, path, files, timeout, driver);
     database.exec('PRAGMA busy_timeout = 0');
     return repository;
   } catch (error) {
     database?.close();
     throw sqliteStartError(file, error);
   }
-}
-
-/** Creates a directory that survives a power cut: its name is on disk once its parent is. */
-function makeDirectory(path: string): void {
-  const first = mkdirSync(path, { recursive: true });
-  if (first === undefined) return;
-  for (let made = path; made !== dirname(first); made = dirname(made)) syncDirectory(dirname(made));
 }
 
 /** Asks SQLite for the name of the database, because it follows symbolic links. */
@@ -74,10 +67,11 @@ class SqliteRepository extends RetryingRepository {
 
   constructor(
     private readonly database: SqliteDatabase,
+    private readonly path: string,
     /** Undefined for a database in memory. */
     private readonly files: SqliteFiles | undefined,
-    private readonly openReadOnly: () => Promise<SqliteDatabase>,
     timeout: number,
+    private readonly driver: SqliteDriver | undefined,
   ) {
     super(timeout);
     // A deferred transaction could not wait for another writer once it has read.
@@ -86,6 +80,10 @@ class SqliteRepository extends RetryingRepository {
     this.#find = database.prepare('SELECT name, tag FROM plants WHERE id = ?');
     this.#commit = database.prepare('COMMIT');
     this.#rollback = database.prepare('ROLLBACK');
+  }
+
+  override snapshot(): Promise<PlantSnapshot> {
+    return openSqliteSnapshot(this.path, this.driver);
   }
 
   override async close(): Promise<void> {
@@ -137,7 +135,7 @@ class SqliteRepository extends RetryingRepository {
 
   /** Keeps SQLite from copying a damaged log into the database, as the last connection that can write does. */
   async #closeWithoutCheckpoint(): Promise<void> {
-    const last = await this.openReadOnly();
+    const last = await openSqliteDatabase(this.path, this.driver, { readOnly: true });
     try {
       // Takes the lock that makes it the last connection, even if it cannot read the log.
       last.prepare('PRAGMA schema_version').get();

@@ -23,6 +23,11 @@ export function updateSqliteSchema(database: SqliteDatabase): void {
   database.exec(`PRAGMA user_version = ${STEPS.length}; COMMIT`);
 }
 
+/** @throws {UnusableDatabaseError} when the schema is newer than the program */
+export function assertKnownSchema(database: SqliteDatabase): void {
+  if (userVersion(database) > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
+}
+
 function userVersion(database: SqliteDatabase): number {
   const { user_version } = database.prepare('PRAGMA user_version').get() as { readonly user_version: bigint };
   return Number(user_version);

@@ -79,7 +79,7 @@ describe('The lock of a token file', () => {
     const { status, stderr } = await create('other');
 
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^token: \S*tokens\.lock exists: wait for the other command, or remove it/);
+    expect(stderr).toMatch(/^plant-store: \S*tokens\.lock exists: wait for the other command, or remove it/);
     expect(names()).toEqual(['ci']);
     expect(existsSync(lock)).toBe(true);
   });

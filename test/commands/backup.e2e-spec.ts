@@ -41,7 +41,7 @@ function fill(file: string, count: number): void {
   database.close();
 }
 
-describe('npm run backup', () => {
+describe('plant-store backup', () => {
   it('copies all acknowledged plants while clients create more, and a service runs on the copy', async () => {
     const service = start('data/plants.db');
     const url = await service.listening();
@@ -83,7 +83,7 @@ describe('npm run backup', () => {
     expect(await run(['backup.db'])).toEqual({
       status: 1,
       stdout: '',
-      stderr: 'backup: backup.db already exists: name another file\n',
+      stderr: 'plant-store: backup.db already exists: name another file\n',
     });
     expect(readFileSync(directory.file('backup.db'), 'utf8')).toBe('something of value');
   });
@@ -97,7 +97,7 @@ describe('npm run backup', () => {
 
     const { status, stderr } = await run(['backup.db']);
 
-    expect(stderr).toMatch(/^backup: no backup was made, because the database is damaged: [^\n]+\n$/);
+    expect(stderr).toMatch(/^plant-store: no backup was made, because the database is damaged: [^\n]+\n$/);
     expect(status).toBe(1);
     expect(readdirSync(directory.path)).toEqual(['data']);
   });
@@ -109,7 +109,7 @@ describe('npm run backup', () => {
     expect(await run(['backup.db'])).toEqual({
       status: 1,
       stdout: '',
-      stderr: 'backup: backup.db-wal already exists: name another file\n',
+      stderr: 'plant-store: backup.db-wal already exists: name another file\n',
     });
     expect(readdirSync(directory.path).sort()).toEqual(['backup.db-wal', 'data']);
   });
@@ -124,7 +124,7 @@ describe('npm run backup', () => {
 
     child.kill('SIGINT');
 
-    expect(await ended).toEqual([1, null]);
+    expect(await ended).toEqual([130, null]);
     expect(readdirSync(directory.path)).toEqual(['data']);
   });
 

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
 import { digest } from '../support/digest.js';
 import { occupyPort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
+import { SOON, until } from '../support/token-file.js';
 
 let directory: ServiceDirectory;
 
@@ -104,5 +105,25 @@ describe('The first start without configuration', () => {
       expect(statSync(directory.file(`elsewhere/${name}`)).mode & 0o077).toBe(0);
     }
     expect(existsSync(directory.file('data'))).toBe(false);
+  });
+
+  it('prints the command that creates a token, and no token, when systemd keeps its output', async () => {
+    // As systemd does, the shell names the file that its stderr goes to.
+    const shell = 'export JOURNAL_STREAM="$(stat -L -c %d:%i /proc/self/fd/2)"; exec "$@"';
+    // The test sends the token until the service knows it.
+    const variables = { REFUSED_TOKENS_PER_MINUTE: 'off' };
+    const { service, url } = await directory.start(variables, { wrapper: ['sh', '-c', shell, 'sh'] });
+    const command = await service.printed(/^(\S+ \S+ token create .*)$/m);
+
+    expect(service.stderr).not.toMatch(/[\w-]{43}/);
+    expect(existsSync(directory.file('data/tokens'))).toBe(false);
+    const { stdout } = spawnSync('sh', ['-c', command], { cwd: '/', encoding: 'utf8' });
+    expect(await until(200, url, stdout.trim())).toBeLessThan(SOON);
+  });
+
+  it('prints a token when JOURNAL_STREAM names another file', async () => {
+    const { token, url } = await directory.firstStart({ JOURNAL_STREAM: '1:2' });
+
+    expect(await create(url, MONSTERA, token)).toEqual(CREATED);
   });
 });

@@ -93,10 +93,10 @@ describe('A service that cannot start', () => {
   });
 
   it('ends with status 2 and one line when it gets arguments', async () => {
-    const service = directory.launch(WITH_TOKEN, { wrapper: ['sh', '-c', 'exec "$@" --port 8080', 'sh'] });
+    const service = directory.launch(WITH_TOKEN, { wrapper: ['sh', '-c', 'exec "$@" start --port 8080', 'sh'] });
 
     expect(await service.ended).toBe(2);
-    expect(service.stderr).toBe('plant-store: the service takes no arguments: configure it by environment variables\n');
+    expect(service.stderr).toBe("plant-store: unknown option '--port'\n");
   });
 
   it('does not change the database', async () => {

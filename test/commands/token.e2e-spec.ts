@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Run, runCommand } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
@@ -19,7 +28,7 @@ function token(parameters: readonly string[], variables?: Variables): Promise<Ru
   return runCommand('token', directory.path, parameters, variables);
 }
 
-describe('The command token', () => {
+describe('plant-store token', () => {
   it('prints a new token, and stores its digest in a file with mode 0600', async () => {
     const { status, stdout, stderr } = await token(['create', '--name', 'ci', '--expires', '2999-01-01T00:00:00Z']);
 
@@ -142,7 +151,7 @@ describe('The command token', () => {
   });
 
   it.each<[string, readonly string[], number, RegExp, Record<string, string>?]>([
-    ['no subcommand', [], 2, /^Usage: token /],
+    ['no subcommand', [], 2, /^Usage: plant-store token /],
     ['an unknown subcommand', ['make'], 2, /unknown command 'make'/],
     ['no name', ['create'], 2, /required option '--name <name>'/],
     ['a name of two words', ['create', '--name', 'two words'], 2, /It must be one word/],
@@ -150,20 +159,20 @@ describe('The command token', () => {
     ['a name like a comment', ['create', '--name=#x'], 2, /It must be one word that does not begin with # or -/],
     ['30 February as expiry', ['create', '--name', 'ci', '--expires', '2999-02-30T00:00:00Z'], 2, /It must be days/],
     ['an expiry in the past', ['create', '--name', 'ci', '--expires', '2020-01-01T00:00:00Z'], 2, /It must be days/],
-    ['ACCESS_TOKENS without a file', ['list'], 2, /^token: with ACCESS_TOKENS alone/, { ACCESS_TOKENS: 'x' }],
-    ['a name that exists', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^token: ci already has a token/],
+    ['ACCESS_TOKENS without a file', ['list'], 2, /^plant-store: with ACCESS_TOKENS alone/, { ACCESS_TOKENS: 'x' }],
+    ['a name that exists', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^plant-store: ci already has a token/],
     [
       'an unknown name to revoke',
       ['revoke', 'unknown', '--file', 'tokens'],
       1,
-      /^token: tokens has no token named unknown/,
+      /^plant-store: tokens has no token named unknown/,
     ],
-    ['a file that does not exist', ['list', '--file', 'nowhere'], 1, /^token: nowhere cannot be read/],
+    ['a file that does not exist', ['list', '--file', 'nowhere'], 1, /^plant-store: nowhere cannot be read/],
     [
       'a directory that does not exist',
       ['create', '--name', 'x', '--file', 'tokens/x'],
       1,
-      /^token: tokens\/x cannot be written/,
+      /^plant-store: tokens\/x cannot be written/,
     ],
   ])('fails with %s: %j has status %i', async (_, parameters, status, complaint, variables = {}) => {
     put(file, line('ci', TOKEN));
@@ -191,11 +200,43 @@ describe('The command token', () => {
     expect(readFileSync(file, 'utf8')).toBe(text);
   });
 
+  it('prints its results as JSON', async () => {
+    const created = JSON.parse(
+      (await token(['create', '--name', 'ci', '--expires', 'never', '--json'])).stdout,
+    ) as object;
+
+    expect(created).toEqual({
+      name: 'ci',
+      token: expect.stringMatching(/^[\w-]{43}$/) as unknown,
+      expires: null,
+      file: 'data/tokens',
+    });
+    expect(JSON.parse((await token(['list', '--json'])).stdout)).toEqual([
+      { name: 'ci', expires: null, state: 'valid' },
+    ]);
+    expect(JSON.parse((await token(['revoke', 'ci', '--json'])).stdout)).toEqual({ name: 'ci', file: 'data/tokens' });
+  });
+
   it.each([[['--help']], [['create', '--help']]])('prints its usage: %j', async (parameters) => {
     const { status, stdout, stderr } = await token(parameters);
 
     expect(status).toBe(0);
-    expect(stdout).toMatch(/^Usage: token /);
+    expect(stdout).toMatch(/^Usage: plant-store token /);
     expect(stderr).toBe('');
+  });
+
+  if (process.getuid?.() !== 0) return;
+
+  it('gives the file to the owner of its directory when root runs it, and keeps its owner', async () => {
+    mkdirSync(directory.file('state'));
+    chownSync(directory.file('state'), 12_345, 12_345);
+    const tokens = ['--file', 'state/data/tokens'];
+
+    for (const command of [['create', '--name', 'one'], ['create', '--name', 'two'], ['revoke', 'one'], ['list']]) {
+      expect(await token([...command, ...tokens])).toMatchObject({ status: 0 });
+      for (const name of ['state/data', 'state/data/tokens']) {
+        expect({ name, uid: statSync(directory.file(name)).uid }).toEqual({ name, uid: 12_345 });
+      }
+    }
   });
 });

@@ -92,6 +92,9 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
     'postgres://user:secret@localhost/plants?sslmode=prefer',
     'postgres://user:secret@host:port/plants',
   ],
+  DATABASE_URL_FILE: ['\n'],
+  OTHER_DATABASE_URL: ['plants.db', 'mysql://user:secret@localhost/plants'],
+  OTHER_DATABASE_URL_FILE: ['\n'],
   DATABASE_START_TIMEOUT: ['soon', '61m'],
   DATABASE_POOL_SIZE: ['0', '101', 'many'],
   ACCESS_TOKENS: ['not one secret', 'secret-one,,secret-two', 'geheimnis-ä'],
@@ -147,6 +150,32 @@ describe('A variable with an invalid value', () => {
 
   it('is tested for each variable', () => {
     expect(Object.keys(BAD_VALUES).sort()).toEqual(variableNames().sort());
+  });
+});
+
+describe('A file with the value of a variable', () => {
+  it.each([
+    [
+      'is not there',
+      'nowhere',
+      {},
+      'DATABASE_URL_FILE: nowhere cannot be read: it must be a file that this user may read',
+    ],
+    ['has another text', 'url', {}, expect.stringMatching(/^the text in DATABASE_URL_FILE must be a URL [^\n]+$/)],
+    [
+      'stands beside the variable',
+      'url',
+      { DATABASE_URL: 'sqlite:plants.db' },
+      'DATABASE_URL and DATABASE_URL_FILE exclude each other: set one of them',
+    ],
+  ])('that %s ends the start with status 2, and is not shown', async (_, file, variables, complaint: unknown) => {
+    directory.write('url', 'mysql://user:secret@localhost/plants\n');
+
+    const failure = await directory.failedStart({ ...WITH_TOKEN, ...variables, DATABASE_URL_FILE: file });
+
+    expect(failure.status).toBe(2);
+    expect(failure.complaint.replace(/^plant-store: (.*)\n$/, '$1')).toEqual(complaint);
+    expect(failure.complaint).not.toContain('secret');
   });
 });
 
@@ -220,6 +249,14 @@ describe('A valid value takes effect', () => {
     expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(CREATED);
     expect(await create(url, MONSTERA, `${TOKEN},${SECOND_TOKEN}`)).toEqual(refusal(401));
     expect(existsSync(directory.file('data/tokens'))).toBe(false);
+  });
+
+  it('of DATABASE_URL_FILE, the file with the URL', async () => {
+    directory.write('url', 'sqlite:from/file.db\n');
+
+    await create((await directory.start({ ...WITH_TOKEN, DATABASE_URL_FILE: 'url' })).url);
+
+    expect(directory.names('from/file.db')).toEqual(['Monstera']);
   });
 
   it.each([

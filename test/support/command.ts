@@ -9,26 +9,36 @@ export interface Run {
   readonly stderr: string;
 }
 
-/** Starts a command of dist/commands, which `npm test` builds first, without a terminal. */
+/** The program, which `npm test` builds first. */
+export const MAIN = join(import.meta.dirname, '../../dist/main.js');
+
+/** Starts a command of the program without a terminal. */
 export function spawnCommand(
-  name: 'backup' | 'token',
+  name: string,
   directory: string,
   parameters: readonly string[],
   variables: Variables = {},
 ): ChildProcessWithoutNullStreams {
-  const command = join(import.meta.dirname, `../../dist/commands/${name}.js`);
-  return spawn(process.execPath, [command, ...parameters], {
+  return spawn(process.execPath, [MAIN, name, ...parameters], {
     cwd: directory,
     env: { PATH: process.env.PATH, ...variables },
   });
 }
 
-/** Runs a command to its end. */
-export async function runCommand(...start: Parameters<typeof spawnCommand>): Promise<Run> {
-  const child = spawnCommand(...start);
+/** Runs a command to its end, with this text on stdin. */
+export async function runCommand(
+  name: string,
+  directory: string,
+  parameters: readonly string[],
+  variables?: Variables,
+  input = '',
+): Promise<Run> {
+  const child = spawnCommand(name, directory, parameters, variables);
   const run = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (run.stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (run.stderr += text));
+  // The command may end before it has read its input.
+  child.stdin.on('error', () => undefined).end(input);
   const [status] = (await once(child, 'close')) as [number | null];
   return { ...run, status };
 }

@@ -1,10 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-
-/** `npm test` builds it first. */
-const MAIN = join(import.meta.dirname, '../../dist/main.js');
+import { MAIN } from './command.js';
 
 const LISTENING = /"message":"Listening: POST (\S+)\/plants"/;
 const MANAGEMENT = /"message":"Management: ([^"]+)"/;

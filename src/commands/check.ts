@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import { parseTokens, readTokenFile } from '../auth/token-file.js';
+import { type Configuration, loadConfiguration } from '../config/configuration.js';
+import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
+
+export function configure(command: Command): void {
+  command
+    .description(
+      'Checks what a start needs: the configuration, its files, and the database, which it does not create or change.\n' +
+        'It does not listen, so the service may be running.',
+    )
+    .option(...JSON_OPTION)
+    .addHelpText('after', '\nExample:\n  plant-store check && systemctl restart plant-store')
+    .action(run);
+}
+
+async function run(options: ReportOptions): Promise<void> {
+  const configuration = loadConfiguration();
+  const { loadCertificate, nameTokenVariable } = await import('./start-files.js');
+  const tokens = await countTokens(configuration).catch((error: unknown) => {
+    throw nameTokenVariable(error, configuration);
+  });
+  const certificate = loadCertificate(configuration);
+  const { certificateExpiry } = await import('../http/certificate.js');
+  const expires = certificate === undefined ? undefined : certificateExpiry(certificate);
+  const { checkStore } = await import('../storage/check-store.js');
+  const database = await checkStore(configuration.databaseUrl, {
+    timeout: configuration.storeTimeout,
+    startTimeout: configuration.databaseStartTimeout,
+    poolSize: 1,
+  });
+  printSummary(
+    { tokens, certificate: expires === undefined ? null : { expires }, database },
+    [
+      'configuration: ok',
+      `tokens: ${tokens ?? 'none yet, the first start creates one'}`,
+      `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
+      `database: ${database === 'new' ? 'ok, a start creates it' : 'ok'}`,
+    ].join('\n'),
+    options,
+  );
+}
+
+/** Returns the number of static tokens; null if the first start creates one. */
+async function countTokens(configuration: Configuration): Promise<number | null> {
+  const { accessTokens, accessTokensFile, firstTokenFile, jwtIssuer } = configuration;
+  const file = accessTokensFile ?? (accessTokens.length === 0 ? firstTokenFile : undefined);
+  if (file === undefined) return accessTokens.length;
+  if (file === firstTokenFile && !existsSync(file)) return jwtIssuer === undefined ? null : 0;
+  return accessTokens.length + parseTokens(await readTokenFile(file), file).length;
+}

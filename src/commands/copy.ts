@@ -1,0 +1,102 @@
+import type { Command } from 'commander';
+import { ConfigurationError, loadConfiguration, otherDatabase } from '../config/configuration.js';
+import { isSameDatabase } from '../storage/database-options.js';
+import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
+import { type Comparison, compareSnapshots, describeDifferences } from './compare-snapshots.js';
+import { EXIT_STATUS } from './exit-status.js';
+import { openExistingStore, openStore } from './open-store.js';
+import { PlantWriter } from './plant-writer.js';
+import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { abortOnSignals } from './stop-signals.js';
+
+export function configure(command: Command): void {
+  command
+    .description(
+      'Copies all plants of DATABASE_URL, as they are at one moment, to another store, while services run on both, and\n' +
+        'compares the stores. It adds what is missing, so it can run again. If an id belongs to another plant there, the\n' +
+        'exit status is 3.',
+    )
+    .option('--to <url>', 'the other store; if the URL has a password, use OTHER_DATABASE_URL_FILE instead')
+    .option(...JSON_OPTION)
+    .addHelpText('after', '\nExample:\n  plant-store copy --to postgres://plants@db.example.com/plants')
+    .action(run);
+}
+
+async function run(options: ReportOptions & { readonly to?: string }): Promise<void> {
+  const configuration = loadConfiguration();
+  const { databaseUrl, databaseStartTimeout } = configuration;
+  const target = otherDatabase(configuration, '--to', options.to);
+  if (target === undefined) throw new ConfigurationError('name the other store: set --to or OTHER_DATABASE_URL');
+  if (isSameDatabase(databaseUrl, target)) throw new ConfigurationError('DATABASE_URL and --to name the same store');
+  const signal = abortOnSignals();
+  const source = await openExistingStore(databaseUrl, 'DATABASE_URL', configuration);
+  try {
+    const snapshot = await source.snapshot();
+    const repository = await openStore(target, configuration);
+    try {
+      const writer = new PlantWriter(repository, databaseStartTimeout, signal);
+      const plants = await copy(snapshot, writer, signal);
+      const comparison = await compare(snapshot, repository, plants, signal);
+      report(plants, writer, comparison, options);
+    } finally {
+      await snapshot.close();
+      await repository.close();
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+/** Returns the number of plants in the snapshot. */
+async function copy(snapshot: PlantSnapshot, writer: PlantWriter, signal: AbortSignal): Promise<number> {
+  const progress = await showProgress('plants copied', process.stderr.isTTY ? await snapshot.count() : undefined);
+  let plants = 0;
+  try {
+    for await (const page of snapshot.pages()) {
+      await writer.add(page);
+      plants += page.length;
+      progress.update(plants);
+      // Lets a signal arrive: SQLite does not wait for anything.
+      await new Promise(setImmediate);
+      signal.throwIfAborted();
+    }
+    return plants;
+  } finally {
+    progress.stop();
+    await writer.finish();
+  }
+}
+
+async function compare(
+  snapshot: PlantSnapshot,
+  repository: PlantRepository,
+  plants: number,
+  signal: AbortSignal,
+): Promise<Comparison> {
+  const progress = await showProgress('plants compared', plants);
+  const copied = await repository.snapshot();
+  try {
+    return await compareSnapshots(snapshot, copied, (count) => {
+      signal.throwIfAborted();
+      progress.update(count);
+    });
+  } finally {
+    progress.stop();
+    await copied.close();
+  }
+}
+
+function report(plants: number, { counts }: PlantWriter, comparison: Comparison, options: ReportOptions): void {
+  const { missing, additional, different } = comparison.differences;
+  const { created, repeated } = counts;
+  // The other store may have plants of its own.
+  const isCopied = missing === 0 && different === 0;
+  const outcome = isCopied ? 'the copy is complete' : `the stores differ: ${describeDifferences(comparison)}`;
+  const own = isCopied && additional > 0 ? `; the other store has ${additional} more` : '';
+  printSummary(
+    { plants, created, repeated, ...comparison, complete: isCopied },
+    `${plants} plants: ${created} copied, ${repeated} there already; ${outcome}${own}`,
+    options,
+  );
+  if (!isCopied) process.exitCode = EXIT_STATUS.differences;
+}

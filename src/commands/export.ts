@@ -1,0 +1,108 @@
+import { once } from 'node:events';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { loadConfiguration } from '../config/configuration.js';
+import { createLargeFile, FileExistsError } from '../files/create-large-file.js';
+import { encodePlants, type Format, FORMATS, HEADERS } from '../formats/encode-plants.js';
+import type { PlantSnapshot } from '../storage/plant-repository.js';
+import { CommandError } from './exit-status.js';
+import { openExistingStore } from './open-store.js';
+import { JSON_OPTION, printSummary, type Progress, type ReportOptions, showProgress } from './report.js';
+import { abortOnSignals } from './stop-signals.js';
+
+interface ExportOptions extends ReportOptions {
+  readonly format: Format;
+  readonly after?: bigint;
+}
+
+export function configure(command: Command): void {
+  command
+    .description(
+      'Writes all plants of DATABASE_URL in the order of their ids, as they are at one moment, while the service runs.\n' +
+        'Each line of NDJSON is a NewPlant. CSV has the header id,name,tag; an empty tag has quotation marks, and an\n' +
+        'absent one has none. The file appears complete, or not at all.',
+    )
+    .argument('[file]', 'the file to create, which must not exist; without it or with -, stdout')
+    .addOption(formatOption())
+    .option('--after <id>', 'write only plants with a greater id', parseId)
+    .option(...JSON_OPTION)
+    .addHelpText('after', '\nExample:\n  plant-store export --format csv plants.csv')
+    .action(run);
+}
+
+export function formatOption(): Option {
+  return new Option('--format <format>', 'of the file').choices(FORMATS).default('ndjson');
+}
+
+async function run(file: string | undefined, options: ExportOptions): Promise<void> {
+  const configuration = loadConfiguration();
+  const repository = await openExistingStore(configuration.databaseUrl, 'DATABASE_URL', configuration);
+  let plants = 0;
+  try {
+    const snapshot = await repository.snapshot();
+    const isFile = file !== undefined && file !== '-';
+    const progress = await showExport(snapshot, isFile);
+    const chunks = encode(snapshot, options, (count) => {
+      plants += count;
+      progress.update(plants);
+    });
+    try {
+      await (isFile ? writeFile(file, chunks) : writeToStdout(chunks));
+    } finally {
+      progress.stop();
+      await snapshot.close();
+    }
+    const words = isFile ? `${file} has ${plants} plants` : `${plants} plants exported`;
+    printSummary({ file: isFile ? file : undefined, plants }, words, { ...options, dataOnStdout: !isFile });
+  } finally {
+    await repository.close();
+  }
+}
+
+async function* encode(
+  snapshot: PlantSnapshot,
+  { format, after }: ExportOptions,
+  onPlants: (count: number) => void,
+): AsyncGenerator<string> {
+  yield HEADERS[format];
+  for await (const page of snapshot.pages(after)) {
+    yield encodePlants(page, format);
+    onPlants(page.length);
+  }
+}
+
+async function writeFile(file: string, chunks: AsyncIterable<string>): Promise<void> {
+  const signal = abortOnSignals();
+  const untilAborted = async function* (): AsyncGenerator<string> {
+    for await (const chunk of chunks) {
+      // Lets a signal arrive: SQLite does not wait for anything.
+      await new Promise(setImmediate);
+      signal.throwIfAborted();
+      yield chunk;
+    }
+  };
+  try {
+    await createLargeFile(file, untilAborted());
+  } catch (error) {
+    throw error instanceof FileExistsError ? new CommandError(error.message) : error;
+  }
+}
+
+async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
+  for await (const chunk of chunks) {
+    await new Promise(setImmediate);
+    if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
+  }
+}
+
+/** Shows the progress, unless the terminal shows the plants. */
+async function showExport(snapshot: PlantSnapshot, isFile: boolean): Promise<Progress> {
+  if (!process.stderr.isTTY || (!isFile && process.stdout.isTTY))
+    return { update: () => undefined, stop: () => undefined };
+  return showProgress('plants', await snapshot.count());
+}
+
+function parseId(text: string): bigint {
+  const id = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined;
+  if (id === undefined || BigInt.asIntN(64, id) !== id) throw new InvalidArgumentError('It must be an id: an int64.');
+  return id;
+}

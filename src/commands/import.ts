@@ -1,0 +1,160 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { addAbortSignal, type Readable } from 'node:stream';
+import type { Command } from 'commander';
+import { type Configuration, loadConfiguration } from '../config/configuration.js';
+import type { Format } from '../formats/encode-plants.js';
+import { FormatError, type Row, type RowParser } from '../formats/row-parser.js';
+import type { PlantRepository, StoredPlant } from '../storage/plant-repository.js';
+import { DryRunRepository } from './dry-run-repository.js';
+import { CommandError, EXIT_STATUS } from './exit-status.js';
+import { formatOption } from './export.js';
+import { mayExist, openStore } from './open-store.js';
+import { PlantWriter } from './plant-writer.js';
+import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { abortOnSignals } from './stop-signals.js';
+
+/** Maximum number of plants of a batch, and length of their texts after which no other plant is added. */
+const BATCH_PLANTS = 1_024;
+const BATCH_LENGTH = 1_048_576;
+
+/** Bytes that are read from a file at once. */
+const CHUNK_SIZE = 262_144;
+
+interface ImportOptions extends ReportOptions {
+  readonly format: Format;
+  readonly rejects?: string;
+  readonly dryRun?: boolean;
+}
+
+export function configure(command: Command): void {
+  command
+    .description(
+      'Adds the plants of a file to DATABASE_URL by the rules of POST /plants, while the service runs. Plants that are\n' +
+        'there already count as repeated, so the same import can run again. A row that is no plant, or whose id belongs\n' +
+        'to another plant, is rejected with its line number and the reason, and the exit status is 3.\n' +
+        'CSV has a header with the columns id, name and tag, in any order.',
+    )
+    .argument('[file]', 'the file to read; without it or with -, stdin')
+    .addOption(formatOption())
+    .option('--rejects <file>', 'the file to write the rejected rows to, instead of stderr')
+    .option('--dry-run', 'only say what would happen')
+    .option(...JSON_OPTION)
+    .addHelpText('after', '\nExample:\n  plant-store import --rejects rejects.txt plants.ndjson')
+    .action(run);
+}
+
+async function run(file: string | undefined, options: ImportOptions): Promise<void> {
+  const configuration = loadConfiguration();
+  const signal = abortOnSignals();
+  const isFile = file !== undefined && file !== '-';
+  // Before the store, which is created if it does not exist.
+  const stream = isFile ? (await open(file)).createReadStream({ highWaterMark: CHUNK_SIZE }) : process.stdin;
+  const input = addAbortSignal(signal, stream);
+  const rejects = new Rejects(options.rejects);
+  const repository = await openTarget(configuration, options.dryRun ?? false);
+  const writer = new PlantWriter(repository, configuration.databaseStartTimeout, signal);
+  try {
+    const parser = await createParser(options.format, configuration.bodyLimit);
+    await importRows(input, parser, writer, rejects);
+  } catch (error) {
+    await writer.finish().catch(() => undefined);
+    if (signal.aborted || writer.total > 0) process.stderr.write(`${summaryOf(writer, rejects).words}\n`);
+    signal.throwIfAborted();
+    throw error instanceof FormatError ? new CommandError(error.message) : error;
+  } finally {
+    rejects.close();
+    await repository.close();
+  }
+  const { summary, words } = summaryOf(writer, rejects);
+  printSummary({ ...summary, dryRun: options.dryRun }, options.dryRun ? `dry run: ${words}` : words, options);
+  if (rejects.count > 0) process.exitCode = EXIT_STATUS.differences;
+}
+
+async function openTarget(configuration: Configuration, isDryRun: boolean): Promise<PlantRepository> {
+  const { databaseUrl } = configuration;
+  if (!isDryRun) return openStore(databaseUrl, configuration);
+  if (!mayExist(databaseUrl)) return DryRunRepository.open(undefined);
+  return DryRunRepository.open(await openStore(databaseUrl, configuration));
+}
+
+/** Loads the rules of POST /plants, which the help does not need. */
+async function createParser(format: Format, maxLength: number): Promise<RowParser> {
+  if (format === 'csv') return new (await import('../formats/csv-parser.js')).CsvParser(maxLength);
+  return new (await import('../formats/ndjson-parser.js')).NdjsonParser(maxLength);
+}
+
+async function importRows(input: Readable, parser: RowParser, writer: PlantWriter, rejects: Rejects): Promise<void> {
+  let batch = new Batch();
+  const flush = async (): Promise<void> => {
+    const { plants, lines } = batch;
+    batch = new Batch();
+    await writer.add(plants, (index) => {
+      rejects.add(lines[index] ?? 0, `The id ${String(plants[index]?.id)} belongs to another plant.`);
+    });
+  };
+  const take = async (rows: readonly Row[]): Promise<void> => {
+    for (const { line, reading } of rows) {
+      if ('reason' in reading) rejects.add(line, reading.reason);
+      else if (batch.add(reading, line)) await flush();
+    }
+  };
+  const progress = await showProgress('rows');
+  try {
+    for await (const chunk of input) {
+      await take(parser.push(chunk as Buffer));
+      progress.update(writer.total + rejects.count);
+    }
+    await take(parser.end());
+    if (batch.plants.length > 0) await flush();
+    await writer.finish();
+  } finally {
+    progress.stop();
+  }
+}
+
+function summaryOf({ counts }: PlantWriter, rejects: Rejects): { summary: object; words: string } {
+  const { created, repeated, conflict } = counts;
+  const rejected = rejects.count - conflict;
+  return {
+    summary: { created, repeated, conflict, rejected },
+    words: `${created} created, ${repeated} repeated, ${conflict} conflicts, ${rejected} rejected`,
+  };
+}
+
+/** Plants that are added together, with the lines that they come from. */
+class Batch {
+  readonly plants: StoredPlant[] = [];
+  readonly lines: number[] = [];
+  #length = 0;
+
+  /** Returns whether the batch is full. */
+  add(plant: StoredPlant, line: number): boolean {
+    this.plants.push(plant);
+    this.lines.push(line);
+    this.#length += plant.name.length + (plant.tag?.length ?? 0);
+    return this.plants.length >= BATCH_PLANTS || this.#length >= BATCH_LENGTH;
+  }
+}
+
+/** Writes the number of the line of each rejected row, and the reason. */
+class Rejects {
+  count = 0;
+  readonly #descriptor: number | undefined;
+
+  /** @param file stderr without one */
+  constructor(file: string | undefined) {
+    this.#descriptor = file === undefined ? undefined : openSync(file, 'w', 0o600);
+  }
+
+  add(line: number, reason: string): void {
+    this.count += 1;
+    const text = `line ${line}: ${reason}\n`;
+    if (this.#descriptor === undefined) process.stderr.write(text);
+    else writeSync(this.#descriptor, text);
+  }
+
+  close(): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor);
+  }
+}

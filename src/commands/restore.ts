@@ -1,0 +1,45 @@
+import type { Command } from 'commander';
+import { loadConfiguration } from '../config/configuration.js';
+import { sqliteFile } from '../storage/database-options.js';
+import { CommandError, EXIT_STATUS } from './exit-status.js';
+import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { abortOnSignals } from './stop-signals.js';
+
+export function configure(command: Command): void {
+  command
+    .description(
+      'Fills the SQLite store of DATABASE_URL from a backup. The store must be empty or not exist yet, and no service\n' +
+        'may have it open.',
+    )
+    .argument('<file>', 'a backup that plant-store backup has made')
+    .option(...JSON_OPTION)
+    .addHelpText('after', '\nExample:\n  plant-store restore /backups/plants-2026-11-20.db')
+    .action(run);
+}
+
+async function run(backup: string, options: ReportOptions): Promise<void> {
+  const file = sqliteFile(loadConfiguration().databaseUrl);
+  if (file === undefined) {
+    throw new CommandError(
+      'DATABASE_URL is not a SQLite store: fill a PostgreSQL database with plant-store import or plant-store copy, ' +
+        'or with pg_restore',
+      EXIT_STATUS.badUsage,
+    );
+  }
+  if (file === ':memory:') {
+    throw new CommandError('DATABASE_URL is a database in memory, which ends with its process', EXIT_STATUS.badUsage);
+  }
+  const { restore, RestoreError } = await import('../storage/restore.js');
+  const signal = abortOnSignals();
+  const progress = await showProgress('%', 100);
+  let plants: number;
+  try {
+    const onProgress = (copied: number, total: number): void => progress.update((100 * copied) / Math.max(total, 1));
+    plants = await restore(file, backup, { signal, onProgress });
+  } catch (error) {
+    throw error instanceof RestoreError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
+  } finally {
+    progress.stop();
+  }
+  printSummary({ file, backup, plants }, `${file} has the ${plants} plants of ${backup}`, options);
+}

@@ -1,0 +1,25 @@
+import { TokenFileError } from '../auth/token-file.js';
+import { type Configuration, ConfigurationError } from '../config/configuration.js';
+import { type Certificate, CertificateError, readCertificate } from '../http/certificate.js';
+
+/**
+ * Reads the certificate of the public port.
+ *
+ * @returns undefined if none is configured
+ * @throws {ConfigurationError} if it cannot be used
+ */
+export function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Certificate | undefined {
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
+  try {
+    return readCertificate(tlsCertFile, tlsKeyFile);
+  } catch (error) {
+    if (!(error instanceof CertificateError)) throw error;
+    throw new ConfigurationError(`TLS_CERT_FILE and TLS_KEY_FILE: ${error.message}`);
+  }
+}
+
+/** Returns the error of a token file with the name of the variable, if one names the file. */
+export function nameTokenVariable(error: unknown, { accessTokensFile }: Configuration): unknown {
+  if (!(error instanceof TokenFileError) || accessTokensFile === undefined) return error;
+  return new ConfigurationError(`ACCESS_TOKENS_FILE: ${error.message}`);
+}

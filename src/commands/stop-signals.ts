@@ -1,0 +1,38 @@
+import { CommandError, EXIT_STATUS } from './exit-status.js';
+
+/** The service reloads its tokens at SIGHUP. */
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Ends a service that has nothing to close yet. */
+export function exitStopped(): void {
+  process.exit(EXIT_STATUS.done);
+}
+
+/** Ends a command that has nothing to clean up. */
+export function exitInterrupted(): void {
+  process.exit(EXIT_STATUS.interrupted);
+}
+
+/** Listens to the signals that stop a process, instead of another listener. */
+export function onStopSignals(listener: () => void, instead?: () => void): void {
+  for (const signal of SIGNALS) {
+    if (instead !== undefined) process.off(signal, instead);
+    process.on(signal, listener);
+  }
+}
+
+/**
+ * Lets a command clean up before a signal ends it: the first signal aborts, and the second one ends the process at once.
+ * The reason of the abort, when it is thrown, ends the program with the status of an interrupted command.
+ */
+export function abortOnSignals(): AbortSignal {
+  const controller = new AbortController();
+  const abort = (): void => {
+    onStopSignals(exitInterrupted, abort);
+    controller.abort(new CommandError('interrupted', EXIT_STATUS.interrupted));
+  };
+  onStopSignals(abort, exitInterrupted);
+  // The terminal was closed.
+  process.once('SIGHUP', abort);
+  return controller.signal;
+}

@@ -1,0 +1,129 @@
+import pg from 'pg';
+import type { DatabaseOptions } from './database-options.js';
+import { messageOf } from './message-of.js';
+import { type PlantSnapshot, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
+import { connectionSettings } from './postgres-connection.js';
+import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, plantOf } from './snapshot-page.js';
+
+/** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
+const QUERY_TIMEOUT = 600_000;
+
+/**
+ * A page as one row of JSON arrays, because the driver takes three times as long to read a row for each plant. The server
+ * sums the lengths: a page of the longest plants would not fit into memory.
+ */
+const PAGE = `
+  SELECT json_agg(id)::text, json_agg(name)::text, json_agg(tag)::text
+  FROM (
+    SELECT id, name, tag
+    FROM (
+      SELECT id, name, tag, sum(length) OVER (ORDER BY id) - length AS before
+      FROM (
+        SELECT id, name, tag, octet_length(name) + coalesce(octet_length(tag), 0) AS length
+        FROM plants WHERE id >= $1 ORDER BY id LIMIT ${PAGE_PLANTS}
+      ) AS plants
+    ) AS plants
+    WHERE before < ${PAGE_LENGTH} ORDER BY id
+  ) AS page`;
+
+/** The columns of a page as JSON; null without plants. */
+type PageRow = readonly [ids: string | null, names: string, tags: string];
+
+/**
+ * Takes a snapshot in a transaction, on a connection of its own: it takes none of those that add plants, and its queries
+ * may take longer. Behind a pooler in transaction mode, it stays on one connection to the server.
+ *
+ * @throws {RepositoryUnavailableError} when the database cannot be read
+ */
+export async function openPostgresSnapshot(url: string, { timeout }: DatabaseOptions): Promise<PlantSnapshot> {
+  const client = new pg.Client({
+    ...connectionSettings(url),
+    keepAlive: true,
+    connectionTimeoutMillis: timeout,
+    query_timeout: QUERY_TIMEOUT,
+  });
+  // A query reports the failure of its connection itself.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    // The transaction takes its snapshot with its first query.
+    await client.query('SELECT FROM plants LIMIT 1');
+    return new PostgresSnapshot(client);
+  } catch (error) {
+    await client.end();
+    throw unreadable(error);
+  }
+}
+
+function unreadable(error: unknown): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`the database cannot be read: ${messageOf(error)}`, { cause: error });
+}
+
+class PostgresSnapshot implements PlantSnapshot {
+  /** The last query. It may still run, because a page is fetched while its predecessor is used. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly client: pg.Client) {}
+
+  async count(): Promise<number> {
+    const [row] = await this.#query<[string]>('SELECT count(*) FROM plants');
+    return Number(row?.[0]);
+  }
+
+  async find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
+    const rows = await this.#query<[id: string, name: string, tag: string | null]>(
+      'SELECT id, name, tag FROM plants WHERE id = ANY ($1::bigint[])',
+      [ids],
+    );
+    return rows.map(([id, name, tag]) => plantOf([BigInt(id), name, tag]));
+  }
+
+  async *pages(after?: bigint): AsyncIterable<readonly StoredPlant[]> {
+    if (after === MAX_ID) return;
+    let next = this.#page(after === undefined ? MIN_ID : after + 1n);
+    for (;;) {
+      const page = await next;
+      const last = page.at(-1);
+      if (last === undefined) return;
+      const isLast = last.id === MAX_ID;
+      if (!isLast) {
+        next = this.#page(last.id + 1n);
+        // If the reader stops at this page, a failure of the next one does not matter.
+        next.catch(() => undefined);
+      }
+      yield page;
+      if (isLast) return;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#last;
+    await this.client.end();
+  }
+
+  async #page(from: bigint): Promise<readonly StoredPlant[]> {
+    const [row] = await this.#query<PageRow>(PAGE, [from]);
+    if (row === undefined || row[0] === null) return [];
+    const [ids, names, tags] = [row[0].match(/-?\d+/g), JSON.parse(row[1]), JSON.parse(row[2])] as [
+      string[],
+      string[],
+      (string | null)[],
+    ];
+    return ids.map((id, index) => plantOf([BigInt(id), names[index] ?? '', tags[index] ?? null]));
+  }
+
+  /** Runs a query after the last one. */
+  #query<Row extends readonly unknown[]>(text: string, values: unknown[] = []): Promise<Row[]> {
+    const result = this.#last.then(async () => {
+      const config = { text, values, rowMode: 'array' as const };
+      try {
+        return (await this.client.query<Row>(config)).rows;
+      } catch (error) {
+        throw unreadable(error);
+      }
+    });
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+}

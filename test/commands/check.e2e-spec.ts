@@ -1,0 +1,120 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { create, CREATED, TOKEN } from '../support/client.js';
+import { type Run, runCommand } from '../support/command.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { line } from '../support/token-file.js';
+
+const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+function check(variables?: Variables, parameters: readonly string[] = []): Promise<Run> {
+  return runCommand('check', directory.path, parameters, variables);
+}
+
+describe('plant-store check', () => {
+  it('finds nothing wrong in an empty directory, and creates nothing', async () => {
+    expect(await check()).toEqual({
+      status: 0,
+      stdout: '',
+      stderr:
+        'configuration: ok\ntokens: none yet, the first start creates one\ncertificate: none\n' +
+        'database: ok, a start creates it\n',
+    });
+    expect(readdirSync(directory.path)).toEqual([]);
+  });
+
+  it('checks the files and the database of a service that runs', async () => {
+    for (const name of ['first.crt', 'first.key']) {
+      directory.write(name, readFileSync(join(CERTIFICATES, name), 'utf8'));
+    }
+    directory.write('tokens', line('ci', TOKEN));
+    const variables = { ACCESS_TOKENS_FILE: 'tokens', TLS_CERT_FILE: 'first.crt', TLS_KEY_FILE: 'first.key' };
+    const { service } = await directory.start(variables);
+    await service.listening();
+
+    const { status, stdout } = await check(variables, ['--json']);
+
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      tokens: 1,
+      certificate: { expires: expect.stringMatching(/^\d{4}-/) as unknown },
+      database: 'present',
+    });
+  });
+
+  it('changes nothing in the database', async () => {
+    const { service, url } = await directory.start();
+    expect(await create(url)).toEqual(CREATED);
+    await service.stop();
+    const before = readFileSync(directory.file('data/plants.db'));
+
+    expect(await check(WITH_TOKEN)).toMatchObject({ status: 0 });
+
+    expect(readFileSync(directory.file('data/plants.db'))).toEqual(before);
+    expect(readdirSync(directory.file('data'))).toEqual(['plants.db']);
+  });
+
+  it.each<[string, number, RegExp, Variables, () => unknown]>([
+    ['setting', 2, /PORT must be/, { PORT: 'http' }, () => undefined],
+    [
+      'token file',
+      2,
+      /ACCESS_TOKENS_FILE: tokens, line 1, is not a token/,
+      { ACCESS_TOKENS_FILE: 'tokens' },
+      () => directory.write('tokens', 'ci\n'),
+    ],
+    [
+      'certificate',
+      2,
+      /TLS_CERT_FILE and TLS_KEY_FILE: a cannot be read/,
+      { TLS_CERT_FILE: 'a', TLS_KEY_FILE: 'b' },
+      () => undefined,
+    ],
+    [
+      'database that is no database',
+      1,
+      /not a SQLite database/,
+      { DATABASE_URL: 'sqlite:plants.db' },
+      () => directory.write('plants.db', 'Monstera, indoor\n'.repeat(99)),
+    ],
+    [
+      'directory that is a file',
+      1,
+      /cannot be opened/,
+      { DATABASE_URL: 'sqlite:below/plants.db' },
+      () => directory.write('below', ''),
+    ],
+    [
+      'database server that refuses connections',
+      1,
+      /^plant-store: the database postgres:\/\/localhost\/plants cannot be reached/,
+      { DATABASE_URL: 'postgres://u:secret@localhost/plants?host=/nowhere', DATABASE_START_TIMEOUT: '1ms' },
+      () => undefined,
+    ],
+  ])('fails with one line for a wrong %s, with status %i', async (_, status, complaint, variables, prepare) => {
+    await prepare();
+
+    const run = await check(variables);
+
+    expect(run.stderr).toMatch(complaint);
+    expect(run.stderr).toMatch(/^plant-store: [^\n]+\n$/);
+    expect(run.stderr).not.toContain('secret');
+    expect(run).toMatchObject({ status, stdout: '' });
+  });
+
+  it('refuses a database with a newer schema', async () => {
+    await (await directory.start()).service.stop();
+    directory.openDatabase().exec('PRAGMA user_version = 9999');
+
+    expect((await check()).stderr).toMatch(/has a schema that is newer than this version/);
+    expect(existsSync(directory.file('data/tokens'))).toBe(false);
+  });
+});

@@ -1,0 +1,86 @@
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { create, CREATED } from '../support/client.js';
+import { MAIN } from '../support/command.js';
+import { ServiceDirectory } from '../support/service-directory.js';
+
+const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/data.md'), 'utf8');
+
+const BACKUPS = '/var/backups/plant-store';
+
+let directory: ServiceDirectory;
+
+beforeEach(async () => {
+  directory = new ServiceDirectory();
+  const { service, url } = await directory.start();
+  expect(await create(url)).toEqual(CREATED);
+  await service.stop();
+  mkdirSync(directory.file('backups'));
+  // The program, as the guide names it.
+  mkdirSync(directory.file('bin'));
+  writeFileSync(directory.file('bin/plant-store'), `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`, {
+    mode: 0o700,
+  });
+});
+
+afterEach(() => directory.remove());
+
+/** Returns the first line of the guide that matches. */
+function lineOf(pattern: RegExp): string {
+  const [, line] = pattern.exec(GUIDE) ?? [];
+  if (line === undefined) throw new Error(`The guide has no ${pattern.source}`);
+  return line;
+}
+
+/** Runs a command of the guide in a shell, with the directories of the test. */
+function run(command: string): SpawnSyncReturns<string> {
+  const adapted = command
+    .replaceAll(BACKUPS, directory.file('backups'))
+    .replaceAll('/var/lib/plant-store', directory.path)
+    .replaceAll('/usr/bin/node /opt/plant-store/dist/main.js', 'plant-store');
+  const environment = { PATH: `${directory.file('bin')}:${process.env.PATH ?? ''}` };
+  return spawnSync('sh', ['-c', adapted], { cwd: directory.path, env: environment, encoding: 'utf8' });
+}
+
+describe('The guide to the data', () => {
+  it('has a backup and a restore that work', () => {
+    expect(run(lineOf(/^(plant-store backup .*)$/m))).toMatchObject({ status: 0 });
+    rmSync(directory.file('data'), { recursive: true });
+    expect(run(lineOf(/^ +(plant-store restore .*)$/m))).toMatchObject({ status: 0 });
+
+    expect(directory.names()).toEqual(['Monstera']);
+  });
+
+  it('has a systemd unit that makes a backup and deletes old ones', () => {
+    writeFileSync(directory.file('backups/plants-old.db'), '');
+    spawnSync('touch', ['-d', '20 days ago', directory.file('backups/plants-old.db')]);
+    const commands = [...GUIDE.matchAll(/^ExecStart(?:Pre|Post)?=(.*)$/gm)].map(([, command = '']) => command);
+    expect(commands).toHaveLength(3);
+
+    // systemd reads %% as % and splits words as a shell does, but without patterns for files.
+    for (const command of commands) {
+      expect(run(`set -f; ${command.replaceAll('%%', '%')}`)).toMatchObject({ status: 0, stdout: '' });
+    }
+
+    const [backup = '', ...others] = readdirSync(directory.file('backups'));
+    expect(others).toEqual([]);
+    expect(directory.names(`backups/${backup}`)).toEqual(['Monstera']);
+  });
+
+  it('has a line for cron that makes a backup and prints nothing', () => {
+    // cron reads \% as %.
+    const command = lineOf(/^15 3 \* \* \* (.*)$/m).replaceAll('\\%', '%');
+
+    expect(run(command)).toMatchObject({ status: 0, stdout: '', stderr: '' });
+
+    const [backup = ''] = readdirSync(directory.file('backups'));
+    expect(directory.names(`backups/${backup}`)).toEqual(['Monstera']);
+  });
+
+  it('has all exit statuses', () => {
+    const [, table = ''] = GUIDE.split('\n## Exit status\n');
+
+    expect([...table.matchAll(/^\| (\d+) /gm)].map(([, status]) => status)).toEqual(['0', '1', '2', '3', '130']);
+  });
+});

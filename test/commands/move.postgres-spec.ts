@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type Run, runCommand, spawnCommand } from '../support/command.js';
+import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
+import { PostgresServer } from '../support/postgres.js';
+import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { openRepository } from '../../src/storage/open-repository.js';
+import type { StoredPlant } from '../../src/storage/plant-repository.js';
+
+let server: PostgresServer;
+let url: string;
+let directory: ServiceDirectory;
+
+beforeAll(async () => {
+  server = await PostgresServer.start();
+});
+
+afterAll(() => server.remove());
+
+beforeEach(async () => {
+  url = await server.createDatabase();
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+async function store(
+  plants: readonly StoredPlant[],
+  database = `sqlite:${directory.file('data/plants.db')}`,
+): Promise<void> {
+  const repository = await openRepository(database);
+  await repository.add(plants);
+  await repository.close();
+}
+
+/** Inserts many plants, half of them with a tag. */
+function fill(count: number): void {
+  const database = directory.openDatabase();
+  database.exec(
+    `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+     INSERT INTO plants SELECT 100 + 7 * i, 'plant ' || i, CASE i % 2 WHEN 0 THEN 'a, "b"' END FROM n`,
+  );
+  database.close();
+}
+
+function run(command: string, parameters: readonly string[] = [], variables?: Variables): Promise<Run> {
+  return runCommand(command, directory.path, parameters, { DATABASE_START_TIMEOUT: '1s', ...variables });
+}
+
+/** A path where the server may read and write. */
+function serverFile(name: string): string {
+  return join(dirname(server.socket), name);
+}
+
+describe('A copy from SQLite to PostgreSQL, and back to SQLite,', () => {
+  it('has the same plants, 100,000 of them and every kind of text', async () => {
+    await store(HOSTILE_PLANTS);
+    fill(100_000);
+    const count = 100_000 + HOSTILE_PLANTS.length;
+    writeFileSync(directory.file('url'), `${url}\n`);
+    const other = { OTHER_DATABASE_URL_FILE: 'url' };
+
+    expect(await run('copy', [], other)).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: `${count} plants: ${count} copied, 0 there already; the copy is complete\n`,
+    });
+    expect(await run('copy', ['--json'], other)).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(`{"plants":${count},"created":0,"repeated":${count},`) as unknown,
+    });
+    expect(await run('copy', ['--to', 'sqlite:back.db'], { DATABASE_URL_FILE: 'url' })).toMatchObject({ status: 0 });
+    expect(directory.rows('back.db')).toEqual(directory.rows());
+    const digests = await Promise.all(
+      [{}, { DATABASE_URL: url }, { DATABASE_URL: 'sqlite:back.db' }].map((variables) =>
+        run('verify', ['--json'], variables),
+      ),
+    );
+    expect(new Set(digests.map(({ stdout }) => stdout)).size).toBe(1);
+    expect(await run('verify', [], other)).toMatchObject({ status: 0 });
+  });
+
+  it('goes on after the copy was killed or interrupted', async () => {
+    await store([]);
+    fill(50_000);
+    for (const signal of ['SIGINT', 'SIGKILL'] as const) {
+      const child = spawnCommand('copy', directory.path, ['--to', url]);
+      const ended = once(child, 'close');
+      while (!(await hasMore(signal === 'SIGKILL'))) await new Promise(setImmediate);
+      child.kill(signal);
+      expect(await ended).toEqual(signal === 'SIGINT' ? [130, null] : [null, 'SIGKILL']);
+    }
+
+    expect(await run('copy', ['--to', url])).toMatchObject({ status: 0 });
+  });
+
+  /** Returns whether the copy has added plants; the second one is known by its connection. */
+  async function hasMore(isSecond: boolean): Promise<boolean> {
+    const database = new URL(url).pathname.slice(1);
+    const [tables] = await server.query("SELECT FROM pg_tables WHERE tablename = 'plants'", database);
+    if (tables === undefined) return false;
+    const [row] = await server.query<{ busy: boolean }>(
+      `SELECT EXISTS (SELECT FROM plants) AND (NOT ${isSecond} OR EXISTS (SELECT FROM pg_stat_activity
+       WHERE datname = current_database() AND query LIKE 'INSERT%')) AS busy`,
+      database,
+    );
+    return row?.busy === true;
+  }
+
+  it('ends with a line that says how to go on if the server goes, and then goes on', async () => {
+    await store([]);
+    fill(200_000);
+    const child = spawnCommand('copy', directory.path, ['--to', url], {
+      STORE_TIMEOUT: '500ms',
+      DATABASE_START_TIMEOUT: '1s',
+    });
+    let stderr = '';
+    child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
+    const ended = once(child, 'close');
+    while (!(await hasMore(false))) await new Promise(setImmediate);
+    await server.kill();
+
+    expect(await ended).toEqual([1, null]);
+    expect(stderr).toMatch(/^plant-store: [^\n]+; run the same command again: it goes on where this one ended\n$/);
+    await server.restart();
+    expect(await run('copy', ['--to', url])).toMatchObject({ status: 0 });
+  });
+});
+
+describe('CSV', () => {
+  it('is read and written by COPY of PostgreSQL as the same plants', async () => {
+    const database = new URL(url).pathname.slice(1);
+    await store(HOSTILE_PLANTS, url);
+    await run('export', ['ours.csv', '--format', 'csv'], { DATABASE_URL: url });
+    const ours = serverFile('ours.csv');
+    writeFileSync(ours, readFileSync(directory.file('ours.csv')));
+    chmodSync(ours, 0o644);
+    await server.query(
+      `CREATE TABLE copied (LIKE plants);
+       COPY copied FROM '${ours}' WITH (FORMAT csv, HEADER);
+       COPY copied TO '${serverFile('theirs.csv')}' WITH (FORMAT csv, HEADER)`,
+      database,
+    );
+
+    expect(
+      await server.query('(TABLE plants EXCEPT TABLE copied) UNION ALL (TABLE copied EXCEPT TABLE plants)', database),
+    ).toEqual([]);
+    expect(statSync(serverFile('theirs.csv')).size).toBeGreaterThan(1_000);
+    expect(await run('import', [serverFile('theirs.csv'), '--format', 'csv'])).toMatchObject({ status: 0 });
+    expect(await run('verify', ['--against', url])).toMatchObject({ status: 0 });
+  });
+});

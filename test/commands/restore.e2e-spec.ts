@@ -1,0 +1,247 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { backUp } from '../../src/storage/backup.js';
+import { openRepository } from '../../src/storage/open-repository.js';
+import { create, CREATED } from '../support/client.js';
+import { MAIN, type Run, runCommand, spawnCommand } from '../support/command.js';
+import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+function restore(parameters: readonly string[], variables?: Variables): Promise<Run> {
+  return runCommand('restore', directory.path, parameters, variables);
+}
+
+/** Makes the backup `backup.db` of a database that is then removed. */
+async function makeBackup(rows: string): Promise<void> {
+  const url = `sqlite:${directory.file('source/plants.db')}`;
+  await (await openRepository(url)).close();
+  const database = directory.openDatabase('source/plants.db');
+  database.exec(`INSERT INTO plants ${rows}`);
+  database.close();
+  await backUp(url, directory.file('backup.db'), () => undefined);
+  rmSync(directory.file('source'), { recursive: true });
+}
+
+const FEW = "VALUES (-9223372036854775808, '', NULL), (0, 'Ficus', ''), (9223372036854775807, 'Aloe', 'indoor')";
+const MANY =
+  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT -i, 'plant ' || i, NULL FROM n";
+
+describe('plant-store restore', () => {
+  it('stores the plants of a backup, with which a service goes on', async () => {
+    await makeBackup(FEW);
+
+    expect(await restore(['backup.db'])).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: 'data/plants.db has the 3 plants of backup.db\n',
+    });
+    expect(readdirSync(directory.file('data'))).toEqual(['plants.db']);
+    const { url } = await directory.start();
+    expect(await create(url, { id: 0, name: 'Ficus', tag: '' })).toMatchObject({ status: 200 });
+    expect(await create(url)).toEqual(CREATED);
+    expect(directory.rows().map(({ id, tag }) => [id, tag])).toEqual([
+      [-9223372036854775808n, null],
+      [0n, ''],
+      [1n, null],
+      [9223372036854775807n, 'indoor'],
+    ]);
+  });
+
+  it('prints its summary as JSON', async () => {
+    await makeBackup(FEW);
+
+    const { stdout } = await restore(['backup.db', '--json']);
+
+    expect(JSON.parse(stdout)).toEqual({ file: 'data/plants.db', backup: 'backup.db', plants: 3 });
+  });
+
+  it('restores into the empty store of a service that has stopped', async () => {
+    await makeBackup(MANY);
+    const { service } = await directory.start();
+    await service.stop('SIGKILL');
+
+    expect(await restore(['backup.db'])).toMatchObject({ status: 0 });
+
+    expect(directory.rows()).toHaveLength(200_000);
+    expect(readdirSync(directory.file('data'))).toEqual(['plants.db']);
+  });
+
+  it('refuses while a service has the database open, also an idle one', async () => {
+    await makeBackup(FEW);
+    const { url } = await directory.start();
+
+    expect(await restore(['backup.db'])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'plant-store: the database data/plants.db is locked by another process; stop it first\n',
+    });
+    expect(await create(url)).toEqual(CREATED);
+    expect(directory.names()).toEqual(['Monstera']);
+  });
+
+  it('refuses a store that has plants', async () => {
+    await makeBackup(FEW);
+    const { service, url } = await directory.start();
+    await create(url);
+    await service.stop();
+
+    expect((await restore(['backup.db'])).stderr).toMatch(
+      /^plant-store: data\/plants\.db has plants already: [^\n]+\n$/,
+    );
+    expect(directory.names()).toEqual(['Monstera']);
+  });
+
+  it('refuses to begin a database beside the write-ahead log of another one', async () => {
+    await makeBackup(FEW);
+    const { service, url } = await directory.start();
+    await create(url);
+    await service.stop('SIGKILL');
+    const log = readFileSync(directory.file('data/plants.db-wal'));
+    rmSync(directory.file('data/plants.db'));
+
+    const { status, stderr } = await restore(['backup.db']);
+
+    expect(status).toBe(1);
+    expect(stderr).toContain('plants.db-wal belongs to a database that is not there');
+    expect(readFileSync(directory.file('data/plants.db-wal'))).toEqual(log);
+    expect(existsSync(directory.file('data/plants.db'))).toBe(false);
+  });
+
+  it.each<[string, RegExp, () => unknown]>([
+    ['does not exist', /there is no file backup\.db/, () => rmSync(directory.file('backup.db'))],
+    [
+      'is no database',
+      /it is not a SQLite database/,
+      () => directory.write('backup.db', 'Monstera, indoor\n'.repeat(99)),
+    ],
+    [
+      'is the database of a service',
+      /not a backup, but a database of a service/,
+      async () => {
+        const { service } = await directory.start();
+        await service.stop();
+        copyFileSync(directory.file('data/plants.db'), directory.file('backup.db'));
+        rmSync(directory.file('data'), { recursive: true });
+      },
+    ],
+    [
+      "is another program's database",
+      /has no table of plants/,
+      () => {
+        rmSync(directory.file('backup.db'));
+        const database = directory.openDatabase('backup.db');
+        database.exec('CREATE TABLE stones (id INTEGER)');
+        database.close();
+      },
+    ],
+    [
+      'has a newer schema',
+      /has a schema that is newer than this version/,
+      () => {
+        const database = directory.openDatabase('backup.db');
+        database.exec('PRAGMA user_version = 9999');
+        database.close();
+      },
+    ],
+    [
+      'is damaged',
+      /is damaged/,
+      () => {
+        const bytes = readFileSync(directory.file('backup.db'));
+        writeFileSync(directory.file('backup.db'), bytes.fill(0xaa, bytes.length / 2, bytes.length / 2 + 4_096));
+      },
+    ],
+  ])('refuses a backup that %s, and creates nothing', async (_, complaint, prepare) => {
+    await makeBackup(MANY);
+    await prepare();
+
+    const { status, stderr } = await restore(['backup.db']);
+
+    expect(stderr).toMatch(complaint);
+    expect(stderr).toMatch(/^plant-store: [^\n]+\n$/);
+    expect(status).toBe(1);
+    expect(existsSync(directory.file('data'))).toBe(false);
+  });
+
+  it.each([
+    ['postgres://localhost/plants', /fill a PostgreSQL database with plant-store import or plant-store copy/],
+    ['sqlite::memory:', /memory/],
+  ])('refuses %s with status 2', async (url, complaint) => {
+    const { status, stderr } = await restore(['backup.db'], { DATABASE_URL: url });
+
+    expect(stderr).toMatch(complaint);
+    expect(status).toBe(2);
+  });
+
+  it('stores nothing when it is interrupted, and everything when it runs again', async () => {
+    await makeBackup(MANY);
+    const child = spawnCommand('restore', directory.path, ['backup.db']);
+    const ended = once(child, 'close');
+    // The journal shows that it has begun to copy.
+    while (!existsSync(directory.file('data/plants.db-journal'))) await new Promise(setImmediate);
+
+    child.kill('SIGINT');
+
+    expect(await ended).toEqual([130, null]);
+    expect(directory.rows()).toEqual([]);
+    expect(await restore(['backup.db'])).toMatchObject({ status: 0 });
+    expect(directory.rows()).toHaveLength(200_000);
+  });
+
+  it('stores nothing when it is killed, and everything when it runs again', async () => {
+    await makeBackup(MANY);
+    const child = spawnCommand('restore', directory.path, ['backup.db']);
+    const ended = once(child, 'close');
+    while (!existsSync(directory.file('data/plants.db-journal'))) await new Promise(setImmediate);
+
+    child.kill('SIGKILL');
+    await ended;
+
+    expect(await restore(['backup.db'])).toMatchObject({ status: 0 });
+    expect(directory.rows()).toHaveLength(200_000);
+  });
+
+  it('shows a progress bar on a terminal alone', async () => {
+    await makeBackup(MANY);
+    // script(1) runs a command on a terminal of its own, and prints what that shows.
+    const command = `DATABASE_URL=sqlite:other.db '${process.execPath}' '${MAIN}' restore backup.db`;
+    const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], { cwd: directory.path, encoding: 'utf8' });
+
+    expect(stdout).toMatch(/=+-* \d+ %, \S+ left/);
+    expect(stdout).toContain('other.db has the 200000 plants of backup.db');
+    expect((await restore(['backup.db'])).stderr).toBe('data/plants.db has the 200000 plants of backup.db\n');
+  });
+
+  if (process.getuid?.() !== 0) return;
+
+  it('gives the files to the owner of the directory when root runs it', async () => {
+    await makeBackup(FEW);
+    mkdirSync(directory.file('state'));
+    chownSync(directory.file('state'), 12_345, 12_345);
+
+    await restore(['backup.db'], { DATABASE_URL: 'sqlite:state/data/plants.db' });
+
+    for (const name of ['state/data', 'state/data/plants.db']) {
+      const { uid, gid, mode } = statSync(directory.file(name));
+      expect({ name, uid, gid, others: mode & 0o077 }).toEqual({ name, uid: 12_345, gid: 12_345, others: 0 });
+    }
+  });
+});
