@@ -35,7 +35,8 @@ async function checkSqliteFile(file: string, driver: SqliteDriver | undefined): 
     // Fails if the database is read-only, or if another program locks it.
     database.exec('BEGIN IMMEDIATE');
     const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'plants'").get();
-    if (table !== undefined) database.prepare('SELECT (SELECT min(id) FROM plants), (SELECT max(id) FROM plants)').get();
+    if (table !== undefined)
+      database.prepare('SELECT (SELECT min(id) FROM plants), (SELECT max(id) FROM plants)').get();
     database.exec('ROLLBACK');
     return table === undefined ? 'new' : 'present';
   } catch (error) {
