@@ -23,3 +23,9 @@ export class CommandError extends Error {
     super(message, options);
   }
 }
+
+/** Adds the name of a file to an error of the system, such as ENOSPC, which has none. Other errors stay as they are. */
+export function fileError(file: string, error: unknown): unknown {
+  if (!(error instanceof Error) || !('syscall' in error) || 'path' in error) return error;
+  return new CommandError(`${file} cannot be written: ${error.message}`, undefined, { cause: error });
+}

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
+import { fstatSync, writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { createLargeFile, FileExistsError } from '../files/create-large-file.js';
 import { encodePlants, type Format, FORMATS, HEADERS } from '../formats/encode-plants.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
-import { CommandError } from './exit-status.js';
+import { CommandError, fileError } from './exit-status.js';
 import { openExistingStore } from './open-store.js';
 import { JSON_OPTION, printSummary, type Progress, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
@@ -83,14 +84,24 @@ async function writeFile(file: string, chunks: AsyncIterable<string>): Promise<v
   try {
     await createLargeFile(file, untilAborted());
   } catch (error) {
-    throw error instanceof FileExistsError ? new CommandError(error.message) : error;
+    if (error instanceof FileExistsError) throw new CommandError(error.message);
+    throw fileError(file, error);
   }
 }
 
 async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
-  for await (const chunk of chunks) {
-    await new Promise(setImmediate);
-    if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
+  const { fd } = process.stdout;
+  // process.stdout does not notice that a disk is full when a file takes a part of a chunk: Node's SyncWriteStream
+  // (lib/internal/fs/sync_write_stream.js) ignores how much was written. writeFileSync writes the rest, and fails.
+  const isFile = fstatSync(fd).isFile();
+  try {
+    for await (const chunk of chunks) {
+      await new Promise(setImmediate);
+      if (isFile) writeFileSync(fd, chunk);
+      else if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
+    }
+  } catch (error) {
+    throw fileError('stdout', error);
   }
 }
 

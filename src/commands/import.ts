@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
@@ -7,7 +7,7 @@ import type { Format } from '../formats/encode-plants.js';
 import { FormatError, type Row, type RowParser } from '../formats/row-parser.js';
 import type { PlantRepository, StoredPlant } from '../storage/plant-repository.js';
 import { DryRunRepository } from './dry-run-repository.js';
-import { CommandError, EXIT_STATUS } from './exit-status.js';
+import { CommandError, EXIT_STATUS, fileError } from './exit-status.js';
 import { formatOption } from './export.js';
 import { mayExist, openStore } from './open-store.js';
 import { PlantWriter } from './plant-writer.js';
@@ -145,15 +145,23 @@ class Rejects {
   readonly #descriptor: number | undefined;
 
   /** @param file stderr without one */
-  constructor(file: string | undefined) {
+  constructor(private readonly file: string | undefined) {
     this.#descriptor = file === undefined ? undefined : openSync(file, 'w', 0o600);
   }
 
   add(line: number, reason: string): void {
     this.count += 1;
     const text = `line ${line}: ${reason}\n`;
-    if (this.#descriptor === undefined) process.stderr.write(text);
-    else writeSync(this.#descriptor, text);
+    if (this.file === undefined || this.#descriptor === undefined) {
+      process.stderr.write(text);
+      return;
+    }
+    try {
+      // Unlike writeSync, it writes the rest, or fails, if a full disk takes a part of the line.
+      writeFileSync(this.#descriptor, text);
+    } catch (error) {
+      throw fileError(this.file, error);
+    }
   }
 
   close(): void {

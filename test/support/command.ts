@@ -12,14 +12,20 @@ export interface Run {
 /** The program, which `npm test` builds first. */
 export const MAIN = join(import.meta.dirname, '../../dist/main.js');
 
-/** Starts a command of the program without a terminal. */
+/**
+ * Starts a command of the program without a terminal.
+ *
+ * @param wrapper a program that starts it, with its parameters
+ */
 export function spawnCommand(
   name: string,
   directory: string,
   parameters: readonly string[],
   variables: Variables = {},
+  wrapper: readonly string[] = [],
 ): ChildProcessWithoutNullStreams {
-  return spawn(process.execPath, [MAIN, name, ...parameters], {
+  const [program, ...rest] = [...wrapper, process.execPath, MAIN, name, ...parameters] as [string, ...string[]];
+  return spawn(program, rest, {
     cwd: directory,
     env: { PATH: process.env.PATH, ...variables },
   });
@@ -32,8 +38,9 @@ export async function runCommand(
   parameters: readonly string[],
   variables?: Variables,
   input = '',
+  wrapper?: readonly string[],
 ): Promise<Run> {
-  const child = spawnCommand(name, directory, parameters, variables);
+  const child = spawnCommand(name, directory, parameters, variables, wrapper);
   const run = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (run.stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (run.stderr += text));
