@@ -53,7 +53,9 @@ async function copy(snapshot: PlantSnapshot, writer: PlantWriter, signal: AbortS
   let plants = 0;
   try {
     for await (const page of snapshot.pages()) {
-      await writer.add(page);
+      for (let at = 0; at < page.length; at += writer.batchSize) {
+        await writer.add(page.slice(at, at + writer.batchSize));
+      }
       plants += page.length;
       progress.update(plants);
       // Lets a signal arrive: SQLite does not wait for anything.

@@ -10,6 +10,9 @@ import { CommandError } from './exit-status.js';
 /** Maximum number of plants in all batches that are being added: they occupy memory. */
 const PLANTS_IN_FLIGHT = 2_048;
 
+/** Maximum number of batches that are being added: more would be smaller, and take the server longer. */
+const BATCHES_IN_FLIGHT = 4;
+
 /** Milliseconds between two attempts to store a batch. */
 const RETRY_INTERVAL = 500;
 
@@ -42,7 +45,11 @@ export class PlantWriter {
 
   /** The number of plants with which a batch is full. */
   get batchSize(): number {
-    return Math.ceil(PLANTS_IN_FLIGHT / this.repository.concurrency);
+    return Math.ceil(PLANTS_IN_FLIGHT / this.#concurrency);
+  }
+
+  get #concurrency(): number {
+    return Math.min(this.repository.concurrency, BATCHES_IN_FLIGHT);
   }
 
   /**
@@ -59,7 +66,7 @@ export class PlantWriter {
     }
     // An id may be in both batches: the first plant counts, as if they were added one after another.
     for (const other of this.#inFlight) if (other.least <= greatest && least <= other.greatest) await other.stored;
-    while (this.#inFlight.size >= this.repository.concurrency) {
+    while (this.#inFlight.size >= this.#concurrency) {
       await Promise.race([...this.#inFlight].map(({ stored }) => stored));
     }
     this.#assertSound();

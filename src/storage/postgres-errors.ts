@@ -74,6 +74,11 @@ export function isConnectionUsableAfter(error: unknown): boolean {
   return error instanceof pg.DatabaseError && STATEMENT_FAILED.test(codeOf(error));
 }
 
+/** Returns whether a statement without ON CONFLICT met an id that is stored. */
+export function isUniqueViolation(error: unknown): boolean {
+  return codeOf(error) === '23505';
+}
+
 /** Explains an error in the log of a running service: with advice for the operator, if there is some. */
 export function describePostgresError(error: unknown): string {
   const advice = entryOf(error)?.[2];

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { PostgresServer } from '../../test/support/postgres.js';
 import { openRepository } from './open-repository.js';
 import type { PlantRepository } from './plant-repository.js';
@@ -83,6 +84,26 @@ describe('the PostgreSQL repository', () => {
     ).rejects.toMatchObject({ code: '22003' });
 
     expect(await repository.add([{ id: 1n, name: 'Ficus' }])).toEqual(['created']);
+  });
+
+  it('adds a large batch although another program takes one of its ids meanwhile', async () => {
+    const batch = Array.from({ length: 1_000 }, (_, index) => ({ id: BigInt(index), name: 'Monstera' }));
+    const other = new pg.Client({ connectionString: url });
+    await other.connect();
+    await other.query("BEGIN; INSERT INTO plants VALUES (7, 'Ficus'), (8, 'Monstera')");
+    const added = repository.add(batch);
+    const waiting = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while ((await query(waiting)).length === 0);
+
+    await other.query('COMMIT');
+    await other.end();
+
+    const outcomes = await added;
+    expect(outcomes.flatMap((outcome, index) => (outcome === 'created' ? [] : [[index, outcome]]))).toEqual([
+      [7, 'conflict'],
+      [8, 'repeated'],
+    ]);
+    expect(await query('SELECT count(*) FROM plants')).toEqual([{ count: '1000' }]);
   });
 
   it('does not change the type parsers of other users of the driver', async () => {

@@ -5,6 +5,7 @@ import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './pla
 import { connectionSettings } from './postgres-connection.js';
 import {
   describePostgresError,
+  isUniqueViolation,
   MISSING_PRIVILEGES,
   mayPassAtStart,
   postgresFailure,
@@ -107,7 +108,10 @@ async function assertGranted(pool: PostgresPool, condition: string): Promise<voi
   if (privileges?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
 }
 
-/** Maximum number of plants that are inserted as VALUES. Only import and copy have larger batches. */
+/**
+ * Maximum number of plants that are inserted as VALUES. Only import and copy have larger batches. Their ids are looked up
+ * first, because ON CONFLICT doubles the CPU time of the server.
+ */
 const MAX_VALUES = 256;
 
 /** The id was taken, but another program had deleted its plant before the look-up. */
@@ -137,11 +141,14 @@ class PostgresRepository extends RetryingRepository {
     /** The plant that the store has for each id after the batch. */
     const stored = new Map<bigint, StoredPlant>();
     for (const plant of batch) if (!stored.has(plant.id)) stored.set(plant.id, plant);
-    const created = await this.#insert([...stored.values()]);
-    const others = [...stored.keys()].filter((id) => !created.has(id));
+    const isLarge = stored.size > MAX_VALUES;
+    const known = new Map((isLarge ? await this.#find([...stored.keys()]) : []).map((plant) => [plant.id, plant]));
+    const unknown = [...stored.values()].filter(({ id }) => !known.has(id));
+    const created = unknown.length === 0 ? new Set<bigint>() : await this.#insert(unknown);
+    const others = unknown.flatMap(({ id }) => (created.has(id) ? [] : id));
     const found = others.length === 0 ? [] : await this.#find(others);
     if (found.length < others.length) throw new VanishedError('another program deletes plants');
-    for (const plant of found) stored.set(plant.id, plant);
+    for (const plant of [...known.values(), ...found]) stored.set(plant.id, plant);
     return batch.map((plant) => {
       // Only the first plant of the batch with an id can be the one that was created.
       if (created.delete(plant.id)) return 'created';
@@ -167,6 +174,15 @@ class PostgresRepository extends RetryingRepository {
   async #insert(plants: readonly StoredPlant[]): Promise<Set<bigint>> {
     // In the order of ids: two batches that wait for each other's ids would deadlock.
     const inOrder = [...plants].sort((one, other) => (one.id < other.id ? -1 : 1));
+    if (plants.length > MAX_VALUES) {
+      try {
+        await this.pool.transact(`${COMMIT_TO_DISK}; INSERT INTO plants (id, name, tag) ${jsonRows(inOrder)}`);
+        return new Set(plants.map(({ id }) => id));
+      } catch (error) {
+        if (!isUniqueViolation(error)) throw error;
+        // Another program has taken one of the ids since the look-up.
+      }
+    }
     const rows = await this.pool.transact<{ id: bigint }>(`${COMMIT_TO_DISK}; ${insertionOf(inOrder)} RETURNING id`);
     return new Set(rows.map(({ id }) => id));
   }

@@ -8,21 +8,22 @@ import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, plantOf } from './snapshot-pa
 /** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
 
-/**
- * A page as one row of JSON arrays, because the driver takes three times as long to read a row for each plant. The server
- * sums the lengths: a page of the longest plants would not fit into memory.
- */
-const PAGE = `
-  SELECT json_agg(id)::text, json_agg(name)::text, json_agg(tag)::text
-  FROM (
+const PLANTS = `SELECT id, name, tag FROM plants WHERE id >= $1 ORDER BY id LIMIT ${PAGE_PLANTS}`;
+const LENGTH = 'octet_length(name) + coalesce(octet_length(tag), 0)';
+
+/** A page as one row of JSON arrays, because the driver takes three times as long to read a row for each plant. */
+const COLUMNS = 'SELECT json_agg(id)::text, json_agg(name)::text, json_agg(tag)::text FROM';
+
+/** The next plants, unless their texts are too long for one page. */
+const SHORT_PAGE = `
+  ${COLUMNS} (${PLANTS}) AS page
+  WHERE (SELECT sum(${LENGTH}) FROM (${PLANTS}) AS plants) <= ${PAGE_LENGTH}`;
+
+/** As many of the next plants as fit into a page: the longest plants would not fit into memory. It takes twice as long. */
+const LONG_PAGE = `
+  ${COLUMNS} (
     SELECT id, name, tag
-    FROM (
-      SELECT id, name, tag, sum(length) OVER (ORDER BY id) - length AS before
-      FROM (
-        SELECT id, name, tag, octet_length(name) + coalesce(octet_length(tag), 0) AS length
-        FROM plants WHERE id >= $1 ORDER BY id LIMIT ${PAGE_PLANTS}
-      ) AS plants
-    ) AS plants
+    FROM (SELECT id, name, tag, sum(${LENGTH}) OVER (ORDER BY id) - (${LENGTH}) AS before FROM (${PLANTS}) AS plants) AS plants
     WHERE before < ${PAGE_LENGTH} ORDER BY id
   ) AS page`;
 
@@ -103,8 +104,13 @@ class PostgresSnapshot implements PlantSnapshot {
   }
 
   async #page(from: bigint): Promise<readonly StoredPlant[]> {
-    const [row] = await this.#query<PageRow>(PAGE, [from]);
-    if (row === undefined || row[0] === null) return [];
+    return (await this.#fetch(SHORT_PAGE, from)) ?? (await this.#fetch(LONG_PAGE, from)) ?? [];
+  }
+
+  /** Returns undefined if the query finds no plants. */
+  async #fetch(query: string, from: bigint): Promise<readonly StoredPlant[] | undefined> {
+    const [row] = await this.#query<PageRow>(query, [from]);
+    if (row === undefined || row[0] === null) return undefined;
     const [ids, names, tags] = [row[0].match(/-?\d+/g), JSON.parse(row[1]), JSON.parse(row[2])] as [
       string[],
       string[],
