@@ -3,7 +3,7 @@ import type { DatabaseOptions } from './database-options.js';
 import { messageOf } from './message-of.js';
 import { type PlantSnapshot, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 import { connectionSettings } from './postgres-connection.js';
-import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, plantOf } from './snapshot-page.js';
+import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, type PageRow, plantOf, plantsOf } from './snapshot-page.js';
 
 /** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
@@ -11,7 +11,7 @@ const QUERY_TIMEOUT = 600_000;
 const PLANTS = `SELECT id, name, tag FROM plants WHERE id >= $1 ORDER BY id LIMIT ${PAGE_PLANTS}`;
 const LENGTH = 'octet_length(name) + coalesce(octet_length(tag), 0)';
 
-/** A page as one row of JSON arrays, because the driver takes three times as long to read a row for each plant. */
+/** The columns of `PageRow`, which are null without plants. */
 const COLUMNS = 'SELECT json_agg(id)::text, json_agg(name)::text, json_agg(tag)::text FROM';
 
 /** The next plants, unless their texts are too long for one page. */
@@ -26,9 +26,6 @@ const LONG_PAGE = `
     FROM (SELECT id, name, tag, sum(${LENGTH}) OVER (ORDER BY id) - (${LENGTH}) AS before FROM (${PLANTS}) AS plants) AS plants
     WHERE before < ${PAGE_LENGTH} ORDER BY id
   ) AS page`;
-
-/** The columns of a page as JSON; null without plants. */
-type PageRow = readonly [ids: string | null, names: string, tags: string];
 
 /**
  * Takes a snapshot in a transaction, on a connection of its own: it takes none of those that add plants, and its queries
@@ -109,14 +106,8 @@ class PostgresSnapshot implements PlantSnapshot {
 
   /** Returns undefined if the query finds no plants. */
   async #fetch(query: string, from: bigint): Promise<readonly StoredPlant[] | undefined> {
-    const [row] = await this.#query<PageRow>(query, [from]);
-    if (row === undefined || row[0] === null) return undefined;
-    const [ids, names, tags] = [row[0].match(/-?\d+/g), JSON.parse(row[1]), JSON.parse(row[2])] as [
-      string[],
-      string[],
-      (string | null)[],
-    ];
-    return ids.map((id, index) => plantOf([BigInt(id), names[index] ?? '', tags[index] ?? null]));
+    const [row] = await this.#query<PageRow | [null]>(query, [from]);
+    return row === undefined || row[0] === null ? undefined : plantsOf(row);
   }
 
   /** Runs a query after the last one. */

@@ -15,3 +15,14 @@ export type PlantRow = readonly [id: bigint, name: string, tag: string | null];
 export function plantOf([id, name, tag]: PlantRow): StoredPlant {
   return { id, name, tag: tag ?? undefined };
 }
+
+/** The columns of a page as arrays of JSON: the drivers take three times as long to read a row for each plant. */
+export type PageRow = readonly [ids: string, names: string, tags: string];
+
+/** Returns the plants of a page. A number of JSON.parse cannot hold an int64. */
+export function plantsOf([ids, names, tags]: PageRow): StoredPlant[] {
+  const [nameList, tagList] = [JSON.parse(names), JSON.parse(tags)] as [string[], (string | null)[]];
+  return (ids.match(/-?\d+/g) ?? []).map((id, index) =>
+    plantOf([BigInt(id), nameList[index] ?? '', tagList[index] ?? null]),
+  );
+}

@@ -1,7 +1,23 @@
 import { messageOf } from './message-of.js';
 import { type PlantSnapshot, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
-import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, plantOf, type PlantRow } from './snapshot-page.js';
+import {
+  MAX_ID,
+  MIN_ID,
+  PAGE_LENGTH,
+  PAGE_PLANTS,
+  type PageRow,
+  plantOf,
+  plantsOf,
+  type PlantRow,
+} from './snapshot-page.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
+
+const PLANTS = `SELECT id, name, tag FROM plants WHERE id >= ? ORDER BY id LIMIT ${PAGE_PLANTS}`;
+
+/** The next plants, or none if their texts are too long for one page. */
+const SHORT_PAGE = `
+  SELECT json_group_array(id), json_group_array(name), json_group_array(tag) FROM (${PLANTS})
+  WHERE (SELECT sum(length(name) + ifnull(length(tag), 0)) FROM (${PLANTS})) <= ${PAGE_LENGTH}`;
 
 /**
  * Takes a snapshot on a read-only connection of its own, so that the writer goes on. While it is open, a checkpoint
@@ -32,10 +48,12 @@ function unreadable(error: unknown): RepositoryUnavailableError {
 
 class SqliteSnapshot implements PlantSnapshot {
   readonly #select;
+  readonly #selectPage;
   readonly #selectFrom;
 
   constructor(private readonly database: SqliteDatabase) {
     this.#select = database.prepareQuery('SELECT id, name, tag FROM plants WHERE id = ?');
+    this.#selectPage = database.prepareQuery(SHORT_PAGE);
     this.#selectFrom = database.prepareQuery('SELECT id, name, tag FROM plants WHERE id >= ? ORDER BY id');
   }
 
@@ -58,18 +76,30 @@ class SqliteSnapshot implements PlantSnapshot {
   }
 
   *#pages(after?: bigint): Iterable<readonly StoredPlant[]> {
-    if (after === MAX_ID) return;
-    let page: StoredPlant[] = [];
+    let last = after;
+    while (last !== MAX_ID) {
+      const page = this.#pageFrom(last === undefined ? MIN_ID : last + 1n);
+      last = page.at(-1)?.id;
+      if (last === undefined) return;
+      yield page;
+    }
+  }
+
+  #pageFrom(from: bigint): readonly StoredPlant[] {
+    const plants = [...(this.#selectPage(from, from) as Iterable<PageRow>)].flatMap(plantsOf);
+    return plants.length > 0 ? plants : this.#longPageFrom(from);
+  }
+
+  /** Reads one plant after another, as many as fit into a page: all of them may not fit into memory. */
+  #longPageFrom(from: bigint): readonly StoredPlant[] {
+    const page: StoredPlant[] = [];
     let length = 0;
-    for (const row of this.#selectFrom(after === undefined ? MIN_ID : after + 1n) as Iterable<PlantRow>) {
+    for (const row of this.#selectFrom(from) as Iterable<PlantRow>) {
       page.push(plantOf(row));
       length += row[1].length + (row[2]?.length ?? 0);
-      if (page.length < PAGE_PLANTS && length < PAGE_LENGTH) continue;
-      yield page;
-      page = [];
-      length = 0;
+      if (page.length >= PAGE_PLANTS || length >= PAGE_LENGTH) break;
     }
-    if (page.length > 0) yield page;
+    return page;
   }
 
   close(): Promise<void> {
