@@ -5,7 +5,6 @@ import {
   RepositoryUnavailableError,
   type StoredPlant,
 } from '../storage/plant-repository.js';
-import { CommandError } from './exit-status.js';
 
 /** Milliseconds between two attempts to store a batch. */
 const RETRY_INTERVAL = 500;
@@ -41,7 +40,7 @@ export class PlantWriter {
    * Waits for room, and begins to add a batch.
    *
    * @param onConflict called with the index in the batch of each plant whose id belongs to another plant
-   * @throws {CommandError} if an earlier batch could not be stored
+   * @throws the error of an earlier batch, such as RepositoryUnavailableError
    */
   async add(plants: readonly StoredPlant[], onConflict: (index: number) => void = () => undefined): Promise<void> {
     let [least, greatest] = [plants[0]?.id ?? 0n, plants[0]?.id ?? 0n];
@@ -93,9 +92,8 @@ export class PlantWriter {
         if (!(error instanceof RepositoryUnavailableError)) throw error;
         this.signal.throwIfAborted();
         if (performance.now() > deadline) {
-          throw new CommandError(
+          throw new RepositoryUnavailableError(
             `${error.message}; run the same command again: it goes on where this one ended`,
-            undefined,
             { cause: error },
           );
         }
