@@ -56,7 +56,7 @@ async function copy(snapshot: PlantSnapshot, writer: PlantWriter, signal: AbortS
       await writer.add(page);
       plants += page.length;
       progress.update(plants);
-      // Lets a signal arrive: SQLite does not wait for anything.
+      // Lets a signal arrive: reading from SQLite never waits.
       await new Promise(setImmediate);
       signal.throwIfAborted();
     }

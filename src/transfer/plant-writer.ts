@@ -15,7 +15,7 @@ interface BatchInFlight {
   readonly stored: Promise<void>;
 }
 
-/** Adds batches to a store, several at the same time if it takes them, and counts the outcomes. */
+/** Adds batches to a store, as many at the same time as it takes, and counts the outcomes. */
 export class PlantWriter {
   readonly counts: Record<Outcome, number> = { created: 0, repeated: 0, conflict: 0 };
   readonly #inFlight = new Set<BatchInFlight>();
@@ -31,7 +31,7 @@ export class PlantWriter {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** The number of plants that were added, or there already. */
+  /** The number of plants that were created or repeated. */
   get total(): number {
     return this.counts.created + this.counts.repeated;
   }
@@ -48,7 +48,7 @@ export class PlantWriter {
       if (id < least) least = id;
       if (id > greatest) greatest = id;
     }
-    // An id may be in both batches: the first plant counts, as if they were added one after another.
+    // Batches with overlapping ids wait for one another, so that the first plant of an id counts.
     for (const other of this.#inFlight) if (other.least <= greatest && least <= other.greatest) await other.stored;
     while (this.#inFlight.size >= this.repository.concurrency) {
       await Promise.race([...this.#inFlight].map(({ stored }) => stored));
