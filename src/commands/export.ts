@@ -18,7 +18,7 @@ export function configure(command: Command): void {
   command
     .description(
       'Writes all plants of DATABASE_URL in the order of their ids, as they are at one moment, while the service runs.\n' +
-        'Each line of NDJSON is a NewPlant. CSV has the header id,name,tag; an empty tag has quotation marks, and an\n' +
+        'Each line of NDJSON is a NewPlant. CSV has the header id,name,tag; an empty tag has quotation marks, and an ' +
         'absent one has none. The file appears complete, or not at all.',
     )
     .argument('[file]', 'the file to create, which must not exist; without it or with -, stdout')
@@ -30,7 +30,7 @@ export function configure(command: Command): void {
 }
 
 export function formatOption(): Option {
-  return new Option('--format <format>', 'of the file').choices(FORMATS).default('ndjson');
+  return new Option('--format <format>', 'format of the file').choices(FORMATS).default('ndjson');
 }
 
 async function run(file: string | undefined, options: ExportOptions): Promise<void> {

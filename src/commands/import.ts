@@ -14,12 +14,11 @@ import { mayExist, openStore } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
-/** Maximum number of plants of a batch, and length of their texts after which no other plant is added. */
-const BATCH_PLANTS = 1_024;
+/** Length of the texts of a batch after which no other plant is added. */
 const BATCH_LENGTH = 1_048_576;
 
 /** Bytes that are read from a file at once. */
-const CHUNK_SIZE = 262_144;
+const CHUNK_SIZE = 65_536;
 
 interface ImportOptions extends ReportOptions {
   readonly format: Format;
@@ -30,15 +29,15 @@ interface ImportOptions extends ReportOptions {
 export function configure(command: Command): void {
   command
     .description(
-      'Adds the plants of a file to DATABASE_URL by the rules of POST /plants, while the service runs. Plants that are\n' +
-        'there already count as repeated, so the same import can run again. A row that is no plant, or whose id belongs\n' +
-        'to another plant, is rejected with its line number and the reason, and the exit status is 3.\n' +
+      'Adds the plants of a file to DATABASE_URL by the rules of POST /plants, while the service runs. Plants that ' +
+        'are there already count as repeated, so the same import can run again. A row that is no plant, or whose id ' +
+        'belongs to another plant, is rejected with its line number and the reason, and the exit status is 3.\n' +
         'CSV has a header with the columns id, name and tag, in any order.',
     )
     .argument('[file]', 'the file to read; without it or with -, stdin')
     .addOption(formatOption())
     .option('--rejects <file>', 'the file to write the rejected rows to, instead of stderr')
-    .option('--dry-run', 'only say what would happen')
+    .option('--dry-run', 'report what would happen, and change nothing')
     .option(...JSON_OPTION)
     .addHelpText('after', '\nExample:\n  plant-store import --rejects rejects.txt plants.ndjson')
     .action(run);
@@ -85,10 +84,10 @@ async function createParser(format: Format, maxLength: number): Promise<RowParse
 }
 
 async function importRows(input: Readable, parser: RowParser, writer: PlantWriter, rejects: Rejects): Promise<void> {
-  let batch = new Batch();
+  let batch = new Batch(writer.batchSize);
   const flush = async (): Promise<void> => {
     const { plants, lines } = batch;
-    batch = new Batch();
+    batch = new Batch(writer.batchSize);
     await writer.add(plants, (index) => {
       rejects.add(lines[index] ?? 0, `The id ${String(plants[index]?.id)} belongs to another plant.`);
     });
@@ -128,12 +127,15 @@ class Batch {
   readonly lines: number[] = [];
   #length = 0;
 
+  /** @param size the number of plants with which it is full */
+  constructor(private readonly size: number) {}
+
   /** Returns whether the batch is full. */
   add(plant: StoredPlant, line: number): boolean {
     this.plants.push(plant);
     this.lines.push(line);
     this.#length += plant.name.length + (plant.tag?.length ?? 0);
-    return this.plants.length >= BATCH_PLANTS || this.#length >= BATCH_LENGTH;
+    return this.plants.length >= this.size || this.#length >= BATCH_LENGTH;
   }
 }
 

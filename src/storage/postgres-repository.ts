@@ -190,7 +190,7 @@ function valueRows(plants: readonly StoredPlant[]): string {
   return `VALUES ${plants.map(({ id, name, tag }) => `('${id}', ${literal(name)}, ${literal(tag)})`).join()}`;
 }
 
-/** Three arrays: with many plants, service and server need a third less CPU time than for VALUES. */
+/** Three arrays: with many plants, the client needs a third less CPU time than for VALUES. */
 function jsonRows(plants: readonly StoredPlant[]): string {
   const ids = plants.map(({ id }) => id).join();
   const names = literal(JSON.stringify(plants.map(({ name }) => name)));

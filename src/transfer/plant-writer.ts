@@ -6,6 +6,9 @@ import {
   type StoredPlant,
 } from '../storage/plant-repository.js';
 
+/** Maximum number of plants in all batches that are being added: they occupy memory. */
+const PLANTS_IN_FLIGHT = 2_048;
+
 /** Milliseconds between two attempts to store a batch. */
 const RETRY_INTERVAL = 500;
 
@@ -34,6 +37,11 @@ export class PlantWriter {
   /** The number of plants that were created or repeated. */
   get total(): number {
     return this.counts.created + this.counts.repeated;
+  }
+
+  /** The number of plants with which a batch is full. */
+  get batchSize(): number {
+    return Math.ceil(PLANTS_IN_FLIGHT / this.repository.concurrency);
   }
 
   /**
