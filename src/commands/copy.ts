@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { ConfigurationError, loadConfiguration, otherDatabase } from '../config/configuration.js';
 import { isSameDatabase } from '../storage/database-options.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
-import { type Comparison, compareSnapshots, describeDifferences } from './compare-snapshots.js';
+import { type Comparison, compareSnapshots, describeDifferences } from '../transfer/compare-snapshots.js';
+import { PlantWriter } from '../transfer/plant-writer.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { openExistingStore, openStore } from './open-store.js';
-import { PlantWriter } from './plant-writer.js';
 import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
@@ -56,7 +56,7 @@ async function copy(snapshot: PlantSnapshot, writer: PlantWriter, signal: AbortS
       await writer.add(page);
       plants += page.length;
       progress.update(plants);
-      // Lets a signal arrive: SQLite does not wait for anything.
+      // Lets a signal arrive: reading from SQLite never waits.
       await new Promise(setImmediate);
       signal.throwIfAborted();
     }

@@ -74,7 +74,7 @@ async function writeFile(file: string, chunks: AsyncIterable<string>): Promise<v
   const signal = abortOnSignals();
   const untilAborted = async function* (): AsyncGenerator<string> {
     for await (const chunk of chunks) {
-      // Lets a signal arrive: SQLite does not wait for anything.
+      // Lets a signal arrive: reading from SQLite never waits.
       await new Promise(setImmediate);
       signal.throwIfAborted();
       yield chunk;
@@ -94,7 +94,7 @@ async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
   }
 }
 
-/** Shows the progress, unless the terminal shows the plants. */
+/** Shows the progress, unless the plants go to the same terminal. */
 async function showExport(snapshot: PlantSnapshot, isFile: boolean): Promise<Progress> {
   if (!process.stderr.isTTY || (!isFile && process.stdout.isTTY))
     return { update: () => undefined, stop: () => undefined };

@@ -6,11 +6,11 @@ import { type Configuration, loadConfiguration } from '../config/configuration.j
 import type { Format } from '../formats/encode-plants.js';
 import { FormatError, type Row, type RowParser } from '../formats/row-parser.js';
 import type { PlantRepository, StoredPlant } from '../storage/plant-repository.js';
-import { DryRunRepository } from './dry-run-repository.js';
+import { DryRunRepository } from '../transfer/dry-run-repository.js';
+import { PlantWriter } from '../transfer/plant-writer.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
 import { formatOption } from './export.js';
 import { mayExist, openStore } from './open-store.js';
-import { PlantWriter } from './plant-writer.js';
 import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 

@@ -82,7 +82,7 @@ async function openTokens(configuration: Configuration): Promise<ReloadableToken
   }
 }
 
-/** An operator who changes DATABASE_URL before copying the plants would offer their ids for other plants. */
+/** Warns an operator who changed DATABASE_URL and did not copy the plants: clients could now give their ids to others. */
 async function warnOfForgottenStore(repository: PlantRepository, { databaseUrl }: Configuration): Promise<void> {
   if (!isPostgresUrl(databaseUrl) || !existsSync(DEFAULT_SQLITE_FILE)) return;
   const snapshot = await repository.snapshot();
@@ -243,7 +243,7 @@ curl -i ${url} \\
 `);
 }
 
-/** Prints how to get a token in another way. */
+/** Prints the command that creates a token. */
 function printTokenCommand({ firstTokenFile }: Configuration): void {
   const program = [process.execPath, process.argv[1] ?? ''].join(' ');
   process.stderr.write(`

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration, otherDatabase } from '../config/configuration.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
-import { compareSnapshots, describeDifferences, type Digest, digestOf } from './compare-snapshots.js';
+import { compareSnapshots, describeDifferences, type Digest, digestOf } from '../transfer/compare-snapshots.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { openExistingStore } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';

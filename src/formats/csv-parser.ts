@@ -15,10 +15,10 @@ interface Columns {
  */
 export class CsvParser extends RowParser {
   #columns: Columns | undefined;
-  /** While skipping: true within quotation marks. */
+  /** While a row is skipped: true within quotation marks. */
   #isQuoted = false;
 
-  /** @throws {FormatError} if the header has not the columns of a plant */
+  /** @throws {FormatError} if the header lacks a column of a plant, or names one twice */
   protected override readRow(): Reading | null | undefined {
     const start = this.position;
     const end = this.#endOfLine(start);

@@ -27,6 +27,11 @@ const START_INTERVAL = 500;
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
+const TABLE_PRIVILEGES = "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')";
+
+/** Maximum number of plants that are inserted as VALUES. Only import and copy have larger batches. */
+const MAX_VALUES = 256;
+
 /**
  * Opens a PostgreSQL database, or another one that speaks its protocol, and brings its schema up to date.
  *
@@ -100,15 +105,10 @@ async function assertEncoding(pool: PostgresPool): Promise<void> {
   }
 }
 
-const TABLE_PRIVILEGES = "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')";
-
 async function assertGranted(pool: PostgresPool, condition: string): Promise<void> {
   const [privileges] = await pool.transact<{ granted: boolean }>(`SELECT ${condition} AS granted`);
   if (privileges?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
 }
-
-/** Maximum number of plants that are inserted as VALUES. Only import and copy have larger batches. */
-const MAX_VALUES = 256;
 
 /** The id was taken, but another program had deleted its plant before the look-up. */
 class VanishedError extends Error {}
@@ -185,7 +185,7 @@ function insertionOf(plants: readonly StoredPlant[]): string {
   return `INSERT INTO plants (id, name, tag) ${rows} ON CONFLICT (id) DO NOTHING`;
 }
 
-/** Citus counts the rows of unnest wrongly, but not these. */
+/** Not unnest, whose rows Citus counts wrongly. */
 function valueRows(plants: readonly StoredPlant[]): string {
   return `VALUES ${plants.map(({ id, name, tag }) => `('${id}', ${literal(name)}, ${literal(tag)})`).join()}`;
 }

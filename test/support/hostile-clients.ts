@@ -181,7 +181,7 @@ function* repeat(text: string, count: number): Generator<string | Uint8Array> {
   }
 }
 
-/** Sends a body of so many chunks, each of one byte, and not its end. */
+/** Sends a body of so many chunks of one byte each, without its end. */
 function* chunks(token: string | undefined, count: number): Generator<string | Uint8Array> {
   yield head(token, 'Transfer-Encoding: chunked');
   const beginning = `{"id":${HOSTILE_ID},"name":"`;
@@ -198,7 +198,7 @@ export function tinyChunks(target: Target): HostileClients {
   });
 }
 
-/** Sends such requests with a wrong token, from so many connections that their refusals are delayed. */
+/** Sends requests of tiny chunks with a wrong token, from so many connections that their refusals are delayed. */
 export function tinyChunksOfStrangers(target: Target): HostileClients {
   return new HostileClients(target, {
     connections: 600,
@@ -241,7 +241,7 @@ export function refusalsReadSlowly(target: Target): HostileClients {
   return new HostileClients(target, unreadRefusalsScript('byte'));
 }
 
-/** Sends the first byte of more bodies than the service has room for requests, with a valid token. */
+/** Sends the first byte of more bodies than the service admits of one principal. */
 export function bodiesThatStop(target: Target): HostileClients {
   return new HostileClients(target, {
     connections: 1_100,
@@ -266,7 +266,7 @@ export function silence(connections: number): (target: Target) => HostileClients
     new HostileClients(target, { connections, bytes: () => [], reads: 'everything', withoutTls: true });
 }
 
-/** Sends less than the headers of a request. */
+/** Sends the beginning of the headers of a request, and no more. */
 export function halfHeads(connections: number): (target: Target) => HostileClients {
   return (target) =>
     new HostileClients(target, {
@@ -287,7 +287,7 @@ export function halfHandshakes(connections: number): (target: Target) => Hostile
     });
 }
 
-/** Sends almost as many headers as a request may have, and goes on with one byte a second. */
+/** Sends almost as many bytes of headers as a request may have, and goes on with one byte a second. */
 export function largeHeads(connections: number): (target: Target) => HostileClients {
   return (target) =>
     new HostileClients(target, {
@@ -302,7 +302,7 @@ export function largeHeads(connections: number): (target: Target) => HostileClie
     });
 }
 
-/** Sends bytes that are not HTTP, from the same few ones each time. */
+/** Sends bytes that are not HTTP. */
 export function garbage(target: Target): HostileClients {
   return new HostileClients(target, {
     connections: 50,

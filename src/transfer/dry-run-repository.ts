@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openRepository } from '../storage/open-repository.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from '../storage/plant-repository.js';
 
-/** Adds plants to a temporary SQLite file as if it had the plants of a store, which stays as it is. */
+/** Adds plants to a temporary SQLite file, with the outcomes that a store would have. The store stays as it is. */
 export class DryRunRepository extends PlantRepository {
   private constructor(
     private readonly directory: string,
