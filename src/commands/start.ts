@@ -1,5 +1,6 @@
 import 'reflect-metadata';
-import { type INestApplication, Logger, type LoggerService } from '@nestjs/common';
+import { Logger, type LoggerService } from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApplication } from '../app.module.js';
 import { isLoopbackHost } from '../auth/jwt-settings.js';
 import { ReloadableTokens } from '../auth/reloadable-tokens.js';
@@ -22,6 +23,9 @@ import { openRepository } from '../storage/open-repository.js';
 import { listen } from './listen.js';
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
+const BACKLOG = 4_096;
 
 const logger = new Logger('PlantStore');
 
@@ -80,7 +84,7 @@ async function createService(
   certificate: Certificate | undefined,
   origins: ReadonlySet<string>,
   logger: LoggerService,
-): Promise<INestApplication> {
+): Promise<NestFastifyApplication> {
   return createApplication({
     basePath: configuration.basePath,
     plants: {
@@ -132,7 +136,7 @@ function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Certificat
 }
 
 async function createManagement(
-  app: INestApplication,
+  app: NestFastifyApplication,
   { managementHost, managementPort, managementAllowedHosts }: Configuration,
 ): Promise<ManagementListener | undefined> {
   if (managementPort === 'off') return undefined;
@@ -141,9 +145,9 @@ async function createManagement(
 }
 
 /** @returns {base_url} */
-async function listenForClients(app: INestApplication, configuration: Configuration): Promise<string> {
+async function listenForClients(app: NestFastifyApplication, configuration: Configuration): Promise<string> {
   const { host, port, basePath, tlsCertFile } = configuration;
-  await listen('HOST and PORT', `${host}:${port}`, () => app.listen(port, host));
+  await listen('HOST and PORT', `${host}:${port}`, () => app.listen(port, host, BACKLOG));
   // Nest reports http, because PublicServer handles TLS itself.
   const origin = (await app.getUrl()).replace(/^https?/, tlsCertFile === undefined ? 'http' : 'https');
   return `${origin}${basePath}`;
@@ -162,7 +166,7 @@ async function listenForOperators(
 
 /** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */
 function stopOnSignals(
-  app: INestApplication,
+  app: NestFastifyApplication,
   management: ManagementListener | undefined,
   timeout: number,
   exit: () => void,
@@ -193,7 +197,7 @@ async function useTokenFile(tokens: ReloadableTokens, url: string, configuration
 
 /** Uses a changed certificate for new connections. */
 function reloadCertificate(
-  app: INestApplication,
+  app: NestFastifyApplication,
   certificate: Certificate,
   { tlsCertFile = '', tlsKeyFile = '' }: Configuration,
 ): void {
