@@ -147,7 +147,7 @@ async function createManagement(
 /** @returns {base_url} */
 async function listenForClients(app: NestFastifyApplication, configuration: Configuration): Promise<string> {
   const { host, port, basePath, tlsCertFile } = configuration;
-  await listen('HOST and PORT', `${host}:${port}`, () => app.listen(port, host, BACKLOG));
+  await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
   // Nest reports http, because PublicServer handles TLS itself.
   const origin = (await app.getUrl()).replace(/^https?/, tlsCertFile === undefined ? 'http' : 'https');
   return `${origin}${basePath}`;

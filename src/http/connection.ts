@@ -21,8 +21,8 @@ const HEAD_COST = 16;
 /** Bytes of memory for an incomplete head, at most: the server limits the size and the number of headers. */
 const MAX_HEAD_COST = 32_768;
 
-/** Characters from which on an answer is encoded before it is written, so that its memory is known. */
-const LONG_ANSWER = 16_384;
+/** Bytes of an answer that the socket gets at once: a TLS socket keeps them a second time, encrypted. */
+const ANSWER_PORTION = 65_536;
 
 /** Bytes at the beginning of a line that tell a header from a request line. */
 const LINE_BEGINNING = 64;
@@ -70,6 +70,8 @@ export class Connection extends Duplex implements TurnTaker {
   #discardsInput = false;
   #isDraining = false;
   #writingSince: number | undefined;
+  /** Bytes of the answer in progress that the socket has not got yet. */
+  #unsentBytes = 0;
   /** The beginning of the line that the parser is in. */
   #line = '';
 
@@ -294,7 +296,7 @@ export class Connection extends Duplex implements TurnTaker {
   /** Reports what this connection holds, and whether it waits for its client. */
   #report(): void {
     if (this.destroyed) return;
-    const answer = this.#socket.writableLength;
+    const answer = this.#socket.writableLength + this.#unsentBytes;
     const isWaiting = this.#exchanges.length === 0 || answer > 0;
     if (isWaiting !== this.#isWaiting) {
       this.#isWaiting = isWaiting;
@@ -351,10 +353,20 @@ export class Connection extends Duplex implements TurnTaker {
     }
     if (parts.length > 0) this.#socket.cork();
     for (const { chunk, encoding } of parts) this.#socket.write(chunk, encoding);
-    const isLong = typeof last.chunk === 'string' && last.chunk.length > LONG_ANSWER;
-    this.#socket.write(isLong ? Buffer.from(last.chunk, last.encoding) : last.chunk, last.encoding, done);
+    if (typeof last.chunk === 'string') this.#socket.write(last.chunk, last.encoding, done);
+    else this.#sendPortions(last.chunk, done);
     this.#socket.uncork();
     this.#report();
+  }
+
+  #sendPortions(answer: Buffer, done: (error?: Error | null) => void): void {
+    const portion = answer.subarray(0, ANSWER_PORTION);
+    const rest = answer.subarray(ANSWER_PORTION);
+    this.#unsentBytes = rest.length;
+    this.#socket.write(portion, (error) => {
+      if (error || rest.length === 0) done(error);
+      else this.#sendPortions(rest, done);
+    });
   }
 
   /** Closes in stages (RFC 9112 §9.6): a reset because of unread input would discard the last answer at the client. */
