@@ -1,6 +1,5 @@
 import 'reflect-metadata';
 import { Logger, type LoggerService } from '@nestjs/common';
-import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { createApplication } from '../app.module.js';
 import { isLoopbackHost } from '../auth/jwt-settings.js';
 import { ReloadableTokens } from '../auth/reloadable-tokens.js';
@@ -15,6 +14,7 @@ import {
   isSameCertificate,
   readCertificate,
 } from '../http/certificate.js';
+import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { PublicServer } from '../http/public-server.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
@@ -84,7 +84,7 @@ async function createService(
   certificate: Certificate | undefined,
   origins: ReadonlySet<string>,
   logger: LoggerService,
-): Promise<NestFastifyApplication> {
+): Promise<PublicApplication> {
   return createApplication({
     basePath: configuration.basePath,
     plants: {
@@ -136,7 +136,7 @@ function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Certificat
 }
 
 async function createManagement(
-  app: NestFastifyApplication,
+  app: PublicApplication,
   { managementHost, managementPort, managementAllowedHosts }: Configuration,
 ): Promise<ManagementListener | undefined> {
   if (managementPort === 'off') return undefined;
@@ -145,7 +145,7 @@ async function createManagement(
 }
 
 /** @returns {base_url} */
-async function listenForClients(app: NestFastifyApplication, configuration: Configuration): Promise<string> {
+async function listenForClients(app: PublicApplication, configuration: Configuration): Promise<string> {
   const { host, port, basePath, tlsCertFile } = configuration;
   await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
   // Nest reports http, because PublicServer handles TLS itself.
@@ -166,7 +166,7 @@ async function listenForOperators(
 
 /** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */
 function stopOnSignals(
-  app: NestFastifyApplication,
+  app: PublicApplication,
   management: ManagementListener | undefined,
   timeout: number,
   exit: () => void,
@@ -197,7 +197,7 @@ async function useTokenFile(tokens: ReloadableTokens, url: string, configuration
 
 /** Uses a changed certificate for new connections. */
 function reloadCertificate(
-  app: NestFastifyApplication,
+  app: PublicApplication,
   certificate: Certificate,
   { tlsCertFile = '', tlsKeyFile = '' }: Configuration,
 ): void {

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { principalOf } from '../auth/principal.js';
 import type { ContractException } from '../contract/contract.exception.js';
+import { type AnswerPart, AnswerWriter } from './answer-writer.js';
 import type { Connections } from './connections.js';
 import { exceptionFor, isInRequestLine, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
@@ -20,9 +21,6 @@ const HEAD_COST = 16;
 
 /** Bytes of memory for an incomplete head, at most: the server limits the size and the number of headers. */
 const MAX_HEAD_COST = 32_768;
-
-/** Bytes of an answer that the socket gets at once: a TLS socket keeps them a second time, encrypted. */
-const ANSWER_PORTION = 65_536;
 
 /** Bytes at the beginning of a line that tell a header from a request line. */
 const LINE_BEGINNING = 64;
@@ -48,6 +46,7 @@ interface Exchange {
  */
 export class Connection extends Duplex implements TurnTaker {
   readonly #socket: Socket;
+  readonly #answers: AnswerWriter;
   readonly #handle: PublicHandler;
   readonly #connections: Connections;
   readonly #turns: Turns;
@@ -69,9 +68,6 @@ export class Connection extends Duplex implements TurnTaker {
   /** No more requests are taken: input is read and discarded. */
   #discardsInput = false;
   #isDraining = false;
-  #writingSince: number | undefined;
-  /** Bytes of the answer in progress that the socket has not got yet. */
-  #unsentBytes = 0;
   /** The beginning of the line that the parser is in. */
   #line = '';
 
@@ -91,6 +87,7 @@ export class Connection extends Duplex implements TurnTaker {
     // The `close` event of the socket destroys this stream.
     super({ decodeStrings: false, autoDestroy: false });
     this.#socket = socket;
+    this.#answers = new AnswerWriter(socket);
     this.#handle = handle;
     this.#connections = connections;
     this.#turns = turns;
@@ -134,7 +131,12 @@ export class Connection extends Duplex implements TurnTaker {
     const { 'transfer-encoding': coding, 'content-length': length } = request.headers;
     const isChunked = coding !== undefined;
     // The parser gets most of a body when something reads it.
-    if (isChunked || length !== undefined) request.once('resume', () => this.#feedBody(request));
+    if (isChunked || length !== undefined) {
+      request.once('resume', () => {
+        this.#notePrincipal(request);
+        this.#feed();
+      });
+    }
     this.#exchanges.push({ request, response, isDetached, isChunked });
     this.#headBytes = 0;
     if (this.#exchanges.length === 1) this.#start();
@@ -166,7 +168,7 @@ export class Connection extends Duplex implements TurnTaker {
 
   /** Ends the connection of a client that has not taken an answer for so many milliseconds. */
   destroyIfUnread(milliseconds: number): void {
-    if (this.#writingSince !== undefined && performance.now() - this.#writingSince > milliseconds) this.destroy();
+    if (this.#answers.duration > milliseconds) this.destroy();
   }
 
   #start(): void {
@@ -244,11 +246,6 @@ export class Connection extends Duplex implements TurnTaker {
     if (this.#unparsed.cost + this.#unreadBytes > READ_AHEAD) this.#socket.pause();
   }
 
-  #feedBody(request: PublicRequest): void {
-    this.#notePrincipal(request);
-    this.#feed();
-  }
-
   #notePrincipal(request: PublicRequest): void {
     const principal = principalOf(request);
     if (principal !== undefined) this.#connections.setPrincipal(this, principal.name);
@@ -296,7 +293,7 @@ export class Connection extends Duplex implements TurnTaker {
   /** Reports what this connection holds, and whether it waits for its client. */
   #report(): void {
     if (this.destroyed) return;
-    const answer = this.#socket.writableLength + this.#unsentBytes;
+    const answer = this.#answers.untaken;
     const isWaiting = this.#exchanges.length === 0 || answer > 0;
     if (isWaiting !== this.#isWaiting) {
       this.#isWaiting = isWaiting;
@@ -330,43 +327,20 @@ export class Connection extends Duplex implements TurnTaker {
     // Input is pushed as it comes, see `#feed`.
   }
 
-  override _write(chunk: Buffer | string, encoding: BufferEncoding, callback: (error?: Error | null) => void): void {
+  override _write(
+    chunk: AnswerPart['chunk'],
+    encoding: BufferEncoding,
+    callback: (error?: Error | null) => void,
+  ): void {
     this._writev([{ chunk, encoding }], callback);
   }
 
-  override _writev(
-    chunks: readonly { readonly chunk: Buffer | string; readonly encoding: BufferEncoding }[],
-    callback: (error?: Error | null) => void,
-  ): void {
-    this.#writingSince = performance.now();
-    const done = (error?: Error | null): void => {
-      this.#writingSince = undefined;
+  override _writev(parts: readonly AnswerPart[], callback: (error?: Error | null) => void): void {
+    this.#answers.write(parts, (error) => {
       this.#report();
       callback(error);
-    };
-    // Node ends an answer with an empty chunk, which would cost a system call.
-    const parts = chunks.filter(({ chunk }) => chunk.length > 0);
-    const last = parts.pop();
-    if (last === undefined) {
-      done();
-      return;
-    }
-    if (parts.length > 0) this.#socket.cork();
-    for (const { chunk, encoding } of parts) this.#socket.write(chunk, encoding);
-    if (typeof last.chunk === 'string') this.#socket.write(last.chunk, last.encoding, done);
-    else this.#sendPortions(last.chunk, done);
-    this.#socket.uncork();
-    this.#report();
-  }
-
-  #sendPortions(answer: Buffer, done: (error?: Error | null) => void): void {
-    const portion = answer.subarray(0, ANSWER_PORTION);
-    const rest = answer.subarray(ANSWER_PORTION);
-    this.#unsentBytes = rest.length;
-    this.#socket.write(portion, (error) => {
-      if (error || rest.length === 0) done(error);
-      else this.#sendPortions(rest, done);
     });
+    this.#report();
   }
 
   /** Closes in stages (RFC 9112 §9.6): a reset because of unread input would discard the last answer at the client. */

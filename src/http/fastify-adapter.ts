@@ -1,5 +1,5 @@
 import { METHODS, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ContractException, type ErrorBody } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
 import { toOriginForm, withUtf8Escapes } from './message-rules.js';
@@ -22,6 +22,9 @@ class PublicFastifyAdapter extends FastifyAdapter {
     return super.reply(reply, body, status);
   }
 }
+
+/** An application with this adapter. */
+export type PublicApplication = NestFastifyApplication;
 
 /** Creates the Fastify adapter of the public port. Fastify only routes: its parsers and refusals are not used. */
 export function createFastifyAdapter(options: {
