@@ -354,6 +354,9 @@ export class Connection extends Duplex implements TurnTaker {
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
     this.#turns.remove(this);
+    // Requests stay in memory until their handlers are done with them, as long as refusals are delayed.
+    this.#unparsed.clear();
+    for (const { request } of this.#exchanges) if (!request.complete) request.read();
     this.#socket.destroy();
     callback(error);
   }
