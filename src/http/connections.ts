@@ -29,7 +29,7 @@ export class Connections {
   readonly #shares = new Map<string, Share>();
   readonly #principals = new Map<Occupant, string>();
   readonly #refused = new Set<Occupant>();
-  /** Bytes, in the order since when they are held. */
+  /** Bytes that count, in the order since when they are held. */
   readonly #held = new Map<Occupant, number>();
   #bytes = 0;
 
@@ -91,10 +91,14 @@ export class Connections {
     this.#shareOf(occupant)?.waiting.delete(occupant);
   }
 
-  /** Sets the bytes that a connection holds; beyond the maximum, those that have held theirs the longest close. */
+  /**
+   * Sets the bytes that a connection holds; beyond the maximum, those that have held theirs the longest close. Less than
+   * an equal part of the maximum does not count, so that small requests are safe.
+   */
   setHeld(occupant: Occupant, bytes: number): void {
-    this.#bytes += bytes - (this.#held.get(occupant) ?? 0);
-    if (bytes > 0) this.#held.set(occupant, bytes);
+    const counted = bytes > this.maxBytes / this.maxOccupants ? bytes : 0;
+    this.#bytes += counted - (this.#held.get(occupant) ?? 0);
+    if (counted > 0) this.#held.set(occupant, counted);
     else this.#held.delete(occupant);
     while (this.#bytes > this.maxBytes) {
       const [oldest] = this.#held.keys();
