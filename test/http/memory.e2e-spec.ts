@@ -16,7 +16,7 @@ const MAX_RESIDENT = 320_000_000;
 const STANDSTILL = 20;
 
 /** Milliseconds after which a client gives up. */
-const PATIENCE = 20_000;
+const PATIENCE = 60_000;
 
 let directory: ServiceDirectory;
 
