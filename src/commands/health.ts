@@ -10,7 +10,7 @@ const TIMEOUT = 2_000;
 export function configure(command: Command): void {
   command
     .description(
-      'Asks the service of this configuration whether it is alive. With MANAGEMENT_PORT=off it asks the public port,\n' +
+      'Asks the service of this configuration whether it is alive. With MANAGEMENT_PORT=off it asks the public port, ' +
         'which tells whether the service answers, and not whether its store does.',
     )
     .option('--ready', 'ask whether it accepts requests and its store can be written')
