@@ -13,8 +13,8 @@ export function configure(command: Command): void {
   command
     .description(
       'Copies all plants of DATABASE_URL, as they are at one moment, to another store, while services run on both, and ' +
-        'compares the stores. It adds what is missing, so it can run again. If an id belongs to another plant there, the ' +
-        'exit status is 3.',
+        'compares the stores. It adds missing plants, so it can run again. If an id belongs to another plant there, ' +
+        'the exit status is 3.',
     )
     .option('--to <url>', 'the other store; if the URL has a password, use OTHER_DATABASE_URL_FILE instead')
     .option(...JSON_OPTION)

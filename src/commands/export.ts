@@ -17,7 +17,7 @@ interface ExportOptions extends ReportOptions {
 export function configure(command: Command): void {
   command
     .description(
-      'Writes all plants of DATABASE_URL in the order of their ids, as they are at one moment, while the service runs. ' +
+      'Writes all plants of DATABASE_URL in the order of their ids, as they are at one moment, while the service runs.\n' +
         'Each line of NDJSON is a NewPlant. CSV has the header id,name,tag; an empty tag has quotation marks, and an ' +
         'absent one has none. The file appears complete, or not at all.',
     )
@@ -30,7 +30,7 @@ export function configure(command: Command): void {
 }
 
 export function formatOption(): Option {
-  return new Option('--format <format>', 'of the file').choices(FORMATS).default('ndjson');
+  return new Option('--format <format>', 'format of the file').choices(FORMATS).default('ndjson');
 }
 
 async function run(file: string | undefined, options: ExportOptions): Promise<void> {

@@ -10,8 +10,8 @@ const TIMEOUT = 2_000;
 export function configure(command: Command): void {
   command
     .description(
-      'Asks the service of this configuration whether it is alive. With MANAGEMENT_PORT=off it asks the public port, ' +
-        'which tells whether the service answers, and not whether its store does.',
+      'Asks the service of this configuration whether it is alive. With MANAGEMENT_PORT=off, it asks the ' +
+        'public port, which tells whether the service answers, but not whether its store works.',
     )
     .option('--ready', 'ask whether it accepts requests and its store can be written')
     .option(...JSON_OPTION)

@@ -29,15 +29,15 @@ interface ImportOptions extends ReportOptions {
 export function configure(command: Command): void {
   command
     .description(
-      'Adds the plants of a file to DATABASE_URL by the rules of POST /plants, while the service runs. Plants that are ' +
-        'there already count as repeated, so the same import can run again. A row that is no plant, or whose id belongs ' +
-        'to another plant, is rejected with its line number and the reason, and the exit status is 3. ' +
+      'Adds the plants of a file to DATABASE_URL by the rules of POST /plants, while the service runs. Plants that ' +
+        'are there already count as repeated, so the same import can run again. A row that is no plant, or whose id ' +
+        'belongs to another plant, is rejected with its line number and the reason, and the exit status is 3.\n' +
         'CSV has a header with the columns id, name and tag, in any order.',
     )
     .argument('[file]', 'the file to read; without it or with -, stdin')
     .addOption(formatOption())
     .option('--rejects <file>', 'the file to write the rejected rows to, instead of stderr')
-    .option('--dry-run', 'only say what would happen')
+    .option('--dry-run', 'report what would happen, and change nothing')
     .option(...JSON_OPTION)
     .addHelpText('after', '\nExample:\n  plant-store import --rejects rejects.txt plants.ndjson')
     .action(run);

@@ -9,7 +9,7 @@ import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './r
 export function configure(command: Command): void {
   command
     .description(
-      'Counts the plants of DATABASE_URL, and prints the SHA-256 of them as NDJSON: sha256sum of an export is the same. ' +
+      'Counts the plants of DATABASE_URL, and prints their SHA-256 as NDJSON, which is also the sha256sum of an export.\n' +
         'With another store, names the first ids that differ; the exit status is then 3.',
     )
     .option('--against <url>', 'the other store; if the URL has a password, use OTHER_DATABASE_URL_FILE instead')

@@ -25,6 +25,9 @@ const MAX_HEAD_COST = 32_768;
 /** Bytes at the beginning of a line that tell a header from a request line. */
 const LINE_BEGINNING = 64;
 
+/** Answers after which a connection waits for its turn: a packet may hold thousands of requests. */
+const MAX_ANSWERS = 8;
+
 /** Answers a request. */
 export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
 
@@ -54,6 +57,7 @@ export class Connection extends Duplex implements TurnTaker {
   readonly #exchanges: Exchange[] = [];
   /** The first exchange is in progress. */
   #isInProgress = false;
+  #answered = 0;
   /** Nothing more is done until its turn. */
   #waitsForTurn = false;
   readonly #unparsed = new UnparsedInput();
@@ -196,7 +200,9 @@ export class Connection extends Duplex implements TurnTaker {
     this.#report();
     // Node ends the connection after a response with `Connection: close`: the requests after it have no effect.
     if (this.writableEnded) return;
-    if (this.#exchanges.length === 0 && this.#unparsed.isEmpty) this.#continue();
+    this.#answered += 1;
+    const isLast = this.#exchanges.length === 0 && this.#unparsed.isEmpty;
+    if (isLast || this.#answered % MAX_ANSWERS > 0) this.#continue();
     else this.#waitForTurn();
   }
 

@@ -18,9 +18,8 @@ const SERVER_SHARE = 0.8;
  *
  * Closing a connection does not end its statement: the server's backend goes on waiting for its lock, and each attempt
  * would leave one more. Therefore the server itself ends a statement that takes too long, and a connection without an
- * answer keeps its place in the pool until it has one. Either such a statement waits for
- * something that no timeout of the server ends, such as a synchronous standby, or its connection is dead. One more
- * connection asks the server which of the two it is.
+ * answer keeps its place in the pool until it has one. Such a statement waits for something that no timeout of the server
+ * ends, such as a synchronous standby, or its connection is dead: one more connection asks the server which is true.
  */
 export class PostgresPool {
   readonly #pool: pg.Pool;

@@ -207,7 +207,7 @@ function valueRows(plants: readonly StoredPlant[]): string {
   return `VALUES ${plants.map(({ id, name, tag }) => `('${id}', ${literal(name)}, ${literal(tag)})`).join()}`;
 }
 
-/** Many plants as three arrays: the client needs a third less CPU time than for a literal each. */
+/** Three arrays: with many plants, the client needs a third less CPU time than for VALUES. */
 function jsonRows(plants: readonly StoredPlant[]): string {
   const ids = plants.map(({ id }) => id).join();
   const names = literal(JSON.stringify(plants.map(({ name }) => name)));

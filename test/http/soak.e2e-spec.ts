@@ -37,7 +37,6 @@ const PATTERNS = [
   hostile.tinyChunks,
   hostile.tinyChunksOfStrangers,
   hostile.unreadEchoes,
-  hostile.unreadWideEchoes,
   hostile.unreadRefusals,
   hostile.refusalsReadSlowly,
   hostile.bodiesThatStop,

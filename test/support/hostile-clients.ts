@@ -32,7 +32,7 @@ const OPENING = 100;
  * Milliseconds until a connection that the service has closed is opened again. Node 20 and 22 accept one connection in
  * each iteration of the event loop, so that clients that open thousands a second would make all others wait.
  */
-const REOPENING = 2_000;
+const REOPENING = 5_000;
 
 const DRIP_INTERVAL = 1_000;
 
