@@ -5,7 +5,7 @@ import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository
 import { type Comparison, compareSnapshots, describeDifferences } from '../transfer/compare-snapshots.js';
 import { PlantWriter } from '../transfer/plant-writer.js';
 import { EXIT_STATUS } from './exit-status.js';
-import { openExistingStore, openStore } from './open-store.js';
+import { openExistingSnapshot, openStore } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
@@ -28,22 +28,21 @@ async function run(options: ReportOptions & { readonly to?: string }): Promise<v
   const target = otherDatabase(configuration, '--to', options.to);
   if (target === undefined) throw new ConfigurationError('name the other store: set --to or OTHER_DATABASE_URL');
   if (isSameDatabase(databaseUrl, target)) throw new ConfigurationError('DATABASE_URL and --to name the same store');
-  const signal = abortOnSignals();
-  const source = await openExistingStore(databaseUrl, 'DATABASE_URL', configuration);
+  const snapshot = await openExistingSnapshot(databaseUrl, 'DATABASE_URL', configuration);
   try {
-    const snapshot = await source.snapshot();
     const repository = await openStore(target, configuration);
+    // Only now, because a signal ends the wait for a server at once.
+    const signal = abortOnSignals();
     try {
       const writer = new PlantWriter(repository, databaseStartTimeout, signal);
       const plants = await copy(snapshot, writer, signal);
       const comparison = await compare(snapshot, repository, plants, signal);
       report(plants, writer, comparison, options);
     } finally {
-      await snapshot.close();
       await repository.close();
     }
   } finally {
-    await source.close();
+    await snapshot.close();
   }
 }
 
@@ -56,8 +55,6 @@ async function copy(snapshot: PlantSnapshot, writer: PlantWriter, signal: AbortS
       await writer.add(page);
       plants += page.length;
       progress.update(plants);
-      // Lets a signal arrive: reading from SQLite never waits.
-      await new Promise(setImmediate);
       signal.throwIfAborted();
     }
     return plants;

@@ -4,8 +4,8 @@ import { loadConfiguration } from '../config/configuration.js';
 import { createLargeFile, FileExistsError } from '../files/create-large-file.js';
 import { encodePlants, type Format, FORMATS, HEADERS } from '../formats/encode-plants.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
-import { CommandError } from './exit-status.js';
-import { openExistingStore } from './open-store.js';
+import { CommandError, EXIT_STATUS } from './exit-status.js';
+import { openExistingSnapshot } from './open-store.js';
 import { JSON_OPTION, printSummary, type Progress, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
@@ -35,27 +35,25 @@ export function formatOption(): Option {
 
 async function run(file: string | undefined, options: ExportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  const repository = await openExistingStore(configuration.databaseUrl, 'DATABASE_URL', configuration);
-  let plants = 0;
-  try {
-    const snapshot = await repository.snapshot();
-    const isFile = file !== undefined && file !== '-';
-    const progress = await showExport(snapshot, isFile);
-    const chunks = encode(snapshot, options, (count) => {
-      plants += count;
-      progress.update(plants);
-    });
-    try {
-      await (isFile ? writeFile(file, chunks) : writeToStdout(chunks));
-    } finally {
-      progress.stop();
-      await snapshot.close();
-    }
-    const words = isFile ? `${file} has ${plants} plants` : `${plants} plants exported`;
-    printSummary({ file: isFile ? file : undefined, plants }, words, { ...options, dataOnStdout: !isFile });
-  } finally {
-    await repository.close();
+  if (file === '') {
+    throw new CommandError('the name of the file is empty: name a file to create', EXIT_STATUS.badUsage);
   }
+  const snapshot = await openExistingSnapshot(configuration.databaseUrl, 'DATABASE_URL', configuration);
+  let plants = 0;
+  const isFile = file !== undefined && file !== '-';
+  const progress = await showExport(snapshot, isFile);
+  const chunks = encode(snapshot, options, (count) => {
+    plants += count;
+    progress.update(plants);
+  });
+  try {
+    await (isFile ? writeFile(file, chunks) : writeToStdout(chunks));
+  } finally {
+    progress.stop();
+    await snapshot.close();
+  }
+  const words = isFile ? `${file} has ${plants} plants` : `${plants} plants exported`;
+  printSummary({ file: isFile ? file : undefined, plants }, words, { ...options, dataOnStdout: !isFile });
 }
 
 async function* encode(
@@ -74,8 +72,6 @@ async function writeFile(file: string, chunks: AsyncIterable<string>): Promise<v
   const signal = abortOnSignals();
   const untilAborted = async function* (): AsyncGenerator<string> {
     for await (const chunk of chunks) {
-      // Lets a signal arrive: reading from SQLite never waits.
-      await new Promise(setImmediate);
       signal.throwIfAborted();
       yield chunk;
     }
@@ -89,7 +85,6 @@ async function writeFile(file: string, chunks: AsyncIterable<string>): Promise<v
 
 async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
   for await (const chunk of chunks) {
-    await new Promise(setImmediate);
     if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
   }
 }

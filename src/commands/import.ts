@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
@@ -10,7 +10,7 @@ import { DryRunRepository } from '../transfer/dry-run-repository.js';
 import { PlantWriter } from '../transfer/plant-writer.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
 import { formatOption } from './export.js';
-import { mayExist, openStore } from './open-store.js';
+import { openStore, openStoreSnapshot } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
@@ -45,13 +45,13 @@ export function configure(command: Command): void {
 
 async function run(file: string | undefined, options: ImportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  const signal = abortOnSignals();
-  const isFile = file !== undefined && file !== '-';
   // Before the store, which is created if it does not exist.
-  const stream = isFile ? (await open(file)).createReadStream({ highWaterMark: CHUNK_SIZE }) : process.stdin;
-  const input = addAbortSignal(signal, stream);
+  const stream = file === undefined || file === '-' ? process.stdin : await openFile(file);
   const rejects = new Rejects(options.rejects);
   const repository = await openTarget(configuration, options.dryRun ?? false);
+  // Only now, because a signal ends the wait for a server, or for the writer of a pipe, at once.
+  const signal = abortOnSignals();
+  const input = addAbortSignal(signal, stream);
   const writer = new PlantWriter(repository, configuration.databaseStartTimeout, signal);
   try {
     const parser = await createParser(options.format, configuration.bodyLimit);
@@ -70,11 +70,16 @@ async function run(file: string | undefined, options: ImportOptions): Promise<vo
   if (rejects.count > 0) process.exitCode = EXIT_STATUS.differences;
 }
 
+async function openFile(file: string): Promise<Readable> {
+  const handle = await open(file);
+  if ((await handle.stat()).isDirectory()) throw new CommandError(`${file} is a directory: name a file`);
+  return handle.createReadStream({ highWaterMark: CHUNK_SIZE });
+}
+
 async function openTarget(configuration: Configuration, isDryRun: boolean): Promise<PlantRepository> {
   const { databaseUrl } = configuration;
   if (!isDryRun) return openStore(databaseUrl, configuration);
-  if (!mayExist(databaseUrl)) return DryRunRepository.open(undefined);
-  return DryRunRepository.open(await openStore(databaseUrl, configuration));
+  return DryRunRepository.open(await openStoreSnapshot(databaseUrl, configuration));
 }
 
 /** Loads the rules of POST /plants, which the help does not need. */
@@ -144,9 +149,17 @@ class Rejects {
   count = 0;
   readonly #descriptor: number | undefined;
 
-  /** @param file stderr without one */
+  /**
+   * @param file stderr without one
+   * @throws {CommandError} if it has something, which may be the plants or the database
+   */
   constructor(file: string | undefined) {
-    this.#descriptor = file === undefined ? undefined : openSync(file, 'w', 0o600);
+    if (file === undefined) return;
+    const existing = statSync(file, { throwIfNoEntry: false });
+    if (existing?.isFile() === true && existing.size > 0) {
+      throw new CommandError(`${file} already exists: name another file for the rejected rows`);
+    }
+    this.#descriptor = openSync(file, 'a', 0o600);
   }
 
   add(line: number, reason: string): void {

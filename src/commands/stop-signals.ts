@@ -16,8 +16,9 @@ export function exitInterrupted(): void {
 /** Listens to the signals that stop a process, and removes the listener that it replaces. */
 export function onStopSignals(listener: () => void, instead?: () => void): void {
   for (const signal of SIGNALS) {
-    if (instead !== undefined) process.off(signal, instead);
     process.on(signal, listener);
+    // Afterwards, because a signal that has arrived is lost with the last listener.
+    if (instead !== undefined) process.off(signal, instead);
   }
 }
 

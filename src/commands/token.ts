@@ -20,7 +20,7 @@ interface FileOptions {
 export function configure(command: Command): void {
   command
     .description(
-      'Creates, lists and revokes static tokens. A running service uses the change within a second.\n' +
+      'Creates, lists and revokes static tokens. A running service uses the change within a second. ' +
         'The file is that of ACCESS_TOKENS_FILE, from the environment or .env; by default it is beside the data.',
     )
     .helpCommand(false)

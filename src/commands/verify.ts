@@ -3,7 +3,7 @@ import { type Configuration, loadConfiguration, otherDatabase } from '../config/
 import type { PlantSnapshot } from '../storage/plant-repository.js';
 import { compareSnapshots, describeDifferences, type Digest, digestOf } from '../transfer/compare-snapshots.js';
 import { EXIT_STATUS } from './exit-status.js';
-import { openExistingStore } from './open-store.js';
+import { openExistingSnapshot } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 
 export function configure(command: Command): void {
@@ -72,15 +72,10 @@ async function withSnapshot(
   configuration: Configuration,
   work: (snapshot: PlantSnapshot) => Promise<void>,
 ): Promise<void> {
-  const repository = await openExistingStore(url, variable, configuration);
+  const snapshot = await openExistingSnapshot(url, variable, configuration);
   try {
-    const snapshot = await repository.snapshot();
-    try {
-      await work(snapshot);
-    } finally {
-      await snapshot.close();
-    }
+    await work(snapshot);
   } finally {
-    await repository.close();
+    await snapshot.close();
   }
 }

@@ -58,6 +58,11 @@ export abstract class RowParser {
   /** Moves behind a row that is too long, from its beginning and as far as it has arrived. Returns whether it has ended. */
   protected abstract skip(): boolean;
 
+  /** Refuses a row. */
+  protected refuse(reason: string): Reading {
+    return { reason };
+  }
+
   #parse(): Row[] {
     this.text = this.text.slice(this.position) + this.#chunks.join('');
     this.position = 0;
@@ -90,6 +95,6 @@ export abstract class RowParser {
   }
 
   #tooLong(): Reading {
-    return { reason: `The row is too long: at most ${this.maxLength} bytes are accepted; raise BODY_LIMIT.` };
+    return this.refuse(`The row is too long: at most ${this.maxLength} bytes are accepted; raise BODY_LIMIT.`);
   }
 }

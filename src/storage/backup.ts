@@ -68,6 +68,7 @@ export async function backUp(
 }
 
 function assertNameOfDatabase(target: string): void {
+  if (target === '-') throw new NoBackupError('a database cannot be written to stdout: name a file to create');
   if (target === '') throw new NoBackupError('the name of the file is empty: name a file to create');
   // Some file systems ignore case.
   const companion = COMPANIONS.find((suffix) => target.toLowerCase().endsWith(suffix));

@@ -55,19 +55,36 @@ export async function openPostgresRepository(url: string, options: DatabaseOptio
  * @returns whether the table of plants is there
  * @throws {RepositoryStartError} when it cannot be opened
  */
-export async function checkPostgresDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
+export function checkPostgresDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
+  return withPool(url, options, async (pool) => {
+    await assertEncoding(pool);
+    if ((await schemaVersion(pool)) > 0) {
+      await assertGranted(pool, TABLE_PRIVILEGES);
+      return true;
+    }
+    await assertGranted(pool, "has_schema_privilege(current_schema(), 'CREATE')");
+    return false;
+  });
+}
+
+/**
+ * Returns whether the table of plants is there, with a schema that this version knows. Changes nothing.
+ *
+ * @throws {RepositoryStartError} when the database cannot be opened
+ */
+export function hasPostgresPlants(url: string, options: DatabaseOptions): Promise<boolean> {
+  return withPool(url, options, async (pool) => (await schemaVersion(pool)) > 0);
+}
+
+async function withPool<Result>(
+  url: string,
+  options: DatabaseOptions,
+  work: (pool: PostgresPool) => Promise<Result>,
+): Promise<Result> {
   let pool: PostgresPool | undefined;
   try {
-    const opened = (pool = new PostgresPool(connectionSettings(url), options));
-    return await tryWithin(options.startTimeout, async () => {
-      await assertEncoding(opened);
-      if ((await schemaVersion(opened)) > 0) {
-        await assertGranted(opened, TABLE_PRIVILEGES);
-        return true;
-      }
-      await assertGranted(opened, "has_schema_privilege(current_schema(), 'CREATE')");
-      return false;
-    });
+    const opened = (pool = new PostgresPool(connectionSettings(url), { ...options, poolSize: 1 }));
+    return await tryWithin(options.startTimeout, () => work(opened));
   } catch (error) {
     throw postgresStartError(url, error);
   } finally {
