@@ -1,7 +1,7 @@
-import { type DynamicModule, type INestApplication, type LoggerService, Module } from '@nestjs/common';
+import { type DynamicModule, type LoggerService, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, NestFactory, RouterModule } from '@nestjs/core';
 import { RefusalLog } from './auth/refusals.js';
-import { createFastifyAdapter } from './http/fastify-adapter.js';
+import { createFastifyAdapter, type PublicApplication } from './http/fastify-adapter.js';
 import { NotFoundController } from './http/not-found.controller.js';
 import { BearerAuthGuard, ContractExceptionFilter, PlantsModule, type PlantsModuleOptions } from './index.js';
 
@@ -33,8 +33,8 @@ export class AppModule {
 }
 
 /** Creates the standalone application, which then listens on the public port. */
-export function createApplication({ basePath, plants, http, logger }: ApplicationOptions): Promise<INestApplication> {
-  return NestFactory.create(AppModule.forRoot({ basePath, ...plants }), createFastifyAdapter(http), {
+export function createApplication({ basePath, plants, http, logger }: ApplicationOptions): Promise<PublicApplication> {
+  return NestFactory.create<PublicApplication>(AppModule.forRoot({ basePath, ...plants }), createFastifyAdapter(http), {
     logger,
     abortOnError: false,
     bodyParser: false,

@@ -53,7 +53,7 @@ const program = new Command('plant-store')
   .version(readVersion(), '--version', 'print the version')
   .helpCommand(false)
   .exitOverride()
-  .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'plant-store: ')) })
+  .configureOutput({ outputError: (text, write) => write(withoutValue(text.replace(/^error: /, 'plant-store: '))) })
   .addHelpText('after', '\nExample:\n  plant-store export plants.ndjson')
   .hook('preSubcommand', async (_, command) => (await COMMANDS[command.name()]?.[1]())?.configure(command));
 for (const [name, [summary]] of Object.entries(COMMANDS)) program.command(name).summary(summary);
@@ -63,6 +63,11 @@ try {
 } catch (error) {
   // Exit explicitly: a database connection that failed to open may otherwise keep the process alive.
   process.exit(report(error));
+}
+
+/** Removes the value of a misspelled option, which may be a URL with a password. */
+function withoutValue(text: string): string {
+  return text.replace(/(unknown option '[^'=]*)=.*'/, "$1'");
 }
 
 /** Prints an error, and returns the exit status. */

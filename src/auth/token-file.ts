@@ -40,7 +40,7 @@ function inFourDigitYear(instant: Date): Date | undefined {
 /**
  * Reads the text of a token file.
  *
- * @param isCommand whether an operator looks at it or changes it, who may be root, and not the user of the service
+ * @param isCommand whether an operator's command reads it, which root may run for the user of the service
  * @throws {TokenFileError} if it cannot be read, or if other users can read or write it
  */
 export async function readTokenFile(file: string, { isCommand = false } = {}): Promise<string> {
@@ -146,7 +146,7 @@ export async function changeTokenFile(name: string, change: (text: string) => st
   const lock = `${file}.lock`;
   let release: (() => void) | undefined;
   try {
-    makeDirectory(dirname(file), { asParent: true });
+    makeDirectory(dirname(file), { inheritOwner: true });
     release = await acquireLock(lock, LOCK_TIMEOUT);
   } catch (error) {
     throw cannotBeWritten(file, error);
@@ -162,7 +162,7 @@ export async function changeTokenFile(name: string, change: (text: string) => st
         changed = true;
       } else {
         // The first start of the service creates the file without the lock; then its text is to be changed, too.
-        changed = createFile(file, change(''), { asDirectory: true });
+        changed = createFile(file, change(''), { inheritOwner: true });
       }
     }
   } catch (error) {

@@ -7,7 +7,7 @@ import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 export function configure(command: Command): void {
   command
     .description(
-      'Checks what a start needs: the configuration, its files, and the database, which it does not create or change.\n' +
+      'Checks what a start needs: the configuration, its files, and the database, which it does not create or change. ' +
         'It does not listen, so the service may be running.',
     )
     .option(...JSON_OPTION)

@@ -2,19 +2,19 @@ import type { Command } from 'commander';
 import { ConfigurationError, loadConfiguration, otherDatabase } from '../config/configuration.js';
 import { isSameDatabase } from '../storage/database-options.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
-import { type Comparison, compareSnapshots, describeDifferences } from './compare-snapshots.js';
+import { type Comparison, compareSnapshots, describeDifferences } from '../transfer/compare-snapshots.js';
+import { PlantWriter } from '../transfer/plant-writer.js';
 import { EXIT_STATUS } from './exit-status.js';
-import { openExistingStore, openStore } from './open-store.js';
-import { PlantWriter } from './plant-writer.js';
+import { openExistingSnapshot, openStore } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
 export function configure(command: Command): void {
   command
     .description(
-      'Copies all plants of DATABASE_URL, as they are at one moment, to another store, while services run on both, and\n' +
-        'compares the stores. It adds what is missing, so it can run again. If an id belongs to another plant there, the\n' +
-        'exit status is 3.',
+      'Copies all plants of DATABASE_URL, as they are at one moment, to another store, while services run on both, and ' +
+        'compares the stores. It adds missing plants, so it can run again. If an id belongs to another plant there, ' +
+        'the exit status is 3.',
     )
     .option('--to <url>', 'the other store; if the URL has a password, use OTHER_DATABASE_URL_FILE instead')
     .option(...JSON_OPTION)
@@ -28,22 +28,21 @@ async function run(options: ReportOptions & { readonly to?: string }): Promise<v
   const target = otherDatabase(configuration, '--to', options.to);
   if (target === undefined) throw new ConfigurationError('name the other store: set --to or OTHER_DATABASE_URL');
   if (isSameDatabase(databaseUrl, target)) throw new ConfigurationError('DATABASE_URL and --to name the same store');
-  const signal = abortOnSignals();
-  const source = await openExistingStore(databaseUrl, 'DATABASE_URL', configuration);
+  const snapshot = await openExistingSnapshot(databaseUrl, 'DATABASE_URL', configuration);
   try {
-    const snapshot = await source.snapshot();
     const repository = await openStore(target, configuration);
+    // Only now, because a signal ends the wait for a server at once.
+    const signal = abortOnSignals();
     try {
       const writer = new PlantWriter(repository, databaseStartTimeout, signal);
       const plants = await copy(snapshot, writer, signal);
       const comparison = await compare(snapshot, repository, plants, signal);
       report(plants, writer, comparison, options);
     } finally {
-      await snapshot.close();
       await repository.close();
     }
   } finally {
-    await source.close();
+    await snapshot.close();
   }
 }
 
@@ -58,8 +57,6 @@ async function copy(snapshot: PlantSnapshot, writer: PlantWriter, signal: AbortS
       }
       plants += page.length;
       progress.update(plants);
-      // Lets a signal arrive: SQLite does not wait for anything.
-      await new Promise(setImmediate);
       signal.throwIfAborted();
     }
     return plants;

@@ -5,8 +5,8 @@ import { loadConfiguration } from '../config/configuration.js';
 import { createLargeFile, FileExistsError } from '../files/create-large-file.js';
 import { encodePlants, type Format, FORMATS, HEADERS } from '../formats/encode-plants.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
-import { CommandError, fileError } from './exit-status.js';
-import { openExistingStore } from './open-store.js';
+import { CommandError, EXIT_STATUS, fileError } from './exit-status.js';
+import { openExistingSnapshot } from './open-store.js';
 import { JSON_OPTION, printSummary, type Progress, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
@@ -19,7 +19,7 @@ export function configure(command: Command): void {
   command
     .description(
       'Writes all plants of DATABASE_URL in the order of their ids, as they are at one moment, while the service runs.\n' +
-        'Each line of NDJSON is a NewPlant. CSV has the header id,name,tag; an empty tag has quotation marks, and an\n' +
+        'Each line of NDJSON is a NewPlant. CSV has the header id,name,tag; an empty tag has quotation marks, and an ' +
         'absent one has none. The file appears complete, or not at all.',
     )
     .argument('[file]', 'the file to create, which must not exist; without it or with -, stdout')
@@ -31,32 +31,30 @@ export function configure(command: Command): void {
 }
 
 export function formatOption(): Option {
-  return new Option('--format <format>', 'of the file').choices(FORMATS).default('ndjson');
+  return new Option('--format <format>', 'format of the file').choices(FORMATS).default('ndjson');
 }
 
 async function run(file: string | undefined, options: ExportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  const repository = await openExistingStore(configuration.databaseUrl, 'DATABASE_URL', configuration);
-  let plants = 0;
-  try {
-    const snapshot = await repository.snapshot();
-    const isFile = file !== undefined && file !== '-';
-    const progress = await showExport(snapshot, isFile);
-    const chunks = encode(snapshot, options, (count) => {
-      plants += count;
-      progress.update(plants);
-    });
-    try {
-      await (isFile ? writeFile(file, chunks) : writeToStdout(chunks));
-    } finally {
-      progress.stop();
-      await snapshot.close();
-    }
-    const words = isFile ? `${file} has ${plants} plants` : `${plants} plants exported`;
-    printSummary({ file: isFile ? file : undefined, plants }, words, { ...options, dataOnStdout: !isFile });
-  } finally {
-    await repository.close();
+  if (file === '') {
+    throw new CommandError('the name of the file is empty: name a file to create', EXIT_STATUS.badUsage);
   }
+  const snapshot = await openExistingSnapshot(configuration.databaseUrl, 'DATABASE_URL', configuration);
+  let plants = 0;
+  const isFile = file !== undefined && file !== '-';
+  const progress = await showExport(snapshot, isFile);
+  const chunks = encode(snapshot, options, (count) => {
+    plants += count;
+    progress.update(plants);
+  });
+  try {
+    await (isFile ? writeFile(file, chunks) : writeToStdout(chunks));
+  } finally {
+    progress.stop();
+    await snapshot.close();
+  }
+  const words = isFile ? `${file} has ${plants} plants` : `${plants} plants exported`;
+  printSummary({ file: isFile ? file : undefined, plants }, words, { ...options, dataOnStdout: !isFile });
 }
 
 async function* encode(
@@ -75,8 +73,6 @@ async function writeFile(file: string, chunks: AsyncIterable<string>): Promise<v
   const signal = abortOnSignals();
   const untilAborted = async function* (): AsyncGenerator<string> {
     for await (const chunk of chunks) {
-      // Lets a signal arrive: SQLite does not wait for anything.
-      await new Promise(setImmediate);
       signal.throwIfAborted();
       yield chunk;
     }
@@ -96,7 +92,6 @@ async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
   const isFile = fstatSync(fd).isFile();
   try {
     for await (const chunk of chunks) {
-      await new Promise(setImmediate);
       if (isFile) writeFileSync(fd, chunk);
       else if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
     }
@@ -105,7 +100,7 @@ async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
   }
 }
 
-/** Shows the progress, unless the terminal shows the plants. */
+/** Shows the progress, unless the plants go to the same terminal. */
 async function showExport(snapshot: PlantSnapshot, isFile: boolean): Promise<Progress> {
   if (!process.stderr.isTTY || (!isFile && process.stdout.isTTY))
     return { update: () => undefined, stop: () => undefined };

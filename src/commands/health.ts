@@ -10,8 +10,8 @@ const TIMEOUT = 2_000;
 export function configure(command: Command): void {
   command
     .description(
-      'Asks the service of this configuration whether it is alive. With MANAGEMENT_PORT=off it asks the public port,\n' +
-        'which tells whether the service answers, and not whether its store does.',
+      'Asks the service of this configuration whether it is alive. With MANAGEMENT_PORT=off, it asks the ' +
+        'public port, which tells whether the service answers, but not whether its store works.',
     )
     .option('--ready', 'ask whether it accepts requests and its store can be written')
     .option(...JSON_OPTION)
@@ -47,7 +47,7 @@ function known(variable: string, port: number): number {
   throw new ConfigurationError(`${variable} must name the port of the service, for example 3001: 0 takes any free one`);
 }
 
-/** Returns the host for a URL: for the address that stands for all interfaces, the one of the loopback interface. */
+/** Returns the host for a URL: the loopback address if the service listens on all addresses. */
 function addressOf(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

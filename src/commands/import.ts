@@ -1,4 +1,4 @@
-import { closeSync, openSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, statSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
@@ -6,11 +6,11 @@ import { type Configuration, loadConfiguration } from '../config/configuration.j
 import type { Format } from '../formats/encode-plants.js';
 import { FormatError, type Row, type RowParser } from '../formats/row-parser.js';
 import type { PlantRepository, StoredPlant } from '../storage/plant-repository.js';
-import { DryRunRepository } from './dry-run-repository.js';
+import { DryRunRepository } from '../transfer/dry-run-repository.js';
+import { PlantWriter } from '../transfer/plant-writer.js';
 import { CommandError, EXIT_STATUS, fileError } from './exit-status.js';
 import { formatOption } from './export.js';
-import { mayExist, openStore } from './open-store.js';
-import { PlantWriter } from './plant-writer.js';
+import { openStore, openStoreSnapshot } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
@@ -29,15 +29,15 @@ interface ImportOptions extends ReportOptions {
 export function configure(command: Command): void {
   command
     .description(
-      'Adds the plants of a file to DATABASE_URL by the rules of POST /plants, while the service runs. Plants that are\n' +
-        'there already count as repeated, so the same import can run again. A row that is no plant, or whose id belongs\n' +
-        'to another plant, is rejected with its line number and the reason, and the exit status is 3.\n' +
+      'Adds the plants of a file to DATABASE_URL by the rules of POST /plants, while the service runs. Plants that ' +
+        'are there already count as repeated, so the same import can run again. A row that is no plant, or whose id ' +
+        'belongs to another plant, is rejected with its line number and the reason, and the exit status is 3.\n' +
         'CSV has a header with the columns id, name and tag, in any order.',
     )
     .argument('[file]', 'the file to read; without it or with -, stdin')
     .addOption(formatOption())
     .option('--rejects <file>', 'the file to write the rejected rows to, instead of stderr')
-    .option('--dry-run', 'only say what would happen')
+    .option('--dry-run', 'report what would happen, and change nothing')
     .option(...JSON_OPTION)
     .addHelpText('after', '\nExample:\n  plant-store import --rejects rejects.txt plants.ndjson')
     .action(run);
@@ -45,13 +45,13 @@ export function configure(command: Command): void {
 
 async function run(file: string | undefined, options: ImportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  const signal = abortOnSignals();
-  const isFile = file !== undefined && file !== '-';
   // Before the store, which is created if it does not exist.
-  const stream = isFile ? (await open(file)).createReadStream({ highWaterMark: CHUNK_SIZE }) : process.stdin;
-  const input = addAbortSignal(signal, stream);
+  const stream = file === undefined || file === '-' ? process.stdin : await openFile(file);
   const rejects = new Rejects(options.rejects);
   const repository = await openTarget(configuration, options.dryRun ?? false);
+  // Only now, because a signal ends the wait for a server, or for the writer of a pipe, at once.
+  const signal = abortOnSignals();
+  const input = addAbortSignal(signal, stream);
   const writer = new PlantWriter(repository, configuration.databaseStartTimeout, signal);
   try {
     const parser = await createParser(options.format, configuration.bodyLimit);
@@ -70,11 +70,16 @@ async function run(file: string | undefined, options: ImportOptions): Promise<vo
   if (rejects.count > 0) process.exitCode = EXIT_STATUS.differences;
 }
 
+async function openFile(file: string): Promise<Readable> {
+  const handle = await open(file);
+  if ((await handle.stat()).isDirectory()) throw new CommandError(`${file} is a directory: name a file`);
+  return handle.createReadStream({ highWaterMark: CHUNK_SIZE });
+}
+
 async function openTarget(configuration: Configuration, isDryRun: boolean): Promise<PlantRepository> {
   const { databaseUrl } = configuration;
   if (!isDryRun) return openStore(databaseUrl, configuration);
-  if (!mayExist(databaseUrl)) return DryRunRepository.open(undefined);
-  return DryRunRepository.open(await openStore(databaseUrl, configuration));
+  return DryRunRepository.open(await openStoreSnapshot(databaseUrl, configuration));
 }
 
 /** Loads the rules of POST /plants, which the help does not need. */
@@ -144,9 +149,17 @@ class Rejects {
   count = 0;
   readonly #descriptor: number | undefined;
 
-  /** @param file stderr without one */
+  /**
+   * @param file stderr without one
+   * @throws {CommandError} if it has something, which may be the plants or the database
+   */
   constructor(private readonly file: string | undefined) {
-    this.#descriptor = file === undefined ? undefined : openSync(file, 'w', 0o600);
+    if (file === undefined) return;
+    const existing = statSync(file, { throwIfNoEntry: false });
+    if (existing?.isFile() === true && existing.size > 0) {
+      throw new CommandError(`${file} already exists: name another file for the rejected rows`);
+    }
+    this.#descriptor = openSync(file, 'a', 0o600);
   }
 
   add(line: number, reason: string): void {

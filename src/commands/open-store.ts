@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
-import { sqliteFile } from '../storage/database-options.js';
-import { openRepository } from '../storage/open-repository.js';
-import type { PlantRepository } from '../storage/plant-repository.js';
+import { type DatabaseOptions, sqliteFile } from '../storage/database-options.js';
+import { openRepository, openSnapshot } from '../storage/open-repository.js';
+import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
 
 /**
@@ -11,35 +11,50 @@ import { CommandError, EXIT_STATUS } from './exit-status.js';
  * @throws {CommandError} for a database in memory
  */
 export async function openStore(url: string, configuration: Configuration): Promise<PlantRepository> {
-  if (sqliteFile(url) === ':memory:') {
-    throw new CommandError('a database in memory ends with its process: name a file', EXIT_STATUS.badUsage);
-  }
-  return openRepository(url, {
-    timeout: configuration.storeTimeout,
-    startTimeout: configuration.databaseStartTimeout,
-    poolSize: configuration.databasePoolSize,
-  });
+  assertLasting(url);
+  return openRepository(url, optionsOf(configuration));
 }
 
 /**
- * Opens a store that exists.
+ * Takes a snapshot of a store, which stays as it is.
+ *
+ * @returns undefined if it does not exist yet
+ * @throws {CommandError} for a database in memory
+ */
+export async function openStoreSnapshot(url: string, configuration: Configuration): Promise<PlantSnapshot | undefined> {
+  assertLasting(url);
+  return openSnapshot(url, optionsOf(configuration));
+}
+
+/**
+ * Takes a snapshot of a store that exists, which stays as it is.
  *
  * @param variable the variable or the option that names the store
  * @throws {CommandError} if it does not exist
  */
-export async function openExistingStore(
+export async function openExistingSnapshot(
   url: string,
   variable: string,
   configuration: Configuration,
-): Promise<PlantRepository> {
-  if (!mayExist(url)) {
-    throw new CommandError(`there is no database ${String(sqliteFile(url))}: ${variable} must name one that exists`);
+): Promise<PlantSnapshot> {
+  const snapshot = await openStoreSnapshot(url, configuration);
+  if (snapshot !== undefined) return snapshot;
+  const file = sqliteFile(url);
+  if (file !== undefined && !existsSync(file)) {
+    throw new CommandError(`there is no database ${file}: ${variable} must name one that exists`);
   }
-  return openStore(url, configuration);
+  throw new CommandError(`the database of ${variable} has no table of plants: no service has used it`);
 }
 
-/** Returns false if the URL names a SQLite file that does not exist. */
-export function mayExist(url: string): boolean {
-  const file = sqliteFile(url);
-  return file === undefined || file === ':memory:' || existsSync(file);
+function assertLasting(url: string): void {
+  if (sqliteFile(url) !== ':memory:') return;
+  throw new CommandError('a database in memory ends with its process: name a file', EXIT_STATUS.badUsage);
+}
+
+function optionsOf(configuration: Configuration): DatabaseOptions {
+  return {
+    timeout: configuration.storeTimeout,
+    startTimeout: configuration.databaseStartTimeout,
+    poolSize: configuration.databasePoolSize,
+  };
 }

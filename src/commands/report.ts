@@ -2,7 +2,7 @@
 export interface ReportOptions {
   /** Prints the summary as JSON instead of words. */
   readonly json?: boolean | undefined;
-  /** Stdout has the data of the command, so that the JSON goes to stderr as the words do. */
+  /** Sends the JSON to stderr, because stdout has the data of the command. */
   readonly dataOnStdout?: boolean;
 }
 

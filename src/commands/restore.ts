@@ -8,8 +8,8 @@ import { abortOnSignals } from './stop-signals.js';
 export function configure(command: Command): void {
   command
     .description(
-      'Fills the SQLite store of DATABASE_URL from a backup. The store must be empty or not exist yet, and no service\n' +
-        'may have it open.',
+      'Fills the SQLite store of DATABASE_URL from a backup. The store must be empty or not exist yet, and no ' +
+        'service may have it open.',
     )
     .argument('<file>', 'a backup that plant-store backup has made')
     .option(...JSON_OPTION)

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type INestApplication, Logger, type LoggerService } from '@nestjs/common';
+import { Logger, type LoggerService } from '@nestjs/common';
 import { createApplication } from '../app.module.js';
 import { isLoopbackHost } from '../auth/jwt-settings.js';
 import { ReloadableTokens } from '../auth/reloadable-tokens.js';
@@ -16,6 +16,7 @@ import {
   isSameCertificate,
   readCertificate,
 } from '../http/certificate.js';
+import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { PublicServer } from '../http/public-server.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
@@ -29,6 +30,9 @@ import { exitStopped, onStopSignals } from './stop-signals.js';
 
 /** The default store, relative to the working directory. */
 const DEFAULT_SQLITE_FILE = 'data/plants.db';
+
+/** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
+const BACKLOG = 4_096;
 
 const logger = new Logger('PlantStore');
 
@@ -82,7 +86,7 @@ async function openTokens(configuration: Configuration): Promise<ReloadableToken
   }
 }
 
-/** An operator who changes DATABASE_URL before copying the plants would offer their ids for other plants. */
+/** Warns an operator who changed DATABASE_URL and did not copy the plants: clients could now give their ids to others. */
 async function warnOfForgottenStore(repository: PlantRepository, { databaseUrl }: Configuration): Promise<void> {
   if (!isPostgresUrl(databaseUrl) || !existsSync(DEFAULT_SQLITE_FILE)) return;
   const snapshot = await repository.snapshot();
@@ -102,7 +106,7 @@ async function createService(
   certificate: Certificate | undefined,
   origins: ReadonlySet<string>,
   logger: LoggerService,
-): Promise<INestApplication> {
+): Promise<PublicApplication> {
   return createApplication({
     basePath: configuration.basePath,
     plants: {
@@ -143,7 +147,7 @@ async function createVerifier(
 }
 
 async function createManagement(
-  app: INestApplication,
+  app: PublicApplication,
   { managementHost, managementPort, managementAllowedHosts }: Configuration,
 ): Promise<ManagementListener | undefined> {
   if (managementPort === 'off') return undefined;
@@ -157,9 +161,9 @@ async function createManagement(
 }
 
 /** @returns {base_url} */
-async function listenForClients(app: INestApplication, configuration: Configuration): Promise<string> {
+async function listenForClients(app: PublicApplication, configuration: Configuration): Promise<string> {
   const { host, port, basePath, tlsCertFile } = configuration;
-  await listen('HOST and PORT', `${host}:${port}`, () => app.listen(port, host));
+  await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
   // Nest reports http, because PublicServer handles TLS itself.
   const origin = (await app.getUrl()).replace(/^https?/, tlsCertFile === undefined ? 'http' : 'https');
   return `${origin}${basePath}`;
@@ -177,7 +181,7 @@ async function listenForOperators(
 }
 
 /** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */
-function stopOnSignals(app: INestApplication, management: ManagementListener | undefined, timeout: number): void {
+function stopOnSignals(app: PublicApplication, management: ManagementListener | undefined, timeout: number): void {
   const stop = (): void => {
     onStopSignals(exitStopped, stop);
     setTimeout(() => process.exit(0), timeout).unref();
@@ -210,7 +214,7 @@ function lacksTokens({ accessTokens, accessTokensFile, firstTokenFile, jwtIssuer
 
 /** Uses a changed certificate for new connections. */
 function reloadCertificate(
-  app: INestApplication,
+  app: PublicApplication,
   certificate: Certificate,
   { tlsCertFile = '', tlsKeyFile = '' }: Configuration,
 ): void {
@@ -243,7 +247,7 @@ curl -i ${url} \\
 `);
 }
 
-/** Prints how to get a token in another way. */
+/** Prints the command that creates a token. */
 function printTokenCommand({ firstTokenFile }: Configuration): void {
   const program = [process.execPath, process.argv[1] ?? ''].join(' ');
   process.stderr.write(`

@@ -18,7 +18,7 @@ export function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Cer
   }
 }
 
-/** Returns the error of a token file with the name of the variable, if one names the file. */
+/** Adds the name of the variable to the error of a token file, if a variable names the file. */
 export function nameTokenVariable(error: unknown, { accessTokensFile }: Configuration): unknown {
   if (!(error instanceof TokenFileError) || accessTokensFile === undefined) return error;
   return new ConfigurationError(`ACCESS_TOKENS_FILE: ${error.message}`);

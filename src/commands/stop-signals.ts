@@ -1,6 +1,6 @@
 import { CommandError, EXIT_STATUS } from './exit-status.js';
 
-/** The service reloads its tokens at SIGHUP. */
+/** Not SIGHUP, at which the service reloads its tokens. */
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /** Ends a service that has nothing to close yet. */
@@ -13,11 +13,12 @@ export function exitInterrupted(): void {
   process.exit(EXIT_STATUS.interrupted);
 }
 
-/** Listens to the signals that stop a process, instead of another listener. */
+/** Listens to the signals that stop a process, and removes the listener that it replaces. */
 export function onStopSignals(listener: () => void, instead?: () => void): void {
   for (const signal of SIGNALS) {
-    if (instead !== undefined) process.off(signal, instead);
     process.on(signal, listener);
+    // Afterwards, because a signal that has arrived is lost with the last listener.
+    if (instead !== undefined) process.off(signal, instead);
   }
 }
 
@@ -32,7 +33,7 @@ export function abortOnSignals(): AbortSignal {
     controller.abort(new CommandError('interrupted', EXIT_STATUS.interrupted));
   };
   onStopSignals(abort, exitInterrupted);
-  // The terminal was closed.
+  // Sent when the terminal is closed.
   process.once('SIGHUP', abort);
   return controller.signal;
 }

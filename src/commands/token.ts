@@ -20,9 +20,10 @@ interface FileOptions {
 export function configure(command: Command): void {
   command
     .description(
-      'Creates, lists and revokes static tokens. A running service uses the change within a second.\n' +
+      'Creates, lists and revokes static tokens. A running service uses the change within a second. ' +
         'The file is that of ACCESS_TOKENS_FILE, from the environment or .env; by default it is beside the data.',
     )
+    .helpCommand(false)
     .option('--file <path>', 'the file of tokens')
     .addHelpText('after', '\nExample:\n  plant-store token create --name ci --expires 90d');
   command

@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration, otherDatabase } from '../config/configuration.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
-import { compareSnapshots, describeDifferences, type Digest, digestOf } from './compare-snapshots.js';
+import { compareSnapshots, describeDifferences, type Digest, digestOf } from '../transfer/compare-snapshots.js';
 import { EXIT_STATUS } from './exit-status.js';
-import { openExistingStore } from './open-store.js';
+import { openExistingSnapshot } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 
 export function configure(command: Command): void {
   command
     .description(
-      'Counts the plants of DATABASE_URL, and prints the SHA-256 of them as NDJSON: sha256sum of an export is the same.\n' +
+      'Counts the plants of DATABASE_URL, and prints their SHA-256 as NDJSON, which is also the sha256sum of an export.\n' +
         'With another store, names the first ids that differ; the exit status is then 3.',
     )
     .option('--against <url>', 'the other store; if the URL has a password, use OTHER_DATABASE_URL_FILE instead')
@@ -72,15 +72,10 @@ async function withSnapshot(
   configuration: Configuration,
   work: (snapshot: PlantSnapshot) => Promise<void>,
 ): Promise<void> {
-  const repository = await openExistingStore(url, variable, configuration);
+  const snapshot = await openExistingSnapshot(url, variable, configuration);
   try {
-    const snapshot = await repository.snapshot();
-    try {
-      await work(snapshot);
-    } finally {
-      await snapshot.close();
-    }
+    await work(snapshot);
   } finally {
-    await repository.close();
+    await snapshot.close();
   }
 }

@@ -19,7 +19,7 @@ export class FileExistsError extends Error {
  * @throws {FileExistsError} if the file exists already, which is left as it is
  */
 export async function createLargeFile(file: string, chunks: AsyncIterable<string>): Promise<void> {
-  // The link below decides; this spares the operator the wait.
+  // Fails early: the link below decides, but only after all chunks are written.
   if (existsSync(file)) throw new FileExistsError(file);
   const draft = `${file}.${randomUUID()}`;
   try {

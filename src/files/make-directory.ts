@@ -6,14 +6,14 @@ import { takeOwnerOf } from './take-owner.js';
 /**
  * Creates a directory that survives a power cut: its name is on disk once its parent is.
  *
- * @param asParent whether root gives it the owner of the directory above
+ * @param inheritOwner whether root gives it the owner of the directory above
  */
-export function makeDirectory(path: string, { asParent = false } = {}): void {
+export function makeDirectory(path: string, { inheritOwner = false } = {}): void {
   const first = mkdirSync(path, { recursive: true });
   if (first === undefined) return;
   const parent = dirname(first);
   for (let made = path; made !== parent; made = dirname(made)) {
-    if (asParent) takeOwnerOf(parent, made);
+    if (inheritOwner) takeOwnerOf(parent, made);
     syncDirectory(dirname(made));
   }
 }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { syncDirectory } from './sync-directory.js';
 import { takeOwnerOf } from './take-owner.js';
 
-/** Replaces a file atomically and durably; only its owner can read it, who stays the same if root replaces it. */
+/** Replaces a file atomically and durably; only its owner can read it. If root replaces it, the owner stays. */
 export function replaceFile(file: string, text: string): void {
   writeDraft(file, text, (draft) => {
     takeOwnerOf(file, draft);
@@ -15,12 +15,12 @@ export function replaceFile(file: string, text: string): void {
 /**
  * Creates a file atomically and durably; only its owner can read it.
  *
- * @param asDirectory whether root gives it the owner of its directory
+ * @param inheritOwner whether root gives it the owner of its directory
  * @returns false if the file exists already, which is left as it is
  */
-export function createFile(file: string, text: string, { asDirectory = false } = {}): boolean {
+export function createFile(file: string, text: string, { inheritOwner = false } = {}): boolean {
   return writeDraft(file, text, (draft) => {
-    if (asDirectory) takeOwnerOf(dirname(file), draft);
+    if (inheritOwner) takeOwnerOf(dirname(file), draft);
     try {
       // Unlike a rename, a link does not replace a file that another process has created.
       linkSync(draft, file);

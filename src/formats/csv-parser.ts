@@ -15,10 +15,10 @@ interface Columns {
  */
 export class CsvParser extends RowParser {
   #columns: Columns | undefined;
-  /** While skipping: true within quotation marks. */
+  /** While a row is skipped: true within quotation marks. */
   #isQuoted = false;
 
-  /** @throws {FormatError} if the header has not the columns of a plant */
+  /** @throws {FormatError} if the header lacks a column of a plant, or names one twice */
   protected override readRow(): Reading | null | undefined {
     const start = this.position;
     const end = this.#endOfLine(start);
@@ -54,7 +54,7 @@ export class CsvParser extends RowParser {
         if (close === undefined) {
           if (!this.isAtEnd) return undefined;
           this.#finishRow(text.length);
-          return { reason: 'A quotation mark is not closed.' };
+          return this.refuse('A quotation mark is not closed.');
         }
         fields.push(text.slice(from + 1, close).replaceAll('""', '"'));
         end = close + 1;
@@ -62,7 +62,8 @@ export class CsvParser extends RowParser {
         end = this.#endOfField(from);
         if (end === undefined) return undefined;
         const field = text.slice(from, end);
-        if (field.includes('"')) return this.#refuse(end, 'A field with a quotation mark is not in quotation marks.');
+        if (field.includes('"'))
+          return this.#refuseLine(end, 'A field with a quotation mark is not in quotation marks.');
         fields.push(field === '' ? null : field);
       }
       if (text[end] === ',') {
@@ -72,19 +73,25 @@ export class CsvParser extends RowParser {
       const breakAt = text[end] === '\r' ? end + 1 : end;
       if (breakAt >= text.length && !this.isAtEnd) return undefined;
       if (breakAt < text.length && text[breakAt] !== '\n') {
-        return this.#refuse(end, 'After a closing quotation mark, a comma or the end of the line must follow.');
+        return this.#refuseLine(end, 'After a closing quotation mark, a comma or the end of the line must follow.');
       }
       this.#finishRow(breakAt);
       return this.#readFields(fields);
     }
   }
 
+  /** @throws {FormatError} for the header */
+  protected override refuse(reason: string): Reading {
+    if (this.#columns === undefined) throw wrongHeader();
+    return super.refuse(reason);
+  }
+
   /** Refuses the row to the end of the line at `from`; undefined if that has not arrived. */
-  #refuse(from: number, reason: string): Reading | undefined {
+  #refuseLine(from: number, reason: string): Reading | undefined {
     const end = this.#endOfLine(from);
     if (end === undefined) return undefined;
     this.#finishRow(end);
-    return { reason };
+    return this.refuse(reason);
   }
 
   /** Moves behind a row, and the line break at `end`. */
@@ -136,9 +143,13 @@ function columnsOf(header: readonly (string | null)[]): Columns {
   const [id, name, tag] = ['id', 'name', 'tag'].map((column) => header.indexOf(column));
   const isUnique = ['id', 'name', 'tag'].every((column) => header.indexOf(column) === header.lastIndexOf(column));
   if (id === undefined || name === undefined || id === -1 || name === -1 || !isUnique) {
-    throw new FormatError(
-      'The first line must name the columns id, name and tag, in any order, once each: tag may be missing.',
-    );
+    throw wrongHeader();
   }
   return { id, name, tag: tag === -1 ? undefined : tag, count: header.length };
+}
+
+function wrongHeader(): FormatError {
+  return new FormatError(
+    'The first line must name the columns id, name and tag, in any order, once each: tag may be missing.',
+  );
 }

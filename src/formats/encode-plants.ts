@@ -8,7 +8,7 @@ export type Format = (typeof FORMATS)[number];
 /** The first line of a file; NDJSON has none. */
 export const HEADERS: Readonly<Record<Format, string>> = { ndjson: '', csv: 'id,name,tag\r\n' };
 
-/** A field that would otherwise have another meaning. */
+/** Characters that make quotation marks necessary. */
 const SPECIAL = /[",\r\n]/;
 
 /** Returns the lines of these plants. */
@@ -19,7 +19,7 @@ export function encodePlants(plants: readonly StoredPlant[], format: Format): st
   return lines;
 }
 
-/** Writes the canonical line, of which `verify` makes the digest. */
+/** Returns the canonical line, of which `verify` makes the digest. */
 function toJson({ id, name, tag }: StoredPlant): string {
   const members = `{"id":${id},"name":${JSON.stringify(name)}`;
   return tag === undefined ? `${members}}\n` : `${members},"tag":${JSON.stringify(tag)}}\n`;
@@ -29,7 +29,7 @@ function toCsv({ id, name, tag }: StoredPlant): string {
   return `${id},${toField(name)},${tag === undefined ? '' : toField(tag)}\r\n`;
 }
 
-/** An empty text has quotation marks, because an empty field without them is no text, as in PostgreSQL and SQLite. */
+/** Quotes an empty text, because an empty field without quotation marks means no text, as in PostgreSQL. */
 function toField(text: string): string {
   return text === '' || SPECIAL.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

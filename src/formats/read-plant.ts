@@ -4,18 +4,18 @@ import { isInt64 } from '../plants/dto/is-int64.js';
 import { NewPlantPipe } from '../plants/pipes/new-plant.pipe.js';
 import type { StoredPlant } from '../storage/plant-repository.js';
 
-/** The plant of a row, or the reason why the row is none. */
+/** The plant of a row, or the reason why the row is not a plant. */
 export type Reading = StoredPlant | { readonly reason: string };
 
 const pipe = new NewPlantPipe();
 
-/** Text without the escape \u, which can be U+0000 or an unpaired surrogate. */
+/** A JSON string without the escape \u, which could be U+0000 or an unpaired surrogate. */
 const TEXT = String.raw`("(?:[^"\\\0-\x1f]|\\["\\/bfnrt])*")`;
 
 /** The most common spelling of a NewPlant. */
 const COMMON = new RegExp(String.raw`^\{"id": ?(0|-?[1-9]\d{0,18}), ?"name": ?${TEXT}(?:, ?"tag": ?${TEXT})?\}\r?$`);
 
-/** Maximum length for which the expression is tried: it takes memory for each character. */
+/** Maximum length of a line for which the expression is tried, because it takes memory for each character. */
 const MAX_COMMON = 65_536;
 
 /** A JSON number (RFC 8259 §6). */

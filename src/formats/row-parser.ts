@@ -24,25 +24,25 @@ export abstract class RowParser {
   /** The number of the line at `position`. */
   protected line = 1;
   protected isAtEnd = false;
-  /** True from the discovery of a row that is too long to its end. */
+  /** True while the rest of a row that is too long is skipped. */
   #isSkipping = false;
   /** Chunks after `text`. */
   #chunks: string[] = [];
   #chunksLength = 0;
   #isAtStart = true;
 
-  /** @param maxLength maximum bytes of a row */
+  /** @param maxLength maximum length of a row in bytes */
   constructor(private readonly maxLength: number) {}
 
-  /** Parses the rows of a chunk whose ends have arrived. */
+  /** Adds a chunk, and returns rows whose ends have arrived. */
   push(chunk: Buffer): Row[] {
     this.#chunks.push(chunk.toString('latin1'));
     this.#chunksLength += chunk.length;
-    // A row that takes many chunks is not looked at for each of them: the time would be quadratic.
+    // Waits for as much again: parsing a long row anew for each chunk would take quadratic time.
     return this.#chunksLength < this.text.length - this.position ? [] : this.#parse();
   }
 
-  /** Parses the row without a line break at the end of the file. */
+  /** Ends the file, and returns the remaining rows. */
   end(): Row[] {
     this.isAtEnd = true;
     return this.#parse();
@@ -57,6 +57,11 @@ export abstract class RowParser {
 
   /** Moves behind a row that is too long, from its beginning and as far as it has arrived. Returns whether it has ended. */
   protected abstract skip(): boolean;
+
+  /** Refuses a row. */
+  protected refuse(reason: string): Reading {
+    return { reason };
+  }
 
   #parse(): Row[] {
     this.text = this.text.slice(this.position) + this.#chunks.join('');
@@ -90,6 +95,6 @@ export abstract class RowParser {
   }
 
   #tooLong(): Reading {
-    return { reason: `The row is too long: at most ${this.maxLength} bytes are accepted; raise BODY_LIMIT.` };
+    return this.refuse(`The row is too long: at most ${this.maxLength} bytes are accepted; raise BODY_LIMIT.`);
   }
 }

@@ -2,10 +2,12 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { principalOf } from '../auth/principal.js';
 import type { ContractException } from '../contract/contract.exception.js';
+import { type AnswerPart, AnswerWriter } from './answer-writer.js';
 import type { Connections } from './connections.js';
 import { exceptionFor, isInRequestLine, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
 import { type PublicResponse, refuseInput } from './public-response.js';
+import type { Turns, TurnTaker } from './turns.js';
 import { type Part, UnparsedInput } from './unparsed-input.js';
 
 /** Milliseconds for which input is still read, and discarded, after the last response. */
@@ -20,13 +22,10 @@ const HEAD_COST = 16;
 /** Bytes of memory for an incomplete head, at most: the server limits the size and the number of headers. */
 const MAX_HEAD_COST = 32_768;
 
-/** Characters from which on an answer is encoded before it is written, so that its memory is known. */
-const LONG_ANSWER = 16_384;
-
 /** Bytes at the beginning of a line that tell a header from a request line. */
 const LINE_BEGINNING = 64;
 
-/** Answers after which other connections have their turn: a packet may hold thousands of requests. */
+/** Answers after which a connection waits for its turn: a packet may hold thousands of requests. */
 const MAX_ANSWERS = 8;
 
 /** Answers a request. */
@@ -48,30 +47,31 @@ interface Exchange {
  * after another, answers input that is not HTTP in its turn, and closes in stages, so that the client can read the last
  * answer.
  */
-export class Connection extends Duplex {
+export class Connection extends Duplex implements TurnTaker {
   readonly #socket: Socket;
+  readonly #answers: AnswerWriter;
   readonly #handle: PublicHandler;
   readonly #connections: Connections;
+  readonly #turns: Turns;
   /** In the order of their answers. */
   readonly #exchanges: Exchange[] = [];
   /** The first exchange is in progress. */
   #isInProgress = false;
   #answered = 0;
+  /** Nothing more is done until its turn. */
+  #waitsForTurn = false;
   readonly #unparsed = new UnparsedInput();
   /** Bytes of the head that the parser is in. */
   #headBytes = 0;
   /** What was reported last. */
   #held = 0;
   #isWaiting: boolean | undefined = true;
-  /** A valid token has come on this connection. */
-  #isKnown = false;
   #hasEnded = false;
   /** The refusal that follows the exchanges, as the last answer. */
   #refusal: ContractException | undefined;
   /** No more requests are taken: input is read and discarded. */
   #discardsInput = false;
   #isDraining = false;
-  #writingSince: number | undefined;
   /** The beginning of the line that the parser is in. */
   #line = '';
 
@@ -79,18 +79,22 @@ export class Connection extends Duplex {
    * @param keepAliveTimeout milliseconds between two requests, for the Keep-Alive header
    * @param handle answers a request; called for one request at a time
    * @param connections learns what this connection holds, and when it waits for its client
+   * @param turns shares the time of the event loop
    */
   constructor(
     socket: Socket,
     readonly keepAliveTimeout: number,
     handle: PublicHandler,
     connections: Connections,
+    turns: Turns,
   ) {
     // The `close` event of the socket destroys this stream.
     super({ decodeStrings: false, autoDestroy: false });
     this.#socket = socket;
+    this.#answers = new AnswerWriter(socket);
     this.#handle = handle;
     this.#connections = connections;
+    this.#turns = turns;
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.on('end', () => {
       this.#hasEnded = true;
@@ -131,7 +135,12 @@ export class Connection extends Duplex {
     const { 'transfer-encoding': coding, 'content-length': length } = request.headers;
     const isChunked = coding !== undefined;
     // The parser gets most of a body when something reads it.
-    if (isChunked || length !== undefined) request.once('resume', () => this.#feed());
+    if (isChunked || length !== undefined) {
+      request.once('resume', () => {
+        this.#notePrincipal(request);
+        this.#feed();
+      });
+    }
     this.#exchanges.push({ request, response, isDetached, isChunked });
     this.#headBytes = 0;
     if (this.#exchanges.length === 1) this.#start();
@@ -163,7 +172,7 @@ export class Connection extends Duplex {
 
   /** Ends the connection of a client that has not taken an answer for so many milliseconds. */
   destroyIfUnread(milliseconds: number): void {
-    if (this.#writingSince !== undefined && performance.now() - this.#writingSince > milliseconds) this.destroy();
+    if (this.#answers.duration > milliseconds) this.destroy();
   }
 
   #start(): void {
@@ -183,7 +192,7 @@ export class Connection extends Duplex {
       exchange.response.detachSocket(this as unknown as Socket);
       this.end();
     }
-    if (exchange !== undefined && principalOf(exchange.request) !== undefined) this.#isKnown = true;
+    if (exchange !== undefined) this.#notePrincipal(exchange.request);
     // The time for which it waits, or holds memory, begins again.
     this.#isWaiting = undefined;
     this.#held = 0;
@@ -194,7 +203,19 @@ export class Connection extends Duplex {
     this.#answered += 1;
     const isLast = this.#exchanges.length === 0 && this.#unparsed.isEmpty;
     if (isLast || this.#answered % MAX_ANSWERS > 0) this.#continue();
-    else setImmediate(() => this.#continue());
+    else this.#waitForTurn();
+  }
+
+  #waitForTurn(): void {
+    this.#waitsForTurn = true;
+    this.#turns.wait(this);
+  }
+
+  /** Goes on with the next request, or with the body of the request in progress. */
+  takeTurn(): void {
+    this.#waitsForTurn = false;
+    if (!this.#isInProgress) this.#continue();
+    else this.#feed(true);
   }
 
   #continue(): void {
@@ -231,9 +252,14 @@ export class Connection extends Duplex {
     if (this.#unparsed.cost + this.#unreadBytes > READ_AHEAD) this.#socket.pause();
   }
 
+  #notePrincipal(request: PublicRequest): void {
+    const principal = principalOf(request);
+    if (principal !== undefined) this.#connections.setPrincipal(this, principal.name);
+  }
+
   /** Hands input to the parser, as long as it can be used. */
-  #feed(): void {
-    for (let part = this.#nextPart(); part !== undefined; part = this.#nextPart()) {
+  #feed(hasTurn = false): void {
+    for (let part = this.#nextPart(hasTurn); part !== undefined; part = this.#nextPart(hasTurn)) {
       const portion = this.#unparsed.take(part);
       if (portion === undefined) {
         if (this.#unparsed.isEmpty) this.#feedEnd();
@@ -244,19 +270,23 @@ export class Connection extends Duplex {
       // The rest of a portion with a request is short.
       if (this.#exchanges.length > 0) this.#headBytes = 0;
       this.#noteLine(portion);
+      const isChunked = part === 'chunks' || part === 'chunks in turn';
+      if (isChunked && !this.#unparsed.isEmpty && !this.#discardsInput) this.#waitForTurn();
     }
     this.#report();
   }
 
   /** Returns the part of a message that the parser can take now, or undefined if it has to wait. */
-  #nextPart(): Part | undefined {
+  #nextPart(hasTurn: boolean): Part | undefined {
+    if (this.#waitsForTurn || this.#discardsInput || this.destroyed || this.writableEnded) return undefined;
     // Node pauses the stream for a body that is not read.
-    if (this.isPaused() || this.#discardsInput || this.destroyed || this.writableEnded) return undefined;
+    if (this.isPaused()) return undefined;
     const exchange = this.#exchanges.at(-1);
     if (exchange === undefined) return 'head';
     const { request, isChunked } = exchange;
     if (request.complete) return undefined;
-    if (!isChunked || request.readableFlowing === true) return 'body';
+    if (!isChunked) return 'body';
+    if (request.readableFlowing === true) return hasTurn ? 'chunks in turn' : 'chunks';
     // Each chunk that is parsed but not read occupies hundreds of bytes, though it may have a single byte.
     return request.readableLength === 0 ? 'unread chunks' : undefined;
   }
@@ -269,11 +299,11 @@ export class Connection extends Duplex {
   /** Reports what this connection holds, and whether it waits for its client. */
   #report(): void {
     if (this.destroyed) return;
-    const answer = this.#socket.writableLength;
+    const answer = this.#answers.untaken;
     const isWaiting = this.#exchanges.length === 0 || answer > 0;
     if (isWaiting !== this.#isWaiting) {
       this.#isWaiting = isWaiting;
-      if (isWaiting) this.#connections.setWaiting(this, this.#isKnown);
+      if (isWaiting) this.#connections.setWaiting(this);
       else this.#connections.setInUse(this);
     }
     const head = Math.min(this.#headBytes * HEAD_COST, MAX_HEAD_COST);
@@ -303,32 +333,19 @@ export class Connection extends Duplex {
     // Input is pushed as it comes, see `#feed`.
   }
 
-  override _write(chunk: Buffer | string, encoding: BufferEncoding, callback: (error?: Error | null) => void): void {
+  override _write(
+    chunk: AnswerPart['chunk'],
+    encoding: BufferEncoding,
+    callback: (error?: Error | null) => void,
+  ): void {
     this._writev([{ chunk, encoding }], callback);
   }
 
-  override _writev(
-    chunks: readonly { readonly chunk: Buffer | string; readonly encoding: BufferEncoding }[],
-    callback: (error?: Error | null) => void,
-  ): void {
-    this.#writingSince = performance.now();
-    const done = (error?: Error | null): void => {
-      this.#writingSince = undefined;
+  override _writev(parts: readonly AnswerPart[], callback: (error?: Error | null) => void): void {
+    this.#answers.write(parts, (error) => {
       this.#report();
       callback(error);
-    };
-    // Node ends an answer with an empty chunk, which would cost a system call.
-    const parts = chunks.filter(({ chunk }) => chunk.length > 0);
-    const last = parts.pop();
-    if (last === undefined) {
-      done();
-      return;
-    }
-    if (parts.length > 0) this.#socket.cork();
-    for (const { chunk, encoding } of parts) this.#socket.write(chunk, encoding);
-    const isLong = typeof last.chunk === 'string' && last.chunk.length > LONG_ANSWER;
-    this.#socket.write(isLong ? Buffer.from(last.chunk, last.encoding) : last.chunk, last.encoding, done);
-    this.#socket.uncork();
+    });
     this.#report();
   }
 
@@ -342,6 +359,10 @@ export class Connection extends Duplex {
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    this.#turns.remove(this);
+    // Requests stay in memory until their handlers are done with them, as long as refusals are delayed.
+    this.#unparsed.clear();
+    for (const { request } of this.#exchanges) if (!request.complete) request.read();
     this.#socket.destroy();
     callback(error);
   }

@@ -1,5 +1,5 @@
 import { METHODS, type IncomingMessage, type RequestListener, type Server } from 'node:http';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ContractException, type ErrorBody } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
 import { toOriginForm, withUtf8Escapes } from './message-rules.js';
@@ -9,6 +9,12 @@ import { PublicServer } from './public-server.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
+/**
+ * Characters from which on an answer is encoded when it is complete. A string occupies up to three times as much as its
+ * bytes while it waits for the client.
+ */
+const LONG_ANSWER = 16_384;
+
 /** Tells the response its error number, for the log and the metrics. */
 class PublicFastifyAdapter extends FastifyAdapter {
   override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): ReturnType<FastifyAdapter['reply']> {
@@ -16,6 +22,9 @@ class PublicFastifyAdapter extends FastifyAdapter {
     return super.reply(reply, body, status);
   }
 }
+
+/** An application with this adapter. */
+export type PublicApplication = NestFastifyApplication;
 
 /** Creates the Fastify adapter of the public port. Fastify only routes: its parsers and refusals are not used. */
 export function createFastifyAdapter(options: {
@@ -50,6 +59,10 @@ export function createFastifyAdapter(options: {
     // The guard runs for every method, and before the body is read.
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
+  fastify.addHook('onSend', (_request, _reply, payload, done) => {
+    const isLong = typeof payload === 'string' && payload.length > LONG_ANSWER;
+    done(null, isLong ? Buffer.from(payload) : payload);
+  });
   if (trustProxy.length > 0) {
     fastify.addHook('onRequest', (request, _reply, done) => {
       (request.raw as PublicRequest).forwardedAddress = request.ip;

@@ -11,6 +11,7 @@ import type { ParserError } from './parser-error.js';
 import { PublicRequest } from './public-request.js';
 import { PublicResponse } from './public-response.js';
 import type { ServerLimits } from './server-limits.js';
+import { Turns } from './turns.js';
 
 /** Bytes of the URL and of the names and values of the headers together, at which a request is refused. */
 const MAX_HEAD = 16_384;
@@ -31,6 +32,7 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
   readonly #tls: TlsServer | undefined;
   /** All connections, those in a TLS handshake included. */
   readonly #all: Connections;
+  readonly #turns = new Turns();
   readonly #connections = new Set<Connection>();
   /** Sockets in a TLS handshake, by peer. */
   readonly #handshakes = new Map<string, Socket>();
@@ -165,7 +167,7 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
 
   #connect(socket: Socket): Connection {
     const answer: PublicHandler = (...exchange) => this.#answer(...exchange);
-    const connection = new Connection(socket, this.#limits.keepAlive, answer, this.#all);
+    const connection = new Connection(socket, this.#limits.keepAlive, answer, this.#all, this.#turns);
     this.#connections.add(connection);
     connection.once('close', () => {
       this.#connections.delete(connection);

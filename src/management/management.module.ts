@@ -7,7 +7,7 @@ import { BuildInfo, Metrics } from './metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { Readiness } from './readiness.js';
 
-/** Health and metrics of a service of this version whose store this is. */
+/** Health and metrics of a service. */
 @Module({})
 export class ManagementModule {
   static register(repository: PlantRepository, groupCommit: GroupCommit, version: string): DynamicModule {

@@ -11,7 +11,7 @@ import { OUTCOMES } from '../storage/plant-repository.js';
 /** Seconds: from an answer without the store to the longest that a request waits. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What `plant_store_build_info` shows; the class is also the injection token. */
+/** The version in `plant_store_build_info`; the class is also the injection token. */
 export abstract class BuildInfo {
   abstract readonly version: string;
 }

@@ -32,12 +32,12 @@ describe('Admission', () => {
     const admission = new Admission(MIB);
     for (const principal of ['first', 'second']) admission.enter(principal);
 
-    expect(admission.charge('first', 32 * MIB)).toBe(true);
+    expect(admission.charge('first', 12 * MIB)).toBe(true);
     expect(admission.charge('first', 1)).toBe(false);
     expect(fill(admission, 'first')).toBe(0);
-    expect(admission.charge('second', 15 * MIB)).toBe(true);
-    admission.leave('first', 32 * MIB + 1);
-    expect(admission.charge('second', 17 * MIB)).toBe(true);
+    expect(admission.charge('second', 5 * MIB)).toBe(true);
+    admission.leave('first', 12 * MIB + 1);
+    expect(admission.charge('second', 7 * MIB)).toBe(true);
     expect(admission.charge('second', 1)).toBe(false);
   });
 

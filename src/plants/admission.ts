@@ -6,7 +6,7 @@ const MAX_REQUESTS = 2_048;
 /** Bytes of all their bodies. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 25_165_824;
 
-/** What the requests in flight of one principal occupy, or those of all. */
+/** The places and the memory of the requests in flight of one principal, or of all requests. */
 interface Share {
   requests: number;
   bytes: number;
@@ -15,8 +15,8 @@ interface Share {
 /**
  * Bounds the memory that requests in flight occupy.
  *
- * A principal gets no more than it leaves free: half of it alone, a third beside another one that takes all it gets.
- * There is thus always room for a principal without requests. Requests without a principal have no such share.
+ * A principal gets no more than it leaves free: at most half, or a third beside another one that takes all it gets. One
+ * principal thus leaves room for others; it takes twelve to fill everything. Requests without a principal have no share.
  */
 export class Admission {
   readonly #maxBytes: number;

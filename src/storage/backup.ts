@@ -25,7 +25,7 @@ export class BackupError extends Error {
  * call, and of later batches either all or nothing. The file appears complete, checked and on disk, or not at all.
  *
  * @param url as for `openRepository`
- * @param onProgress is called with the part that is copied, from 0 to 1; an error that it throws ends the backup
+ * @param onProgress called with the part that is copied, from 0 to 1; an error that it throws ends the backup
  * @returns the number of plants in the copy
  * @throws {NoBackupError} when the URL names a store that this cannot copy, or the target is no name for a database
  * @throws {BackupError | RepositoryStartError} when the copy cannot be made
@@ -56,7 +56,7 @@ export async function backUp(
     }
     const count = await check(draft, driver);
     sync(draft);
-    // Handles a signal that arrived during the check: until here, the caller can end the backup.
+    // Lets a signal arrive: this is the last moment at which the caller can end the backup.
     await setImmediate();
     onProgress(1);
     assertNew(target);
@@ -68,6 +68,7 @@ export async function backUp(
 }
 
 function assertNameOfDatabase(target: string): void {
+  if (target === '-') throw new NoBackupError('a database cannot be written to stdout: name a file to create');
   if (target === '') throw new NoBackupError('the name of the file is empty: name a file to create');
   // Some file systems ignore case.
   const companion = COMPANIONS.find((suffix) => target.toLowerCase().endsWith(suffix));

@@ -5,7 +5,7 @@ import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sq
 import { sqliteStartError } from './sqlite-errors.js';
 import { assertKnownSchema } from './sqlite-schema.js';
 
-/** What a start finds: a store that it uses, or none, so that it creates one or its tables. */
+/** `new` if a start creates the database or its tables, and `present` if it finds them. */
 export type StoreState = 'present' | 'new';
 
 /**

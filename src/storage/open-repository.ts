@@ -1,5 +1,5 @@
 import { DATABASE_DEFAULTS, type DatabaseOptions, isPostgresUrl, SSL_MODES, sqliteFile } from './database-options.js';
-import { type PlantRepository, RepositoryStartError } from './plant-repository.js';
+import { type PlantRepository, type PlantSnapshot, RepositoryStartError } from './plant-repository.js';
 
 /**
  * Opens the store that a URL names, creates what does not exist yet, and brings its schema up to date.
@@ -23,6 +23,26 @@ export async function openRepository(url: string, options: Partial<DatabaseOptio
   }
   const { openPostgresRepository } = await import('./postgres-repository.js').catch(refuseMissingPackage);
   return openPostgresRepository(url, complete);
+}
+
+/**
+ * Takes a snapshot of the store that a URL names, and changes nothing in it.
+ *
+ * @param url as for `openRepository`
+ * @returns undefined if the store does not exist, or has no table of plants yet
+ * @throws {RepositoryStartError} when it cannot be opened; the message is one line for the operator
+ * @throws {RepositoryUnavailableError} when it cannot be read
+ */
+export async function openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined> {
+  const file = sqliteFile(url);
+  if (file !== undefined) {
+    const { openSqliteFileSnapshot } = await import('./sqlite-snapshot.js');
+    return openSqliteFileSnapshot(file);
+  }
+  const { hasPostgresPlants } = await import('./postgres-repository.js');
+  if (!(await hasPostgresPlants(url, options))) return undefined;
+  const { openPostgresSnapshot } = await import('./postgres-snapshot.js');
+  return openPostgresSnapshot(url, options);
 }
 
 /** A host installs the package `pg` only if it uses PostgreSQL. */

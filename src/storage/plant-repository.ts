@@ -53,7 +53,7 @@ export abstract class PlantRepository {
   }
 
   /**
-   * Takes a snapshot of the plants, beside which the store goes on adding. Only the data commands of the program use it:
+   * Takes a snapshot of the plants, while the store goes on adding plants. Only the data commands of the program use it:
    * a repository of your own need not have it.
    *
    * @throws {RepositoryUnavailableError} when the store cannot be read now

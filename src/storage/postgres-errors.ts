@@ -54,7 +54,7 @@ const ERRORS: readonly (readonly [code: RegExp, failure: Failure | 'race', advic
   [/^(?:23505|42P07|42710)/, 'race'],
 ];
 
-/** The statement alone failed: a wrong value, a conflict, a missing table, a full disk, a lock. */
+/** Only the statement failed: a wrong value, a conflict, a missing table, a full disk, a lock. */
 const STATEMENT_FAILED = /^(?:22|23|40|42|53100|55P03|57014)/;
 
 /** Returns how the repository handles an error. */
@@ -93,7 +93,7 @@ export function postgresStartError(url: string, error: unknown): RepositoryStart
 }
 
 function failureOf(error: unknown): Failure | 'race' | undefined {
-  return entryOf(error)?.[1] ?? (isOfConnection(error) ? 'transient' : undefined);
+  return entryOf(error)?.[1] ?? (isConnectionError(error) ? 'transient' : undefined);
 }
 
 function entryOf(error: unknown): (typeof ERRORS)[number] | undefined {
@@ -101,8 +101,8 @@ function entryOf(error: unknown): (typeof ERRORS)[number] | undefined {
   return ERRORS.find(([pattern]) => pattern.test(code));
 }
 
-/** Returns whether an error without an entry comes from the connection: not from the server, and not from the program. */
-function isOfConnection(error: unknown): boolean {
+/** Returns whether an error without an entry comes from the connection, and not from the server or the program. */
+function isConnectionError(error: unknown): boolean {
   return ![pg.DatabaseError, UnusableDatabaseError, TypeError, RangeError].some((type) => error instanceof type);
 }
 

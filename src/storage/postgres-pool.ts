@@ -7,10 +7,10 @@ import { isConnectionUsableAfter } from './postgres-errors.js';
 /** Milliseconds after which an idle connection is closed. */
 const IDLE_TIMEOUT = 60_000;
 
-/** Milliseconds between two looks at statements that the server has not answered. */
-const LOOK_INTERVAL = 500;
+/** Milliseconds between two checks of statements that the server has not answered. */
+const CHECK_INTERVAL = 500;
 
-/** The server gives a statement up after this part of the time that the client waits, so that its answer arrives. */
+/** The server cancels a statement after this share of the client's timeout, so that its answer arrives in time. */
 const SERVER_SHARE = 0.8;
 
 /**
@@ -18,18 +18,18 @@ const SERVER_SHARE = 0.8;
  *
  * Closing a connection does not end its statement: the server's backend goes on waiting for its lock, and each attempt
  * would leave one more. Therefore the server itself ends a statement that takes too long, and a connection without an
- * answer keeps its place in the pool until it has one. Such a statement waits for what no timeout of the server ends,
- * for example a synchronous standby, or its connection is dead; one more connection looks which of the two it is.
+ * answer keeps its place in the pool until it has one. Such a statement waits for something that no timeout of the server
+ * ends, such as a synchronous standby, or its connection is dead: one more connection asks the server which is true.
  */
 export class PostgresPool {
   readonly #pool: pg.Pool;
   /** Default milliseconds that a statement may take. */
   readonly #timeout: number;
-  /** Begins each transaction, and is unique: the server shows it beside what it executes, behind a pooler, too. */
+  /** Begins each transaction, and is unique: pg_stat_activity shows it in the query, even behind a pooler. */
   readonly #mark = `/* plant-store ${randomBytes(8).toString('hex')} */`;
-  /** Close the connections without an answer. */
+  /** For each connection without an answer, a function that closes it. */
   readonly #unanswered = new Set<() => void>();
-  #isLooking = false;
+  #isChecking = false;
   #isClosed = false;
 
   constructor(
@@ -120,20 +120,20 @@ export class PostgresPool {
   #keep(close: () => void): void {
     this.#unanswered.add(close);
     if (this.#isClosed) close();
-    else if (!this.#isLooking) void this.#look();
+    else if (!this.#isChecking) void this.#closeDead();
   }
 
   /** Closes connections whose statements the server does not execute: they are dead, or lead to another server. */
-  async #look(): Promise<void> {
-    this.#isLooking = true;
+  async #closeDead(): Promise<void> {
+    this.#isChecking = true;
     while (this.#unanswered.size > 0) {
       const seen = [...this.#unanswered];
-      // Nothing is known while the server does not answer; to close them would only open more.
+      // While the server does not answer, keep them: closing them would only make room for more.
       const isExecuting = await this.#isExecuting().catch(() => true);
       if (!isExecuting) for (const close of seen) close();
-      await setTimeout(LOOK_INTERVAL, undefined, { ref: false });
+      await setTimeout(CHECK_INTERVAL, undefined, { ref: false });
     }
-    this.#isLooking = false;
+    this.#isChecking = false;
   }
 
   /** Returns whether the server still executes a statement that should have ended. */

@@ -28,6 +28,14 @@ const START_INTERVAL = 500;
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
+const TABLE_PRIVILEGES = "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')";
+
+/**
+ * Maximum number of plants that are inserted as VALUES. Only import and copy have larger batches. Their ids are looked up
+ * first, because ON CONFLICT doubles the CPU time of the server.
+ */
+const MAX_VALUES = 256;
+
 /**
  * Opens a PostgreSQL database, or another one that speaks its protocol, and brings its schema up to date.
  *
@@ -51,19 +59,36 @@ export async function openPostgresRepository(url: string, options: DatabaseOptio
  * @returns whether the table of plants is there
  * @throws {RepositoryStartError} when it cannot be opened
  */
-export async function checkPostgresDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
+export function checkPostgresDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
+  return withPool(url, options, async (pool) => {
+    await assertEncoding(pool);
+    if ((await schemaVersion(pool)) > 0) {
+      await assertGranted(pool, TABLE_PRIVILEGES);
+      return true;
+    }
+    await assertGranted(pool, "has_schema_privilege(current_schema(), 'CREATE')");
+    return false;
+  });
+}
+
+/**
+ * Returns whether the table of plants is there, with a schema that this version knows. Changes nothing.
+ *
+ * @throws {RepositoryStartError} when the database cannot be opened
+ */
+export function hasPostgresPlants(url: string, options: DatabaseOptions): Promise<boolean> {
+  return withPool(url, options, async (pool) => (await schemaVersion(pool)) > 0);
+}
+
+async function withPool<Result>(
+  url: string,
+  options: DatabaseOptions,
+  work: (pool: PostgresPool) => Promise<Result>,
+): Promise<Result> {
   let pool: PostgresPool | undefined;
   try {
-    const opened = (pool = new PostgresPool(connectionSettings(url), options));
-    return await tryWithin(options.startTimeout, async () => {
-      await assertEncoding(opened);
-      if ((await schemaVersion(opened)) > 0) {
-        await assertGranted(opened, TABLE_PRIVILEGES);
-        return true;
-      }
-      await assertGranted(opened, "has_schema_privilege(current_schema(), 'CREATE')");
-      return false;
-    });
+    const opened = (pool = new PostgresPool(connectionSettings(url), { ...options, poolSize: 1 }));
+    return await tryWithin(options.startTimeout, () => work(opened));
   } catch (error) {
     throw postgresStartError(url, error);
   } finally {
@@ -101,18 +126,10 @@ async function assertEncoding(pool: PostgresPool): Promise<void> {
   }
 }
 
-const TABLE_PRIVILEGES = "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')";
-
 async function assertGranted(pool: PostgresPool, condition: string): Promise<void> {
   const [privileges] = await pool.transact<{ granted: boolean }>(`SELECT ${condition} AS granted`);
   if (privileges?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
 }
-
-/**
- * Maximum number of plants that are inserted as VALUES. Only import and copy have larger batches. Their ids are looked up
- * first, because ON CONFLICT doubles the CPU time of the server.
- */
-const MAX_VALUES = 256;
 
 /** The id was taken, but another program had deleted its plant before the look-up. */
 class VanishedError extends Error {}
@@ -201,12 +218,12 @@ function insertionOf(plants: readonly StoredPlant[]): string {
   return `INSERT INTO plants (id, name, tag) ${rows} ON CONFLICT (id) DO NOTHING`;
 }
 
-/** Citus counts the rows of unnest wrongly, but not these. */
+/** Not unnest, whose rows Citus counts wrongly. */
 function valueRows(plants: readonly StoredPlant[]): string {
   return `VALUES ${plants.map(({ id, name, tag }) => `('${id}', ${literal(name)}, ${literal(tag)})`).join()}`;
 }
 
-/** Many plants as three arrays: the client needs a third less CPU time than for a literal each. */
+/** Three arrays: with many plants, the client needs a third less CPU time than for VALUES. */
 function jsonRows(plants: readonly StoredPlant[]): string {
   const ids = plants.map(({ id }) => id).join();
   const names = literal(JSON.stringify(plants.map(({ name }) => name)));

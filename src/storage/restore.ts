@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { makeDirectory } from '../files/make-directory.js';
 import { syncDirectory } from '../files/sync-directory.js';
 import { takeOwnerOf } from '../files/take-owner.js';
+import { MAX_ID, MIN_ID } from './snapshot-page.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteStartError } from './sqlite-errors.js';
 import { assertKnownSchema, updateSqliteSchema } from './sqlite-schema.js';
@@ -13,18 +14,15 @@ export class RestoreError extends Error {
   override readonly name = 'RestoreError';
 }
 
-/** Plants between two looks at the signal. */
+/** Plants that are copied between two reports of progress. */
 const STEP = 20_000;
-
-const LEAST_ID = -(2n ** 63n);
-const GREATEST_ID = 2n ** 63n - 1n;
 
 /**
  * Copies the plants of a backup into a SQLite database that has none, or that does not exist yet. All plants are stored
  * and on disk when this resolves, or none. The file is not replaced: a service that starts meanwhile opens the same
  * file, and waits for the lock.
  *
- * @param onProgress is called with the number of plants that are copied, and of all
+ * @param onProgress called with the numbers of copied plants and of all plants
  * @returns the number of plants
  * @throws {RestoreError | RepositoryStartError} when nothing was stored
  */
@@ -141,7 +139,7 @@ function create(path: string): void {
       throw new RestoreError(`${log} belongs to a database that is not there: move it to that database first`);
     }
   }
-  makeDirectory(directory, { asParent: true });
+  makeDirectory(directory, { inheritOwner: true });
   closeSync(openSync(path, 'wx', 0o600));
   takeOwnerOf(directory, path);
   syncDirectory(directory);
@@ -154,15 +152,15 @@ async function copyPlants(database: SqliteDatabase, onProgress: (copied: number)
   );
   const last = database.prepare('SELECT max(id) AS id FROM main.plants');
   let copied = 0;
-  for (let next = LEAST_ID; ;) {
+  for (let next = MIN_ID; ;) {
     const inserted = Number(insert.run(next).changes);
     copied += inserted;
-    // A signal is handled here, also when the copy is complete.
+    // Lets a signal arrive, also when the copy is complete.
     await setImmediate();
     onProgress(copied);
     if (inserted < STEP) return;
     const { id } = last.get() as { readonly id: bigint };
-    if (id === GREATEST_ID) return;
+    if (id === MAX_ID) return;
     next = id + 1n;
   }
 }

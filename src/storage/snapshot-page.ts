@@ -6,7 +6,7 @@ export const MAX_ID = 2n ** 63n - 1n;
 /** Maximum number of plants of a page of a snapshot. */
 export const PAGE_PLANTS = 2_048;
 
-/** Length of the texts of a page, after which no other plant is added to it. */
+/** Length of the texts with which a page is full. */
 export const PAGE_LENGTH = 1_048_576;
 
 /** The columns id, name and tag. */

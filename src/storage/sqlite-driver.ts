@@ -12,7 +12,7 @@ export interface SqliteDatabase {
   /**
    * Copies the database, as this connection sees it, to a file.
    *
-   * @param onProgress is called after each step with the part that is copied, from 0 to 1; an error that it throws ends it
+   * @param onProgress called after each step with the part that is copied, from 0 to 1; an error that it throws ends it
    */
   backup(target: string, onProgress: (part: number) => void): Promise<void>;
   close(): void;

@@ -5,8 +5,9 @@ import { DamagedLogError, FilesNotInPlaceError } from './sqlite-errors.js';
 const INDEX_VERSION = 3_007_000;
 
 /**
- * The files of an open database: the database, its write-ahead log and the log's index. SQLite writes on to files that
- * other programs have removed, replaced or truncated, where no later start and no other process would find the plants.
+ * The files of an open database: the database, its write-ahead log and the log's index. SQLite goes on writing
+ * to files that other programs have removed, replaced or truncated, where no later start and no other process would find
+ * the plants.
  */
 export class SqliteFiles {
   /** Path and identity of each file. */
@@ -51,8 +52,8 @@ export class SqliteFiles {
   }
 
   /**
-   * Returns whether the log has the last frame that its index names. Every process that uses the database keeps it so at
-   * any time: a commit writes the log before the index, and a checkpoint that restarts or truncates the log first sets
+   * Returns whether the log has the last frame that its index names. This holds at any time while
+   * only SQLite writes: a commit writes the log before the index, and a checkpoint that restarts or truncates the log first sets
    * the index to no frames. The format of both: https://sqlite.org/walformat.html
    */
   logIsIntact(): boolean {
@@ -76,7 +77,7 @@ export class SqliteFiles {
 
   #hasLastFrame(): boolean {
     const words = this.#indexWords;
-    // Two different copies mean that another process is changing them, or ended at that: SQLite then repairs the index.
+    // Two different copies: another process is changing them, or was killed meanwhile. SQLite then repairs the index.
     for (let position = 0; position < 12; position += 1) if (words[position] !== words[position + 12]) return true;
     const [version, , , , lastFrame = 0, , checksum1, checksum2] = words;
     if (version !== INDEX_VERSION || lastFrame === 0) return true;

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import { messageOf } from './message-of.js';
 import { type PlantSnapshot, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 import {
@@ -11,6 +13,8 @@ import {
   type PlantRow,
 } from './snapshot-page.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
+import { sqliteStartError } from './sqlite-errors.js';
+import { assertKnownSchema } from './sqlite-schema.js';
 
 const PLANTS = `SELECT id, name, tag FROM plants WHERE id >= ? ORDER BY id LIMIT ${PAGE_PLANTS}`;
 
@@ -30,16 +34,47 @@ export async function openSqliteSnapshot(file: string, driver?: SqliteDriver): P
   let database: SqliteDatabase | undefined;
   try {
     database = await openSqliteDatabase(file, driver, { readOnly: true });
-    // A service may be starting or stopping.
-    database.exec('PRAGMA busy_timeout = 5000');
-    database.exec('BEGIN');
-    // The transaction takes its snapshot when it reads for the first time.
-    database.prepare('SELECT id FROM plants LIMIT 1').get();
+    begin(database);
     return new SqliteSnapshot(database);
   } catch (error) {
     database?.close();
     throw unreadable(error);
   }
+}
+
+/**
+ * Takes a snapshot of a file that no repository has open, such as a backup. It changes neither its schema nor its journal
+ * mode. The connection may write, because the last one of a database with a write-ahead log has to remove that.
+ *
+ * @returns undefined if there is no file, or no table of plants in it
+ * @throws {RepositoryStartError} when it cannot be opened
+ */
+export async function openSqliteFileSnapshot(file: string, driver?: SqliteDriver): Promise<PlantSnapshot | undefined> {
+  let database: SqliteDatabase | undefined;
+  try {
+    if (!existsSync(file)) return undefined;
+    database = await openSqliteDatabase(file, driver);
+    begin(database);
+    assertKnownSchema(database);
+    if (hasPlants(database)) return new SqliteSnapshot(database);
+    database.close();
+    return undefined;
+  } catch (error) {
+    database?.close();
+    throw sqliteStartError(file, error);
+  }
+}
+
+/** Begins the transaction of a snapshot, which it takes when it reads for the first time. */
+function begin(database: SqliteDatabase): void {
+  // A service may be starting or stopping.
+  database.exec('PRAGMA busy_timeout = 5000');
+  database.exec('BEGIN');
+  database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
+}
+
+function hasPlants(database: SqliteDatabase): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'plants'").get() !== undefined;
 }
 
 function unreadable(error: unknown): RepositoryUnavailableError {
@@ -66,10 +101,13 @@ class SqliteSnapshot implements PlantSnapshot {
     return Promise.resolve(ids.flatMap((id) => [...(this.#select(id) as Iterable<PlantRow>)].map(plantOf)));
   }
 
-  // eslint-disable-next-line @typescript-eslint/require-await -- SQLite has the rows at once
   async *pages(after?: bigint): AsyncIterable<readonly StoredPlant[]> {
     try {
-      yield* this.#pages(after);
+      for (const page of this.#pages(after)) {
+        yield page;
+        // Lets a signal arrive: reading from SQLite never waits.
+        await setImmediate();
+      }
     } catch (error) {
       throw unreadable(error);
     }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openRepository } from '../../src/storage/open-repository.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
@@ -137,6 +137,7 @@ describe('plant-store export', () => {
   it.each<[string, number, RegExp, readonly string[], Variables]>([
     ['names no database', 1, /there is no database data\/plants\.db: DATABASE_URL must name one that exists/, [], {}],
     ['names a database in memory', 2, /in memory/, [], { DATABASE_URL: 'sqlite::memory:' }],
+    ['names a file with an empty name', 2, /name of the file is empty/, [''], {}],
     ['has a bad id', 2, /--after.*int64/, ['--after', '9223372036854775808'], {}],
     ['has a bad format', 2, /--format/, ['--format', 'xml'], {}],
   ])('that %s fails with status %i and one line', async (_, status, complaint, parameters, variables) => {
@@ -222,6 +223,28 @@ describe('plant-store import', () => {
     expect(directory.names()).toEqual(['Monstera', 'Aloe']);
   });
 
+  it.each(['plants.ndjson', 'data/plants.db'])('writes no rejected rows to %s, which has something', async (file) => {
+    await store([{ id: 1n, name: 'Monstera' }]);
+    directory.write('plants.ndjson', '{"id":1,"name":"Ficus"}\n');
+    const before = readFileSync(directory.file(file));
+
+    expect(await run('import', ['plants.ndjson', '--rejects', file])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `plant-store: ${file} already exists: name another file for the rejected rows\n`,
+    });
+    expect(readFileSync(directory.file(file)).equals(before)).toBe(true);
+  });
+
+  it('refuses a directory, and creates no store', async () => {
+    expect(await run('import', ['.'])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'plant-store: . is a directory: name a file\n',
+    });
+    expect(readdirSync(directory.path)).toEqual([]);
+  });
+
   it('says in a dry run what would happen, and changes nothing', async () => {
     const input = '{"id":1,"name":"a"}\n{"id":1,"name":"b"}\n{"id":2,"name":"c"}\n{"id":2,"name":"c"}\n{"id":0}\n';
     expect(await run('import', ['--dry-run'], {}, input)).toMatchObject({
@@ -258,14 +281,23 @@ describe('plant-store import', () => {
     expect(directory.rows()).toEqual(rowsOf(plants));
   });
 
-  it('refuses CSV without a header, and a file that does not exist', async () => {
-    expect(await run('import', ['--format', 'csv'], {}, '1,Monstera,\n')).toMatchObject({
+  it.each([
+    ['a row', '1,Monstera,\n'],
+    ['NDJSON', '{"id":1,"name":"Monstera"}\n'],
+    ['a quotation mark that is not closed', '"id,name,tag\n1,Monstera,\n'],
+    ['a line that is too long', `${'id'.repeat(1_000)},name\nid,name\n1,Monstera\n`],
+  ])('refuses CSV that begins with %s', async (_, input) => {
+    expect(await run('import', ['--format', 'csv'], { BODY_LIMIT: '1kb' }, input)).toEqual({
       status: 1,
+      stdout: '',
       stderr: expect.stringMatching(
         /^plant-store: The first line must name the columns id, name and tag[^\n]+\n$/,
       ) as unknown,
     });
-    rmSync(directory.file('data'), { recursive: true });
+    expect(directory.names()).toEqual([]);
+  });
+
+  it('refuses a file that does not exist', async () => {
     expect(await run('import', ['missing.ndjson'])).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(/^plant-store: ENOENT[^\n]+\n$/) as unknown,
@@ -284,6 +316,18 @@ describe('plant-store verify', () => {
       stdout: `{"plants":${HOSTILE_PLANTS.length},"sha256":"${sha256(stdout)}"}\n`,
       stderr: '',
     });
+  });
+
+  it('ends when it is interrupted', async () => {
+    await store([]);
+    fill(200_000);
+    const child = spawnCommand('verify', directory.path, []);
+    const ended = once(child, 'close');
+    while (!existsSync(directory.file('data/plants.db-shm'))) await new Promise(setImmediate);
+
+    child.kill('SIGINT');
+
+    expect(await ended).toEqual([130, null]);
   });
 
   it('names the first ids that differ', async () => {
@@ -340,6 +384,40 @@ describe('plant-store copy', () => {
       stdout: '',
       stderr: expect.stringMatching(complaint) as unknown,
     });
+  });
+});
+
+describe.each<[command: string, parameters: readonly string[]]>([
+  ['export', ['plants.ndjson']],
+  ['verify', []],
+  ['verify', ['--against', 'sqlite:other.db']],
+  ['copy', ['--to', 'sqlite:other.db']],
+  ['import', ['--dry-run', '--format', 'csv', '-']],
+])('plant-store %s %j', (command, parameters) => {
+  it('changes nothing in a backup', async () => {
+    await store(HOSTILE_PLANTS);
+    await store(HOSTILE_PLANTS, 'other.db');
+    await run('backup', ['backup.db']);
+    const before = readFileSync(directory.file('backup.db'));
+
+    expect(await run(command, parameters, { DATABASE_URL: 'sqlite:backup.db' })).toMatchObject({ status: 0 });
+    expect(readFileSync(directory.file('backup.db')).equals(before)).toBe(true);
+    expect(await run('restore', ['backup.db'], { DATABASE_URL: 'sqlite:restored.db' })).toMatchObject({ status: 0 });
+  });
+
+  it('changes nothing in the database of another program', async () => {
+    const database = directory.openDatabase('foreign.db');
+    database.exec('CREATE TABLE animals (name TEXT)');
+    database.close();
+    const before = readFileSync(directory.file('foreign.db'));
+
+    const { stderr } = await run(command, parameters, { DATABASE_URL: 'sqlite:foreign.db' });
+
+    if (command !== 'import') {
+      expect(stderr).toBe('plant-store: the database of DATABASE_URL has no table of plants: no service has used it\n');
+    }
+    expect(readFileSync(directory.file('foreign.db')).equals(before)).toBe(true);
+    expect(readdirSync(directory.path)).toEqual(['foreign.db']);
   });
 });
 

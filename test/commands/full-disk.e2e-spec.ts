@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { encodePlants } from '../../src/formats/encode-plants.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { type Run, runCommand } from '../support/command.js';
@@ -92,6 +92,7 @@ describe('On a full disk', () => {
     write(1_100);
     await run('import', parameters);
     const lines = readFileSync(directory.file('rejects.txt'), 'utf8').trimEnd().split('\n');
+    rmSync(directory.file('rejects.txt'));
     // The line that crosses the end of a block is the last one: a part of it can still be written.
     const text = (rows: number): string => lines.slice(0, rows).join('\n') + '\n';
     const count = lines.findIndex((line, index) => index > 1_000 && text(index + 1).length % BLOCK < line.length) + 1;
@@ -101,6 +102,7 @@ describe('On a full disk', () => {
     expect(await run('import', parameters, {}, fullAt(rejects.length))).toEqual(
       failure(/plant-store: rejects\.txt cannot be written: EFBIG[^\n]+\n$/),
     );
+    rmSync(directory.file('rejects.txt'));
     expect(await run('import', parameters)).toMatchObject({ status: 3 });
     expect(readFileSync(directory.file('rejects.txt'), 'utf8')).toBe(rejects);
   });

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { type Run, runCommand, spawnCommand } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
@@ -125,6 +126,62 @@ describe('A copy from SQLite to PostgreSQL, and back to SQLite,', () => {
     expect(stderr).toMatch(/^plant-store: [^\n]+; run the same command again: it goes on where this one ended\n$/);
     await server.restart();
     expect(await run('copy', ['--to', url])).toMatchObject({ status: 0 });
+  });
+});
+
+describe('An empty PostgreSQL database', () => {
+  it.each<[command: string, parameters: readonly string[], status: number]>([
+    ['export', [], 1],
+    ['verify', [], 1],
+    ['copy', ['--to', 'sqlite:other.db'], 1],
+    ['import', ['--dry-run'], 0],
+  ])('stays empty after plant-store %s %j', async (command, parameters, status) => {
+    expect(await run(command, parameters, { DATABASE_URL: url })).toMatchObject({ status });
+    expect(
+      await server.query("SELECT FROM pg_tables WHERE schemaname = 'public'", new URL(url).pathname.slice(1)),
+    ).toEqual([]);
+  });
+});
+
+describe('A user who may only read plants', () => {
+  it('can export and verify them', async () => {
+    const database = new URL(url).pathname.slice(1);
+    await store([{ id: 1n, name: 'Monstera' }], url);
+    await server.query(
+      `CREATE ROLE reader_of_${database} LOGIN PASSWORD 'reader'; GRANT SELECT ON plants, plant_store_schema TO reader_of_${database}`,
+      database,
+    );
+    const reader = new URL(url);
+    [reader.username, reader.password] = [`reader_of_${database}`, 'reader'];
+
+    expect(await run('export', [], { DATABASE_URL: reader.href })).toMatchObject({
+      status: 0,
+      stdout: '{"id":1,"name":"Monstera"}\n',
+    });
+    expect(await run('verify', [], { DATABASE_URL: reader.href })).toMatchObject({ status: 0 });
+  });
+});
+
+describe.each<[command: string, parameters: readonly string[]]>([
+  ['import', []],
+  ['copy', ['--to', 'sqlite:other.db']],
+  ['verify', []],
+])('plant-store %s %j', (command, parameters) => {
+  it('can be interrupted while it waits for a server', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const asked = once(silent, 'connection');
+    const child = spawnCommand(command, directory.path, parameters, {
+      DATABASE_URL: `postgres://127.0.0.1:${port}/plants`,
+      DATABASE_START_TIMEOUT: '60m',
+    });
+    await asked;
+
+    child.kill('SIGINT');
+
+    expect(await once(child, 'close')).toEqual([130, null]);
+    silent.close();
   });
 });
 

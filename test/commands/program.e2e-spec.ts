@@ -77,6 +77,8 @@ describe('plant-store', () => {
     [['exprt'], "unknown command 'exprt'\n(Did you mean export?)"],
     [['backup'], "missing required argument 'file'"],
     [['backup', 'x', '--jsn'], "unknown option '--jsn'\n(Did you mean --json?)"],
+    [['copy', '--too=postgres://plants:password@localhost/plants'], "unknown option '--too'"],
+    [['token', 'help'], "unknown command 'help'"],
     [['health', 'now'], "too many arguments for 'health'. Expected 0 arguments but got 1."],
   ])('refuses %j with status 2', async ([name = '', ...parameters], complaint) => {
     expect(await runCommand(name, directory.path, parameters)).toEqual({

@@ -16,7 +16,7 @@ const MAX_RESIDENT = 320_000_000;
 const STANDSTILL = 20;
 
 /** Milliseconds after which a client gives up. */
-const PATIENCE = 20_000;
+const PATIENCE = 60_000;
 
 let directory: ServiceDirectory;
 
@@ -68,10 +68,7 @@ interface Outcome {
 }
 
 /** Attacks a service of its own until the attack stands still, beside an honest client. */
-async function attack(
-  pattern: (target: hostile.Target) => hostile.HostileClients,
-  variables: Variables = {},
-): Promise<Outcome> {
+async function attack(pattern: hostile.Pattern, variables: Variables = {}): Promise<Outcome> {
   const tokens = { ACCESS_TOKENS: `${TOKEN},${SECOND_TOKEN}` };
   const { service, url, management } = await directory.startManaged({ ...tokens, ...variables });
   const clients = pattern({ url, token: SECOND_TOKEN });
@@ -104,21 +101,33 @@ function tally(values: readonly (number | string)[]): Record<string, number> {
 const TLS = 'TLS';
 
 describe(`The service stays below ${MAX_RESIDENT / 1e6} MB and serves others while clients`, () => {
-  it.each<[string, (target: hostile.Target) => hostile.HostileClients, Variables | typeof TLS]>([
+  it.each<[string, hostile.Pattern, Variables | typeof TLS]>([
     ['send a million chunks of one byte', hostile.tinyChunks, {}],
     ['send chunks of one byte without a valid token', hostile.tinyChunksOfStrangers, {}],
     ['do not read large answers', hostile.unreadEchoes, {}],
     ['do not read large answers through TLS', hostile.unreadEchoes, TLS],
+    ['do not read large answers of two bytes a character', hostile.unreadWideEchoes, {}],
     ['do not read refusals', hostile.unreadRefusals, {}],
     ['do not read refusals through TLS', hostile.unreadRefusals, TLS],
     ['read refusals byte by byte', hostile.refusalsReadSlowly, {}],
+    ['send bodies without a valid token', hostile.bodiesOfStrangers, {}],
     ['stop after the first byte of a body', hostile.bodiesThatStop, {}],
     ['send a body byte by byte', hostile.bodiesThatDrip, {}],
     ['hold more connections than allowed', hostile.silence(150), { MAX_CONNECTIONS: '50' }],
     ['hold more connections with half a head than allowed', hostile.halfHeads(150), { MAX_CONNECTIONS: '50' }],
     ['hold 5,000 half TLS handshakes', hostile.halfHandshakes(5_000), TLS],
-    ['hold 9,900 connections with large heads', hostile.largeHeads(9_900), {}],
+    ['hold 5,500 connections with large heads', hostile.largeHeads(5_500), {}],
     ['send garbage', hostile.garbage, {}],
+    [
+      'send chunks of one byte while others do not read large answers',
+      hostile.together(hostile.tinyChunks, hostile.unreadEchoes),
+      {},
+    ],
+    [
+      'hold large heads while others do not read large answers',
+      hostile.together(hostile.largeHeads(2_000), hostile.unreadWideEchoes),
+      {},
+    ],
   ])('%s', async (title, pattern, variables) => {
     const outcome = await attack(pattern, variables === TLS ? install() : variables);
 

@@ -41,10 +41,10 @@ const PATTERNS = [
   hostile.refusalsReadSlowly,
   hostile.bodiesThatStop,
   hostile.bodiesThatDrip,
-  hostile.silence(1_000),
-  hostile.halfHeads(500),
-  hostile.halfHandshakes(500),
-  hostile.largeHeads(1_000),
+  hostile.silence(500),
+  hostile.halfHeads(300),
+  hostile.halfHandshakes(300),
+  hostile.largeHeads(500),
   hostile.garbage,
 ];
 

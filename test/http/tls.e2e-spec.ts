@@ -61,6 +61,13 @@ async function open(port: number, certificate = 'first'): Promise<TLSSocket> {
   return socket;
 }
 
+/** Opens a connection, and waits until the handshake is complete for the server too, which then sends a ticket. */
+async function openCompletely(port: number): Promise<TLSSocket> {
+  const socket = connect({ port, host: '127.0.0.1', ca: readFileSync(join(CERTIFICATES, 'first.crt')) });
+  await once(socket, 'session');
+  return socket;
+}
+
 describe('A service with a certificate', () => {
   let service: Service;
 
@@ -136,12 +143,13 @@ describe('A service with a certificate', () => {
     const handshake = connectPlainly(service.port, '127.0.0.1');
     const handshakeIsClosed = isClosed(handshake);
     await once(handshake, 'connect');
-    const idle = await open(service.port);
+    const idle = await openCompletely(service.port);
     const idleIsClosed = isClosed(idle);
-    const first = await open(service.port);
-    const second = await open(service.port);
+    const first = await openCompletely(service.port);
+    await handshakeIsClosed;
+    const second = await openCompletely(service.port);
+    await idleIsClosed;
 
-    await Promise.all([handshakeIsClosed, idleIsClosed]);
     for (const [index, socket] of [first, second].entries()) {
       socket.write(plant(index, LAST));
       expect(await readAll(socket)).toContain(`{"name":"Plant ${index}"}`);

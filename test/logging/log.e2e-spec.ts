@@ -24,6 +24,7 @@ describe('The log on stdout', () => {
     const request = { time: expect.stringMatching(ISO_TIME) as unknown, message: 'request', path: '/plants' };
     const lines = service.lines.map((line): unknown => JSON.parse(line));
     expect(lines).toMatchObject([
+      { level: 'info', message: expect.stringMatching(/^Plant Store .+ on Node\.js /) as unknown },
       { level: 'info', time: expect.stringMatching(ISO_TIME) as unknown, message: `Listening: POST ${url}/plants` },
       { ...request, level: 'info', status: 200, principal: 'first-start' },
       { ...request, level: 'info', status: 400, error: 409, principal: 'first-start' },
@@ -40,9 +41,9 @@ describe('The log on stdout', () => {
     ['fatal', []],
     ['error', ['error', 'error']],
     ['warn', ['error', 'error']],
-    ['info', ['info', 'error', 'error']],
-    ['debug', ['info', 'error', 'error']],
-    ['trace', ['info', 'error', 'error']],
+    ['info', ['info', 'info', 'error', 'error']],
+    ['debug', ['info', 'info', 'error', 'error']],
+    ['trace', ['info', 'info', 'error', 'error']],
   ])('has the lines of at least the severity of LOG_LEVEL=%s: %j', async (level, expected) => {
     const { service, token, url } = await directory.firstStart({ LOG_LEVEL: level });
     breakStore();

@@ -28,8 +28,11 @@ interface Script {
 /** Connections that are being opened at the same time: the backlog of a listener is limited. */
 const OPENING = 100;
 
-/** Milliseconds until a connection that the service has closed is opened again. */
-const REOPENING = 500;
+/**
+ * Milliseconds until a connection that the service has closed is opened again. Node 20 and 22 accept one connection in
+ * each iteration of the event loop, so that clients that open thousands a second would make all others wait.
+ */
+const REOPENING = 5_000;
 
 const DRIP_INTERVAL = 1_000;
 
@@ -39,37 +42,56 @@ const PIECE = 60_000;
 /** The ids of all plants that hostile clients create are negative, and few: they must not fill the disk. */
 const HOSTILE_ID = -1;
 
-/** The connections of a pattern, each of which follows its script. */
-export class HostileClients {
+export interface Attack {
   /** Bytes that the operating system has accepted. */
+  readonly sent: number;
+  /** True once all connections were opened. */
+  readonly isOpen: boolean;
+  /** Resets all connections. */
+  stop(): Promise<void>;
+}
+
+export type Pattern = (target: Target) => Attack;
+
+/** Combines patterns. */
+export function together(...patterns: readonly Pattern[]): Pattern {
+  return (target) => {
+    const attacks = patterns.map((pattern) => pattern(target));
+    return {
+      get sent() {
+        return attacks.reduce((sum, { sent }) => sum + sent, 0);
+      },
+      get isOpen() {
+        return attacks.every(({ isOpen }) => isOpen);
+      },
+      async stop() {
+        await Promise.all(attacks.map((attack) => attack.stop()));
+      },
+    };
+  };
+}
+
+/** The connections of a pattern, each of which follows its script. */
+export class HostileClients implements Attack {
   sent = 0;
   /** Connections opened so far. */
   opened = 0;
   readonly #stopping = new AbortController();
   readonly #sockets = new Set<Socket>();
   readonly #clients: Promise<void>;
-  #first: number;
 
   constructor(
     private readonly target: Target,
     private readonly script: Script,
   ) {
-    this.#first = script.connections;
     setMaxListeners(0, this.#stopping.signal);
     this.#clients = this.#openAll();
   }
 
-  /** True once each client has sent everything, or was closed before. */
-  get isComplete(): boolean {
-    return this.#first === 0;
-  }
-
-  /** True once all connections were opened. */
   get isOpen(): boolean {
     return this.opened >= this.script.connections;
   }
 
-  /** Resets all connections. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     // A reset leaves no port in TIME_WAIT; a TLS socket has none.
@@ -95,11 +117,10 @@ export class HostileClients {
   }
 
   async #run(index: number, first: Socket): Promise<void> {
-    for (let socket = first, isFirst = true; ; socket = this.#open(), isFirst = false) {
+    for (let socket = first; ; socket = this.#open()) {
       const closed = new Promise((resolve) => socket.once('close', resolve));
       await opened(socket);
       for (const bytes of this.script.bytes(index)) await this.#send(socket, bytes);
-      if (isFirst) this.#first -= 1;
       const drip = this.#drip(socket);
       await closed;
       clearInterval(drip);
@@ -181,7 +202,7 @@ function* repeat(text: string, count: number): Generator<string | Uint8Array> {
   }
 }
 
-/** Sends a body of so many chunks, each of one byte, and not its end. */
+/** Sends a body of so many chunks of one byte each, without its end. */
 function* chunks(token: string | undefined, count: number): Generator<string | Uint8Array> {
   yield head(token, 'Transfer-Encoding: chunked');
   const beginning = `{"id":${HOSTILE_ID},"name":"`;
@@ -198,7 +219,7 @@ export function tinyChunks(target: Target): HostileClients {
   });
 }
 
-/** Sends such requests with a wrong token, from so many connections that their refusals are delayed. */
+/** Sends requests of tiny chunks with a wrong token, from so many connections that their refusals are delayed. */
 export function tinyChunksOfStrangers(target: Target): HostileClients {
   return new HostileClients(target, {
     connections: 600,
@@ -209,18 +230,27 @@ export function tinyChunksOfStrangers(target: Target): HostileClients {
 
 /** Pipelines creates with answers of 1 MB, and takes no answer. */
 export function unreadEchoes(target: Target): HostileClients {
-  return new HostileClients(target, {
-    connections: 200,
+  return new HostileClients(target, unreadEchoesScript(target, ''));
+}
+
+/** Pipelines such creates with one character that makes JavaScript take two bytes for each. */
+export function unreadWideEchoes(target: Target): HostileClients {
+  return new HostileClients(target, unreadEchoesScript(target, '\u{1f33f}'));
+}
+
+function unreadEchoesScript(target: Target, beginning: string): Script {
+  return {
+    connections: 100,
     *bytes() {
       for (let count = 0; count < 8; count += 1) {
-        const [beginning, length, end] = [`{"id":${HOSTILE_ID - count},"name":"`, 1_000_000, '"}'];
-        yield head(target.token, `Content-Length: ${beginning.length + length + end.length}`) + beginning;
+        const [start, length, end] = [`{"id":${HOSTILE_ID - count},"name":"${beginning}`, 1_000_000, '"}'];
+        yield head(target.token, `Content-Length: ${Buffer.byteLength(start) + length + end.length}`) + start;
         yield* repeat('x', length);
         yield end;
       }
     },
     reads: 'nothing',
-  });
+  };
 }
 
 function unreadRefusalsScript(reads: Script['reads']): Script {
@@ -241,7 +271,19 @@ export function refusalsReadSlowly(target: Target): HostileClients {
   return new HostileClients(target, unreadRefusalsScript('byte'));
 }
 
-/** Sends the first byte of more bodies than the service has room for requests, with a valid token. */
+/** Sends bodies with a wrong token, from so many connections that their refusals are delayed, and not all of them. */
+export function bodiesOfStrangers(target: Target): HostileClients {
+  return new HostileClients(target, {
+    connections: 3_000,
+    *bytes() {
+      yield head('wrong', 'Content-Length: 1000000');
+      yield* repeat('x', 200_000);
+    },
+    reads: 'everything',
+  });
+}
+
+/** Sends the first byte of more bodies than the service admits of one principal. */
 export function bodiesThatStop(target: Target): HostileClients {
   return new HostileClients(target, {
     connections: 1_100,
@@ -266,7 +308,7 @@ export function silence(connections: number): (target: Target) => HostileClients
     new HostileClients(target, { connections, bytes: () => [], reads: 'everything', withoutTls: true });
 }
 
-/** Sends less than the headers of a request. */
+/** Sends the beginning of the headers of a request, and no more. */
 export function halfHeads(connections: number): (target: Target) => HostileClients {
   return (target) =>
     new HostileClients(target, {
@@ -287,7 +329,7 @@ export function halfHandshakes(connections: number): (target: Target) => Hostile
     });
 }
 
-/** Sends almost as many headers as a request may have, and goes on with one byte a second. */
+/** Sends almost as many bytes of headers as a request may have, and goes on with one byte a second. */
 export function largeHeads(connections: number): (target: Target) => HostileClients {
   return (target) =>
     new HostileClients(target, {
@@ -302,7 +344,7 @@ export function largeHeads(connections: number): (target: Target) => HostileClie
     });
 }
 
-/** Sends bytes that are not HTTP, from the same few ones each time. */
+/** Sends bytes that are not HTTP. */
 export function garbage(target: Target): HostileClients {
   return new HostileClients(target, {
     connections: 50,

@@ -1,3 +1,6 @@
+/** Minutes from which a growth can be told from the noise. */
+const MIN_MINUTES = 10;
+
 /** The resident set of a process over time, minute by minute. */
 export class MemoryCurve {
   /** The samples of each minute, in bytes. */
@@ -25,14 +28,14 @@ export class MemoryCurve {
 
   /**
    * Returns by how much the memory has grown since a minute, as a share of the median: the slope of Theil and Sen, which
-   * single peaks do not change, through the medians of the minutes.
+   * single peaks do not change, through the medians of the minutes. The medians of fewer than ten tell nothing: 0.
    */
   growthSince(minute: number): number {
     const medians = this.#minutes.slice(minute).map(median);
     const slopes = medians.flatMap((later, end) =>
       medians.slice(0, end).map((earlier, start) => (later - earlier) / (end - start)),
     );
-    return slopes.length === 0 ? 0 : (median(slopes) * (medians.length - 1)) / median(medians);
+    return medians.length < MIN_MINUTES ? 0 : (median(slopes) * (medians.length - 1)) / median(medians);
   }
 }
 

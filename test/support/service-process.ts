@@ -47,7 +47,7 @@ export class ServiceProcess {
     return this.#child.pid;
   }
 
-  /** Returns the greatest resident set of the process so far in bytes, which only Linux tells, or else undefined. */
+  /** Returns the peak resident set of the process in bytes; undefined on systems other than Linux. */
   peakResident(): number | undefined {
     if (process.platform !== 'linux') return undefined;
     const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8')) ?? [];

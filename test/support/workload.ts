@@ -28,7 +28,7 @@ interface Exchange {
 export const WORKLOAD_IDS = BigInt(Number.MAX_SAFE_INTEGER);
 
 interface WorkloadOptions {
-  /** The token of all clients, or tokens that the clients share among them. */
+  /** The token of all clients, or tokens that the clients use in turn. */
   readonly token: string | readonly string[];
   readonly clients: number;
   readonly seed: number;
@@ -68,7 +68,7 @@ export class Workload {
     });
   }
 
-  /** How many operations had no answer at all, or not all of it. */
+  /** Number of operations without a complete answer. */
   get unanswered(): number {
     return this.counts.unknown - (this.errors.get(503) ?? 0) - (this.errors.get(500) ?? 0);
   }

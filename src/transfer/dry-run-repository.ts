@@ -4,23 +4,21 @@ import { join } from 'node:path';
 import { openRepository } from '../storage/open-repository.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from '../storage/plant-repository.js';
 
-/** Adds plants to a temporary SQLite file as if it had the plants of a store, which stays as it is. */
+/** Adds plants to a temporary SQLite file, with the outcomes that a store would have. The store stays as it is. */
 export class DryRunRepository extends PlantRepository {
   private constructor(
     private readonly directory: string,
     private readonly scratch: PlantRepository,
-    private readonly store: PlantRepository | undefined,
     private readonly stored: PlantSnapshot | undefined,
   ) {
     super();
   }
 
-  /** @param store closed with this repository; undefined if it does not exist yet */
-  static async open(store: PlantRepository | undefined): Promise<DryRunRepository> {
-    const stored = await store?.snapshot();
+  /** @param stored closed with this repository; undefined if the store does not exist yet */
+  static async open(stored: PlantSnapshot | undefined): Promise<DryRunRepository> {
     const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
     const scratch = await openRepository(`sqlite:${join(directory, 'plants.db')}`);
-    return new DryRunRepository(directory, scratch, store, stored);
+    return new DryRunRepository(directory, scratch, stored);
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
@@ -31,7 +29,6 @@ export class DryRunRepository extends PlantRepository {
 
   override async close(): Promise<void> {
     await this.stored?.close();
-    await this.store?.close();
     await this.scratch.close();
     rmSync(this.directory, { recursive: true });
   }

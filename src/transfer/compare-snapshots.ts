@@ -2,20 +2,20 @@ import { createHash } from 'node:crypto';
 import { encodePlants } from '../formats/encode-plants.js';
 import type { PlantSnapshot, StoredPlant } from '../storage/plant-repository.js';
 
-/** Number of ids that are named as examples. */
+/** Maximum number of ids that are named as examples. */
 const MAX_EXAMPLES = 10;
 
 export interface Digest {
   readonly plants: number;
-  /** Of the canonical NDJSON, which is that of an export, in hexadecimal. */
+  /** Digest of the plants as `export` writes them as NDJSON, in hexadecimal. */
   readonly sha256: string;
 }
 
-/** How two stores differ in an id: it is in one of them alone, or belongs to two plants. */
+/** How two stores differ in an id: only the first has it, only the other one has it, or their plants differ. */
 export type Difference = 'missing' | 'additional' | 'different';
 
 export interface Comparison {
-  /** Number of ids of each kind. `additional` ones are in the other store alone. */
+  /** Number of ids of each kind. */
   readonly differences: Readonly<Record<Difference, number>>;
   /** The first ids that differ. */
   readonly examples: readonly { readonly id: bigint; readonly difference: Difference }[];
@@ -36,7 +36,7 @@ export async function digestOf(snapshot: PlantSnapshot, onProgress: (plants: num
 /**
  * Compares the plants of two stores.
  *
- * @param onProgress called with the number of plants of the first one that are compared
+ * @param onProgress called with the number of compared plants of the first store
  */
 export async function compareSnapshots(
   snapshot: PlantSnapshot,
@@ -51,7 +51,7 @@ export async function compareSnapshots(
   };
   const [left, right] = [new Cursor(snapshot), new Cursor(other)];
   for (;;) {
-    // Pages are read here alone: a promise for each plant would take longer than everything else.
+    // Awaits once a page: a promise for each plant would take longer than everything else.
     await Promise.all([left.load(), right.load()]);
     onProgress(left.count);
     if (left.current === undefined && right.current === undefined) return { differences, examples };
@@ -100,7 +100,7 @@ class Cursor {
     this.count += 1;
   }
 
-  /** Loads the next page at the end of one. */
+  /** Loads the next page if this one has ended. */
   async load(): Promise<void> {
     if (this.isReady) return;
     const next = await this.#pages.next();

@@ -5,7 +5,6 @@ import {
   RepositoryUnavailableError,
   type StoredPlant,
 } from '../storage/plant-repository.js';
-import { CommandError } from './exit-status.js';
 
 /** Maximum number of plants in all batches that are being added: they occupy memory. */
 const PLANTS_IN_FLIGHT = 2_048;
@@ -22,7 +21,7 @@ interface BatchInFlight {
   readonly stored: Promise<void>;
 }
 
-/** Adds batches to a store, several at the same time if it takes them, and counts the outcomes. */
+/** Adds batches to a store, as many at the same time as it takes, and counts the outcomes. */
 export class PlantWriter {
   readonly counts: Record<Outcome, number> = { created: 0, repeated: 0, conflict: 0 };
   readonly #inFlight = new Set<BatchInFlight>();
@@ -38,7 +37,7 @@ export class PlantWriter {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** The number of plants that were added, or there already. */
+  /** The number of plants that were created or repeated. */
   get total(): number {
     return this.counts.created + this.counts.repeated;
   }
@@ -56,7 +55,7 @@ export class PlantWriter {
    * Waits for room, and begins to add a batch.
    *
    * @param onConflict called with the index in the batch of each plant whose id belongs to another plant
-   * @throws {CommandError} if an earlier batch could not be stored
+   * @throws the error of an earlier batch, such as RepositoryUnavailableError
    */
   async add(plants: readonly StoredPlant[], onConflict: (index: number) => void = () => undefined): Promise<void> {
     let [least, greatest] = [plants[0]?.id ?? 0n, plants[0]?.id ?? 0n];
@@ -64,7 +63,7 @@ export class PlantWriter {
       if (id < least) least = id;
       if (id > greatest) greatest = id;
     }
-    // An id may be in both batches: the first plant counts, as if they were added one after another.
+    // Batches with overlapping ids wait for one another, so that the first plant of an id counts.
     for (const other of this.#inFlight) if (other.least <= greatest && least <= other.greatest) await other.stored;
     while (this.#inFlight.size >= this.#concurrency) {
       await Promise.race([...this.#inFlight].map(({ stored }) => stored));
@@ -108,9 +107,8 @@ export class PlantWriter {
         if (!(error instanceof RepositoryUnavailableError)) throw error;
         this.signal.throwIfAborted();
         if (performance.now() > deadline) {
-          throw new CommandError(
+          throw new RepositoryUnavailableError(
             `${error.message}; run the same command again: it goes on where this one ended`,
-            undefined,
             { cause: error },
           );
         }
