@@ -63,7 +63,7 @@ export class Connection extends Duplex implements TurnTaker {
   readonly #unparsed = new UnparsedInput();
   /** Bytes of the head that the parser is in. */
   #headBytes = 0;
-  /** What was reported last. */
+  /** Bytes that were reported last. */
   #held = 0;
   #isWaiting: boolean | undefined = true;
   #hasEnded = false;

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { type DatabaseOptions, sqliteFile } from './database-options.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteStartError } from './sqlite-errors.js';
-import { assertKnownSchema } from './sqlite-schema.js';
+import { assertKnownSchema, assertReadable, hasPlants } from './sqlite-schema.js';
 
 /** `new` if a start creates the database or its tables, and `present` if it finds them. */
 export type StoreState = 'present' | 'new';
@@ -34,11 +34,10 @@ async function checkSqliteFile(file: string, driver: SqliteDriver | undefined): 
     assertKnownSchema(database);
     // Fails if the database is read-only, or if another program locks it.
     database.exec('BEGIN IMMEDIATE');
-    const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'plants'").get();
-    if (table !== undefined)
-      database.prepare('SELECT (SELECT min(id) FROM plants), (SELECT max(id) FROM plants)').get();
+    const isPresent = hasPlants(database);
+    if (isPresent) assertReadable(database);
     database.exec('ROLLBACK');
-    return table === undefined ? 'new' : 'present';
+    return isPresent ? 'present' : 'new';
   } catch (error) {
     throw sqliteStartError(file, error);
   } finally {

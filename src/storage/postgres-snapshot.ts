@@ -1,9 +1,17 @@
 import pg from 'pg';
 import type { DatabaseOptions } from './database-options.js';
-import { messageOf } from './message-of.js';
-import { type PlantSnapshot, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
+import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { connectionSettings } from './postgres-connection.js';
-import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, type PageRow, plantOf, plantsOf } from './snapshot-page.js';
+import {
+  MAX_ID,
+  MIN_ID,
+  PAGE_LENGTH,
+  PAGE_PLANTS,
+  type PageRow,
+  plantOf,
+  plantsOf,
+  unreadable,
+} from './snapshot-page.js';
 
 /** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
@@ -52,10 +60,6 @@ export async function openPostgresSnapshot(url: string, { timeout }: DatabaseOpt
     await client.end();
     throw unreadable(error);
   }
-}
-
-function unreadable(error: unknown): RepositoryUnavailableError {
-  return new RepositoryUnavailableError(`the database cannot be read: ${messageOf(error)}`, { cause: error });
 }
 
 class PostgresSnapshot implements PlantSnapshot {

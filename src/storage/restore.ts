@@ -7,7 +7,7 @@ import { takeOwnerOf } from '../files/take-owner.js';
 import { MAX_ID, MIN_ID } from './snapshot-page.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteStartError } from './sqlite-errors.js';
-import { assertKnownSchema, updateSqliteSchema } from './sqlite-schema.js';
+import { assertKnownSchema, hasPlants, updateSqliteSchema } from './sqlite-schema.js';
 
 /** The store cannot be restored; the message is one line for the operator. */
 export class RestoreError extends Error {
@@ -97,7 +97,7 @@ async function openBackup(backup: string, driver: SqliteDriver | undefined): Pro
     database.exec('BEGIN');
     const { integrity_check: found } = database.prepare('PRAGMA integrity_check').get() as { integrity_check: string };
     if (found !== 'ok') throw new RestoreError(`${backup} is damaged: ${found.replaceAll('\n', ' ')}`);
-    if (database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'plants'").get() === undefined) {
+    if (!hasPlants(database)) {
       throw new RestoreError(`${backup} is not a backup: it has no table of plants`);
     }
     assertKnownSchema(database);

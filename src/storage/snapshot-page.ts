@@ -1,4 +1,5 @@
-import type { StoredPlant } from './plant-repository.js';
+import { messageOf } from './message-of.js';
+import { RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
 export const MIN_ID = -(2n ** 63n);
 export const MAX_ID = 2n ** 63n - 1n;
@@ -25,4 +26,9 @@ export function plantsOf([ids, names, tags]: PageRow): StoredPlant[] {
   return (ids.match(/-?\d+/g) ?? []).map((id, index) =>
     plantOf([BigInt(id), nameList[index] ?? '', tagList[index] ?? null]),
   );
+}
+
+/** Returns the error of a snapshot that cannot be taken or read. */
+export function unreadable(error: unknown): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`the database cannot be read: ${messageOf(error)}`, { cause: error });
 }

@@ -6,7 +6,7 @@ import { type Failure, RetryingRepository } from './retrying-repository.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
-import { updateSqliteSchema } from './sqlite-schema.js';
+import { assertReadable, updateSqliteSchema } from './sqlite-schema.js';
 import { openSqliteSnapshot } from './sqlite-snapshot.js';
 
 const SETTINGS = [
@@ -40,8 +40,7 @@ export async function openSqliteRepository(
     database = await openSqliteDatabase(path, driver);
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
-    // Finds a damaged table at the start, before a client does.
-    database.prepare('SELECT (SELECT min(id) FROM plants), (SELECT max(id) FROM plants)').get();
+    assertReadable(database);
     const files = path === ':memory:' ? undefined : filesOf(database, path);
     const repository = new SqliteRepository(database, path, files, timeout, driver);
     database.exec('PRAGMA busy_timeout = 0');

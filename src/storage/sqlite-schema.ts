@@ -17,8 +17,9 @@ export function updateSqliteSchema(database: SqliteDatabase): void {
   // The transaction makes other processes wait, and is why the version is read again. On an
   // error the caller closes the connection, which rolls back.
   database.exec('BEGIN IMMEDIATE');
-  const version = userVersion(database) || versionWithoutNumber(database);
-  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
+  assertKnownSchema(database);
+  // Earlier versions of the program, with Kysely's migrations, made step 1 and left `user_version` at 0.
+  const version = userVersion(database) || Number(hasPlants(database));
   for (const step of STEPS.slice(version)) database.exec(step);
   database.exec(`PRAGMA user_version = ${STEPS.length}; COMMIT`);
 }
@@ -33,7 +34,12 @@ function userVersion(database: SqliteDatabase): number {
   return Number(user_version);
 }
 
-/** Earlier versions of the program, with Kysely's migrations, made step 1 and left `user_version` at 0. */
-function versionWithoutNumber(database: SqliteDatabase): number {
-  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'plants'").get() === undefined ? 0 : 1;
+/** Returns whether there is a table of plants. */
+export function hasPlants(database: SqliteDatabase): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'plants'").get() !== undefined;
+}
+
+/** Finds a damaged table at the start, before a client does. Two aggregates in one SELECT would read every row. */
+export function assertReadable(database: SqliteDatabase): void {
+  database.prepare('SELECT (SELECT min(id) FROM plants), (SELECT max(id) FROM plants)').get();
 }

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { messageOf } from './message-of.js';
-import { type PlantSnapshot, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
+import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
 import {
   MAX_ID,
   MIN_ID,
@@ -11,10 +10,11 @@ import {
   plantOf,
   plantsOf,
   type PlantRow,
+  unreadable,
 } from './snapshot-page.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteStartError } from './sqlite-errors.js';
-import { assertKnownSchema } from './sqlite-schema.js';
+import { assertKnownSchema, hasPlants } from './sqlite-schema.js';
 
 const PLANTS = `SELECT id, name, tag FROM plants WHERE id >= ? ORDER BY id LIMIT ${PAGE_PLANTS}`;
 
@@ -71,14 +71,6 @@ function begin(database: SqliteDatabase): void {
   database.exec('PRAGMA busy_timeout = 5000');
   database.exec('BEGIN');
   database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
-}
-
-function hasPlants(database: SqliteDatabase): boolean {
-  return database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'plants'").get() !== undefined;
-}
-
-function unreadable(error: unknown): RepositoryUnavailableError {
-  return new RepositoryUnavailableError(`the database cannot be read: ${messageOf(error)}`, { cause: error });
 }
 
 class SqliteSnapshot implements PlantSnapshot {
