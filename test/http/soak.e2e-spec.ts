@@ -208,8 +208,7 @@ describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (
         `${curve.table}\ngrowth ${(100 * curve.growthSince(SETTLED)).toFixed(1)} %, peak ${(peak / 1e6).toFixed(0)} MB, slowest /metrics ${slowest.toFixed(0)} ms`,
       );
       report(`503 in the worst window: ${(100 * worst).toFixed(2)} %`);
-      // Known defect: a burst of all hostile clients at once takes up to 480 MB on Node 24, see docs/durability.md.
-      if (process.env.SOAK_MINUTES !== undefined) expect(peak).toBeLessThan(MAX_RESIDENT);
+      expect(peak).toBeLessThan(MAX_RESIDENT);
       expect(curve.growthSince(SETTLED)).toBeLessThan(MAX_GROWTH);
       expect(worst).toBeLessThan(MAX_REFUSED);
       expect(lost).toBe(0);
