@@ -6,7 +6,7 @@ const LEFT_OUT =
 
 /** Small modules that several commands share. In the chunk of the service, they would bring all of it. */
 const SHARED =
-  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:(?:config|files)[\\/]|commands[\\/](?:exit-status|listen|report|stop-signals)|auth[\\/](?:static-tokens|token-file)|storage[\\/](?:(?:open|plant|retrying)-repository|sqlite-(?:driver|errors|schema)))/;
+  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:(?:config|files)[\\/]|commands[\\/](?:describe-error|exit-status|heap-flags|listen|report|stop-signals)|auth[\\/](?:static-tokens|token-file)|storage[\\/](?:(?:open|plant|retrying)-repository|sqlite-(?:driver|errors|schema)))/;
 
 /** Keeps V8 from storing a file with two bytes a character, as it does for one with a character beyond Latin-1. */
 const asAscii = {
@@ -46,7 +46,7 @@ export default {
     codeSplitting: {
       groups: [
         { name: 'shared', test: SHARED, priority: 1 },
-        { name: 'service', test: /[\\/]dist[\\/]commands[\\/]service\.js$/ },
+        { name: 'service', test: /[\\/]dist[\\/]commands[\\/](?:worker-)?service\.js$/ },
       ],
     },
   },

@@ -1,12 +1,8 @@
-import { inspect } from 'node:util';
 import { Command, CommanderError } from 'commander';
-import { TokenFileError } from './auth/token-file.js';
-import { CommandError, EXIT_STATUS, type ExitStatus } from './commands/exit-status.js';
-import { ListenError } from './commands/listen.js';
+import { describeError } from './commands/describe-error.js';
+import { EXIT_STATUS, type ExitStatus } from './commands/exit-status.js';
 import { exitInterrupted, exitStopped, onStopSignals } from './commands/stop-signals.js';
-import { ConfigurationError } from './config/configuration.js';
 import { readVersion } from './config/version.js';
-import { RepositoryStartError, RepositoryUnavailableError } from './storage/plant-repository.js';
 
 /** Each command is in a file of its own, which adds its options, help and action when it is used. */
 interface CommandFile {
@@ -24,21 +20,15 @@ const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => P
   verify: ['count and digest the plants, or compare two stores', () => import('./commands/verify.js')],
   health: ['ask the running service whether it is alive or ready', () => import('./commands/health.js')],
   check: ['check everything that a start needs', () => import('./commands/check.js')],
+  worker: ['serve the public port for start', () => import('./commands/worker.js')],
 };
 
-/** Errors whose message is for the operator; others are defects, which are reported with their stack. */
-const OPERATOR_ERRORS = [
-  CommandError,
-  ConfigurationError,
-  ListenError,
-  RepositoryStartError,
-  RepositoryUnavailableError,
-  TokenFileError,
-];
+/** The part of `start` that runs in a process of its own; people do not use it. */
+const WORKER = 'worker';
 
 const parameters = process.argv.slice(2);
 if (parameters.length === 0) parameters.push('start');
-const isService = parameters[0] === 'start';
+const isService = parameters[0] === 'start' || parameters[0] === WORKER;
 // Only the user of the program can read the files that it creates.
 process.umask(0o077);
 onStopSignals(isService ? exitStopped : exitInterrupted);
@@ -56,7 +46,9 @@ const program = new Command('plant-store')
   .configureOutput({ outputError: (text, write) => write(withoutValue(text.replace(/^error: /, 'plant-store: '))) })
   .addHelpText('after', '\nExample:\n  plant-store export plants.ndjson')
   .hook('preSubcommand', async (_, command) => (await COMMANDS[command.name()]?.[1]())?.configure(command));
-for (const [name, [summary]] of Object.entries(COMMANDS)) program.command(name).summary(summary);
+for (const [name, [summary]] of Object.entries(COMMANDS)) {
+  program.command(name, { hidden: name === WORKER }).summary(summary);
+}
 
 try {
   await program.parseAsync(parameters, { from: 'user' });
@@ -74,9 +66,7 @@ function withoutValue(text: string): string {
 function report(error: unknown): ExitStatus {
   // Commander has printed its own errors.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_STATUS.done : EXIT_STATUS.badUsage;
-  // Errors of the system, such as ENOENT, name the file.
-  const isKnown = OPERATOR_ERRORS.some((type) => error instanceof type) || 'syscall' in Object(error);
-  process.stderr.write(`plant-store: ${isKnown ? (error as Error).message : inspect(error)}\n`);
-  if (error instanceof ConfigurationError) return EXIT_STATUS.badUsage;
-  return error instanceof CommandError ? error.status : EXIT_STATUS.failed;
+  const { text, status } = describeError(error);
+  process.stderr.write(`plant-store: ${text}\n`);
+  return status;
 }

@@ -19,9 +19,13 @@ export class ReloadableTokens extends StaticTokens {
   /** The message about the file that was logged last, until the file can be used again. */
   #complaint: string | undefined;
   #reloading: Promise<void> = Promise.resolve();
+  /** All tokens in use. */
+  #current: readonly StaticToken[];
+  #follower: (tokens: readonly StaticToken[]) => void = () => undefined;
 
   private constructor(configured: readonly StaticToken[], file: string | undefined) {
     super(configured);
+    this.#current = configured;
     this.#configured = configured;
     this.#file = file;
   }
@@ -62,6 +66,12 @@ export class ReloadableTokens extends StaticTokens {
     return created ? token : undefined;
   }
 
+  /** Calls `follower` with the tokens in use: now, and whenever they change. */
+  follow(follower: (tokens: readonly StaticToken[]) => void): void {
+    this.#follower = follower;
+    follower(this.#current);
+  }
+
   /**
    * Reloads the file whenever it changes.
    *
@@ -100,7 +110,9 @@ export class ReloadableTokens extends StaticTokens {
   /** @returns how many tokens the text has */
   #use(text: string, file: string): number {
     const tokens = parseTokens(text, file);
-    this.replace([...this.#configured, ...tokens]);
+    this.#current = [...this.#configured, ...tokens];
+    this.replace(this.#current);
+    this.#follower(this.#current);
     this.#text = text;
     this.#complaint = undefined;
     return tokens.length;

@@ -1,11 +1,9 @@
 import 'reflect-metadata';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { Logger, type LoggerService } from '@nestjs/common';
-import { createApplication } from '../app.module.js';
+import { Logger } from '@nestjs/common';
 import { isLoopbackHost } from '../auth/jwt-settings.js';
 import { ReloadableTokens } from '../auth/reloadable-tokens.js';
-import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import { type Configuration, isJournal } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
 import { watchFiles } from '../files/watch-files.js';
@@ -16,49 +14,44 @@ import {
   isSameCertificate,
   readCertificate,
 } from '../http/certificate.js';
-import type { PublicApplication } from '../http/fastify-adapter.js';
-import type { PublicServer } from '../http/public-server.js';
-import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { ManagementListener } from '../management/management-listener.js';
 import { isPostgresUrl } from '../storage/database-options.js';
-import { openRepository } from '../storage/open-repository.js';
-import { PlantRepository } from '../storage/plant-repository.js';
+import type { PlantRepository } from '../storage/plant-repository.js';
+import { EXIT_STATUS, type ExitStatus } from './exit-status.js';
 import { listen } from './listen.js';
+import { createOwnService, createServiceWithWorkers, type PublicService } from './public-service.js';
 import { loadCertificate, nameTokenVariable } from './start-files.js';
 import { exitStopped, onStopSignals } from './stop-signals.js';
 
 /** The default store, relative to the working directory. */
 const DEFAULT_SQLITE_FILE = 'data/plants.db';
 
-/** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
-const BACKLOG = 4_096;
-
 const logger = new Logger('PlantStore');
 
 /**
  * Starts the standalone service, which runs until a signal stops the process.
  *
- * @throws {ConfigurationError | ListenError | RepositoryStartError | TokenFileError} with a message for the operator;
- *   any other error is a defect
+ * @throws {CommandError | ConfigurationError | ListenError | RepositoryStartError | TokenFileError} with a message for the
+ *   operator; any other error is a defect
  */
 export async function startService(configuration: Configuration): Promise<void> {
-  const structuredLogger = await StructuredLogger.create(configuration.logLevel);
+  const hasWorkers = configuration.workers > 1;
+  const structuredLogger = await StructuredLogger.create(configuration.logLevel, { isShared: hasWorkers });
   const tokens = await openTokens(configuration);
   const certificate = loadCertificate(configuration);
-  const origins = new Set(configuration.corsOrigins);
-  const app = await createService(configuration, tokens, certificate, origins, structuredLogger);
-  structuredLogger.logRequests();
+  const createService = hasWorkers ? createServiceWithWorkers : createOwnService;
+  const service = await createService(configuration, tokens, certificate, structuredLogger);
   let management: ManagementListener | undefined;
   try {
-    management = await createManagement(app, configuration);
-    await warnOfForgottenStore(app.get(PlantRepository, { strict: false }), configuration);
-    const baseUrl = await listenForClients(app, configuration);
+    management = await createManagement(service, configuration);
+    await warnOfForgottenStore(service.repository, configuration);
+    const baseUrl = await service.listen();
     const managementOrigins = await listenForOperators(management, baseUrl, configuration);
     // The docs page of the management listener creates plants on the public port.
-    for (const origin of managementOrigins) origins.add(origin);
+    service.allowOrigins(managementOrigins);
     // Install the handlers before logging that the service is up: a supervisor may signal at once.
-    stopOnSignals(app, management, configuration.shutdownTimeout);
+    stopOnSignals(service, management, configuration.shutdownTimeout);
     await useTokenFile(tokens, `${baseUrl}/plants`, configuration);
     logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}`);
     const [managementUrl] = managementOrigins;
@@ -66,10 +59,10 @@ export async function startService(configuration: Configuration): Promise<void> 
     logger.log(`Listening: POST ${baseUrl}/plants`);
   } catch (error) {
     // An error of closing must not hide this one.
-    await Promise.allSettled([app.close(), management?.close()]);
+    await Promise.allSettled([service.close(), management?.close()]);
     throw error;
   }
-  if (certificate !== undefined) reloadCertificate(app, certificate, configuration);
+  if (certificate !== undefined) reloadCertificate(service, certificate, configuration);
   else if (configuration.trustProxy.length === 0 && !isLoopbackHost(configuration.host)) {
     logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
   }
@@ -100,73 +93,16 @@ async function warnOfForgottenStore(repository: PlantRepository, { databaseUrl }
   );
 }
 
-async function createService(
-  configuration: Configuration,
-  tokens: ReloadableTokens,
-  certificate: Certificate | undefined,
-  origins: ReadonlySet<string>,
-  logger: LoggerService,
-): Promise<PublicApplication> {
-  return createApplication({
-    basePath: configuration.basePath,
-    plants: {
-      repository: await openRepository(configuration.databaseUrl, {
-        timeout: configuration.storeTimeout,
-        startTimeout: configuration.databaseStartTimeout,
-        poolSize: configuration.databasePoolSize,
-      }),
-      authentication: { verifier: await createVerifier(tokens, configuration) },
-      scope: configuration.requiredScope,
-      refusedTokensPerMinute: configuration.refusedTokensPerMinute,
-      body: { limit: configuration.bodyLimit },
-    },
-    http: {
-      limits: {
-        request: configuration.requestTimeout,
-        keepAlive: configuration.keepAliveTimeout,
-        connections: configuration.maxConnections,
-        memory: Math.max(DEFAULT_LIMITS.memory, 4 * configuration.bodyLimit),
-      },
-      trustProxy: configuration.trustProxy,
-      origins,
-      certificate,
-    },
-    logger,
-  });
-}
-
-/** Accepts static tokens and, if an issuer is configured, its JWTs. */
-async function createVerifier(
-  tokens: ReloadableTokens,
-  { jwtIssuer, jwtAudience, jwtJwksUrl, jwtType }: Configuration,
-): Promise<TokenVerifier> {
-  if (jwtIssuer === undefined || jwtAudience === undefined) return tokens;
-  const { JwtVerifier } = await import('../auth/jwt-verifier.js');
-  const jwts = new JwtVerifier({ issuer: jwtIssuer, audience: jwtAudience, jwksUrl: jwtJwksUrl, type: jwtType });
-  return new TokenVerifiers([tokens, jwts]);
-}
-
 async function createManagement(
-  app: PublicApplication,
+  { repository, queue, workers }: PublicService,
   { managementHost, managementPort, managementAllowedHosts }: Configuration,
 ): Promise<ManagementListener | undefined> {
   if (managementPort === 'off') return undefined;
   const { ManagementListener } = await import('../management/management-listener.js');
-  return ManagementListener.create(app, {
-    host: managementHost,
-    port: managementPort,
-    allowedHosts: managementAllowedHosts,
-    version: readVersion(),
-  });
-}
-
-/** @returns {base_url} */
-async function listenForClients(app: PublicApplication, configuration: Configuration): Promise<string> {
-  const { host, port, basePath, tlsCertFile } = configuration;
-  await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
-  // Nest reports http, because PublicServer handles TLS itself.
-  const origin = (await app.getUrl()).replace(/^https?/, tlsCertFile === undefined ? 'http' : 'https');
-  return `${origin}${basePath}`;
+  return ManagementListener.create(
+    { repository, queue, workers, version: readVersion() },
+    { host: managementHost, port: managementPort, allowedHosts: managementAllowedHosts },
+  );
 }
 
 /** @returns the origins of the management listener; none if it is off */
@@ -181,21 +117,27 @@ async function listenForOperators(
 }
 
 /** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */
-function stopOnSignals(app: PublicApplication, management: ManagementListener | undefined, timeout: number): void {
-  const stop = (): void => {
-    onStopSignals(exitStopped, stop);
-    setTimeout(() => process.exit(0), timeout).unref();
+function stopOnSignals(service: PublicService, management: ManagementListener | undefined, timeout: number): void {
+  const stop = (status: ExitStatus): void => {
+    onStopSignals(exitStopped, stopInOrder);
+    process.exitCode = status;
+    setTimeout(() => process.exit(), timeout).unref();
     // A load balancer learns of the shutdown while requests are still answered.
     management?.reportShutdown();
-    app
+    service
       .close()
       .finally(() => management?.close())
       .catch((error: unknown) => {
         logger.error(`The service could not close in order: ${String(error)}`);
-        process.exit(1);
+        process.exit(EXIT_STATUS.failed);
       });
   };
-  onStopSignals(stop, exitStopped);
+  const stopInOrder = (): void => stop(EXIT_STATUS.done);
+  onStopSignals(stopInOrder, exitStopped);
+  void service.failure.then((reason) => {
+    logger.fatal(`The service ends, because its workers cannot start: ${reason}`);
+    stop(EXIT_STATUS.failed);
+  });
 }
 
 /** Keeps and prints the token of a first start, and reloads the token file when it changes or at SIGHUP. */
@@ -214,7 +156,7 @@ function lacksTokens({ accessTokens, accessTokensFile, firstTokenFile, jwtIssuer
 
 /** Uses a changed certificate for new connections. */
 function reloadCertificate(
-  app: PublicApplication,
+  service: PublicService,
   certificate: Certificate,
   { tlsCertFile = '', tlsKeyFile = '' }: Configuration,
 ): void {
@@ -224,7 +166,7 @@ function reloadCertificate(
       const read = readCertificate(tlsCertFile, tlsKeyFile);
       if (isSameCertificate(read, current)) return;
       current = read;
-      (app.getHttpServer() as PublicServer).setCertificate(current);
+      service.setCertificate(current);
       logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(current).toISOString()}`);
     } catch (error) {
       if (error instanceof CertificateError) logger.error(`${error.message}; keeping the previous certificate`);

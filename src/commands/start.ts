@@ -2,6 +2,7 @@ import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
+import { setHeapFlags } from './heap-flags.js';
 
 export function configure(command: Command): void {
   command
@@ -15,21 +16,18 @@ const YOUNG_GENERATION = 33_554_432;
 
 async function start(): Promise<void> {
   setHeapFlags();
+  limitYoungGeneration();
   const configuration = loadConfiguration();
   // Imported here, so that a wrong setting is reported before the service loads.
   const { startService } = await import('./service.js');
   await startService(configuration);
 }
 
-/** Sets flags of V8 for less memory and less work; before the code of the service compiles. */
-function setHeapFlags(): void {
-  // V8's allocation-site pretenuring moves queued requests to old space, and full collections then cost 20 % CPU.
-  setFlagsFromString('--no-allocation-site-pretenuring');
-  // Buffers of discarded input are collected earlier: 3,000 clients that send bodies without a token take 278 MB on
-  // Node 24, and 350 MB without it (test/http/memory).
-  setFlagsFromString('--heap-growing-percent=30');
-  // Under the clients of test/http/soak, the service takes 260 MB on Node 24, and 400 MB without this limit: there the
-  // young generation grows to 134 MB. `--max-semi-space-size` would have no effect, because Node runs already.
+/**
+ * Under the clients of test/http/soak, the service takes 260 MB on Node 24, and 400 MB without this limit: there the young
+ * generation grows to 134 MB. `--max-semi-space-size` would have no effect, because Node runs already.
+ */
+function limitYoungGeneration(): void {
   new PerformanceObserver(() => {
     const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
     const isLarge = young !== undefined && young.space_size >= YOUNG_GENERATION;

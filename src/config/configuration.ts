@@ -1,4 +1,5 @@
 import { fstatSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
@@ -50,6 +51,10 @@ function offOr<Off>(off: Off, [parse, rule]: [Parser<number>, string]): [Parser<
   return [(text) => (text === 'off' ? off : parse(text)), `off, or ${rule}`];
 }
 
+function orAuto(choose: () => number, [parse, rule]: [Parser<number>, string]): [Parser<number>, rule: string] {
+  return [(text) => (text === 'auto' ? choose() : parse(text)), `auto, or ${rule}`];
+}
+
 function pathOf(example: string): [Parser<string>, rule: string] {
   return [matching(/./), `the path of a file, for example ${example}`];
 }
@@ -60,11 +65,13 @@ const DATABASE_URL = [
     'for example sqlite:data/plants.db or postgres://user@localhost/plants',
 ] as const;
 
-/** Everything that an operator can set. Times are in milliseconds, sizes in bytes. */
+/** Everything that an operator can set. Times are in milliseconds, sizes in bytes. Workers get copies of the values. */
 const SETTINGS = {
   host: setting('HOST', '127.0.0.1', ...HOST_NAME),
   /** 0 takes any free port. */
   port: setting('PORT', 3000, ...numberFrom(0, 65_535, 8080)),
+  /** Processes that serve the public port; 1 is this process itself. */
+  workers: setting('WORKERS', 1, ...orAuto(availableParallelism, numberFrom(1, 64, 4))),
   basePath: setting('BASE_PATH', '', parseBasePath, 'a path that begins with a slash, for example /v1'),
   databaseUrlFile: setting('DATABASE_URL_FILE', undefined, ...pathOf('/run/secrets/database-url')),
   databaseUrl: setting('DATABASE_URL', 'sqlite:data/plants.db', ...DATABASE_URL),
@@ -98,7 +105,7 @@ const SETTINGS = {
   jwtJwksUrl: setting(
     'JWT_JWKS_URL',
     undefined,
-    parseSecureUrl,
+    satisfying((text) => parseSecureUrl(text) !== undefined),
     'the https URL of a JWK Set, for example https://login.example.com/jwks',
   ),
   jwtType: setting(

@@ -6,6 +6,9 @@ import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js
 /** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
 const MAX_WAITING = 16_777_216;
 
+/** Bytes that a process can write to a full pipe without those of another one between them: PIPE_BUF of Linux. */
+const ATOMIC_WRITE = 4_096;
+
 /** The contexts of Nest's own lines about a start, which are not logged. The program reports a failed start on stderr. */
 const NEST_START_CONTEXTS = new Set([
   'NestFactory',
@@ -32,13 +35,16 @@ export class StructuredLogger implements LoggerService {
     );
   }
 
-  /** @param level minimum severity to log */
-  static async create(level: Level): Promise<StructuredLogger> {
+  /**
+   * @param level minimum severity to log
+   * @param options.isShared whether other processes log to the same stdout
+   */
+  static async create(level: Level, { isShared = false } = {}): Promise<StructuredLogger> {
     if (process.stdout.isTTY) {
       const { createTerminalStream } = await import('./terminal-stream.js');
       return new StructuredLogger(level, createTerminalStream(process.stdout));
     }
-    return new StructuredLogger(level, createStdoutStream());
+    return new StructuredLogger(level, createStdoutStream(isShared));
   }
 
   /** Logs each answer of the public port. */
@@ -102,14 +108,21 @@ function createTimestamp(): () => string {
 /**
  * Writes in the background, and the lines of one turn of the event loop together: a write for each line costs 1 µs a
  * request, and delays the answer of a lone client, because it comes first.
+ *
+ * @param isShared whether other processes write to the same stdout
  */
-function createStdoutStream(): DestinationStream {
-  const stdout = destination({ dest: 1, sync: false, maxLength: MAX_WAITING });
+function createStdoutStream(isShared: boolean): DestinationStream {
+  const stdout = destination({
+    dest: 1,
+    sync: false,
+    maxLength: MAX_WAITING,
+    ...(isShared && { maxWrite: ATOMIC_WRITE }),
+  });
   // Losing the log reader must not stop the service.
   stdout.on('error', () => undefined);
   let lines = '';
   const write = (): void => {
-    stdout.write(lines);
+    for (const part of isShared ? partsOf(lines, ATOMIC_WRITE) : [lines]) stdout.write(part);
     lines = '';
   };
   process.once('exit', () => {
@@ -122,4 +135,16 @@ function createStdoutStream(): DestinationStream {
       lines += line;
     },
   };
+}
+
+/** Returns lines in parts of whole lines, each as long as possible up to a number of bytes, or else of one line. */
+function partsOf(lines: string, maxBytes: number): string[] {
+  const bytes = Buffer.from(lines);
+  const parts: string[] = [];
+  for (let begin = 0, end = 0; begin < bytes.length; begin = end) {
+    end = begin + maxBytes >= bytes.length ? bytes.length : bytes.lastIndexOf('\n', begin + maxBytes - 1) + 1;
+    if (end <= begin) end = bytes.indexOf('\n', begin) + 1;
+    parts.push(bytes.toString('utf8', begin, end));
+  }
+  return parts;
 }

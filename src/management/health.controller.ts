@@ -1,7 +1,8 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, Optional } from '@nestjs/common';
 import { HealthCheck, type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { Readiness } from './readiness.js';
+import { Workers } from './worker-metrics.js';
 
 /** Milliseconds for which a check of the store counts, so that frequent probes do not delay plants. */
 const STORE_CHECK_INTERVAL = 1_000;
@@ -17,6 +18,8 @@ export class HealthController {
     private readonly indicator: HealthIndicatorService,
     private readonly readiness: Readiness,
     private readonly repository: PlantRepository,
+    /** Of a service with workers. */
+    @Optional() private readonly workers?: Workers,
   ) {}
 
   /** Answers 200 as long as the process can answer at all; a supervisor restarts it otherwise. */
@@ -33,7 +36,8 @@ export class HealthController {
     return this.health.check([
       () => {
         const service = this.indicator.check('service');
-        return this.readiness.isShuttingDown ? service.down('it is shutting down') : service.up();
+        if (this.readiness.isShuttingDown) return service.down('it is shutting down');
+        return this.workers?.isListening === false ? service.down('no worker listens') : service.up();
       },
       this.indicator
         .check('store')

@@ -1,12 +1,9 @@
-import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
-import { GroupCommit } from '../storage/group-commit.js';
-import { PlantRepository } from '../storage/plant-repository.js';
 import { AllowedHosts } from './allowed-hosts.js';
 import { setUpDocsPage } from './docs-page.js';
-import { ManagementModule } from './management.module.js';
+import { type ManagedService, ManagementModule } from './management.module.js';
 import { Readiness } from './readiness.js';
 
 /** Open connections; the listener closes further ones. */
@@ -31,8 +28,6 @@ export interface ManagementOptions {
   readonly port: number;
   /** Names in Host headers that are answered, besides its own, `localhost` and IP addresses. */
   readonly allowedHosts: readonly string[];
-  /** The version of the program. */
-  readonly version: string;
 }
 
 /**
@@ -46,18 +41,13 @@ export class ManagementListener {
     private readonly port: number,
   ) {}
 
-  /**
-   * Creates the listener, whose metrics count from now on.
-   *
-   * @param service the public application
-   */
+  /** Creates the listener, whose metrics count from now on. */
   static async create(
-    service: INestApplicationContext,
-    { host, port, allowedHosts, version }: ManagementOptions,
+    service: ManagedService,
+    { host, port, allowedHosts }: ManagementOptions,
   ): Promise<ManagementListener> {
-    const options = { strict: false };
     const application = await NestFactory.create<NestFastifyApplication>(
-      ManagementModule.register(service.get(PlantRepository, options), service.get(GroupCommit, options), version),
+      ManagementModule.register(service),
       new FastifyAdapter({ ...WITHOUT_SCHEMAS, ...LIMITS, forceCloseConnections: true }),
       { abortOnError: false },
     );

@@ -1,16 +1,26 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
-import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { HealthController } from './health.controller.js';
-import { BuildInfo, Metrics } from './metrics.js';
+import { BuildInfo, Metrics, PlantQueue } from './metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { Readiness } from './readiness.js';
+import { WorkerMetrics, Workers } from './worker-metrics.js';
+
+/** The parts of a service that its operator sees. */
+export interface ManagedService {
+  readonly repository: PlantRepository;
+  readonly queue: PlantQueue;
+  /** The processes that serve the public port, if it is not this one. */
+  readonly workers: Workers | undefined;
+  /** The version of the program. */
+  readonly version: string;
+}
 
 /** Health and metrics of a service. */
 @Module({})
 export class ManagementModule {
-  static register(repository: PlantRepository, groupCommit: GroupCommit, version: string): DynamicModule {
+  static register({ repository, queue, workers, version }: ManagedService): DynamicModule {
     return {
       module: ManagementModule,
       imports: [TerminusModule.forRoot({ logger: false })],
@@ -19,8 +29,9 @@ export class ManagementModule {
         Metrics,
         Readiness,
         { provide: PlantRepository, useValue: repository },
-        { provide: GroupCommit, useValue: groupCommit },
+        { provide: PlantQueue, useValue: queue },
         { provide: BuildInfo, useValue: { version } },
+        ...(workers === undefined ? [] : [WorkerMetrics, { provide: Workers, useValue: workers }]),
       ],
     };
   }

@@ -5,7 +5,7 @@ import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../auth/refusals.js
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
-import { BATCH_CHANNEL, type BatchMessage, GroupCommit } from '../storage/group-commit.js';
+import { BATCH_CHANNEL, type BatchMessage } from '../storage/group-commit.js';
 import { OUTCOMES } from '../storage/plant-repository.js';
 
 /** Seconds: from an answer without the store to the longest that a request waits. */
@@ -14,6 +14,12 @@ const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 /** The version in `plant_store_build_info`; the class is also the injection token. */
 export abstract class BuildInfo {
   abstract readonly version: string;
+}
+
+/** The plants that wait for their batch; the class is also the injection token. */
+export abstract class PlantQueue {
+  /** Number of plants. */
+  abstract readonly depth: number;
 }
 
 /** Counts for Prometheus what the service publishes. Each label has few values, and no client chooses them. */
@@ -62,11 +68,12 @@ export class Metrics implements OnApplicationShutdown {
   /** The counters of answers by error number or, for a success, by status: a look-up by labels takes longer. */
   readonly #answers = new Map<number, Counter.Internal>();
 
-  constructor(groupCommit: GroupCommit, { version }: BuildInfo) {
+  constructor(queue: PlantQueue, { version }: BuildInfo) {
     new Gauge({
       name: 'plant_store_build_info',
       help: '1, with the versions of the program and of Node.js in its labels.',
       labelNames: ['version', 'node'],
+      aggregator: 'first',
       registers: [this.registry],
     }).set({ version, node: process.versions.node }, 1);
     new Gauge({
@@ -74,7 +81,7 @@ export class Metrics implements OnApplicationShutdown {
       help: 'Plants that wait for their batch.',
       registers: [this.registry],
       collect() {
-        this.set(groupCommit.depth);
+        this.set(queue.depth);
       },
     });
     collectDefaultMetrics({ register: this.registry });
@@ -87,6 +94,11 @@ export class Metrics implements OnApplicationShutdown {
     subscribe(REQUEST_CHANNEL, this.#onRequest);
     subscribe(BATCH_CHANNEL, this.#onBatch);
     subscribe(REFUSAL_CHANNEL, this.#onRefusal);
+  }
+
+  /** Counts no batches from now on. */
+  leaveBatchesToPrimary(): void {
+    unsubscribe(BATCH_CHANNEL, this.#onBatch);
   }
 
   onApplicationShutdown(): void {

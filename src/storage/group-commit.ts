@@ -117,7 +117,7 @@ export class GroupCommit {
       const started = (this.#batchStarted = performance.now());
       const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
       this.#batchDuration = performance.now() - started;
-      if (batches.hasSubscribers) batches.publish(batchMessage(outcomes, this.#batchDuration / 1_000));
+      publishBatch(outcomes, this.#batchDuration / 1_000);
       batch.forEach(({ resolve, reject }, index) => {
         const outcome = outcomes[index];
         if (outcome === undefined) reject(new Error('The repository returned fewer outcomes than plants'));
@@ -133,8 +133,11 @@ export class GroupCommit {
   }
 }
 
-function batchMessage(outcomes: readonly Outcome[], seconds: number): BatchMessage {
+/** Publishes a stored batch to the metrics. */
+export function publishBatch(outcomes: readonly Outcome[], seconds: number): void {
+  if (!batches.hasSubscribers) return;
   const count = { created: 0, repeated: 0, conflict: 0 };
   for (const outcome of outcomes) count[outcome] += 1;
-  return { size: outcomes.length, seconds, ...count };
+  const message: BatchMessage = { size: outcomes.length, seconds, ...count };
+  batches.publish(message);
 }

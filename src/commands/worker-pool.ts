@@ -1,0 +1,153 @@
+import cluster from 'node:cluster';
+import { Logger } from '@nestjs/common';
+import { type Configuration, ConfigurationError } from '../config/configuration.js';
+import type { ProcessMetrics, Workers } from '../management/worker-metrics.js';
+import type { SharedCommit } from '../storage/shared-commit.js';
+import { CommandError, EXIT_STATUS } from './exit-status.js';
+import type { SharedState } from './worker-messages.js';
+import { type WorkerEnd, WorkerProcess } from './worker-process.js';
+
+/** Workers that end before they listen, one after another, after which the service ends. */
+const MAX_FAILED_STARTS = 3;
+
+/** The processes that serve the public port. One that ends is replaced at once. */
+export class WorkerPool implements Workers {
+  readonly #logger = new Logger('PlantStore');
+  readonly #processes = new Set<WorkerProcess>();
+  readonly #listening = new Set<WorkerProcess>();
+  /** {base_url}, once a worker listens. */
+  #baseUrl: string | undefined;
+  /** The port for the next worker; 0 only as long as workers have one that the system has chosen. */
+  #port: number;
+  #isReplacing = false;
+  #failedStarts = 0;
+  #fail: (reason: string) => void = () => undefined;
+  /** Resolves with the reason when no worker can be replaced. */
+  readonly failure = new Promise<string>((resolve) => (this.#fail = resolve));
+
+  /**
+   * @param store takes the batches of the workers; undefined if each of them opens the store itself
+   * @param state what the workers begin with
+   * @throws {ConfigurationError} if this process is a worker of another cluster
+   */
+  constructor(
+    private readonly configuration: Configuration,
+    private readonly store: SharedCommit | undefined,
+    private state: SharedState,
+  ) {
+    if (!cluster.isPrimary) {
+      throw new ConfigurationError('WORKERS must be 1 in a process that belongs to another cluster, for example of PM2');
+    }
+    this.#port = configuration.port;
+    // An idle worker accepts the next connection. With round robin, connections would wait for the commit in this process,
+    // and Node would leave one open without an answer that is on its way to a worker that ends.
+    cluster.schedulingPolicy = cluster.SCHED_NONE;
+    cluster.setupPrimary({
+      args: ['worker'],
+      serialization: 'advanced',
+      // The young generation, in MiB: the half of it that `start` allows without workers.
+      execArgv: [...process.execArgv, '--max-semi-space-size=16'],
+    });
+  }
+
+  /** Whether a worker listens. */
+  get isListening(): boolean {
+    return this.#listening.size > 0;
+  }
+
+  /**
+   * Starts the workers, and replaces them from then on.
+   *
+   * @returns {base_url}, when all of them listen
+   * @throws {CommandError} if one of them ends before
+   */
+  async listen(): Promise<string> {
+    const workers = Array.from({ length: this.configuration.workers }, () => this.#start());
+    const anEnd = Promise.race(workers.map(({ ended }) => ended)).then(({ text, status }) => {
+      throw new CommandError(text, status === EXIT_STATUS.done ? EXIT_STATUS.failed : status);
+    });
+    const [baseUrl = ''] = await Promise.race([Promise.all(workers.map(({ listening }) => listening)), anEnd]);
+    this.#isReplacing = true;
+    anEnd.catch(() => undefined);
+    return baseUrl;
+  }
+
+  /** Gives the workers what has changed. */
+  share(change: Partial<SharedState>): void {
+    this.state = { ...this.state, ...change };
+    for (const worker of this.#listening) worker.send({ type: 'state', state: this.state });
+  }
+
+  async metrics(): Promise<ReadonlyMap<number, ProcessMetrics>> {
+    const workers = [...this.#listening];
+    const metrics = await Promise.all(workers.map((worker) => worker.metrics()));
+    return new Map(workers.map(({ number }, index) => [number, metrics[index] ?? []]));
+  }
+
+  /**
+   * Ends the workers after their requests in flight.
+   *
+   * @throws if one of them could not close in order
+   */
+  async close(): Promise<void> {
+    this.#isReplacing = false;
+    const listening = [...this.#listening];
+    const others = [...this.#processes].filter((worker) => !this.#listening.has(worker));
+    for (const worker of listening) worker.send({ type: 'stop' });
+    for (const worker of others) worker.kill();
+    const ends = await Promise.all(listening.map(({ ended }) => ended));
+    await Promise.all(others.map(({ ended }) => ended));
+    const failed = ends.find(({ status }) => status !== EXIT_STATUS.done);
+    if (failed !== undefined) throw new Error(`a worker could not close: ${failed.text}`);
+  }
+
+  #start(): WorkerProcess {
+    const worker = new WorkerProcess({ configuration: this.#configurationOfWorker(), state: this.state }, this.store);
+    this.#processes.add(worker);
+    void worker.listening.then((baseUrl) => this.#onListening(worker, baseUrl));
+    void worker.ended.then((end) => this.#onEnd(worker, end));
+    return worker;
+  }
+
+  /** The workers divide the limits that clients can see among themselves. */
+  #configurationOfWorker(): Configuration {
+    const { workers, maxConnections, refusedTokensPerMinute } = this.configuration;
+    return {
+      ...this.configuration,
+      port: this.#port,
+      maxConnections: Math.ceil(maxConnections / workers),
+      refusedTokensPerMinute: Math.ceil(refusedTokensPerMinute / workers),
+    };
+  }
+
+  #onListening(worker: WorkerProcess, baseUrl: string): void {
+    this.#baseUrl ??= baseUrl;
+    if (baseUrl === this.#baseUrl) {
+      this.#listening.add(worker);
+      this.#failedStarts = 0;
+      // It may have changed during the start.
+      worker.send({ type: 'state', state: this.state });
+    } else {
+      // The port that the system had chosen was closed with the last worker, and this one has got another.
+      worker.kill();
+    }
+  }
+
+  #onEnd(worker: WorkerProcess, { text }: WorkerEnd): void {
+    this.#processes.delete(worker);
+    const hasListened = this.#listening.delete(worker);
+    if (this.#listening.size === 0 && this.#baseUrl !== undefined) this.#port ||= Number(new URL(this.#baseUrl).port);
+    if (!this.#isReplacing) return;
+    if (hasListened) {
+      this.#logger.error(`A worker has ended, and another one starts: ${text}`);
+    } else {
+      this.#failedStarts += 1;
+      this.#logger.error(`A worker could not start: ${text}`);
+      if (this.#failedStarts >= MAX_FAILED_STARTS) {
+        this.#fail(text);
+        return;
+      }
+    }
+    this.#start();
+  }
+}

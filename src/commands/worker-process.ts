@@ -1,0 +1,87 @@
+import cluster, { type Worker } from 'node:cluster';
+import { setTimeout } from 'node:timers/promises';
+import type { ProcessMetrics } from '../management/worker-metrics.js';
+import { resultOf } from '../storage/remote-repository.js';
+import type { SharedCommit } from '../storage/shared-commit.js';
+import { EXIT_STATUS, type ExitStatus } from './exit-status.js';
+import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.js';
+
+/** Milliseconds that a worker has to tell its metrics; one that is busy for longer counts with its last ones. */
+const METRICS_TIMEOUT = 1_000;
+
+/** How a worker has ended; the text is for the operator. */
+export interface WorkerEnd {
+  readonly text: string;
+  readonly status: ExitStatus;
+}
+
+/** A worker, as the primary sees it. */
+export class WorkerProcess {
+  /** No later worker has the same. */
+  readonly number: number;
+  /** Resolves with {base_url} when it listens; never if it ends before. */
+  readonly listening: Promise<string>;
+  /** Resolves when its process has ended. */
+  readonly ended: Promise<WorkerEnd>;
+  readonly #worker: Worker;
+  #metrics: ProcessMetrics = [];
+  #metricsListeners: (() => void)[] = [];
+  #failure: WorkerEnd | undefined;
+
+  /**
+   * @param start what it begins with
+   * @param store takes its batches; undefined if it opens the store itself
+   */
+  constructor(start: Omit<WorkerStart, 'type'>, store: SharedCommit | undefined) {
+    this.#worker = cluster.fork();
+    this.number = this.#worker.id;
+    this.listening = new Promise((resolve) => {
+      this.#worker.on('message', (message: FromWorker) => {
+        if (message.type === 'batch') void this.#add(message.plants, store);
+        else if (message.type === 'ready') this.send({ type: 'start', ...start });
+        else if (message.type === 'listening') resolve(message.baseUrl);
+        else if (message.type === 'metrics') this.#receiveMetrics(message.metrics);
+        else this.#failure = message;
+      });
+    });
+    this.ended = new Promise((resolve) => {
+      // Of a process that could not be created. It also comes before the exit of one that can no longer be written to.
+      this.#worker.on('error', ({ message }: Error) => {
+        if (this.#worker.process.pid === undefined) resolve({ text: message, status: EXIT_STATUS.failed });
+      });
+      this.#worker.on('exit', (status: number, signal: string | null) => {
+        const text = `its process ended with ${signal ?? `status ${status}`}`;
+        resolve(this.#failure ?? { text, status: status === EXIT_STATUS.done ? EXIT_STATUS.done : EXIT_STATUS.failed });
+      });
+    });
+  }
+
+  send(message: ToWorker): void {
+    // A worker that can no longer be written to has ended, or is about to.
+    this.#worker.send(message, () => undefined);
+  }
+
+  kill(): void {
+    this.#worker.process.kill('SIGKILL');
+  }
+
+  /** Asks for the metrics. */
+  async metrics(): Promise<ProcessMetrics> {
+    const told = new Promise<void>((resolve) => this.#metricsListeners.push(resolve));
+    this.send({ type: 'metrics' });
+    const waiting = new AbortController();
+    const timeout = setTimeout(METRICS_TIMEOUT, undefined, { signal: waiting.signal }).catch(() => undefined);
+    await Promise.race([told, this.ended, timeout]);
+    waiting.abort();
+    return this.#metrics;
+  }
+
+  #receiveMetrics(metrics: ProcessMetrics): void {
+    this.#metrics = metrics;
+    for (const resolve of this.#metricsListeners.splice(0)) resolve();
+  }
+
+  async #add(plants: Parameters<SharedCommit['add']>[0], store: SharedCommit | undefined): Promise<void> {
+    if (store !== undefined) this.send({ type: 'result', result: await resultOf(store.add(plants)) });
+  }
+}

@@ -1,0 +1,25 @@
+import type { Command } from 'commander';
+import { CommandError, EXIT_STATUS } from './exit-status.js';
+import { setHeapFlags } from './heap-flags.js';
+import { exitStopped, onStopSignals } from './stop-signals.js';
+import type { FromWorker, WorkerStart } from './worker-messages.js';
+
+export function configure(command: Command): void {
+  command.description('Serves the public port for a service with WORKERS, which starts it.').action(run);
+}
+
+async function run(): Promise<void> {
+  if (!process.connected) throw new CommandError('the command start starts the workers', EXIT_STATUS.badUsage);
+  // A terminal and systemd send signals to all processes of the service: the primary tells its workers what to do.
+  const ignore = (): void => undefined;
+  onStopSignals(ignore, exitStopped);
+  process.on('SIGHUP', ignore);
+  process.once('disconnect', exitStopped);
+  setHeapFlags();
+  const start = await new Promise<WorkerStart>((resolve) => {
+    process.once('message', resolve);
+    process.send?.({ type: 'ready' } satisfies FromWorker);
+  });
+  const { startWorker } = await import('./worker-service.js');
+  await startWorker(start);
+}

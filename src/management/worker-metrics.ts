@@ -1,0 +1,49 @@
+import { Injectable } from '@nestjs/common';
+import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client';
+
+/** The metrics of a process, as `Registry.getMetricsAsJSON` returns them. */
+export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[];
+
+/** The workers of a service; the class is also the injection token. */
+export abstract class Workers {
+  /** Whether one of them listens on the public port. */
+  abstract readonly isListening: boolean;
+  /** Returns the metrics of each worker by its number, which no later worker has. */
+  abstract metrics(): Promise<ReadonlyMap<number, ProcessMetrics>>;
+}
+
+/** The metrics of the primary and its workers, joined: each by its `aggregator`, most of them by summation. */
+@Injectable()
+export class WorkerMetrics {
+  #last: ReadonlyMap<number, ProcessMetrics> = new Map();
+  /** The counters of workers that have ended. Without them, sums would fall, which Prometheus takes for a restart. */
+  #ended: ProcessMetrics = [];
+  #reading: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly workers: Workers) {}
+
+  /**
+   * Returns the text for Prometheus.
+   *
+   * @param primary the metrics of this process, which come first
+   */
+  join(primary: Registry): Promise<string> {
+    // One after another, so that the counters of a worker that has ended are added once.
+    const joined = this.#reading.then(() => this.#join(primary));
+    this.#reading = joined.catch(() => undefined);
+    return joined;
+  }
+
+  async #join(primary: Registry): Promise<string> {
+    const current = await this.workers.metrics();
+    const ended = [...this.#last].flatMap(([worker, metrics]) => (current.has(worker) ? [] : [countersIn(metrics)]));
+    if (ended.length > 0) this.#ended = await AggregatorRegistry.aggregate([this.#ended, ...ended]).getMetricsAsJSON();
+    this.#last = current;
+    const all = [await primary.getMetricsAsJSON(), ...current.values(), this.#ended];
+    return AggregatorRegistry.aggregate(all).metrics();
+  }
+}
+
+function countersIn(metrics: ProcessMetrics): ProcessMetrics {
+  return metrics.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
+}
