@@ -17,7 +17,10 @@ const project = {
   },
 };
 
-/** Specs that depend on the store run on both engines; `test/support/store.ts` reads ENGINE. */
+/**
+ * Specs that depend on the store run on both engines; `test/support/store.ts` reads ENGINE. Those that depend on the
+ * processes of the service run with workers, too; `test/support/workers.ts` reads WORKERS.
+ */
 export default {
   projects: [
     {
@@ -37,6 +40,18 @@ export default {
         '<rootDir>/test/**/*.postgres-spec.ts',
       ],
       globals: { ENGINE: 'postgres' },
+    },
+    {
+      ...project,
+      displayName: 'workers',
+      testMatch: [
+        '<rootDir>/test/contract/openapi.e2e-spec.ts',
+        '<rootDir>/test/plants/new-plant.property.e2e-spec.ts',
+        '<rootDir>/test/storage/crash.e2e-spec.ts',
+        '<rootDir>/test/http/{memory,shutdown}.e2e-spec.ts',
+        '<rootDir>/test/management/management.e2e-spec.ts',
+      ],
+      globals: { WORKERS: 2 },
     },
   ],
   // The tests mostly wait for processes to start.

@@ -4,6 +4,7 @@ import { report } from '../support/report.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { newStore, type Store } from '../support/store.js';
+import { WORKERS } from '../support/workers.js';
 import { randomOf, Workload } from '../support/workload.js';
 
 /** `npm run test:crash` sets it to 200, unless it is set already. */
@@ -13,7 +14,9 @@ const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 
 const CLIENTS = 64;
 
-describe(`SIGKILL, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEED})`, () => {
+const VICTIM = WORKERS > 1 ? ' of the service or of a worker' : '';
+
+describe(`SIGKILL${VICTIM}, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEED})`, () => {
   let directory: ServiceDirectory;
   let store: Store;
 
@@ -40,6 +43,12 @@ describe(`SIGKILL, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEED})`, () 
         await url;
         // A random number of operations later, the service may be doing anything.
         await workload.operations(workload.history.length + 1 + Math.floor(random() * 2_000));
+        const [worker] = service.workers();
+        if (worker !== undefined && kills + 1 < KILLS && random() < 0.7) {
+          // The service replaces it.
+          process.kill(worker, 'SIGKILL');
+          continue;
+        }
         service.signal('SIGKILL');
         const killed = service;
         service = launch();

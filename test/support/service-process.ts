@@ -1,7 +1,8 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { MAIN } from './command.js';
+import { WORKERS } from './workers.js';
 
 const LISTENING = /"message":"Listening: POST (\S+)\/plants"/;
 const MANAGEMENT = /"message":"Management: ([^"]+)"/;
@@ -26,7 +27,7 @@ export class ServiceProcess {
     const [command, ...parameters] = [...wrapper, process.execPath, MAIN];
     this.#child = spawn(command, parameters, {
       cwd: workingDirectory,
-      env: { PATH: process.env.PATH, PORT: '0', MANAGEMENT_PORT: 'off', ...variables },
+      env: { PATH: process.env.PATH, PORT: '0', MANAGEMENT_PORT: 'off', WORKERS: `${WORKERS}`, ...variables },
     });
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
@@ -47,11 +48,20 @@ export class ServiceProcess {
     return this.#child.pid;
   }
 
-  /** Returns the peak resident set of the process in bytes; undefined on systems other than Linux. */
+  /** Returns the process ids of the workers. */
+  workers(): number[] {
+    const { stdout } = spawnSync('pgrep', ['-P', `${this.pid}`], { encoding: 'utf8' });
+    return stdout.split('\n').slice(0, -1).map(Number);
+  }
+
+  /** Returns the peak resident set of the largest process in bytes; undefined on systems other than Linux. */
   peakResident(): number | undefined {
     if (process.platform !== 'linux') return undefined;
-    const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.pid}/status`, 'utf8')) ?? [];
-    return Number(kilobytes) * 1_024;
+    const peaks = [this.pid, ...this.workers()].map((pid) => {
+      const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+      return Number(kilobytes) * 1_024;
+    });
+    return Math.max(...peaks);
   }
 
   get lines(): string[] {
