@@ -50,7 +50,7 @@ export class WorkerProcess {
         if (this.#worker.process.pid === undefined) resolve({ text: message, status: EXIT_STATUS.failed });
       });
       this.#worker.on('exit', (status: number, signal: string | null) => {
-        const text = `its process ended with ${signal ?? `status ${status}`}`;
+        const text = `worker ${this.#worker.process.pid} ended with ${signal ?? `status ${status}`}`;
         resolve(this.#failure ?? { text, status: status === EXIT_STATUS.done ? EXIT_STATUS.done : EXIT_STATUS.failed });
       });
     });

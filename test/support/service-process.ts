@@ -82,6 +82,15 @@ export class ServiceProcess {
     });
   }
 
+  /** Stops reading the log, until `releaseOutput`. */
+  holdOutput(): void {
+    this.#child.stdout.pause();
+  }
+
+  releaseOutput(): void {
+    this.#child.stdout.resume();
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }

@@ -1,0 +1,278 @@
+import { once } from 'node:events';
+import { readFileSync, rmSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { connect as connectWithTls } from 'node:tls';
+import { create, CREATED, monstera, TOKEN } from '../support/client.js';
+import { storeFrom, violationsIn } from '../support/history.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import type { ServiceProcess } from '../support/service-process.js';
+import { Workload } from '../support/workload.js';
+
+const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
+
+const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+/** Returns variables that run code of a test in each worker, before the service. */
+function inWorkers(code: string): Variables {
+  const condition = `import { existsSync } from 'node:fs'; if (process.argv[2] === 'worker') { ${code} }`;
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(condition)}` };
+}
+
+/** Kills workers, and waits until the service has logged that each of them has ended. */
+async function kill(service: ServiceProcess, workers: readonly number[]): Promise<void> {
+  for (const pid of workers) process.kill(pid, 'SIGKILL');
+  for (const pid of workers) await service.printed(new RegExp(`(worker ${pid} ended with SIGKILL)`));
+}
+
+interface Reply {
+  /** 200 or the error number; undefined without an answer. */
+  readonly result: number | undefined;
+  /** Whether the connection was open before. */
+  readonly isReused: boolean;
+}
+
+/** Sends a request, by default on a connection of its own. */
+function send(url: string, token: string, id: number, agent: Agent | false = false): Promise<Reply> {
+  return new Promise((resolve) => {
+    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+    const outgoing = request(`${url}/plants`, { method: 'POST', agent, headers }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => (text += part));
+      response.on('end', () => {
+        const result = (JSON.parse(text) as { error?: number }).error ?? response.statusCode;
+        resolve({ result, isReused: outgoing.reusedSocket });
+      });
+    });
+    outgoing.on('error', () => resolve({ result: undefined, isReused: outgoing.reusedSocket }));
+    outgoing.end(JSON.stringify(monstera(id)));
+  });
+}
+
+async function ask(url: string, token: string, id = 1): Promise<number | undefined> {
+  return (await send(url, token, id)).result;
+}
+
+function newAgent(): Agent {
+  return new Agent({ keepAlive: true, maxSockets: 1 });
+}
+
+/** Sends a request on the connection of each agent. */
+function askAll(url: string, agents: readonly Agent[]): Promise<Reply[]> {
+  return Promise.all(agents.map((agent, id) => send(url, TOKEN, id, agent)));
+}
+
+/** Calls until the result has been the expected one so many times in a row that each worker has given it. */
+async function everywhere<Result>(expected: Result, call: () => Promise<Result>): Promise<void> {
+  for (let times = 0; times < 20;) times = (await call()) === expected ? times + 1 : 0;
+}
+
+describe('A service with WORKERS=2', () => {
+  it('logs its start once, lets two processes answer, and ends with status 0', async () => {
+    const { service, url } = await directory.start(TWO);
+    expect(service.workers()).toHaveLength(2);
+    for (let id = 1; id <= 5; id += 1) expect(await create(url, monstera(id))).toEqual(CREATED);
+
+    expect(await service.stop()).toBe(0);
+
+    expect(service.stderr).toBe('');
+    const requests = service.lines.filter((line) => line.includes('"message":"request"'));
+    expect([requests.length, service.lines.length]).toEqual([5, 7]);
+    expect(directory.names()).toHaveLength(5);
+  });
+
+  it('accepts the token of the first start at once, and prints it once', async () => {
+    const { service, url, token } = await directory.firstStart({ WORKERS: '2' });
+
+    for (let id = 1; id <= 20; id += 1) expect(await ask(url, token, id)).toBe(200);
+    expect(service.stderr.match(/^curl /gm)).toHaveLength(1);
+  });
+
+  it('uses a changed token file in all workers, and logs the change once', async () => {
+    const { service, url, token } = await directory.firstStart({ WORKERS: '2' });
+
+    directory.write('data/tokens', '# none\n');
+    await everywhere(401, () => ask(url, token));
+
+    expect(service.stdout.match(/number of tokens now: 0/g)).toHaveLength(1);
+  });
+
+  it('uses a changed certificate in all workers, and logs the change once', async () => {
+    const install = (name: string): void => {
+      for (const end of ['crt', 'key']) directory.write(end, readFileSync(join(CERTIFICATES, `${name}.${end}`), 'utf8'));
+    };
+    install('first');
+    const { service, url } = await directory.start({ ...TWO, TLS_CERT_FILE: 'crt', TLS_KEY_FILE: 'key' });
+    const fingerprint = async (): Promise<string> => {
+      const socket = connectWithTls({ port: Number(new URL(url).port), rejectUnauthorized: false });
+      await once(socket, 'secureConnect');
+      const { fingerprint256 } = socket.getPeerCertificate();
+      socket.destroy();
+      return fingerprint256;
+    };
+    const first = await fingerprint();
+
+    install('second');
+    await everywhere(false, async () => (await fingerprint()) === first);
+
+    expect(service.stdout.match(/The certificate has changed/g)).toHaveLength(1);
+  });
+
+  it('writes whole log lines, even while their reader is slow', async () => {
+    const { service, url } = await directory.start(TWO);
+    service.holdOutput();
+    const workload = new Workload(() => url, { token: TOKEN, clients: 64, seed: 1 });
+    await workload.operations(3_000);
+    await workload.stop();
+    const ended = service.stop();
+    service.releaseOutput();
+
+    expect(await ended).toBe(0);
+    expect(service.lines.length).toBeGreaterThan(3_000);
+    for (const line of service.lines) expect(JSON.parse(line)).toHaveProperty('message');
+  });
+
+  it('answers at most 2,048 requests of one client at a time, and the others with error 503', async () => {
+    const { url } = await directory.start(TWO);
+    const other = directory.openDatabase();
+    other.exec('BEGIN EXCLUSIVE');
+    const answers: (number | undefined)[] = [];
+    let refused = (): void => undefined;
+    const someRefused = new Promise<void>((resolve) => (refused = resolve));
+    const all = Array.from({ length: 2_200 }, async (_, id) => {
+      answers.push(await ask(url, TOKEN, id));
+      if (answers.length === 152) refused();
+    });
+    await someRefused;
+    expect(new Set(answers)).toEqual(new Set([503]));
+    other.close();
+    await Promise.all(all);
+
+    const stored = answers.filter((answer) => answer === 200).length;
+    expect(answers.filter((answer) => answer === 503)).toHaveLength(2_200 - stored);
+    expect(stored).toBeGreaterThanOrEqual(1_024);
+    expect(directory.rows()).toHaveLength(stored);
+  });
+});
+
+describe('A worker that is killed', () => {
+  it('is replaced, and connections of the other one stay open', async () => {
+    const { service, url } = await directory.start(TWO);
+    const [first = 0, second = 0] = service.workers();
+    const agents = { first: [0, 1, 2].map(newAgent), second: [3, 4, 5].map(newAgent) };
+    // The one that is stopped accepts no connection.
+    process.kill(second, 'SIGSTOP');
+    const opened = await askAll(url, agents.first);
+    process.kill(second, 'SIGCONT');
+    process.kill(first, 'SIGSTOP');
+    opened.push(...(await askAll(url, agents.second)));
+    process.kill(first, 'SIGCONT');
+    expect(opened).toEqual(Array(6).fill({ result: 200, isReused: false }));
+
+    await kill(service, [first]);
+
+    expect(await askAll(url, agents.second)).toEqual(Array(3).fill({ result: 200, isReused: true }));
+    expect(await askAll(url, agents.first)).toEqual(Array(3).fill({ result: 200, isReused: false }));
+    for (const agent of [...agents.first, ...agents.second]) agent.destroy();
+    expect(await service.stop()).toBe(0);
+  });
+
+  it('is replaced on the same port when it was the last one', async () => {
+    const { service, url } = await directory.start(TWO);
+
+    for (let times = 0; times < 2; times += 1) {
+      await kill(service, service.workers());
+      while ((await ask(url, TOKEN)) !== 200);
+    }
+
+    expect(await service.stop()).toBe(0);
+  });
+
+  it('is not counted in the readiness, and its counters stay', async () => {
+    const code = "while (existsSync('hold')) {}";
+    const { service, url, management } = await directory.startManaged({ WORKERS: '2', ...inWorkers(code) });
+    const count = async (): Promise<number> => {
+      const text = await (await fetch(`${management}/metrics`)).text();
+      return Number(/^plant_store_http_requests_total\{status="200",error=""\} (\d+)$/m.exec(text)?.[1]);
+    };
+    const ready = async (): Promise<number> => (await fetch(`${management}/health/ready`)).status;
+    for (let id = 1; id <= 5; id += 1) expect(await ask(url, TOKEN, id)).toBe(200);
+    expect(await count()).toBe(5);
+
+    directory.write('hold', '');
+    await kill(service, service.workers());
+    const answer = await fetch(`${management}/health/ready`);
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ error: { service: { message: 'no worker listens' } } });
+    expect(await count()).toBe(5);
+
+    rmSync(directory.file('hold'));
+    while ((await ready()) !== 200);
+    expect(await ask(url, TOKEN, 6)).toBe(200);
+    expect(await count()).toBe(6);
+  });
+
+  it('ends the service with one line when it cannot start', async () => {
+    const { status, complaint } = await directory.failedStart({ ...TWO, ...inWorkers('process.exit(7)') });
+
+    expect(complaint).toMatch(/^plant-store: worker \d+ ended with status 7\n$/);
+    expect(status).toBe(1);
+  });
+
+  it('ends the service with one line when another process listens on its port', async () => {
+    const { url } = await directory.start();
+
+    const { status, complaint } = await directory.failedStart({ ...TWO, PORT: new URL(url).port });
+
+    expect(complaint).toMatch(/^plant-store: HOST and PORT: cannot listen on [^\n]+\n$/);
+    expect(status).toBe(1);
+  });
+
+  it('ends the service with status 1 when it cannot be replaced', async () => {
+    const code = "if (existsSync('broken')) process.exit(7);";
+    const { service, url } = await directory.start({ ...TWO, ...inWorkers(code) });
+    const workload = new Workload(() => url, { token: TOKEN, clients: 16, seed: 2 });
+    await workload.operations(100);
+
+    directory.write('broken', '');
+    await kill(service, service.workers().slice(1));
+    expect(await service.ended).toBe(1);
+    await workload.stop();
+
+    const fatal = service.lines.filter((line) => line.includes('"level":"fatal"'));
+    expect(fatal).toEqual([expect.stringMatching(/its workers cannot start: worker \d+ ended with status 7"/)]);
+    expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
+  });
+});
+
+describe('The primary that is killed', () => {
+  it('takes its workers with it', async () => {
+    const { service } = await directory.start(TWO);
+
+    // The output ends with the last process that has it open.
+    expect(await service.stop('SIGKILL')).toBeNull();
+  });
+});
+
+describe('A signal', () => {
+  it('to all processes at once lets requests in flight be answered', async () => {
+    const { service, url } = await directory.start(TWO);
+    const workload = new Workload(() => url, { token: TOKEN, clients: 16, seed: 3 });
+    await workload.operations(200);
+
+    for (const worker of service.workers()) process.kill(worker, 'SIGTERM');
+    expect(await service.stop()).toBe(0);
+    await workload.stop();
+
+    expect(workload.cut).toBe(0);
+    expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
+  });
+});
