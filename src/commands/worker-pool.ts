@@ -36,7 +36,9 @@ export class WorkerPool implements Workers {
     private state: SharedState,
   ) {
     if (!cluster.isPrimary) {
-      throw new ConfigurationError('WORKERS must be 1 in a process that belongs to another cluster, for example of PM2');
+      throw new ConfigurationError(
+        'WORKERS must be 1 in a process that belongs to another cluster, for example of PM2',
+      );
     }
     this.#port = configuration.port;
     // An idle worker accepts the next connection. With round robin, connections would wait for the commit in this process,

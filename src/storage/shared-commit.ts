@@ -1,5 +1,10 @@
 import { publishBatch } from './group-commit.js';
-import { type Outcome, type PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
+import {
+  type Outcome,
+  type PlantRepository,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from './plant-repository.js';
 
 /** A batch that waits for its commit, and the promise of its outcomes. */
 interface PendingBatch {

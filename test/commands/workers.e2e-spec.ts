@@ -107,7 +107,8 @@ describe('A service with WORKERS=2', () => {
 
   it('uses a changed certificate in all workers, and logs the change once', async () => {
     const install = (name: string): void => {
-      for (const end of ['crt', 'key']) directory.write(end, readFileSync(join(CERTIFICATES, `${name}.${end}`), 'utf8'));
+      for (const end of ['crt', 'key'])
+        directory.write(end, readFileSync(join(CERTIFICATES, `${name}.${end}`), 'utf8'));
     };
     install('first');
     const { service, url } = await directory.start({ ...TWO, TLS_CERT_FILE: 'crt', TLS_KEY_FILE: 'key' });

@@ -6,6 +6,7 @@ import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import * as hostile from '../support/hostile-clients.js';
 import { report } from '../support/report.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { WORKERS } from '../support/workers.js';
 
 const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
@@ -100,35 +101,40 @@ function tally(values: readonly (number | string)[]): Record<string, number> {
 
 const TLS = 'TLS';
 
-describe(`The service stays below ${MAX_RESIDENT / 1e6} MB and serves others while clients`, () => {
-  it.each<[string, hostile.Pattern, Variables | typeof TLS]>([
-    ['send a million chunks of one byte', hostile.tinyChunks, {}],
-    ['send chunks of one byte without a valid token', hostile.tinyChunksOfStrangers, {}],
-    ['do not read large answers', hostile.unreadEchoes, {}],
-    ['do not read large answers through TLS', hostile.unreadEchoes, TLS],
-    ['do not read large answers of two bytes a character', hostile.unreadWideEchoes, {}],
-    ['do not read refusals', hostile.unreadRefusals, {}],
-    ['do not read refusals through TLS', hostile.unreadRefusals, TLS],
-    ['read refusals byte by byte', hostile.refusalsReadSlowly, {}],
-    ['send bodies without a valid token', hostile.bodiesOfStrangers, {}],
-    ['stop after the first byte of a body', hostile.bodiesThatStop, {}],
-    ['send a body byte by byte', hostile.bodiesThatDrip, {}],
-    ['hold more connections than allowed', hostile.silence(150), { MAX_CONNECTIONS: '50' }],
-    ['hold more connections with half a head than allowed', hostile.halfHeads(150), { MAX_CONNECTIONS: '50' }],
-    ['hold 5,000 half TLS handshakes', hostile.halfHandshakes(5_000), TLS],
-    ['hold 5,500 connections with large heads', hostile.largeHeads(5_500), {}],
-    ['send garbage', hostile.garbage, {}],
-    [
-      'send chunks of one byte while others do not read large answers',
-      hostile.together(hostile.tinyChunks, hostile.unreadEchoes),
-      {},
-    ],
-    [
-      'hold large heads while others do not read large answers',
-      hostile.together(hostile.largeHeads(2_000), hostile.unreadWideEchoes),
-      {},
-    ],
-  ])('%s', async (title, pattern, variables) => {
+const ATTACKS: [title: string, pattern: hostile.Pattern, variables: Variables | typeof TLS][] = [
+  ['send a million chunks of one byte', hostile.tinyChunks, {}],
+  ['send chunks of one byte without a valid token', hostile.tinyChunksOfStrangers, {}],
+  ['do not read large answers', hostile.unreadEchoes, {}],
+  ['do not read large answers through TLS', hostile.unreadEchoes, TLS],
+  ['do not read large answers of two bytes a character', hostile.unreadWideEchoes, {}],
+  ['do not read refusals', hostile.unreadRefusals, {}],
+  ['do not read refusals through TLS', hostile.unreadRefusals, TLS],
+  ['read refusals byte by byte', hostile.refusalsReadSlowly, {}],
+  ['send bodies without a valid token', hostile.bodiesOfStrangers, {}],
+  ['stop after the first byte of a body', hostile.bodiesThatStop, {}],
+  ['send a body byte by byte', hostile.bodiesThatDrip, {}],
+  ['hold more connections than allowed', hostile.silence(150), { MAX_CONNECTIONS: '50' }],
+  ['hold more connections with half a head than allowed', hostile.halfHeads(150), { MAX_CONNECTIONS: '50' }],
+  ['hold 5,000 half TLS handshakes', hostile.halfHandshakes(5_000), TLS],
+  ['hold 5,500 connections with large heads', hostile.largeHeads(5_500), {}],
+  ['send garbage', hostile.garbage, {}],
+  [
+    'send chunks of one byte while others do not read large answers',
+    hostile.together(hostile.tinyChunks, hostile.unreadEchoes),
+    {},
+  ],
+  [
+    'hold large heads while others do not read large answers',
+    hostile.together(hostile.largeHeads(2_000), hostile.unreadWideEchoes),
+    {},
+  ],
+];
+
+/** With workers, those whose large plants also occupy the primary; the others never reach it. */
+const attacks = WORKERS === 1 ? ATTACKS : ATTACKS.filter(([title]) => title.includes('large answers'));
+
+describe(`Each process stays below ${MAX_RESIDENT / 1e6} MB and serves others while clients`, () => {
+  it.each(attacks)('%s', async (title, pattern, variables) => {
     const outcome = await attack(pattern, variables === TLS ? install() : variables);
 
     const { honest } = outcome;
