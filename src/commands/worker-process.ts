@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout } from 'node:timers/promises';
 import type { ProcessMetrics } from '../management/worker-metrics.js';
+import type { StoredPlant } from '../storage/plant-repository.js';
 import { resultOf } from '../storage/remote-repository.js';
 import type { SharedCommit } from '../storage/shared-commit.js';
 import { EXIT_STATUS, type ExitStatus } from './exit-status.js';
@@ -25,7 +26,9 @@ export class WorkerProcess {
   readonly ended: Promise<WorkerEnd>;
   readonly #worker: Worker;
   #metrics: ProcessMetrics = [];
-  #metricsListeners: (() => void)[] = [];
+  /** Resolves with the next metrics; undefined unless they were asked for. */
+  #nextMetrics: Promise<void> | undefined;
+  #onMetrics: () => void = () => undefined;
   #failure: WorkerEnd | undefined;
 
   /**
@@ -67,21 +70,24 @@ export class WorkerProcess {
 
   /** Asks for the metrics. */
   async metrics(): Promise<ProcessMetrics> {
-    const told = new Promise<void>((resolve) => this.#metricsListeners.push(resolve));
-    this.send({ type: 'metrics' });
+    if (this.#nextMetrics === undefined) {
+      this.#nextMetrics = new Promise((resolve) => (this.#onMetrics = resolve));
+      this.send({ type: 'metrics' });
+    }
     const waiting = new AbortController();
     const timeout = setTimeout(METRICS_TIMEOUT, undefined, { signal: waiting.signal }).catch(() => undefined);
-    await Promise.race([told, this.ended, timeout]);
+    await Promise.race([this.#nextMetrics, this.ended, timeout]);
     waiting.abort();
     return this.#metrics;
   }
 
   #receiveMetrics(metrics: ProcessMetrics): void {
     this.#metrics = metrics;
-    for (const resolve of this.#metricsListeners.splice(0)) resolve();
+    this.#nextMetrics = undefined;
+    this.#onMetrics();
   }
 
-  async #add(plants: Parameters<SharedCommit['add']>[0], store: SharedCommit | undefined): Promise<void> {
+  async #add(plants: readonly StoredPlant[], store: SharedCommit | undefined): Promise<void> {
     if (store !== undefined) this.send({ type: 'result', result: await resultOf(store.add(plants)) });
   }
 }

@@ -141,10 +141,13 @@ function createStdoutStream(isShared: boolean): DestinationStream {
 function partsOf(lines: string, maxBytes: number): string[] {
   const bytes = Buffer.from(lines);
   const parts: string[] = [];
-  for (let begin = 0, end = 0; begin < bytes.length; begin = end) {
-    end = begin + maxBytes >= bytes.length ? bytes.length : bytes.lastIndexOf('\n', begin + maxBytes - 1) + 1;
-    if (end <= begin) end = bytes.indexOf('\n', begin) + 1;
+  let begin = 0;
+  while (bytes.length - begin > maxBytes) {
+    const last = bytes.lastIndexOf('\n', begin + maxBytes - 1);
+    const end = 1 + (last >= begin ? last : bytes.indexOf('\n', begin));
     parts.push(bytes.toString('utf8', begin, end));
+    begin = end;
   }
+  parts.push(bytes.toString('utf8', begin));
   return parts;
 }

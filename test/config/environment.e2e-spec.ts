@@ -84,6 +84,7 @@ describe('The environment', () => {
 const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   HOST: ['two words', 'http://localhost'],
   PORT: ['http', '65536', '-1'],
+  WORKERS: ['0', '65', 'all'],
   BASE_PATH: ['v1', '/v1/../v2', '/v1?x=y'],
   DATABASE_URL: [
     'plants.db',

@@ -47,6 +47,31 @@ describe.each([2, 5])('%d processes that start together on an empty database', (
   });
 });
 
+describe('A service with WORKERS=2', () => {
+  it('has a pool in each worker, and breaks no promise when a worker is killed', async () => {
+    const service = launch(database, { WORKERS: '2', DATABASE_POOL_SIZE: '3' });
+    const url = await service.listening();
+    const [killed = 0] = service.workers();
+
+    const workload = await runFaults('2 workers', [url], async () => {
+      process.kill(killed, 'SIGKILL');
+      await service.printed(new RegExp(`(worker ${killed} ended with SIGKILL)`));
+      while (service.workers().length < 2) await new Promise(setImmediate);
+    });
+
+    expect(violationsIn(workload.history, await storedIn(server, database))).toEqual([]);
+    expect([...workload.errors.keys()]).toEqual([409]);
+    const [connections] = await server.query<{ count: string }>(
+      'SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+      nameOf(database),
+    );
+    // Each worker has at least one and at most three, and the primary has one.
+    expect(Number(connections?.count)).toBeGreaterThanOrEqual(3);
+    expect(Number(connections?.count)).toBeLessThanOrEqual(7);
+    expect(await service.stop()).toBe(0);
+  });
+});
+
 describe('A statement', () => {
   it.each([
     ['a serialization failure', '40001'],
