@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync, renameSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { parse } from 'yaml';
+import { parse, type ParseOptions } from 'yaml';
 import { create, CREATED, monstera, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
@@ -195,12 +195,22 @@ describe('GET /metrics', () => {
 
 describe('GET /openapi.json', () => {
   it('is contract/openapi.yaml, with the address of the public port', async () => {
-    const contract = parse(readFileSync(join(import.meta.dirname, '../../contract/openapi.yaml'), 'utf8')) as object;
     const { status, text } = await get('/openapi.json');
 
     expect(status).toBe(200);
-    expect(JSON.parse(text)).toEqual({ ...contract, servers: [{ url }] });
+    expect(JSON.parse(text)).toEqual({ ...contract(), servers: [{ url }] });
   });
+
+  it('has the exact bounds of an id', async () => {
+    const { text } = await get('/openapi.json');
+
+    // A parser of YAML reads JSON, and this one reads integers exactly.
+    expect(parse(text, { intAsBigInt: true })).toEqual({ ...contract({ intAsBigInt: true }), servers: [{ url }] });
+  });
+
+  function contract(options?: ParseOptions): object {
+    return parse(readFileSync(join(import.meta.dirname, '../../contract/openapi.yaml'), 'utf8'), options) as object;
+  }
 });
 
 describe('The management listener', () => {
