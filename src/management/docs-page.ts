@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
@@ -7,8 +7,8 @@ import { load } from 'js-yaml';
 /** A copy of contract/openapi.yaml, which the build puts into dist/. */
 const CONTRACT = new URL('../openapi.yaml', import.meta.url);
 
-/** The files of Swagger UI, which the build puts into dist/. */
-const SWAGGER_UI = new URL('../swagger-ui', import.meta.url);
+/** The files of Swagger UI, which the bundle has beside it. Without the bundle, Nest finds them in their package. */
+const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
 
 /**
  * Serves the contract at `/openapi.json`, and Swagger UI, which creates plants on the public port, at `/docs`.
@@ -34,7 +34,7 @@ export function setUpDocsPage(management: NestFastifyApplication, url: string): 
   // Read now: while file descriptors are exhausted, it could not be read.
   SwaggerModule.setup('docs', management, readContract(url), {
     customSiteTitle: 'Plant Store',
-    customSwaggerUiPath: fileURLToPath(SWAGGER_UI),
+    ...(existsSync(SWAGGER_UI) && { customSwaggerUiPath: SWAGGER_UI }),
     raw: ['json'],
     jsonDocumentUrl: 'openapi.json',
     swaggerOptions: { persistAuthorization: false, validatorUrl: null },
