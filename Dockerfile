@@ -22,7 +22,8 @@ RUN ln -s /app/service/plant-store.js /usr/local/bin/plant-store && mkdir /data 
 # The default store, data/plants.db, and the token file are then in the volume.
 WORKDIR /
 ENV NODE_ENV=production HOST=0.0.0.0
-USER node
+# The user node. Kubernetes can tell only of a number that it is not root.
+USER 1000:1000
 VOLUME /data
 EXPOSE 3000 3001
 # Whether the process responds. A restart does not help a service that is not ready.
