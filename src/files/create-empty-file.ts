@@ -15,7 +15,7 @@ export function createEmptyFile(path: string): void {
   try {
     descriptor = openSync(path, 'wx', 0o600);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return;
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
     throw error;
   }
   try {

@@ -28,6 +28,6 @@ function changeOwner({ uid, gid }: { readonly uid: number; readonly gid: number 
   try {
     fchownSync(descriptor, uid, gid);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error;
   }
 }
