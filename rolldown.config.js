@@ -1,8 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Binaries, files that Swagger UI serves, and optional packages of Nest and Fastify. */
+/** The driver of SQLite for Node before 24, which is a binary, and optional packages of pg, Nest and Fastify. */
 const LEFT_OUT =
-  /^(?:better-sqlite3|pg|light-my-request|@fastify\/(?:ajv-compiler|fast-json-stringify-compiler|multipart|static|view)|@nestjs\/(?:microservices|platform-express|websockets))(?:\/|$)/;
+  /^(?:better-sqlite3|pg-native|light-my-request|@fastify\/(?:ajv-compiler|fast-json-stringify-compiler|multipart|view)|@nestjs\/(?:microservices|platform-express|websockets))(?:\/|$)/;
 
 /** Small modules that several commands share. In the chunk of the service, they would bring all of it. */
 const SHARED =
@@ -21,6 +22,47 @@ const asAscii = {
   },
 };
 
+/** The files of Swagger UI that the docs page loads, and their licences. */
+const SWAGGER_UI =
+  /^(?:favicon-.*\.png|swagger-ui\.css|swagger-ui-(?:bundle|standalone-preset)\.js(?:\.LICENSE\.txt)?|LICENSE|NOTICE)$/;
+
+/** Copies Swagger UI to dist/swagger-ui. */
+const swaggerUi = {
+  name: 'swagger-ui',
+  generateBundle() {
+    const directory = join(import.meta.dirname, 'node_modules/swagger-ui-dist');
+    for (const file of readdirSync(directory).filter((name) => SWAGGER_UI.test(name))) {
+      this.emitFile({ type: 'asset', fileName: `swagger-ui/${file}`, source: readFileSync(join(directory, file)) });
+    }
+  },
+};
+
+/** Writes the licences of the bundled packages to dist/third-party-licenses.txt, because most of them demand it. */
+const licences = {
+  name: 'licences',
+  generateBundle(_options, bundle) {
+    const modules = Object.values(bundle).flatMap(({ moduleIds = [] }) => moduleIds);
+    const directories = new Set(
+      modules.map((id) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(id)?.[0]),
+    );
+    const texts = [...directories].filter(Boolean).map(describeLicence).sort();
+    this.emitFile({ type: 'asset', fileName: 'third-party-licenses.txt', source: texts.join('\n\n') });
+  },
+};
+
+/** Returns the text of a licence file or, if there is none, the section on the licence in the package's README. */
+function describeLicence(directory) {
+  const { name, version } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+  const readFirst = (pattern) => {
+    const file = readdirSync(directory).find((entry) => pattern.test(entry));
+    return file === undefined ? undefined : readFileSync(join(directory, file), 'utf8').trim();
+  };
+  const section = () => /^#+ *licen[cs]e[^]*/im.exec(readFirst(/^readme/i) ?? '')?.[0];
+  const text = readFirst(/^(?:licen[cs]e|copying)(?:[.-]|$)/i) ?? section();
+  if (text === undefined) throw new Error(`${name} has no licence`);
+  return `${name} ${version}\n\n${text}\n`;
+}
+
 /**
  * Bundles dist/main.js and its packages, which then starts in a fraction of the time. Dynamic imports stay dynamic.
  * The other files of dist/ stay as `nest build` makes them, for hosts.
@@ -36,7 +78,7 @@ export default {
     mainFields: ['es2015', 'module', 'main'],
     alias: { rxjs: join(import.meta.dirname, 'node_modules/rxjs/dist/esm') },
   },
-  plugins: [asAscii],
+  plugins: [asAscii, swaggerUi, licences],
   output: {
     dir: 'dist',
     chunkFileNames: 'chunks/[name].js',

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
@@ -6,6 +7,9 @@ import { load } from 'js-yaml';
 
 /** A copy of contract/openapi.yaml, which the build puts into dist/. */
 const CONTRACT = new URL('../openapi.yaml', import.meta.url);
+
+/** The files of Swagger UI, which the bundle has beside it. Without the bundle, Nest finds them in their package. */
+const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
 
 /**
  * Serves the contract at `/openapi.json`, and Swagger UI, which creates plants on the public port, at `/docs`.
@@ -35,6 +39,7 @@ export function setUpDocsPage(management: NestFastifyApplication, url: string): 
     .get('/openapi.json', (_request: FastifyRequest, reply: FastifyReply) => reply.type('application/json').send(json));
   SwaggerModule.setup('docs', management, withoutInt64Bounds(json), {
     customSiteTitle: 'Plant Store',
+    ...(existsSync(SWAGGER_UI) && { customSwaggerUiPath: SWAGGER_UI }),
     raw: false,
     swaggerOptions: { persistAuthorization: false, validatorUrl: null },
   });

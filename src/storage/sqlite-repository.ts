@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
+import { createEmptyFile } from '../files/create-empty-file.js';
 import { makeDirectory } from '../files/make-directory.js';
 import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
@@ -36,7 +37,7 @@ export async function openSqliteRepository(
   let database: SqliteDatabase | undefined;
   try {
     const path = file === ':memory:' ? file : resolve(file);
-    if (path !== ':memory:') makeDirectory(dirname(path));
+    if (path !== ':memory:') makePlaceFor(path);
     database = await openSqliteDatabase(path, driver);
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
@@ -49,6 +50,12 @@ export async function openSqliteRepository(
     database?.close();
     throw sqliteStartError(file, error);
   }
+}
+
+/** Creates the directory and, for root, the file, which SQLite would leave to root: no service could open it then. */
+function makePlaceFor(path: string): void {
+  if (process.getuid?.() === 0) createEmptyFile(path);
+  else makeDirectory(dirname(path));
 }
 
 /** Asks SQLite for the name of the database, because it follows symbolic links. */
