@@ -8,6 +8,9 @@ const LEFT_OUT =
 const SHARED =
   /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:(?:config|files)[\\/]|commands[\\/](?:exit-status|listen|report|stop-signals)|auth[\\/](?:static-tokens|token-file)|storage[\\/](?:(?:open|plant|retrying)-repository|sqlite-(?:driver|errors|schema)))/;
 
+/** The rules of POST /plants, with the packages that they need: an import loads them without the service. */
+const RULES = /[\\/]dist[\\/]plants[\\/]pipes[\\/]new-plant\.pipe\.js$/;
+
 /** Keeps V8 from storing a file with two bytes a character, as it does for one with a character beyond Latin-1. */
 const asAscii = {
   name: 'as-ascii',
@@ -46,6 +49,7 @@ export default {
     codeSplitting: {
       groups: [
         { name: 'shared', test: SHARED, priority: 1 },
+        { name: 'rules', test: RULES },
         { name: 'service', test: /[\\/]dist[\\/]commands[\\/]service\.js$/ },
       ],
     },

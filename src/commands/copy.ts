@@ -52,9 +52,7 @@ async function copy(snapshot: PlantSnapshot, writer: PlantWriter, signal: AbortS
   let plants = 0;
   try {
     for await (const page of snapshot.pages()) {
-      for (let at = 0; at < page.length; at += writer.batchSize) {
-        await writer.add(page.slice(at, at + writer.batchSize));
-      }
+      await writer.add(page);
       plants += page.length;
       progress.update(plants);
       signal.throwIfAborted();

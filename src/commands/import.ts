@@ -14,6 +14,9 @@ import { openStore, openStoreSnapshot } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
+/** Number of plants with which a batch is full: a transaction of them takes a few ms, and more are hardly faster. */
+const BATCH_PLANTS = 8_192;
+
 /** Length of the texts of a batch after which no other plant is added. */
 const BATCH_LENGTH = 1_048_576;
 
@@ -89,10 +92,10 @@ async function createParser(format: Format, maxLength: number): Promise<RowParse
 }
 
 async function importRows(input: Readable, parser: RowParser, writer: PlantWriter, rejects: Rejects): Promise<void> {
-  let batch = new Batch(writer.batchSize);
+  let batch = new Batch();
   const flush = async (): Promise<void> => {
     const { plants, lines } = batch;
-    batch = new Batch(writer.batchSize);
+    batch = new Batch();
     await writer.add(plants, (index) => {
       rejects.add(lines[index] ?? 0, `The id ${String(plants[index]?.id)} belongs to another plant.`);
     });
@@ -132,15 +135,12 @@ class Batch {
   readonly lines: number[] = [];
   #length = 0;
 
-  /** @param size the number of plants with which it is full */
-  constructor(private readonly size: number) {}
-
   /** Returns whether the batch is full. */
   add(plant: StoredPlant, line: number): boolean {
     this.plants.push(plant);
     this.lines.push(line);
     this.#length += plant.name.length + (plant.tag?.length ?? 0);
-    return this.plants.length >= this.size || this.#length >= BATCH_LENGTH;
+    return this.plants.length >= BATCH_PLANTS || this.#length >= BATCH_LENGTH;
   }
 }
 
