@@ -27,10 +27,13 @@ async function run(options: ReportOptions & { readonly to?: string }): Promise<v
   const { databaseUrl, databaseStartTimeout } = configuration;
   const target = otherDatabase(configuration, '--to', options.to);
   if (target === undefined) throw new ConfigurationError('name the other store: set --to or OTHER_DATABASE_URL');
-  if (isSameDatabase(databaseUrl, target)) throw new ConfigurationError('DATABASE_URL and --to name the same store');
+  const variable = options.to === undefined ? 'OTHER_DATABASE_URL' : '--to';
+  if (isSameDatabase(databaseUrl, target)) {
+    throw new ConfigurationError(`DATABASE_URL and ${variable} name the same store`);
+  }
   const snapshot = await openExistingSnapshot(databaseUrl, 'DATABASE_URL', configuration);
   try {
-    const repository = await openStore(target, configuration);
+    const repository = await openStore(target, variable, configuration);
     // Only now, because a signal ends the wait for a server at once.
     const signal = abortOnSignals();
     try {

@@ -81,8 +81,8 @@ async function openFile(file: string): Promise<Readable> {
 
 async function openTarget(configuration: Configuration, isDryRun: boolean): Promise<PlantRepository> {
   const { databaseUrl } = configuration;
-  if (!isDryRun) return openStore(databaseUrl, configuration);
-  return DryRunRepository.open(await openStoreSnapshot(databaseUrl, configuration));
+  if (!isDryRun) return openStore(databaseUrl, 'DATABASE_URL', configuration);
+  return DryRunRepository.open(await openStoreSnapshot(databaseUrl, 'DATABASE_URL', configuration));
 }
 
 /** Loads the rules of POST /plants, which the help does not need. */
