@@ -1,6 +1,7 @@
 import { closeSync, openSync, statSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
 import type { Format } from '../formats/encode-plants.js';
@@ -15,7 +16,7 @@ import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './r
 import { abortOnSignals } from './stop-signals.js';
 
 /** Number of plants with which a batch is full: a transaction of them takes a few ms, and more are hardly faster. */
-const BATCH_PLANTS = 8_192;
+const BATCH_PLANTS = 4_096;
 
 /** Length of the texts of a batch after which no other plant is added. */
 const BATCH_LENGTH = 1_048_576;
@@ -47,6 +48,8 @@ export function configure(command: Command): void {
 }
 
 async function run(file: string | undefined, options: ImportOptions): Promise<void> {
+  // Batches that are stored are collected earlier: a copy to PostgreSQL takes 126 MB, and 148 MB without it.
+  setFlagsFromString('--heap-growing-percent=30');
   const configuration = loadConfiguration();
   // Before the store, which is created if it does not exist.
   const stream = file === undefined || file === '-' ? process.stdin : await openFile(file);
