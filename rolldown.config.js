@@ -5,9 +5,16 @@ import { join } from 'node:path';
 const LEFT_OUT =
   /^(?:better-sqlite3|pg-native|light-my-request|@fastify\/(?:ajv-compiler|fast-json-stringify-compiler|multipart|view)|@nestjs\/(?:microservices|platform-express|websockets))(?:\/|$)/;
 
+/** The beginning of each command: --version, --help and health load nothing else of ours. */
+const PROGRAM =
+  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:config[\\/]|commands[\\/](?:exit-status|listen|report|stop-signals)\.|auth[\\/]token-file-error\.|storage[\\/]plant-repository\.)/;
+
 /** Small modules that several commands share. In the chunk of the service, they would bring all of it. */
 const SHARED =
-  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:(?:config|files)[\\/]|commands[\\/](?:exit-status|listen|report|stop-signals)|auth[\\/](?:static-tokens|token-file)|storage[\\/](?:(?:open|plant|retrying)-repository|sqlite-(?:driver|errors|schema)))/;
+  /[\\/]dist[\\/](?:files[\\/]|auth[\\/](?:static-tokens|token-file)\.|storage[\\/](?:(?:open|retrying)-repository|sqlite-(?:driver|errors|schema))\.)/;
+
+/** The rules of POST /plants, with the packages that they need: an import loads them without the service. */
+const RULES = /[\\/]dist[\\/]plants[\\/]pipes[\\/]new-plant\.pipe\.js$/;
 
 /** Keeps V8 from storing a file with two bytes a character, as it does for one with a character beyond Latin-1. */
 const asAscii = {
@@ -87,7 +94,9 @@ export default {
     keepNames: true,
     codeSplitting: {
       groups: [
+        { name: 'program', test: PROGRAM, priority: 2 },
         { name: 'shared', test: SHARED, priority: 1 },
+        { name: 'rules', test: RULES },
         { name: 'service', test: /[\\/]dist[\\/]commands[\\/]service\.js$/ },
       ],
     },

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { Command, CommanderError } from 'commander';
-import { TokenFileError } from './auth/token-file.js';
+import { TokenFileError } from './auth/token-file-error.js';
 import { CommandError, EXIT_STATUS, type ExitStatus } from './commands/exit-status.js';
 import { ListenError } from './commands/listen.js';
 import { exitInterrupted, exitStopped, onStopSignals } from './commands/stop-signals.js';

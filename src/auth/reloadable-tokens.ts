@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
 import { watchFiles } from '../files/watch-files.js';
 import { digestToken, generateToken, numberTokens, type StaticToken, StaticTokens } from './static-tokens.js';
-import { createTokenFile, formatToken, parseTokens, readTokenFile, TokenFileError } from './token-file.js';
+import { createTokenFile, formatToken, parseTokens, readTokenFile } from './token-file.js';
+import { TokenFileError } from './token-file-error.js';
 
 /** The name of the token that the first start generates. */
 const FIRST_TOKEN_NAME = 'first-start';

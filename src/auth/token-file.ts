@@ -5,11 +5,7 @@ import { acquireLock } from '../files/lock-file.js';
 import { makeDirectory } from '../files/make-directory.js';
 import { createFile, replaceFile } from '../files/replace-file.js';
 import type { StaticToken } from './static-tokens.js';
-
-/** A token file that cannot be used; the message is one line for the operator. */
-export class TokenFileError extends Error {
-  override readonly name = 'TokenFileError';
-}
+import { TokenFileError } from './token-file-error.js';
 
 /** The text of a file without tokens. An empty file would be refused, because it may be half written. */
 const HEADER =

@@ -20,7 +20,7 @@ export function connectionSettings(url: string): PoolConfig {
       return file === undefined ? undefined : readFileSync(file);
     } catch (cause) {
       throw new UnusableDatabaseError(
-        `cannot be reached: the ${name} of DATABASE_URL cannot be read, ${String(file)}`,
+        `cannot be reached: the ${name} of its URL cannot be read, ${String(file)}`,
         { cause },
       );
     }

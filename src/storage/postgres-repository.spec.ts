@@ -53,10 +53,13 @@ describe('the PostgreSQL repository', () => {
       ]),
     ).toEqual(['repeated', 'created', 'created']);
 
+    // By COPY.
+    const batch = Array.from({ length: 300 }, (_, index) => ({ id: BigInt(10 + index), name: 'Monstera' }));
+    expect(new Set(await repository.add(batch))).toEqual(new Set(['created']));
+
     expect(await query('SELECT setting FROM commits')).toEqual([
       { setting: 'on' },
-      { setting: atCommit },
-      { setting: atCommit },
+      ...Array.from({ length: 302 }, () => ({ setting: atCommit })),
     ]);
   });
 
@@ -104,6 +107,23 @@ describe('the PostgreSQL repository', () => {
       [8, 'repeated'],
     ]);
     expect(await query('SELECT count(*) FROM plants')).toEqual([{ count: '1000' }]);
+  });
+
+  it('lets the server end the transaction of a large batch that is not continued', async () => {
+    await query(`
+      CREATE TABLE timeouts (statement text, idle text);
+      CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          INSERT INTO timeouts VALUES
+            (current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout'));
+          RETURN NULL;
+        END $$;
+      CREATE TRIGGER noting AFTER INSERT ON plants FOR EACH STATEMENT EXECUTE FUNCTION note();
+    `);
+
+    await repository.add(Array.from({ length: 300 }, (_, index) => ({ id: BigInt(index), name: 'Monstera' })));
+
+    expect(await query('SELECT * FROM timeouts')).toEqual([{ statement: '2s', idle: '2s' }]);
   });
 
   it('does not change the type parsers of other users of the driver', async () => {
