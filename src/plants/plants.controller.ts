@@ -1,4 +1,13 @@
-import { Controller, HttpCode, HttpStatus, Post, type Type, UseFilters, UseGuards, VERSION_NEUTRAL } from '@nestjs/common';
+import {
+  Controller,
+  HttpCode,
+  HttpStatus,
+  Post,
+  type Type,
+  UseFilters,
+  UseGuards,
+  VERSION_NEUTRAL,
+} from '@nestjs/common';
 import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
 import { CurrentPrincipal } from '../auth/current-principal.decorator.js';
 import type { Principal } from '../auth/principal.js';

@@ -5,7 +5,7 @@ import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
-import { PlantsOptionsError } from './check-options.js';
+import { optionsError } from './check-options.js';
 import { ConfigurableModuleClass, PlantsInstance } from './plants.module-definition.js';
 import { optionProviders } from './plants.providers.js';
 import { PlantsService } from './plants.service.js';
@@ -33,7 +33,7 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     adapterHost.init$.subscribe(() => adapterHost.httpAdapter.use(unparsedBodyAt(() => this.#url)));
   }
 
-  /** @throws {PlantsOptionsError} if another instance has the same path or name */
+  /** @throws {TypeError} if another instance has the same path or name */
   onModuleInit(): void {
     this.#assertDistinct();
     this.#url = `${this.#globalPrefix()}/${this.instance.path}`;
@@ -50,10 +50,10 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     const { path, name } = this.instance;
     for (const { instance } of this.discovery.getProviders()) {
       if (!(instance instanceof PlantsModule) || instance === this) continue;
-      const advice = 'give each instance a path and a name of its own';
-      if (instance.instance.path === path) throw new PlantsOptionsError(`two instances have the path ${path}: ${advice}`);
+      const advice = 'give each a path and a name of its own';
+      if (instance.instance.path === path) throw optionsError(`two instances have the path ${path}: ${advice}`);
       if (instance.instance.name === name) {
-        throw new PlantsOptionsError(`two instances have ${name === undefined ? 'no name' : `the name ${name}`}: ${advice}`);
+        throw optionsError(`two instances have ${name === undefined ? 'no name' : `the name ${name}`}: ${advice}`);
       }
     }
   }
