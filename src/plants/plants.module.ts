@@ -1,5 +1,11 @@
 import { Module, type OnApplicationShutdown, type OnModuleInit, RequestMethod } from '@nestjs/common';
-import { ApplicationConfig, DiscoveryModule, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
+import {
+  type AbstractHttpAdapter,
+  ApplicationConfig,
+  DiscoveryModule,
+  DiscoveryService,
+  HttpAdapterHost,
+} from '@nestjs/core';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
@@ -29,8 +35,12 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     adapterHost: HttpAdapterHost,
   ) {
     super();
-    // When there is an adapter: in a test module that is later. An application context without a server has none.
-    adapterHost.init$.subscribe(() => adapterHost.httpAdapter.use(unparsedBodyAt(() => this.#url)));
+    // Before the body parser of the host: now, or in a test when it creates the application from its module.
+    adapterHost.init$.subscribe(() => {
+      // An application context without a server has none.
+      const httpAdapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
+      httpAdapter?.use(unparsedBodyAt(() => this.#url));
+    });
   }
 
   /** @throws {TypeError} if another instance has the same path or name */

@@ -126,7 +126,7 @@ class HostInterceptor implements NestInterceptor {
   constructor(private readonly exempt: readonly Type[]) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const { prototype } = context.getClass<object>();
+    const { prototype } = context.getClass() as { readonly prototype: unknown };
     if (this.exempt.some((type) => prototype instanceof type)) return next.handle();
     return next.handle().pipe(
       map((data: unknown) => ({ data })),
