@@ -2,7 +2,7 @@ import { type DynamicModule, type LoggerService, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, NestFactory, RouterModule } from '@nestjs/core';
 import { RefusalLog } from './auth/refusals.js';
 import { createFastifyAdapter, type PublicApplication } from './http/fastify-adapter.js';
-import { NotFoundController } from './http/not-found.controller.js';
+import { NotFoundController, PlantsPath } from './http/not-found.controller.js';
 import { BearerAuthGuard, ContractExceptionFilter, PlantsModule, type PlantsModuleOptions } from './index.js';
 
 /** The options of the standalone application. */
@@ -25,6 +25,7 @@ export class AppModule {
       controllers: [NotFoundController],
       providers: [
         RefusalLog,
+        { provide: PlantsPath, useValue: { path: `${basePath}/plants` } satisfies PlantsPath },
         { provide: APP_GUARD, useExisting: BearerAuthGuard },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],

@@ -48,7 +48,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   const certificate = loadCertificate(configuration);
   const origins = new Set(configuration.corsOrigins);
   const app = await createService(configuration, tokens, certificate, origins, structuredLogger);
-  structuredLogger.logRequests();
+  structuredLogger.logRequests(configuration.logRequests);
   let management: ManagementListener | undefined;
   try {
     management = await createManagement(app, configuration);
@@ -60,7 +60,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     // Install the handlers before logging that the service is up: a supervisor may signal at once.
     stopOnSignals(app, management, configuration.shutdownTimeout);
     await useTokenFile(tokens, `${baseUrl}/plants`, configuration);
-    logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}`);
+    logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
     const [managementUrl] = managementOrigins;
     if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
     logger.log(`Listening: POST ${baseUrl}/plants`);
@@ -182,14 +182,19 @@ async function listenForOperators(
 
 /** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */
 function stopOnSignals(app: PublicApplication, management: ManagementListener | undefined, timeout: number): void {
-  const stop = (): void => {
+  const stop = (signal: NodeJS.Signals): void => {
     onStopSignals(exitStopped, stop);
-    setTimeout(() => process.exit(0), timeout).unref();
+    logger.log(`Stopping after ${signal}`);
+    setTimeout(() => {
+      logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
+      exitStopped();
+    }, timeout).unref();
     // A load balancer learns of the shutdown while requests are still answered.
     management?.reportShutdown();
     app
       .close()
       .finally(() => management?.close())
+      .then(() => logger.log('Stopped'))
       .catch((error: unknown) => {
         logger.error(`The service could not close in order: ${String(error)}`);
         process.exit(1);
