@@ -51,7 +51,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   structuredLogger.logRequests(configuration.logRequests);
   let management: ManagementListener | undefined;
   try {
-    management = await createManagement(app, configuration);
+    management = await createManagement(app, tokens, configuration);
     await warnOfForgottenStore(app.get(PlantRepository, { strict: false }), configuration);
     const baseUrl = await listenForClients(app, configuration);
     const managementOrigins = await listenForOperators(management, baseUrl, configuration);
@@ -69,7 +69,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     await Promise.allSettled([app.close(), management?.close()]);
     throw error;
   }
-  if (certificate !== undefined) reloadCertificate(app, certificate, configuration);
+  if (certificate !== undefined) reloadCertificate(app.getHttpServer() as PublicServer, configuration);
   else if (configuration.trustProxy.length === 0 && !isLoopbackHost(configuration.host)) {
     logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
   }
@@ -148,15 +148,24 @@ async function createVerifier(
 
 async function createManagement(
   app: PublicApplication,
+  tokens: ReloadableTokens,
   { managementHost, managementPort, managementAllowedHosts }: Configuration,
 ): Promise<ManagementListener | undefined> {
   if (managementPort === 'off') return undefined;
   const { ManagementListener } = await import('../management/management-listener.js');
+  const expiries = {
+    certificate: () => {
+      const { certificate } = app.getHttpServer() as PublicServer;
+      return certificate && certificateExpiry(certificate);
+    },
+    token: () => tokens.nextExpiry(),
+  };
   return ManagementListener.create(app, {
     host: managementHost,
     port: managementPort,
     allowedHosts: managementAllowedHosts,
     version: readVersion(),
+    expiries,
   });
 }
 
@@ -218,19 +227,13 @@ function lacksTokens({ accessTokens, accessTokensFile, firstTokenFile, jwtIssuer
 }
 
 /** Uses a changed certificate for new connections. */
-function reloadCertificate(
-  app: PublicApplication,
-  certificate: Certificate,
-  { tlsCertFile = '', tlsKeyFile = '' }: Configuration,
-): void {
-  let current = certificate;
+function reloadCertificate(server: PublicServer, { tlsCertFile = '', tlsKeyFile = '' }: Configuration): void {
   watchFiles([tlsCertFile, tlsKeyFile], () => {
     try {
       const read = readCertificate(tlsCertFile, tlsKeyFile);
-      if (isSameCertificate(read, current)) return;
-      current = read;
-      (app.getHttpServer() as PublicServer).setCertificate(current);
-      logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(current).toISOString()}`);
+      if (server.certificate !== undefined && isSameCertificate(read, server.certificate)) return;
+      server.setCertificate(read);
+      logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(read).toISOString()}`);
     } catch (error) {
       if (error instanceof CertificateError) logger.error(`${error.message}; keeping the previous certificate`);
       else logger.error(`The certificate could not be reloaded: ${String(error)}`);

@@ -18,7 +18,11 @@ export const MISSING_PRIVILEGES =
  * - For the operator; completes "the database postgres://… …".
  */
 const ERRORS: readonly (readonly [code: RegExp, failure: Failure | 'race', advice?: string])[] = [
-  [/^28|^SASL/, 'unavailable', 'rejects this user; check user and password in DATABASE_URL, both percent-encoded, and pg_hba.conf'],
+  [
+    /^28|^SASL/,
+    'unavailable',
+    'rejects this user; check user and password in DATABASE_URL, both percent-encoded, and pg_hba.conf',
+  ],
   [/^3D/, 'unavailable', 'does not exist on its server; create it first, for example with createdb'],
   [/^55000/, 'unavailable', 'accepts no connections; run ALTER DATABASE … ALLOW_CONNECTIONS true'],
   [/^42501/, 'unavailable', MISSING_PRIVILEGES],
