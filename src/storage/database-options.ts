@@ -41,8 +41,8 @@ export function isPostgresUrl(url: string): boolean {
 
 function canDecode(text: string): boolean {
   try {
-    decodeURIComponent(text);
-    return true;
+    // Uses the result, without which Rolldown 1.2 removes the call.
+    return decodeURIComponent(text).length <= text.length;
   } catch {
     return false;
   }
