@@ -19,12 +19,12 @@ export function createTerminalStream(terminal: NodeJS.WritableStream): Destinati
       const { requestId, method, path, status, error, reason, duration, principal, address, stack } = log;
       if (requestId === undefined) return String(stack ?? log[messageKey]);
       // Only input with error 400 may be something other than HTTP: the others are refused for their size or time.
-      const subject = method ?? (error === 400 ? 'not HTTP' : 'HTTP');
+      const subject = typeof method === 'string' ? `${method} ${String(path)}` : error === 400 ? 'not HTTP' : 'HTTP';
       const time = typeof duration === 'number' ? `${duration}ms` : undefined;
       const labelled = Object.entries({ status, error, duration: time, principal, address, requestId, reason })
         .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
         .map(([label, value]) => `${label}=${String(value)}`);
-      return [subject, path ?? [], labelled].flat().join(' ');
+      return [subject, ...labelled].join(' ');
     },
   });
   return {
