@@ -4,7 +4,7 @@ import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
 import { RefusalLog } from './auth/refusals.js';
 import { ContractExceptionFilter } from './contract/contract-exception.filter.js';
 import { createFastifyAdapter, type PublicApplication } from './http/fastify-adapter.js';
-import { NotFoundController } from './http/not-found.controller.js';
+import { NotFoundController, PlantsPath } from './http/not-found.controller.js';
 import { PlantsModule } from './plants/plants.module.js';
 import type { PlantsModuleOptions } from './plants/plants.module-definition.js';
 
@@ -28,6 +28,7 @@ export class AppModule {
       controllers: [NotFoundController],
       providers: [
         RefusalLog,
+        { provide: PlantsPath, useValue: { path: `${basePath}/plants` } satisfies PlantsPath },
         { provide: APP_GUARD, useExisting: BearerAuthGuard },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],

@@ -55,7 +55,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     } catch (error) {
       if (!(error instanceof TokenRefusedError)) throw error;
       const isAttempt = hasBearerCredentials(headers.authorization);
-      publishRefusal(isAttempt ? error.reason : 'missing', ip);
+      publishRefusal({ reason: isAttempt ? error.reason : 'missing', principal: error.principal, address: ip });
       if (isAttempt) await this.authOptions.refusalDelay.wait(ip);
       throw new ContractException(401, undefined, {
         'WWW-Authenticate': isAttempt ? `${this.#challenge}, error="invalid_token"` : this.#challenge,

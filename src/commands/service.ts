@@ -48,10 +48,10 @@ export async function startService(configuration: Configuration): Promise<void> 
   const certificate = loadCertificate(configuration);
   const origins = new Set(configuration.corsOrigins);
   const app = await createService(configuration, tokens, certificate, origins, structuredLogger);
-  structuredLogger.logRequests();
+  structuredLogger.logRequests(configuration.logRequests);
   let management: ManagementListener | undefined;
   try {
-    management = await createManagement(app, configuration);
+    management = await createManagement(app, tokens, configuration);
     await warnOfForgottenStore(app.get(PlantRepository, { strict: false }), configuration);
     const baseUrl = await listenForClients(app, configuration);
     const managementOrigins = await listenForOperators(management, baseUrl, configuration);
@@ -60,7 +60,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     // Install the handlers before logging that the service is up: a supervisor may signal at once.
     stopOnSignals(app, management, configuration.shutdownTimeout);
     await useTokenFile(tokens, `${baseUrl}/plants`, configuration);
-    logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}`);
+    logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
     const [managementUrl] = managementOrigins;
     if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
     logger.log(`Listening: POST ${baseUrl}/plants`);
@@ -69,7 +69,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     await Promise.allSettled([app.close(), management?.close()]);
     throw error;
   }
-  if (certificate !== undefined) reloadCertificate(app, certificate, configuration);
+  if (certificate !== undefined) reloadCertificate(app.getHttpServer() as PublicServer, configuration);
   else if (configuration.trustProxy.length === 0 && !isLoopbackHost(configuration.host)) {
     logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
   }
@@ -149,15 +149,24 @@ async function createVerifier(
 
 async function createManagement(
   app: PublicApplication,
+  tokens: ReloadableTokens,
   { managementHost, managementPort, managementAllowedHosts }: Configuration,
 ): Promise<ManagementListener | undefined> {
   if (managementPort === 'off') return undefined;
   const { ManagementListener } = await import('../management/management-listener.js');
+  const expiries = {
+    certificate: () => {
+      const { certificate } = app.getHttpServer() as PublicServer;
+      return certificate && certificateExpiry(certificate);
+    },
+    token: () => tokens.nextExpiry(),
+  };
   return ManagementListener.create(app, {
     host: managementHost,
     port: managementPort,
     allowedHosts: managementAllowedHosts,
     version: readVersion(),
+    expiries,
   });
 }
 
@@ -183,14 +192,19 @@ async function listenForOperators(
 
 /** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */
 function stopOnSignals(app: PublicApplication, management: ManagementListener | undefined, timeout: number): void {
-  const stop = (): void => {
+  const stop = (signal: NodeJS.Signals): void => {
     onStopSignals(exitStopped, stop);
-    setTimeout(() => process.exit(0), timeout).unref();
+    logger.log(`Stopping after ${signal}`);
+    setTimeout(() => {
+      logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
+      exitStopped();
+    }, timeout).unref();
     // A load balancer learns of the shutdown while requests are still answered.
     management?.reportShutdown();
     app
       .close()
       .finally(() => management?.close())
+      .then(() => logger.log('Stopped'))
       .catch((error: unknown) => {
         logger.error(`The service could not close in order: ${String(error)}`);
         process.exit(1);
@@ -214,19 +228,13 @@ function lacksTokens({ accessTokens, accessTokensFile, firstTokenFile, jwtIssuer
 }
 
 /** Uses a changed certificate for new connections. */
-function reloadCertificate(
-  app: PublicApplication,
-  certificate: Certificate,
-  { tlsCertFile = '', tlsKeyFile = '' }: Configuration,
-): void {
-  let current = certificate;
+function reloadCertificate(server: PublicServer, { tlsCertFile = '', tlsKeyFile = '' }: Configuration): void {
   watchFiles([tlsCertFile, tlsKeyFile], () => {
     try {
       const read = readCertificate(tlsCertFile, tlsKeyFile);
-      if (isSameCertificate(read, current)) return;
-      current = read;
-      (app.getHttpServer() as PublicServer).setCertificate(current);
-      logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(current).toISOString()}`);
+      if (server.certificate !== undefined && isSameCertificate(read, server.certificate)) return;
+      server.setCertificate(read);
+      logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(read).toISOString()}`);
     } catch (error) {
       if (error instanceof CertificateError) logger.error(`${error.message}; keeping the previous certificate`);
       else logger.error(`The certificate could not be reloaded: ${String(error)}`);

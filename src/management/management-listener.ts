@@ -7,6 +7,7 @@ import { PlantRepository } from '../storage/plant-repository.js';
 import { AllowedHosts } from './allowed-hosts.js';
 import { setUpDocsPage } from './docs-page.js';
 import { ManagementModule } from './management.module.js';
+import type { Expiries } from './metrics.js';
 import { Readiness } from './readiness.js';
 
 /** Open connections; the listener closes further ones. */
@@ -33,6 +34,7 @@ export interface ManagementOptions {
   readonly allowedHosts: readonly string[];
   /** The version of the program. */
   readonly version: string;
+  readonly expiries: Expiries;
 }
 
 /**
@@ -53,11 +55,16 @@ export class ManagementListener {
    */
   static async create(
     service: INestApplicationContext,
-    { host, port, allowedHosts, version }: ManagementOptions,
+    { host, port, allowedHosts, version, expiries }: ManagementOptions,
   ): Promise<ManagementListener> {
     const options = { strict: false };
     const application = await NestFactory.create<NestFastifyApplication>(
-      ManagementModule.register(service.get(PlantRepository, options), service.get(GroupCommit, options), version),
+      ManagementModule.register({
+        repository: service.get(PlantRepository, options),
+        groupCommit: service.get(GroupCommit, options),
+        expiries,
+        version,
+      }),
       new FastifyAdapter({ ...WITHOUT_SCHEMAS, ...LIMITS, forceCloseConnections: true }),
       { abortOnError: false },
     );

@@ -7,6 +7,7 @@ import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
 import { BATCH_CHANNEL, type BatchMessage, GroupCommit } from '../storage/group-commit.js';
 import { OUTCOMES } from '../storage/plant-repository.js';
+import { StoredPlants } from './stored-plants.js';
 
 /** Seconds: from an answer without the store to the longest that a request waits. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -15,6 +16,23 @@ const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 export abstract class BuildInfo {
   abstract readonly version: string;
 }
+
+/** The next expiry of what an operator has to renew; the class is also the injection token. */
+export abstract class Expiries {
+  /** Returns when the certificate of the public port expires, if it has one. */
+  abstract certificate(): Date | undefined;
+  /** Returns when the next static token expires, if one does. */
+  abstract token(): Date | undefined;
+}
+
+/** Metrics of prom-client that are named against the rules of Prometheus, or based on undocumented members of Node. */
+const LEFT_OUT = [
+  'nodejs_active_handles',
+  'nodejs_active_handles_total',
+  'nodejs_active_requests',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
 
 /** Counts for Prometheus what the service publishes. Each label has few values, and no client chooses them. */
 @Injectable()
@@ -62,22 +80,23 @@ export class Metrics implements OnApplicationShutdown {
   /** The counters of answers by error number or, for a success, by status: a look-up by labels takes longer. */
   readonly #answers = new Map<number, Counter.Internal>();
 
-  constructor(groupCommit: GroupCommit, { version }: BuildInfo) {
+  constructor(groupCommit: GroupCommit, storedPlants: StoredPlants, expiries: Expiries, { version }: BuildInfo) {
     new Gauge({
       name: 'plant_store_build_info',
       help: '1, with the versions of the program and of Node.js in its labels.',
       labelNames: ['version', 'node'],
       registers: [this.registry],
     }).set({ version, node: process.versions.node }, 1);
-    new Gauge({
-      name: 'plant_store_queue_depth_plants',
-      help: 'Plants that wait for their batch.',
-      registers: [this.registry],
-      collect() {
-        this.set(groupCommit.depth);
-      },
-    });
+    this.#addGauge('plant_store_queue_depth_plants', 'Plants that wait for their batch.', () => groupCommit.depth);
+    this.#addGauge('plant_store_stored_plants', 'Plants in the store.', () => storedPlants.count);
+    this.#addGauge('plant_store_certificate_expiry_seconds', 'Time until the certificate expires.', () =>
+      secondsUntil(expiries.certificate()),
+    );
+    this.#addGauge('plant_store_token_expiry_seconds', 'Time until the next static token expires.', () =>
+      secondsUntil(expiries.token()),
+    );
     collectDefaultMetrics({ register: this.registry });
+    for (const name of LEFT_OUT) this.registry.removeSingleMetric(name);
     // Every series starts at 0, because `increase` does not count a series that begins at 1.
     for (const status of [200, 204]) this.#answers.set(status, this.#requests.labels(`${status}`, ''));
     for (const error of Object.keys(ERROR_TABLE)) this.#answers.set(Number(error), this.#requests.labels('400', error));
@@ -96,6 +115,20 @@ export class Metrics implements OnApplicationShutdown {
     this.registry.clear();
   }
 
+  /** @param read called at each scrape; the series is missing while it returns undefined */
+  #addGauge(name: string, help: string, read: () => number | undefined): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.registry],
+      collect() {
+        const value = read();
+        if (value === undefined) this.remove();
+        else this.set(value);
+      },
+    });
+  }
+
   readonly #onRequest = (message: unknown): void => {
     const { status, error, duration } = message as RequestMessage;
     this.#answers.get(error ?? status)?.inc();
@@ -112,4 +145,8 @@ export class Metrics implements OnApplicationShutdown {
   readonly #onRefusal = (message: unknown): void => {
     this.#refusals.inc({ reason: (message as AuthenticationRefused).reason });
   };
+}
+
+function secondsUntil(instant: Date | undefined): number | undefined {
+  return instant && (instant.getTime() - Date.now()) / 1_000;
 }

@@ -27,7 +27,11 @@ export function connectionSettings(url: string): PoolConfig {
   const mode = take('sslmode') ?? 'disable';
   const [ca, cert, key] = [read('sslrootcert'), read('sslcert'), read('sslkey')];
   const certificates = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
-  return { connectionString: parsed.href, ssl: tlsOptions(mode, certificates) };
+  return {
+    connectionString: parsed.href,
+    fallback_application_name: 'plant-store',
+    ssl: tlsOptions(mode, certificates),
+  };
 }
 
 /** Follows libpq: `require` with a root certificate verifies as `verify-ca` does. */

@@ -25,6 +25,31 @@ describe('the PostgreSQL repository', () => {
 
   const query = <Row extends object>(text: string): Promise<Row[]> => server.query<Row>(text, database);
 
+  it('tells about how many plants are stored, once the server knows', async () => {
+    expect(await repository.count()).toBeUndefined();
+
+    await query("INSERT INTO plants (id, name) SELECT generate_series(1, 3000), 'Monstera'");
+    await query('ANALYZE plants');
+
+    expect(await repository.count()).toBeGreaterThanOrEqual(3_000);
+    // The statistics of the insert may arrive after those of ANALYZE, and are then added to them.
+    expect(await repository.count()).toBeLessThanOrEqual(6_000);
+  });
+
+  it.each([
+    ['plant-store', ''],
+    ['greenhouse', '&application_name=greenhouse'],
+  ])('is shown as %s in pg_stat_activity with the parameters "%s"', async (name, parameters) => {
+    const named = await openRepository(`${url}${parameters}`);
+
+    expect(
+      await query(
+        `SELECT count(*)::int FROM pg_stat_activity WHERE datname = '${database}' AND application_name = '${name}'`,
+      ),
+    ).toEqual([{ count: 1 + Number(parameters === '') }]);
+    await named.close();
+  });
+
   it.each([
     ['off', 'on'],
     ['local', 'local'],

@@ -4,6 +4,7 @@ import { createEmptyFile } from '../files/create-empty-file.js';
 import { makeDirectory } from '../files/make-directory.js';
 import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
+import { SqliteCount } from './sqlite-count.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
@@ -70,6 +71,7 @@ class SqliteRepository extends RetryingRepository {
   readonly #find;
   readonly #commit;
   readonly #rollback;
+  readonly #count;
 
   constructor(
     private readonly database: SqliteDatabase,
@@ -86,10 +88,15 @@ class SqliteRepository extends RetryingRepository {
     this.#find = database.prepare('SELECT name, tag FROM plants WHERE id = ?');
     this.#commit = database.prepare('COMMIT');
     this.#rollback = database.prepare('ROLLBACK');
+    this.#count = new SqliteCount(database);
   }
 
   override snapshot(): Promise<PlantSnapshot> {
     return openSqliteSnapshot(this.path, this.driver);
+  }
+
+  override count(): Promise<number> {
+    return this.#count.get();
   }
 
   override async close(): Promise<void> {
@@ -99,7 +106,9 @@ class SqliteRepository extends RetryingRepository {
   }
 
   protected override attempt(batch: readonly StoredPlant[]): readonly Outcome[] {
-    return this.#transaction(this.#commit, () => batch.map((plant) => this.#add(plant)));
+    const outcomes = this.#transaction(this.#commit, () => batch.map((plant) => this.#add(plant)));
+    this.#count.add(batch, outcomes);
+    return outcomes;
   }
 
   protected override tryToWrite(): void {
