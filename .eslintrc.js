@@ -89,6 +89,13 @@ export default tseslint.config(
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       // TypeScript's types are structural, and so are Nest's options and our DTOs.
       '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'ExpressionStatement > CallExpression[callee.name=/^(?:de|en)codeURI(?:Component)?$/]',
+          message: 'Rolldown 1.2 removes this call from the bundle, even in a `try`: use its result.',
+        },
+      ],
       'no-restricted-properties': [
         'error',
         {

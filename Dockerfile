@@ -1,33 +1,32 @@
-# Builds dist/, with all packages.
-FROM node:24-slim AS build
+# A build is reproducible if the base image is named by its digest, which `docker buildx imagetools inspect node:24-slim`
+# prints: docker build --build-arg NODE_IMAGE=node:24-slim@sha256:… .
+ARG NODE_IMAGE=node:24-slim
+
+# Builds dist/. Node 24 has SQLite, so npm compiles nothing.
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 COPY service service
 RUN npm ci --no-audit --no-fund
 COPY . .
-RUN npm run build
+# The modules of dist/ beside the bundle are for applications that embed it.
+RUN npm run build && mkdir bundle && mv dist/main.js dist/chunks dist/openapi.yaml dist/swagger-ui dist/third-party-licenses.txt bundle
 
-# Installs the production packages. Node 24 has SQLite, so no stage needs a compiler.
-FROM node:24-slim AS packages
+FROM ${NODE_IMAGE}
 WORKDIR /app
-COPY .npmrc package.json package-lock.json ./
-COPY service service
-RUN npm ci --omit=dev --no-audit --no-fund
-
-FROM node:24-slim
-WORKDIR /app
-COPY --from=packages /app/node_modules node_modules
-COPY --from=build /app/package.json package.json
-COPY --from=build /app/service service
-COPY --from=build /app/dist dist
-# npm has linked the program there. A volume that is created from the image inherits the owner.
-RUN ln -s /app/node_modules/.bin/plant-store /usr/local/bin/ && mkdir /data && chown node:node /data
+COPY package.json LICENSE ./
+COPY service/plant-store.js service/
+COPY --from=build /app/bundle dist
+# A volume that is created from the image inherits the owner.
+RUN ln -s /app/service/plant-store.js /usr/local/bin/plant-store && mkdir /data && chown node:node /data
 # The default store, data/plants.db, and the token file are then in the volume.
 WORKDIR /
 ENV NODE_ENV=production HOST=0.0.0.0
-USER node
+# The user node. Kubernetes can tell only of a number that it is not root.
+USER 1000:1000
 VOLUME /data
-EXPOSE 3000
-HEALTHCHECK --interval=10s --timeout=3s --start-period=30s CMD ["plant-store", "health", "--ready"]
+EXPOSE 3000 3001
+# Whether the process responds. A restart does not help a service that is not ready.
+HEALTHCHECK --interval=15s --timeout=3s --start-period=40s CMD ["plant-store", "health"]
 # Not through npm or a shell, so that it receives the signals.
 CMD ["plant-store"]

@@ -2,7 +2,7 @@
  * Compares Plant Store with its peers, and writes the tables of bench/README.md. Absolute figures depend on the machine;
  * the ratios of one run, measured round by round, are the result.
  */
-import { execFile, execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, release, tmpdir } from 'node:os';
@@ -62,7 +62,7 @@ if (options.before !== undefined) {
     ...PROGRAMS['plant-store'],
     command: [process.execPath, resolve(options.before, 'dist/main.js')],
   };
-} else {
+} else if (positionals.join() !== 'data') {
   prepare();
 }
 const affinity = execFileSync('taskset', ['-cp', String(process.pid)], { encoding: 'utf8' })
@@ -104,7 +104,7 @@ function data() {
     try {
       const plants = Number(options.rows);
       const [head, ...rows] = await compareData(plants, urlOf(client, 'data'), (text) => client.query(text));
-      return [`${plants} plants; a ratio is their seconds divided by ours.`, '', table(head, rows)].join('\n');
+      return ['A ratio is their seconds divided by ours.', '', table(head, rows)].join('\n');
     } finally {
       await client.end();
     }
@@ -422,13 +422,10 @@ function prepare() {
 
 /** Replaces the result of a scenario in the README, and prints it. */
 async function publish(name, result) {
-  const peer = (id) => JSON.parse(readFileSync(join(PEERS, 'node_modules', id, 'package.json'), 'utf8')).version;
-  const bun = execFileSync(PROGRAMS['elysia-bun'].command[0], ['--version'], { encoding: 'utf8' }).trim();
   const circumstances = [
     new Date().toISOString().slice(0, 10),
     `${cpus()[0].model.trim()}, ${cpus().length} cores, Linux ${release()}`,
-    `Node ${process.versions.node}, Bun ${bun}`,
-    `Fastify ${peer('fastify')}, Elysia ${peer('elysia')}, Nest ${peer('@nestjs/core')}, TypeORM ${peer('typeorm')}`,
+    ...(name === 'data' ? toolVersions() : peerVersions()),
   ].join('; ');
   const file = join(HERE, 'README.md');
   const [begin, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
@@ -437,6 +434,23 @@ async function publish(name, result) {
   const text = `${before}${begin}\n\n${result}\n\n_${circumstances}._\n\n${end}${after}`;
   writeFileSync(file, await format(text, { ...(await resolveConfig(file)), filepath: file }));
   console.log(`${name}: ${result}`);
+}
+
+function peerVersions() {
+  const peer = (id) => JSON.parse(readFileSync(join(PEERS, 'node_modules', id, 'package.json'), 'utf8')).version;
+  const bun = execFileSync(PROGRAMS['elysia-bun'].command[0], ['--version'], { encoding: 'utf8' }).trim();
+  return [
+    `Node ${process.versions.node}, Bun ${bun}`,
+    `Fastify ${peer('fastify')}, Elysia ${peer('elysia')}, Nest ${peer('@nestjs/core')}, TypeORM ${peer('typeorm')}`,
+  ];
+}
+
+function toolVersions() {
+  const tools = ['sqlite3', 'psql'].map((tool) => {
+    const { stdout } = spawnSync(tool, ['--version'], { encoding: 'utf8' });
+    return `${tool} ${/\d+[.\d]+/.exec(stdout ?? '')?.[0] ?? 'not installed'}`;
+  });
+  return [`Node ${process.versions.node}`, tools.join(', ')];
 }
 
 function table(head, rows) {

@@ -8,11 +8,13 @@ import { pipeline } from 'node:stream/promises';
 import { clearInterval, setInterval } from 'node:timers';
 
 const MAIN = join(import.meta.dirname, '../dist/main.js');
+/** Maximum number of plants on PostgreSQL. */
+const MAX_POSTGRES = 1_000_000;
 const QUERY = 'SELECT id, name, tag FROM plants ORDER BY id';
-const HEAD = ['', 'seconds', 'user CPU s', 'peak MB', 'their tool', 'seconds', 'ratio'];
+const HEAD = ['', 'plants', 'seconds', 'user CPU s', 'peak MB', 'their tool', 'seconds', 'user CPU s', 'ratio'];
 
 /**
- * @param plants the number of plants that are moved
+ * @param plants the number of plants that are moved on SQLite; on PostgreSQL, at most a million
  * @param url of an empty PostgreSQL database
  * @param query runs SQL there
  * @returns the cells of a table, with its head
@@ -23,14 +25,24 @@ export async function compareData(plants, url, query) {
   const compare = async (name, store, parameters, tool, theirs) => {
     const peer = isInstalled(tool) ? await measure(directory, [tool, ...theirs]) : undefined;
     const own = await measure(directory, [process.execPath, MAIN, ...parameters], { DATABASE_URL: store });
-    const result = peer ? [tool, peer.seconds.toFixed(1), (peer.seconds / own.seconds).toFixed(2)] : [];
-    const missing = tool === undefined ? ['', '', ''] : [`${tool} is not installed`, '', ''];
-    rows.push([name, own.seconds.toFixed(1), own.cpu.toFixed(1), own.memory.toFixed(0), ...(peer ? result : missing)]);
+    const result = peer
+      ? [tool, peer.seconds.toFixed(1), peer.cpu.toFixed(1), (peer.seconds / own.seconds).toFixed(2)]
+      : [];
+    const missing = tool === undefined ? ['', '', '', ''] : [`${tool} is not installed`, '', '', ''];
+    rows.push([
+      name,
+      count,
+      own.seconds.toFixed(1),
+      own.cpu.toFixed(1),
+      own.memory.toFixed(0),
+      ...(peer ? result : missing),
+    ]);
     console.error(rows.at(-1).join(' '));
   };
   const [sqlite, csv] = ['sqlite:ours.db', ['--format', 'csv']];
+  let count = plants;
   try {
-    await writeCsv(join(directory, 'plants.csv'), plants);
+    await writeCsv(join(directory, 'plants.csv'), count);
     await compare('SQLite import', sqlite, ['import', ...csv, 'plants.csv'], 'sqlite3', [
       'theirs.db',
       'CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)',
@@ -44,6 +56,13 @@ export async function compareData(plants, url, query) {
       QUERY,
     ]);
     await compare('SQLite copy to SQLite', sqlite, ['copy', '--to', 'sqlite:copy.db']);
+    count = Math.min(plants, MAX_POSTGRES);
+    if (count < plants) {
+      await writeCsv(join(directory, 'plants.csv'), count);
+      await measure(directory, [process.execPath, MAIN, 'import', ...csv, 'plants.csv'], {
+        DATABASE_URL: 'sqlite:less.db',
+      });
+    }
     await query('CREATE TABLE theirs (id bigint PRIMARY KEY, name text NOT NULL, tag text)');
     await compare('PostgreSQL import', url, ['import', ...csv, 'plants.csv'], 'psql', [
       url,
@@ -56,7 +75,7 @@ export async function compareData(plants, url, query) {
       `\\copy (${QUERY}) TO 'theirs-postgres.csv' CSV HEADER`,
     ]);
     await query('TRUNCATE plants');
-    await compare('SQLite copy to PostgreSQL', sqlite, ['copy', '--to', url]);
+    await compare('SQLite copy to PostgreSQL', count < plants ? 'sqlite:less.db' : sqlite, ['copy', '--to', url]);
     return rows;
   } finally {
     rmSync(directory, { recursive: true });

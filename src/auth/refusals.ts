@@ -8,23 +8,30 @@ export const REFUSAL_CHANNEL = 'plant-store:authentication-refused';
 /** A message of the channel. */
 export interface AuthenticationRefused {
   readonly reason: RefusalReason | 'missing';
+  /** The name of the token's holder, if the token has expired. */
+  readonly principal?: string | undefined;
   /** The address of the client, if known. */
-  readonly address?: string;
+  readonly address?: string | undefined;
 }
 
 const refused = channel(REFUSAL_CHANNEL);
 
-export function publishRefusal(reason: AuthenticationRefused['reason'], address: string | undefined): void {
-  if (refused.hasSubscribers) refused.publish(address === undefined ? { reason } : { reason, address });
+export function publishRefusal(message: AuthenticationRefused): void {
+  if (refused.hasSubscribers) refused.publish(message);
 }
 
 /** Milliseconds between two log lines. */
 const LINE_INTERVAL = 60_000;
 
+/** Holders of expired tokens that a log line names. */
+const MAX_NAMES = 10;
+
 /** Logs refused tokens: the first one immediately, later ones in at most one summary line a minute. */
 export class RefusalLog implements OnApplicationShutdown {
   readonly #logger = new Logger('Authentication');
   readonly #counts = new Map<AuthenticationRefused['reason'], number>();
+  /** The holders of expired tokens. */
+  readonly #holders = new Set<string>();
   #last = '';
   #timer: NodeJS.Timeout | undefined;
 
@@ -39,10 +46,11 @@ export class RefusalLog implements OnApplicationShutdown {
   }
 
   readonly #count = (message: unknown): void => {
-    const { reason, address = 'an unknown address' } = message as AuthenticationRefused;
+    const { reason, principal, address = 'an unknown address' } = message as AuthenticationRefused;
     // A request without a token is not an attempt.
     if (reason === 'missing') return;
     this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
+    if (principal !== undefined && this.#holders.size < MAX_NAMES) this.#holders.add(principal);
     this.#last = address;
     if (this.#timer === undefined) this.#write();
   };
@@ -51,9 +59,13 @@ export class RefusalLog implements OnApplicationShutdown {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#counts.size === 0) return;
-    const reasons = Array.from(this.#counts, ([reason, count]) => `${count} ${reason}`).join(', ');
+    const holders = ` (${[...this.#holders].join(', ')})`;
+    const reasons = Array.from(this.#counts, ([reason, count]) => {
+      return `${count} ${reason}${reason === 'expired' && this.#holders.size > 0 ? holders : ''}`;
+    });
     this.#counts.clear();
-    this.#logger.warn(`Refused tokens: ${reasons}; the last one from ${this.#last}`);
+    this.#holders.clear();
+    this.#logger.warn(`Refused tokens: ${reasons.join(', ')}; the last one from ${this.#last}`);
     this.#timer = setTimeout(() => this.#write(), LINE_INTERVAL).unref();
   }
 }

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
 import { watchFiles } from '../files/watch-files.js';
 import { digestToken, generateToken, numberTokens, type StaticToken, StaticTokens } from './static-tokens.js';
-import { createTokenFile, formatToken, parseTokens, readTokenFile, TokenFileError } from './token-file.js';
+import { createTokenFile, formatToken, parseTokens, readTokenFile } from './token-file.js';
+import { TokenFileError } from './token-file-error.js';
 
 /** The name of the token that the first start generates. */
 const FIRST_TOKEN_NAME = 'first-start';
@@ -39,9 +40,9 @@ export class ReloadableTokens extends StaticTokens {
     /** In clear text. */
     readonly accessTokens: readonly string[];
     readonly accessTokensFile: string | undefined;
-    readonly firstTokenFile: string;
+    readonly firstTokenFile?: string;
     /** Generates a token if nothing else is configured and the file of the first start does not exist. */
-    readonly generateFirst: boolean;
+    readonly generateFirst?: boolean;
   }): Promise<ReloadableTokens> {
     const { accessTokens, accessTokensFile, firstTokenFile, generateFirst } = settings;
     const file = accessTokensFile ?? (accessTokens.length === 0 ? firstTokenFile : undefined);

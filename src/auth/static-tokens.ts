@@ -25,6 +25,13 @@ export class StaticTokens extends TokenVerifier {
     this.#tokens = tokens;
   }
 
+  /** Returns when the next token expires; undefined if none will. */
+  nextExpiry(): Date | undefined {
+    const now = new Date();
+    const expiries = this.#tokens.flatMap(({ expires }) => (expires !== undefined && expires > now ? expires : []));
+    return expiries.sort((one, other) => one.getTime() - other.getTime())[0];
+  }
+
   override verify(token: string): VerificationResult {
     const digest = digestToken(token);
     let found: StaticToken | undefined;

@@ -1,15 +1,11 @@
-import { constants, existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs';
+import { constants, existsSync, lstatSync, realpathSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { acquireLock } from '../files/lock-file.js';
 import { makeDirectory } from '../files/make-directory.js';
 import { createFile, replaceFile } from '../files/replace-file.js';
 import type { StaticToken } from './static-tokens.js';
-
-/** A token file that cannot be used; the message is one line for the operator. */
-export class TokenFileError extends Error {
-  override readonly name = 'TokenFileError';
-}
+import { TokenFileError } from './token-file-error.js';
 
 /** The text of a file without tokens. An empty file would be refused, because it may be half written. */
 const HEADER =
@@ -41,7 +37,7 @@ function inFourDigitYear(instant: Date): Date | undefined {
  * Reads the text of a token file.
  *
  * @param isCommand whether an operator's command reads it, which root may run for the user of the service
- * @throws {TokenFileError} if it cannot be read, or if other users can read or write it
+ * @throws {TokenFileError} if it cannot be read, or if users other than its owner and its group can read it
  */
 export async function readTokenFile(file: string, { isCommand = false } = {}): Promise<string> {
   let handle: FileHandle | undefined;
@@ -57,7 +53,8 @@ export async function readTokenFile(file: string, { isCommand = false } = {}): P
       if (stats.uid !== user && stats.uid !== 0 && !(isCommand && user === 0)) {
         throw new TokenFileError(`${file} belongs to another user: it must belong to the current user or to root`);
       }
-      if ((stats.mode & 0o077) !== 0) {
+      // A group may read it: secrets of Kubernetes and credentials of systemd are mounted like this.
+      if ((stats.mode & 0o027) !== 0) {
         throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
       }
     }
@@ -125,7 +122,7 @@ export function formatToken({ name, digest, expires }: StaticToken): string {
  */
 export function createTokenFile(file: string, line: string): boolean {
   try {
-    mkdirSync(dirname(file), { recursive: true });
+    makeDirectory(dirname(file));
     return createFile(file, `${line}\n`);
   } catch (error) {
     throw cannotBeWritten(file, error);
@@ -146,7 +143,7 @@ export async function changeTokenFile(name: string, change: (text: string) => st
   const lock = `${file}.lock`;
   let release: (() => void) | undefined;
   try {
-    makeDirectory(dirname(file), { inheritOwner: true });
+    makeDirectory(dirname(file));
     release = await acquireLock(lock, LOCK_TIMEOUT);
   } catch (error) {
     throw cannotBeWritten(file, error);
@@ -162,7 +159,7 @@ export async function changeTokenFile(name: string, change: (text: string) => st
         changed = true;
       } else {
         // The first start of the service creates the file without the lock; then its text is to be changed, too.
-        changed = createFile(file, change(''), { inheritOwner: true });
+        changed = createFile(file, change(''));
       }
     }
   } catch (error) {

@@ -46,7 +46,11 @@ export class TokenVerifiers extends TokenVerifier {
 export class TokenRefusedError extends Error {
   override readonly name = 'TokenRefusedError';
 
-  constructor(readonly reason: RefusalReason) {
+  /** @param principal the name of the holder, if the token was valid once */
+  constructor(
+    readonly reason: RefusalReason,
+    readonly principal?: string,
+  ) {
     super(reason);
   }
 }
@@ -65,6 +69,7 @@ export function verifyToken(token: string, verifier: TokenVerifier): Principal |
 function assertPrincipal(given: VerificationResult): Principal {
   const result = given ?? 'unknown';
   if (typeof result === 'string') throw new TokenRefusedError(result);
-  if (result.expires !== undefined && result.expires.getTime() <= Date.now()) throw new TokenRefusedError('expired');
+  const { name, expires } = result;
+  if (expires !== undefined && expires.getTime() <= Date.now()) throw new TokenRefusedError('expired', name);
   return result;
 }

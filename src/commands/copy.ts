@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import { ConfigurationError, loadConfiguration, otherDatabase } from '../config/configuration.js';
 import { isSameDatabase } from '../storage/database-options.js';
@@ -23,14 +24,19 @@ export function configure(command: Command): void {
 }
 
 async function run(options: ReportOptions & { readonly to?: string }): Promise<void> {
+  // Batches that are stored are collected earlier: a copy to PostgreSQL takes 126 MB, and 148 MB without it.
+  setFlagsFromString('--heap-growing-percent=30');
   const configuration = loadConfiguration();
   const { databaseUrl, databaseStartTimeout } = configuration;
   const target = otherDatabase(configuration, '--to', options.to);
   if (target === undefined) throw new ConfigurationError('name the other store: set --to or OTHER_DATABASE_URL');
-  if (isSameDatabase(databaseUrl, target)) throw new ConfigurationError('DATABASE_URL and --to name the same store');
+  const variable = options.to === undefined ? 'OTHER_DATABASE_URL' : '--to';
+  if (isSameDatabase(databaseUrl, target)) {
+    throw new ConfigurationError(`DATABASE_URL and ${variable} name the same store`);
+  }
   const snapshot = await openExistingSnapshot(databaseUrl, 'DATABASE_URL', configuration);
   try {
-    const repository = await openStore(target, configuration);
+    const repository = await openStore(target, variable, configuration);
     // Only now, because a signal ends the wait for a server at once.
     const signal = abortOnSignals();
     try {
@@ -52,9 +58,7 @@ async function copy(snapshot: PlantSnapshot, writer: PlantWriter, signal: AbortS
   let plants = 0;
   try {
     for await (const page of snapshot.pages()) {
-      for (let at = 0; at < page.length; at += writer.batchSize) {
-        await writer.add(page.slice(at, at + writer.batchSize));
-      }
+      await writer.add(page);
       plants += page.length;
       progress.update(plants);
       signal.throwIfAborted();

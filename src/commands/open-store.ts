@@ -2,42 +2,53 @@ import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
 import { type DatabaseOptions, sqliteFile } from '../storage/database-options.js';
 import { openRepository, openSnapshot } from '../storage/open-repository.js';
-import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
+import {
+  type PlantRepository,
+  type PlantSnapshot,
+  RepositoryStartError,
+  RepositoryUnavailableError,
+} from '../storage/plant-repository.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
 
 /**
  * Opens a store, or creates it.
  *
- * @throws {CommandError} for a database in memory
+ * @param variable the variable or the option that names the store
+ * @throws {CommandError} if it cannot be opened, or is in memory
  */
-export async function openStore(url: string, configuration: Configuration): Promise<PlantRepository> {
-  assertLasting(url);
-  return openRepository(url, optionsOf(configuration));
+export async function openStore(url: string, variable: string, configuration: Configuration): Promise<PlantRepository> {
+  assertLasting(url, variable);
+  return openRepository(url, optionsOf(configuration)).catch((error: unknown) => refuse(variable, error));
 }
 
 /**
  * Takes a snapshot of a store, which stays as it is.
  *
+ * @param variable the variable or the option that names the store
  * @returns undefined if it does not exist yet
- * @throws {CommandError} for a database in memory
+ * @throws {CommandError} if it cannot be opened, or is in memory
  */
-export async function openStoreSnapshot(url: string, configuration: Configuration): Promise<PlantSnapshot | undefined> {
-  assertLasting(url);
-  return openSnapshot(url, optionsOf(configuration));
+export async function openStoreSnapshot(
+  url: string,
+  variable: string,
+  configuration: Configuration,
+): Promise<PlantSnapshot | undefined> {
+  assertLasting(url, variable);
+  return openSnapshot(url, optionsOf(configuration)).catch((error: unknown) => refuse(variable, error));
 }
 
 /**
  * Takes a snapshot of a store that exists, which stays as it is.
  *
  * @param variable the variable or the option that names the store
- * @throws {CommandError} if it does not exist
+ * @throws {CommandError} if it does not exist, cannot be opened, or is in memory
  */
 export async function openExistingSnapshot(
   url: string,
   variable: string,
   configuration: Configuration,
 ): Promise<PlantSnapshot> {
-  const snapshot = await openStoreSnapshot(url, configuration);
+  const snapshot = await openStoreSnapshot(url, variable, configuration);
   if (snapshot !== undefined) return snapshot;
   const file = sqliteFile(url);
   if (file !== undefined && !existsSync(file)) {
@@ -46,9 +57,15 @@ export async function openExistingSnapshot(
   throw new CommandError(`the database of ${variable} has no table of plants: no service has used it`);
 }
 
-function assertLasting(url: string): void {
+function assertLasting(url: string, variable: string): void {
   if (sqliteFile(url) !== ':memory:') return;
-  throw new CommandError('a database in memory ends with its process: name a file', EXIT_STATUS.badUsage);
+  throw new CommandError(`${variable}: a database in memory ends with its process: name a file`, EXIT_STATUS.badUsage);
+}
+
+/** Says which store an error is about: some commands use two. */
+function refuse(variable: string, error: unknown): never {
+  if (!(error instanceof RepositoryStartError || error instanceof RepositoryUnavailableError)) throw error;
+  throw new CommandError(`${variable}: ${error.message}`, EXIT_STATUS.failed, { cause: error });
 }
 
 function optionsOf(configuration: Configuration): DatabaseOptions {

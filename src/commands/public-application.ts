@@ -68,9 +68,18 @@ async function createVerifier(
  *
  * @param poolSize maximum number of connections to a database server
  */
-export function openConfiguredStore(configuration: Configuration, poolSize: number): Promise<PlantRepository> {
+export function openConfiguredStore(
+  configuration: Configuration,
+  poolSize: number,
+  logger: LoggerService,
+): Promise<PlantRepository> {
   const { databaseUrl, storeTimeout, databaseStartTimeout } = configuration;
-  return openRepository(databaseUrl, { timeout: storeTimeout, startTimeout: databaseStartTimeout, poolSize });
+  return openRepository(databaseUrl, {
+    timeout: storeTimeout,
+    startTimeout: databaseStartTimeout,
+    poolSize,
+    onWait: (reason) => void logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
+  });
 }
 
 /** @returns {base_url} */

@@ -24,6 +24,8 @@ export interface PublicService {
   listen(): Promise<string>;
   /** Lets pages of these origins create plants. */
   allowOrigins(origins: readonly string[]): void;
+  /** The certificate in use. */
+  readonly certificate: Certificate | undefined;
   /** Uses another certificate for new connections. */
   setCertificate(certificate: Certificate): void;
   /** Resolves when the requests in flight are answered, and the store is closed. */
@@ -37,10 +39,11 @@ export async function createOwnService(
   certificate: Certificate | undefined,
   logger: StructuredLogger,
 ): Promise<PublicService> {
-  const repository = await openConfiguredStore(configuration, configuration.databasePoolSize);
+  const repository = await openConfiguredStore(configuration, configuration.databasePoolSize, logger);
   const origins = new Set(configuration.corsOrigins);
   const app = await createPublicApplication(configuration, { repository, tokens, certificate, origins, logger });
-  logger.logRequests();
+  logger.logRequests(configuration.logRequests);
+  const server = app.getHttpServer() as PublicServer;
   return {
     repository,
     queue: app.get(GroupCommit, { strict: false }),
@@ -50,7 +53,10 @@ export async function createOwnService(
     allowOrigins(added) {
       for (const origin of added) origins.add(origin);
     },
-    setCertificate: (changed) => (app.getHttpServer() as PublicServer).setCertificate(changed),
+    get certificate() {
+      return server.certificate;
+    },
+    setCertificate: (changed) => server.setCertificate(changed),
     close: () => app.close(),
   };
 }
@@ -64,7 +70,7 @@ export async function createServiceWithWorkers(
 ): Promise<PublicService> {
   Logger.overrideLogger(logger);
   // The workers have the other connections to a database server. This one is for health checks.
-  const repository = await openConfiguredStore(configuration, 1);
+  const repository = await openConfiguredStore(configuration, 1, logger);
   const queue = new SharedCommit(repository);
   const isOwner = sqliteFile(configuration.databaseUrl) !== undefined;
   const pool = new WorkerPool(configuration, isOwner ? queue : undefined, {
@@ -80,6 +86,9 @@ export async function createServiceWithWorkers(
     failure: pool.failure,
     listen: () => pool.listen(),
     allowOrigins: (added) => pool.share({ origins: [...configuration.corsOrigins, ...added] }),
+    get certificate() {
+      return pool.certificate;
+    },
     setCertificate: (changed) => pool.share({ certificate: changed }),
     close: () => pool.close().finally(() => repository.close()),
   };

@@ -7,18 +7,12 @@ import { ReloadableTokens } from '../auth/reloadable-tokens.js';
 import { type Configuration, isJournal } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
 import { watchFiles } from '../files/watch-files.js';
-import {
-  type Certificate,
-  CertificateError,
-  certificateExpiry,
-  isSameCertificate,
-  readCertificate,
-} from '../http/certificate.js';
+import { CertificateError, certificateExpiry, isSameCertificate, readCertificate } from '../http/certificate.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { ManagementListener } from '../management/management-listener.js';
 import { isPostgresUrl } from '../storage/database-options.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { EXIT_STATUS, type ExitStatus } from './exit-status.js';
+import { EXIT_STATUS } from './exit-status.js';
 import { listen } from './listen.js';
 import { createOwnService, createServiceWithWorkers, type PublicService } from './public-service.js';
 import { loadCertificate, nameTokenVariable } from './start-files.js';
@@ -44,7 +38,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   const service = await createService(configuration, tokens, certificate, structuredLogger);
   let management: ManagementListener | undefined;
   try {
-    management = await createManagement(service, configuration);
+    management = await createManagement(service, tokens, configuration);
     await warnOfForgottenStore(service.repository, configuration);
     const baseUrl = await service.listen();
     const managementOrigins = await listenForOperators(management, baseUrl, configuration);
@@ -53,7 +47,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     // Install the handlers before logging that the service is up: a supervisor may signal at once.
     stopOnSignals(service, management, configuration.shutdownTimeout);
     await useTokenFile(tokens, `${baseUrl}/plants`, configuration);
-    logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}`);
+    logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
     const [managementUrl] = managementOrigins;
     if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
     logger.log(`Listening: POST ${baseUrl}/plants`);
@@ -62,7 +56,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     await Promise.allSettled([service.close(), management?.close()]);
     throw error;
   }
-  if (certificate !== undefined) reloadCertificate(service, certificate, configuration);
+  if (certificate !== undefined) reloadCertificate(service, configuration);
   else if (configuration.trustProxy.length === 0 && !isLoopbackHost(configuration.host)) {
     logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
   }
@@ -94,13 +88,19 @@ async function warnOfForgottenStore(repository: PlantRepository, { databaseUrl }
 }
 
 async function createManagement(
-  { repository, queue, workers }: PublicService,
+  service: PublicService,
+  tokens: ReloadableTokens,
   { managementHost, managementPort, managementAllowedHosts }: Configuration,
 ): Promise<ManagementListener | undefined> {
   if (managementPort === 'off') return undefined;
   const { ManagementListener } = await import('../management/management-listener.js');
+  const { repository, queue, workers } = service;
+  const expiries = {
+    certificate: () => service.certificate && certificateExpiry(service.certificate),
+    token: () => tokens.nextExpiry(),
+  };
   return ManagementListener.create(
-    { repository, queue, workers, version: readVersion() },
+    { repository, queue, workers, expiries, version: readVersion() },
     { host: managementHost, port: managementPort, allowedHosts: managementAllowedHosts },
   );
 }
@@ -118,25 +118,32 @@ async function listenForOperators(
 
 /** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */
 function stopOnSignals(service: PublicService, management: ManagementListener | undefined, timeout: number): void {
-  const stop = (status: ExitStatus): void => {
-    onStopSignals(exitStopped, stopInOrder);
-    process.exitCode = status;
-    setTimeout(() => process.exit(), timeout).unref();
+  const stop = (): void => {
+    onStopSignals(exitStopped, stopAfterSignal);
+    setTimeout(() => {
+      logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
+      process.exit();
+    }, timeout).unref();
     // A load balancer learns of the shutdown while requests are still answered.
     management?.reportShutdown();
     service
       .close()
       .finally(() => management?.close())
+      .then(() => logger.log('Stopped'))
       .catch((error: unknown) => {
         logger.error(`The service could not close in order: ${String(error)}`);
         process.exit(EXIT_STATUS.failed);
       });
   };
-  const stopInOrder = (): void => stop(EXIT_STATUS.done);
-  onStopSignals(stopInOrder, exitStopped);
+  const stopAfterSignal = (signal: NodeJS.Signals): void => {
+    logger.log(`Stopping after ${signal}`);
+    stop();
+  };
+  onStopSignals(stopAfterSignal, exitStopped);
   void service.failure.then((reason) => {
     logger.fatal(`The service ends, because its workers cannot start: ${reason}`);
-    stop(EXIT_STATUS.failed);
+    process.exitCode = EXIT_STATUS.failed;
+    stop();
   });
 }
 
@@ -155,19 +162,13 @@ function lacksTokens({ accessTokens, accessTokensFile, firstTokenFile, jwtIssuer
 }
 
 /** Uses a changed certificate for new connections. */
-function reloadCertificate(
-  service: PublicService,
-  certificate: Certificate,
-  { tlsCertFile = '', tlsKeyFile = '' }: Configuration,
-): void {
-  let current = certificate;
+function reloadCertificate(service: PublicService, { tlsCertFile = '', tlsKeyFile = '' }: Configuration): void {
   watchFiles([tlsCertFile, tlsKeyFile], () => {
     try {
       const read = readCertificate(tlsCertFile, tlsKeyFile);
-      if (isSameCertificate(read, current)) return;
-      current = read;
-      service.setCertificate(current);
-      logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(current).toISOString()}`);
+      if (service.certificate !== undefined && isSameCertificate(read, service.certificate)) return;
+      service.setCertificate(read);
+      logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(read).toISOString()}`);
     } catch (error) {
       if (error instanceof CertificateError) logger.error(`${error.message}; keeping the previous certificate`);
       else logger.error(`The certificate could not be reloaded: ${String(error)}`);

@@ -1,4 +1,4 @@
-import { TokenFileError } from '../auth/token-file.js';
+import { TokenFileError } from '../auth/token-file-error.js';
 import { type Configuration, ConfigurationError } from '../config/configuration.js';
 import { type Certificate, CertificateError, readCertificate } from '../http/certificate.js';
 

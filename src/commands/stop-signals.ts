@@ -14,7 +14,10 @@ export function exitInterrupted(): void {
 }
 
 /** Listens to the signals that stop a process, and removes the listener that it replaces. */
-export function onStopSignals(listener: () => void, instead?: () => void): void {
+export function onStopSignals(
+  listener: (signal: NodeJS.Signals) => void,
+  instead?: (signal: NodeJS.Signals) => void,
+): void {
   for (const signal of SIGNALS) {
     process.on(signal, listener);
     // Afterwards, because a signal that has arrived is lost with the last listener.

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import { type Configuration, ConfigurationError } from '../config/configuration.js';
+import type { Certificate } from '../http/certificate.js';
 import type { ProcessMetrics, Workers } from '../management/worker-metrics.js';
 import type { SharedCommit } from '../storage/shared-commit.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
@@ -55,6 +56,11 @@ export class WorkerPool implements Workers {
   /** Whether a worker listens. */
   get isListening(): boolean {
     return this.#listening.size > 0;
+  }
+
+  /** The certificate that the workers use. */
+  get certificate(): Certificate | undefined {
+    return this.state.certificate;
   }
 
   /**

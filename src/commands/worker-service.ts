@@ -50,13 +50,14 @@ class PublicWorker {
     const { configuration } = this;
     const structuredLogger = await StructuredLogger.create(configuration.logLevel, { isShared: true });
     this.#app = await createPublicApplication(configuration, {
-      repository: this.#remote ?? (await openConfiguredStore(configuration, configuration.databasePoolSize)),
+      repository:
+        this.#remote ?? (await openConfiguredStore(configuration, configuration.databasePoolSize, structuredLogger)),
       tokens: this.#tokens,
       certificate: this.state.certificate,
       origins: this.#origins,
       logger: structuredLogger,
     });
-    structuredLogger.logRequests();
+    structuredLogger.logRequests(configuration.logRequests);
     if (configuration.managementPort !== 'off') await this.#count(this.#app);
     process.on('message', (message: ToWorker) => this.#receive(message));
     send({ type: 'listening', baseUrl: await listenForClients(this.#app, configuration) });

@@ -1,13 +1,13 @@
 import { fstatSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import { parseEnv } from 'node:util';
+import { isDeepStrictEqual, parseEnv } from 'node:util';
 import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES } from '../auth/jwt-settings.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
-import { DEFAULT_BODY_LIMIT } from '../plants/body-limit.js';
-import { DATABASE_DEFAULTS, isDatabaseUrl, sqliteFile } from '../storage/database-options.js';
+import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
+import { DATABASE_DEFAULTS, databaseName, isDatabaseUrl, sqliteFile } from '../storage/database-options.js';
 import {
   integer,
   isNetwork,
@@ -18,7 +18,6 @@ import {
   parseBasePath,
   parseDuration,
   type Parser,
-  parseSize,
   satisfying,
 } from './parsers.js';
 
@@ -40,6 +39,7 @@ function setting<Value, Default extends Value | undefined>(
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+const LOGGED_REQUESTS = ['all', 'failed'] as const;
 const HOST_NAME = [matching(/^[\w.:-]+$/), 'a host name or an IP address, for example 0.0.0.0'] as const;
 const DURATION = [parseDuration, 'a time from 1ms to 60m, for example 30s'] as const;
 
@@ -61,8 +61,8 @@ function pathOf(example: string): [Parser<string>, rule: string] {
 
 const DATABASE_URL = [
   satisfying(isDatabaseUrl),
-  'a URL that begins with sqlite: or postgres://, where sslmode is disable, require, verify-ca or verify-full, ' +
-    'for example sqlite:data/plants.db or postgres://user@localhost/plants',
+  'a URL that begins with sqlite: or postgres://, where user and password are percent-encoded (p@ss is p%40ss) and ' +
+    'sslmode is disable, require, verify-ca or verify-full, for example sqlite:data/plants.db or postgres://user@localhost/plants',
 ] as const;
 
 /** Everything that an operator can set. Times are in milliseconds, sizes in bytes. Workers get copies of the values. */
@@ -121,7 +121,7 @@ const SETTINGS = {
     'a scope, which has no spaces and no quotation marks, for example plants:write',
   ),
   refusedTokensPerMinute: setting('REFUSED_TOKENS_PER_MINUTE', 60, ...offOr(Infinity, numberFrom(1, 1_000_000, 60))),
-  bodyLimit: setting('BODY_LIMIT', DEFAULT_BODY_LIMIT, parseSize, 'a size from 1b to 256mb, for example 512kb'),
+  bodyLimit: setting('BODY_LIMIT', DEFAULT_BODY_LIMIT, parseBodyLimit, BODY_LIMIT_RULE),
   requestTimeout: setting('REQUEST_TIMEOUT', DEFAULT_LIMITS.request, ...DURATION),
   keepAliveTimeout: setting('KEEP_ALIVE_TIMEOUT', DEFAULT_LIMITS.keepAlive, ...DURATION),
   maxConnections: setting('MAX_CONNECTIONS', DEFAULT_LIMITS.connections, ...numberFrom(1, 1_000_000, 20_000)),
@@ -129,6 +129,8 @@ const SETTINGS = {
   shutdownTimeout: setting('SHUTDOWN_TIMEOUT', 10_000, ...DURATION),
   /** Minimum severity to log. */
   logLevel: setting('LOG_LEVEL', 'info', oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(', ')}, for example warn`),
+  /** Requests to log: all, or those that were refused. */
+  logRequests: setting('LOG_REQUESTS', 'all', oneOf(LOGGED_REQUESTS), 'all or failed, for example failed'),
   managementHost: setting('MANAGEMENT_HOST', '127.0.0.1', ...HOST_NAME),
   managementPort: setting('MANAGEMENT_PORT', 3001, ...offOr('off' as const, numberFrom(0, 65_535, 8081))),
   /** Besides its own address, `localhost` and all IP addresses. */
@@ -164,6 +166,8 @@ type Settings = {
 export interface Configuration extends Settings {
   /** The token file that the first start creates beside the data if no tokens are configured. */
   readonly firstTokenFile: string;
+  /** The database, and the settings that differ from their defaults, for the log: without secrets. */
+  readonly summary: string;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -225,7 +229,21 @@ export function parseConfiguration(variables: Variables): Configuration {
       'JWT_ISSUER must be set if JWT_AUDIENCE or JWT_JWKS_URL is, for example https://login.example.com',
     );
   }
-  return { ...settings, firstTokenFile: besideData(settings.databaseUrl, 'tokens') };
+  return {
+    ...settings,
+    firstTokenFile: besideData(settings.databaseUrl, 'tokens'),
+    summary: summarize(settings, variables),
+  };
+}
+
+function summarize(settings: Settings, variables: Variables): string {
+  const changed = Object.entries<Setting<unknown>>(SETTINGS).flatMap(([name, { variable, fallback }]) => {
+    const isChanged = !isDeepStrictEqual(settings[name as keyof Settings], fallback);
+    // The service does not use the other store.
+    if (!isChanged || variable === 'DATABASE_URL' || variable.startsWith('OTHER_')) return [];
+    return variable === 'ACCESS_TOKENS' ? variable : `${variable}=${variables[variable] ?? ''}`;
+  });
+  return [`DATABASE_URL=${databaseName(settings.databaseUrl)}`, ...changed].join(', ');
 }
 
 /** Returns whether systemd keeps what the process writes to stderr (`JOURNAL_STREAM` in systemd.exec(5)). */

@@ -26,7 +26,7 @@ export const ERROR_TABLE = {
   },
   404: {
     when: 'there is no such path',
-    message: 'There is no such path: the only one is {base_url}/plants.',
+    message: 'There is no such path.',
   },
   405: {
     when: 'the path does not support this method',
@@ -46,7 +46,7 @@ export const ERROR_TABLE = {
   },
   414: {
     when: 'the URL is too long',
-    message: 'The URL is too long: use {base_url}/plants.',
+    message: 'The URL is too long: send the request without a query.',
   },
   415: {
     when: 'the media type is not application/json',

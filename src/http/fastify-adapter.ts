@@ -15,11 +15,16 @@ import { WITHOUT_SCHEMAS } from './without-schemas.js';
  */
 const LONG_ANSWER = 16_384;
 
-/** Tells the response its error number, for the log and the metrics. */
+/** Tells the response why it refuses the request, for the log and the metrics. */
 class PublicFastifyAdapter extends FastifyAdapter {
   override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): ReturnType<FastifyAdapter['reply']> {
-    if (status === 400 && 'raw' in reply) (reply.raw as PublicResponse).error = (body as ErrorBody).error;
+    if (status === 400 && 'raw' in reply) (reply.raw as PublicResponse).refusal = body as ErrorBody;
     return super.reply(reply, body, status);
+  }
+
+  /** Ignores the middleware of PlantsModule: there is no parser that it must keep away from the body. */
+  override use(): this {
+    return this;
   }
 }
 

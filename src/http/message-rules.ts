@@ -48,8 +48,8 @@ export function toOriginForm(url: string): string {
 export function withUtf8Escapes(url: string): string {
   if (!url.includes('%')) return url;
   try {
-    decodeURI(url);
-    return url;
+    // Uses the result, without which Rolldown 1.2 removes the call.
+    return decodeURI(url) && url;
   } catch {
     return url.replace(/%[89a-f][\da-f]/gi, '%EF%BF%BD');
   }

@@ -4,20 +4,28 @@ import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
 
+/** The path of the operation, with that of {base_url}; the class is also the injection token. */
+export abstract class PlantsPath {
+  abstract readonly path: string;
+}
+
 /**
  * Matches every path and method without a route. Nest answers these before its guards; with a route, the guard runs, so
  * that only holders of a token learn which paths exist.
  */
 @Controller()
 export class NotFoundController {
-  constructor(private readonly adapterHost: HttpAdapterHost<FastifyAdapter>) {}
+  constructor(
+    private readonly adapterHost: HttpAdapterHost<FastifyAdapter>,
+    private readonly plants: PlantsPath,
+  ) {}
 
   @All('*')
   refuse(@Req() { url }: { readonly url: string }): never {
     const fastify = this.adapterHost.httpAdapter.getInstance();
     // The methods for which the router finds another route than this wildcard.
     const allowed = METHODS.filter((method) => !('*' in fastify.findRoute({ method, url }).params));
-    if (allowed.length === 0) throw new ContractException(404);
+    if (allowed.length === 0) throw new ContractException(404, `There is no such path: use POST ${this.plants.path}.`);
     throw new ContractException(405, undefined, { Allow: allowed.join(', ') });
   }
 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingHttpHeaders, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { principalOf } from '../auth/principal.js';
-import type { ContractException } from '../contract/contract.exception.js';
-import type { ErrorNumber } from '../contract/error-table.js';
+import type { ContractException, ErrorBody } from '../contract/contract.exception.js';
+import { ERROR_TABLE } from '../contract/error-table.js';
 import type { PublicRequest } from './public-request.js';
 import { publishRequest, type RequestMessage } from './request-channel.js';
 
@@ -13,15 +13,15 @@ const MAX_PATH = 256;
 
 /** A response on the public port: adds the headers that all answers have, and reports it to the log and the metrics. */
 export class PublicResponse extends ServerResponse<PublicRequest> {
-  /** The error number of the answer. */
-  error: ErrorNumber | undefined;
+  /** The body of the answer, if it refuses the request. */
+  refusal: ErrorBody | undefined;
   #isLast = false;
   readonly #begun = performance.now();
 
   /** Answers with a refusal, and closes the connection after it. */
   refuse(exception: ContractException): void {
-    const body = JSON.stringify(exception.getResponse());
-    this.error = exception.error;
+    this.refusal = exception.getResponse();
+    const body = JSON.stringify(this.refusal);
     this.#isLast = true;
     this.writeHead(400, { ...exception.headers, 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body) });
     this.end(body);
@@ -68,7 +68,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       method,
       path: pathOf(url),
       status,
-      error: this.error,
+      ...reasonOf(this.refusal),
       duration: Math.round((performance.now() - this.#begun) * 1_000) / 1_000,
       address: this.req.forwardedAddress ?? this.req.clientConnection.remoteAddress,
       traceId: trace?.traceId,
@@ -80,8 +80,9 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
 /** Publishes the refusal of input that is not a request, and returns it as it is sent. */
 export function refuseInput(exception: ContractException, address: string | undefined): string {
   const requestId = randomUUID();
-  publishRequest(() => ({ requestId, status: 400, error: exception.error, address }));
-  const body = JSON.stringify(exception.getResponse());
+  const refusal = exception.getResponse();
+  publishRequest(() => ({ requestId, status: 400, ...reasonOf(refusal), address }));
+  const body = JSON.stringify(refusal);
   const headers = [
     ...commonHeaders(requestId),
     ...Object.entries(exception.headers).flat(),
@@ -90,6 +91,13 @@ export function refuseInput(exception: ContractException, address: string | unde
   ];
   const lines = headers.map((text, index) => text + (index % 2 === 0 ? ': ' : '\r\n'));
   return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`;
+}
+
+/** Returns what the log tells of a refusal: the message, unless it is that of every such answer. */
+function reasonOf(refusal: ErrorBody | undefined): Pick<RequestMessage, 'error' | 'reason'> {
+  if (refusal === undefined) return {};
+  const { error, message } = refusal;
+  return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
 }
 
 function asksToClose({ connection = '' }: IncomingHttpHeaders): boolean {

@@ -30,6 +30,7 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
   readonly #limits: ServerLimits;
   readonly #origins: ReadonlySet<string>;
   readonly #tls: TlsServer | undefined;
+  #certificate: Certificate | undefined;
   /** All connections, those in a TLS handshake included. */
   readonly #all: Connections;
   readonly #turns = new Turns();
@@ -67,6 +68,7 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     this.#handle = handle;
     this.#limits = limits;
     this.#origins = options.origins ?? new Set();
+    this.#certificate = options.certificate;
     this.#tls = options.certificate && this.#createTlsServer(options.certificate, headersTimeout);
 
     const accept = (request: PublicRequest, response: PublicResponse): void => {
@@ -90,9 +92,14 @@ export class PublicServer extends Server<typeof PublicRequest, typeof PublicResp
     this.once('close', () => clearInterval(unreadCheck));
   }
 
-  /** Uses another certificate for new connections. */
+  /** The certificate for new connections; undefined without TLS. */
+  get certificate(): Certificate | undefined {
+    return this.#certificate;
+  }
+
   setCertificate(certificate: Certificate): void {
     this.#tls?.setSecureContext(certificate);
+    this.#certificate = certificate;
   }
 
   /**

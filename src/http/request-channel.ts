@@ -13,7 +13,9 @@ export interface RequestMessage {
   /** Without the query, which may hold anything: at most 256 printable ASCII characters. */
   readonly path?: string | undefined;
   readonly status: number;
-  readonly error: ErrorNumber | undefined;
+  readonly error?: ErrorNumber | undefined;
+  /** The message of the answer, if it says more than the number. It has nothing of the request. */
+  readonly reason?: string | undefined;
   /** Milliseconds, to the microsecond, from the end of the headers to the answer. */
   readonly duration?: number | undefined;
   /** The client's address: the one that a trusted proxy names, otherwise the peer's. */

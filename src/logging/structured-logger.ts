@@ -47,9 +47,12 @@ export class StructuredLogger implements LoggerService {
     return new StructuredLogger(level, createStdoutStream(isShared));
   }
 
-  /** Logs each answer of the public port. */
-  logRequests(): void {
-    subscribe(REQUEST_CHANNEL, (message) => this.#logRequest(message as RequestMessage));
+  /** Logs the answers of the public port. */
+  logRequests(requests: 'all' | 'failed'): void {
+    subscribe(REQUEST_CHANNEL, (message) => {
+      const request = message as RequestMessage;
+      if (requests === 'all' || request.error !== undefined) this.#logRequest(request);
+    });
   }
 
   log(message: unknown, ...more: unknown[]): void {

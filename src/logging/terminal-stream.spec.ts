@@ -13,12 +13,27 @@ async function shown(fields: object, message: string): Promise<string> {
 }
 
 describe('the log on a terminal', () => {
-  it('shows a request as one readable line, in colour', async () => {
-    const request = { requestId: 'an-id', method: 'POST', path: '/plants', status: 400, error: 409, duration: 1.25 };
-    const line = await shown({ ...request, principal: 'gardener' }, 'request');
+  it('shows a request as one readable line, in colour, with labels and the address of the client', async () => {
+    const request = { requestId: 'an-id', method: 'POST', path: '/plants', status: 400, error: 422, duration: 1.25 };
+    const client = { principal: 'gardener', address: '192.0.2.1', reason: 'name must be a string.' };
+    const line = await shown({ ...request, ...client }, 'request');
 
     expect(line).not.toBe(stripVTControlCharacters(line));
-    expect(stripVTControlCharacters(line)).toMatch(/INFO: POST \/plants 400 409 1\.25 ms gardener an-id\n$/);
+    expect(stripVTControlCharacters(line)).toMatch(
+      /INFO: POST \/plants status=400 error=422 duration=1\.25ms principal=gardener address=192\.0\.2\.1 requestId=an-id reason=name must be a string\.\n$/,
+    );
+  });
+
+  it.each([
+    [400, 'not HTTP'],
+    [408, 'HTTP'],
+    [414, 'HTTP'],
+    [431, 'HTTP'],
+    [503, 'HTTP'],
+  ])('shows input with error %i that is no request as "%s"', async (error, subject) => {
+    const line = stripVTControlCharacters(await shown({ requestId: 'an-id', status: 400, error }, 'request'));
+
+    expect(line).toMatch(new RegExp(`INFO: ${subject} status=400 error=${error} requestId=an-id\n$`));
   });
 
   it('shows the stack of an error', async () => {

@@ -22,6 +22,15 @@ export abstract class PlantQueue {
   abstract readonly depth: number;
 }
 
+/** Metrics of prom-client that are named against the rules of Prometheus, or based on undocumented members of Node. */
+const LEFT_OUT = [
+  'nodejs_active_handles',
+  'nodejs_active_handles_total',
+  'nodejs_active_requests',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
+
 /** Counts for Prometheus what the service publishes. Each label has few values, and no client chooses them. */
 @Injectable()
 export class Metrics implements OnApplicationShutdown {
@@ -76,15 +85,9 @@ export class Metrics implements OnApplicationShutdown {
       aggregator: 'first',
       registers: [this.registry],
     }).set({ version, node: process.versions.node }, 1);
-    new Gauge({
-      name: 'plant_store_queue_depth_plants',
-      help: 'Plants that wait for their batch.',
-      registers: [this.registry],
-      collect() {
-        this.set(queue.depth);
-      },
-    });
+    this.addGauge('plant_store_queue_depth_plants', 'Plants that wait for their batch.', () => queue.depth);
     collectDefaultMetrics({ register: this.registry });
+    for (const name of LEFT_OUT) this.registry.removeSingleMetric(name);
     // Every series starts at 0, because `increase` does not count a series that begins at 1.
     for (const status of [200, 204]) this.#answers.set(status, this.#requests.labels(`${status}`, ''));
     for (const error of Object.keys(ERROR_TABLE)) this.#answers.set(Number(error), this.#requests.labels('400', error));
@@ -106,6 +109,20 @@ export class Metrics implements OnApplicationShutdown {
     unsubscribe(BATCH_CHANNEL, this.#onBatch);
     unsubscribe(REFUSAL_CHANNEL, this.#onRefusal);
     this.registry.clear();
+  }
+
+  /** @param read called at each scrape; the series is missing while it returns undefined */
+  addGauge(name: string, help: string, read: () => number | undefined): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.registry],
+      collect() {
+        const value = read();
+        if (value === undefined) this.remove();
+        else this.set(value);
+      },
+    });
   }
 
   readonly #onRequest = (message: unknown): void => {

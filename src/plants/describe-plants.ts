@@ -1,4 +1,5 @@
 import { ERROR_TABLE } from '../contract/error-table.js';
+import { TEXT_PATTERN } from './dto/is-text.js';
 import { NewPlantDto } from './dto/new-plant.dto.js';
 import { PlantDto } from './dto/plant.dto.js';
 import { PlantsController } from './plants.controller.js';
@@ -18,10 +19,14 @@ export async function describePlants(): Promise<void> {
   const { ApiBearerAuth, ApiBody, ApiOperation, ApiProperty, ApiPropertyOptional, ApiResponse, ApiSchema } =
     await import('@nestjs/swagger');
   ApiSchema({ name: 'Plant' })(PlantDto);
-  ApiProperty({ description: 'The name of the plant.' })(PlantDto.prototype, 'name');
-  ApiPropertyOptional({ description: 'A tag that specifies the type of the plant.' })(PlantDto.prototype, 'tag');
+  ApiProperty({ pattern: TEXT_PATTERN, description: 'The name of the plant.' })(PlantDto.prototype, 'name');
+  ApiPropertyOptional({
+    pattern: TEXT_PATTERN,
+    description: 'A tag that specifies the type of the plant.',
+  })(PlantDto.prototype, 'tag');
 
   ApiSchema({ name: 'NewPlant' })(NewPlantDto);
+  // Without minimum and maximum: JSON.stringify would round them to numbers that are no int64.
   ApiProperty({
     type: 'integer',
     format: 'int64',
@@ -47,7 +52,7 @@ export async function describePlants(): Promise<void> {
   })(ErrorDto.prototype, 'message');
 
   const decorators = [
-    ApiOperation({ operationId: 'createPlant', summary: 'Creates a new plant in the store.' }),
+    ApiOperation({ operationId: 'createPlant', tags: ['Plants'], summary: 'Creates a new plant in the store.' }),
     ApiBearerAuth(),
     ApiBody({ type: NewPlantDto, required: true }),
     ApiResponse({ status: 200, type: PlantDto, description: 'plant response' }),

@@ -9,12 +9,20 @@ export interface DatabaseOptions {
   readonly startTimeout: number;
   /** Maximum number of connections to a server, and so of batches in flight. SQLite does not use it. */
   readonly poolSize: number;
+  /** Called once if the start waits, with the reason in one line for the operator. */
+  readonly onWait?: (reason: string) => void;
 }
 
 export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000, poolSize: 4 };
 
 /** The modes of libpq without `allow` and `prefer`, which let an attacker on the network disable TLS. */
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
+
+/**
+ * A URL with at most one @, which ends user and password (RFC 3986 §3.2.1). In a password, an @ is ambiguous, and one of
+ * / ? # would end the host: the client would look for another server, and name a part of the password as its host.
+ */
+const POSTGRES_URL = /^postgres(?:ql)?:\/\/(?:[^/?#@]*@)?[^#@]*$/;
 
 /** Returns whether `openRepository` accepts this URL. */
 export function isDatabaseUrl(url: string): boolean {
@@ -28,8 +36,25 @@ export function sqliteFile(url: string): string | undefined {
 }
 
 export function isPostgresUrl(url: string): boolean {
-  if (!/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url)) return false;
-  return SSL_MODES.includes(new URL(url).searchParams.get('sslmode') ?? 'disable');
+  if (!POSTGRES_URL.test(url) || !URL.canParse(url)) return false;
+  const { username, password, searchParams } = new URL(url);
+  return canDecode(username + password) && SSL_MODES.includes(searchParams.get('sslmode') ?? 'disable');
+}
+
+function canDecode(text: string): boolean {
+  try {
+    // Uses the result, without which Rolldown 1.2 removes the call.
+    return decodeURIComponent(text).length <= text.length;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the URL of a database without user, password and parameters. */
+export function databaseName(url: string): string {
+  if (!isPostgresUrl(url)) return url;
+  const { protocol, host, pathname } = new URL(url);
+  return `${protocol}//${host}${pathname}`;
 }
 
 /** Returns whether two URLs certainly name the same database. */

@@ -51,6 +51,8 @@ export class GroupCommit {
   #batchStarted = 0;
   /** Milliseconds that the last stored batch took. */
   #batchDuration = 0;
+  /** Plants that the store has refused since it last took some. */
+  #refused = 0;
   /** Set while it is too early for another worker. */
   #slowTimer: NodeJS.Timeout | undefined;
 
@@ -117,6 +119,7 @@ export class GroupCommit {
       const started = (this.#batchStarted = performance.now());
       const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
       this.#batchDuration = performance.now() - started;
+      this.#noteRecovery();
       publishBatch(outcomes, this.#batchDuration / 1_000);
       batch.forEach(({ resolve, reject }, index) => {
         const outcome = outcomes[index];
@@ -125,11 +128,20 @@ export class GroupCommit {
       });
     } catch (error) {
       const unavailable = error instanceof RepositoryUnavailableError;
-      if (unavailable) this.#logger.warn(`${batch.length} plants were refused with 503: ${error.message}`);
+      if (unavailable) {
+        this.#refused += batch.length;
+        this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);
+      }
       // A defect with one plant must not fail the others. Plants that are stored already are repeated then.
       if (unavailable || batch.length === 1) for (const { reject } of batch) reject(error);
       else for (const pending of batch) await this.#commit([pending]);
     }
+  }
+
+  #noteRecovery(): void {
+    if (this.#refused === 0) return;
+    this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#refused}`);
+    this.#refused = 0;
   }
 }
 

@@ -18,7 +18,7 @@ export async function openRepository(url: string, options: Partial<DatabaseOptio
   if (!isPostgresUrl(url)) {
     throw new RepositoryStartError(
       'a database URL must be of the form sqlite:data/plants.db or postgres://user:password@host:5432/plants, ' +
-        `where sslmode is one of ${SSL_MODES.join(', ')}`,
+        `where user and password are percent-encoded and sslmode is one of ${SSL_MODES.join(', ')}`,
     );
   }
   const { openPostgresRepository } = await import('./postgres-repository.js').catch(refuseMissingPackage);

@@ -111,22 +111,24 @@ describe.each(Reflect.get(globalThis, 'ENGINE') === 'postgres' ? (['pg'] as cons
           '\\u0041',
           '\n',
           '\u0001',
-          '{1,NULL}',
+          '\\N',
+          '\\.',
+          'a\tb\r\n',
           'null',
           '\u0301',
           '\u{1fab4}',
           undefined,
         ];
-        const plants = Array.from({ length: 2_048 }, (_, index) => ({
+        const plants = Array.from({ length: 4_096 }, (_, index) => ({
           id: BigInt(index - 1_000),
-          name: texts[index % 11] ?? '',
-          tag: texts[index % 12],
+          name: texts[index % 13] ?? '',
+          tag: texts[index % 14],
         }));
         await repository.add([{ id: 5n, name: 'other' }]);
 
         const outcomes = await repository.add(plants);
 
-        expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(2_047);
+        expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(4_095);
         expect(outcomes[1_005]).toBe('conflict');
         expect((await store.rows()).filter(({ id }) => id !== 5n)).toEqual(
           plants.filter(({ id }) => id !== 5n).map(({ tag, ...plant }) => ({ ...plant, tag: tag ?? null })),

@@ -53,13 +53,21 @@ export abstract class PlantRepository {
   }
 
   /**
-   * Takes a snapshot of the plants, while the store goes on adding plants. Only the data commands of the program use it:
-   * a repository of your own need not have it.
+   * Takes a snapshot of the plants, while the store goes on adding plants. The data commands and `PlantsService.snapshot`
+   * use it: a repository of your own need not have it.
    *
    * @throws {RepositoryUnavailableError} when the store cannot be read now
    */
   snapshot(): Promise<PlantSnapshot> {
     return Promise.reject(new Error('this repository takes no snapshots'));
+  }
+
+  /**
+   * Returns how many plants are stored, or an estimate where counting costs too much; undefined if the store cannot tell.
+   * Only the metrics of the program use it: a repository of your own need not have it.
+   */
+  count(): Promise<number | undefined> {
+    return Promise.resolve(undefined);
   }
 
   /** Number of batches that the store takes at the same time. */

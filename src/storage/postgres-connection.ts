@@ -19,16 +19,19 @@ export function connectionSettings(url: string): PoolConfig {
     try {
       return file === undefined ? undefined : readFileSync(file);
     } catch (cause) {
-      throw new UnusableDatabaseError(
-        `cannot be reached: the ${name} of DATABASE_URL cannot be read, ${String(file)}`,
-        { cause },
-      );
+      throw new UnusableDatabaseError(`cannot be reached: the ${name} of its URL cannot be read, ${String(file)}`, {
+        cause,
+      });
     }
   };
   const mode = take('sslmode') ?? 'disable';
   const [ca, cert, key] = [read('sslrootcert'), read('sslcert'), read('sslkey')];
   const certificates = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
-  return { connectionString: parsed.href, ssl: tlsOptions(mode, certificates) };
+  return {
+    connectionString: parsed.href,
+    fallback_application_name: 'plant-store',
+    ssl: tlsOptions(mode, certificates),
+  };
 }
 
 /** Follows libpq: `require` with a root certificate verifies as `verify-ca` does. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { finished } from 'node:stream/promises';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig, type QueryResult, type QueryResultRow } from 'pg';
 import type { DatabaseOptions } from './database-options.js';
@@ -66,6 +67,31 @@ export class PostgresPool {
   }
 
   /**
+   * Copies rows into a table, in one transaction. It takes three round trips, and less than half the CPU time of an INSERT
+   * for thousands of rows.
+   *
+   * @param statements run at the beginning of the transaction
+   * @param table its name, and its columns in parentheses
+   * @param rows in the text format of COPY
+   */
+  async copy(statements: string, table: string, rows: string): Promise<void> {
+    // Imported here, because an embedding application does not need it.
+    const { from } = await import('pg-copy-streams');
+    // After an error, the connection may still be in the transaction.
+    await this.#work(
+      this.#timeout,
+      () => false,
+      async (client) => {
+        await client.query(`${this.#mark} BEGIN; ${limit(this.#timeout)}; ${idleLimit(this.#timeout)}; ${statements}`);
+        const stream = client.query(from(`${this.#mark} COPY ${table} FROM STDIN`));
+        stream.end(rows);
+        await finished(stream);
+        await client.query(`${this.#mark} COMMIT`);
+      },
+    );
+  }
+
+  /**
    * Runs statements in a transaction, and rolls it back.
    *
    * @param timeout milliseconds that the server may take
@@ -82,11 +108,22 @@ export class PostgresPool {
     await this.#pool.end();
   }
 
-  async #send<Row extends QueryResultRow>(
+  #send<Row extends QueryResultRow>(
     statements: string,
     timeout: number,
     isUsableAfter: (error: unknown) => boolean,
   ): Promise<Row[]> {
+    return this.#work(timeout, isUsableAfter, async (client) =>
+      lastRows(await client.query<Row>(`${this.#mark} ${limit(timeout)}; ${statements}`)),
+    );
+  }
+
+  /** Does work on a connection. Each of its statements begins with the mark. */
+  async #work<Result>(
+    timeout: number,
+    isUsableAfter: (error: unknown) => boolean,
+    work: (client: pg.PoolClient) => Promise<Result>,
+  ): Promise<Result> {
     const client = await this.#pool.connect();
     let isReleased = false;
     const release = (isUsable: boolean): void => {
@@ -95,10 +132,10 @@ export class PostgresPool {
       this.#unanswered.delete(close);
     };
     const close = (): void => release(false);
-    const answer = client.query<Row>(`${this.#mark} ${limit(timeout)}; ${statements}`).then(
-      (results) => {
+    const answer = work(client).then(
+      (result) => {
         release(true);
-        return lastRows(results);
+        return result;
       },
       (error: unknown) => {
         release(isUsableAfter(error));
@@ -165,8 +202,17 @@ export function literal(text: string | undefined): string {
 
 /** Lets the server cancel each of the statements that follow in the transaction. It does not cancel a commit. */
 function limit(timeout: number): string {
-  // At least 1: zero turns it off.
-  return `SET LOCAL statement_timeout = ${Math.max(1, Math.ceil(SERVER_SHARE * timeout))}`;
+  return `SET LOCAL statement_timeout = ${serverShare(timeout)}`;
+}
+
+/** Lets the server end a transaction whose client sends no further statement. */
+function idleLimit(timeout: number): string {
+  return `SET LOCAL idle_in_transaction_session_timeout = ${serverShare(timeout)}`;
+}
+
+/** At least 1: zero turns a timeout off. */
+function serverShare(timeout: number): number {
+  return Math.max(1, Math.ceil(SERVER_SHARE * timeout));
 }
 
 /** Returns the rows of the last statement; for a message of several, the driver returns an array. */

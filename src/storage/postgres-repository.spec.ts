@@ -25,6 +25,31 @@ describe('the PostgreSQL repository', () => {
 
   const query = <Row extends object>(text: string): Promise<Row[]> => server.query<Row>(text, database);
 
+  it('tells about how many plants are stored, once the server knows', async () => {
+    expect(await repository.count()).toBeUndefined();
+
+    await query("INSERT INTO plants (id, name) SELECT generate_series(1, 3000), 'Monstera'");
+    await query('ANALYZE plants');
+
+    expect(await repository.count()).toBeGreaterThanOrEqual(3_000);
+    // The statistics of the insert may arrive after those of ANALYZE, and are then added to them.
+    expect(await repository.count()).toBeLessThanOrEqual(6_000);
+  });
+
+  it.each([
+    ['plant-store', ''],
+    ['greenhouse', '&application_name=greenhouse'],
+  ])('is shown as %s in pg_stat_activity with the parameters "%s"', async (name, parameters) => {
+    const named = await openRepository(`${url}${parameters}`);
+
+    expect(
+      await query(
+        `SELECT count(*)::int FROM pg_stat_activity WHERE datname = '${database}' AND application_name = '${name}'`,
+      ),
+    ).toEqual([{ count: 1 + Number(parameters === '') }]);
+    await named.close();
+  });
+
   it.each([
     ['off', 'on'],
     ['local', 'local'],
@@ -53,10 +78,13 @@ describe('the PostgreSQL repository', () => {
       ]),
     ).toEqual(['repeated', 'created', 'created']);
 
+    // By COPY.
+    const batch = Array.from({ length: 300 }, (_, index) => ({ id: BigInt(10 + index), name: 'Monstera' }));
+    expect(new Set(await repository.add(batch))).toEqual(new Set(['created']));
+
     expect(await query('SELECT setting FROM commits')).toEqual([
       { setting: 'on' },
-      { setting: atCommit },
-      { setting: atCommit },
+      ...Array.from({ length: 302 }, () => ({ setting: atCommit })),
     ]);
   });
 
@@ -104,6 +132,23 @@ describe('the PostgreSQL repository', () => {
       [8, 'repeated'],
     ]);
     expect(await query('SELECT count(*) FROM plants')).toEqual([{ count: '1000' }]);
+  });
+
+  it('lets the server end the transaction of a large batch that is not continued', async () => {
+    await query(`
+      CREATE TABLE timeouts (statement text, idle text);
+      CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          INSERT INTO timeouts VALUES
+            (current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout'));
+          RETURN NULL;
+        END $$;
+      CREATE TRIGGER noting AFTER INSERT ON plants FOR EACH STATEMENT EXECUTE FUNCTION note();
+    `);
+
+    await repository.add(Array.from({ length: 300 }, (_, index) => ({ id: BigInt(index), name: 'Monstera' })));
+
+    expect(await query('SELECT * FROM timeouts')).toEqual([{ statement: '2s', idle: '2s' }]);
   });
 
   it('does not change the type parsers of other users of the driver', async () => {

@@ -1,9 +1,7 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { makeDirectory } from '../files/make-directory.js';
-import { syncDirectory } from '../files/sync-directory.js';
-import { takeOwnerOf } from '../files/take-owner.js';
+import { createEmptyFile } from '../files/create-empty-file.js';
 import { MAX_ID, MIN_ID } from './snapshot-page.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteStartError } from './sqlite-errors.js';
@@ -131,7 +129,6 @@ async function openTarget(file: string, driver: SqliteDriver | undefined): Promi
 
 /** Creates an empty file that the service can use, unless there is one. */
 function create(path: string): void {
-  const directory = dirname(path);
   if (existsSync(path)) return;
   for (const log of [`${path}-wal`, `${path}-journal`]) {
     // SQLite would delete it. It may have the last plants of a database that was moved away.
@@ -139,10 +136,7 @@ function create(path: string): void {
       throw new RestoreError(`${log} belongs to a database that is not there: move it to that database first`);
     }
   }
-  makeDirectory(directory, { inheritOwner: true });
-  closeSync(openSync(path, 'wx', 0o600));
-  takeOwnerOf(directory, path);
-  syncDirectory(directory);
+  createEmptyFile(path);
 }
 
 /** Copies the plants in steps, so that the process can handle signals. */

@@ -5,7 +5,7 @@ export const MIN_ID = -(2n ** 63n);
 export const MAX_ID = 2n ** 63n - 1n;
 
 /** Maximum number of plants of a page of a snapshot. */
-export const PAGE_PLANTS = 2_048;
+export const PAGE_PLANTS = 4_096;
 
 /** Length of the texts with which a page is full. */
 export const PAGE_LENGTH = 1_048_576;

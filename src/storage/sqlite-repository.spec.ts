@@ -39,6 +39,21 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
       expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
     });
 
+    it('counts its plants, those of other programs and those stored while it counts included', async () => {
+      const plants = Array.from({ length: 5_000 }, (_, index) => ({ id: BigInt(index), name: 'Monstera' }));
+      await repository.add([...plants.slice(0, 3_000), ...plants.slice(0, 1_000)]);
+      expect(await repository.count()).toBe(3_000);
+
+      other.exec("INSERT INTO plants (id, name) VALUES (-1, 'Ficus')");
+      const counted = repository.count();
+      // The first slice is counted: it ends between these ids.
+      await repository.add([...plants.slice(2_990), { id: -2n, name: 'Aloe' }]);
+
+      expect(await counted).toBe(5_002);
+      expect(await repository.add([{ id: 5_000n, name: 'Aloe' }])).toEqual(['created']);
+      expect(await repository.count()).toBe(5_003);
+    });
+
     it('is a strict table in a write-ahead log', () => {
       expect(other.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
       expect(other.prepare("SELECT strict FROM pragma_table_list WHERE name = 'plants'").get()).toEqual({ strict: 1n });

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
+import { createEmptyFile } from '../files/create-empty-file.js';
 import { makeDirectory } from '../files/make-directory.js';
 import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
+import { SqliteCount } from './sqlite-count.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
@@ -36,7 +38,7 @@ export async function openSqliteRepository(
   let database: SqliteDatabase | undefined;
   try {
     const path = file === ':memory:' ? file : resolve(file);
-    if (path !== ':memory:') makeDirectory(dirname(path));
+    if (path !== ':memory:') makePlaceFor(path);
     database = await openSqliteDatabase(path, driver);
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
@@ -51,6 +53,12 @@ export async function openSqliteRepository(
   }
 }
 
+/** Creates the directory and, for root, the file, which SQLite would leave to root: no service could open it then. */
+function makePlaceFor(path: string): void {
+  if (process.getuid?.() === 0) createEmptyFile(path);
+  else makeDirectory(dirname(path));
+}
+
 /** Asks SQLite for the name of the database, because it follows symbolic links. */
 function filesOf(database: SqliteDatabase, path: string): SqliteFiles {
   const { file } = database.prepare('PRAGMA database_list').get() as { readonly file: string };
@@ -63,6 +71,7 @@ class SqliteRepository extends RetryingRepository {
   readonly #find;
   readonly #commit;
   readonly #rollback;
+  readonly #count;
 
   constructor(
     private readonly database: SqliteDatabase,
@@ -79,10 +88,15 @@ class SqliteRepository extends RetryingRepository {
     this.#find = database.prepare('SELECT name, tag FROM plants WHERE id = ?');
     this.#commit = database.prepare('COMMIT');
     this.#rollback = database.prepare('ROLLBACK');
+    this.#count = new SqliteCount(database);
   }
 
   override snapshot(): Promise<PlantSnapshot> {
     return openSqliteSnapshot(this.path, this.driver);
+  }
+
+  override count(): Promise<number> {
+    return this.#count.get();
   }
 
   override async close(): Promise<void> {
@@ -92,7 +106,9 @@ class SqliteRepository extends RetryingRepository {
   }
 
   protected override attempt(batch: readonly StoredPlant[]): readonly Outcome[] {
-    return this.#transaction(this.#commit, () => batch.map((plant) => this.#add(plant)));
+    const outcomes = this.#transaction(this.#commit, () => batch.map((plant) => this.#add(plant)));
+    this.#count.add(batch, outcomes);
+    return outcomes;
   }
 
   protected override tryToWrite(): void {

@@ -6,11 +6,8 @@ import {
   type StoredPlant,
 } from '../storage/plant-repository.js';
 
-/** Maximum number of plants in all batches that are being added: they occupy memory. */
-const PLANTS_IN_FLIGHT = 2_048;
-
-/** Maximum number of batches that are being added: more would be smaller, and take the server longer. */
-const BATCHES_IN_FLIGHT = 4;
+/** Maximum number of batches that are being added: one is made ready while the server stores another. */
+const BATCHES_IN_FLIGHT = 2;
 
 /** Milliseconds between two attempts to store a batch. */
 const RETRY_INTERVAL = 500;
@@ -40,11 +37,6 @@ export class PlantWriter {
   /** The number of plants that were created or repeated. */
   get total(): number {
     return this.counts.created + this.counts.repeated;
-  }
-
-  /** The number of plants with which a batch is full. */
-  get batchSize(): number {
-    return Math.ceil(PLANTS_IN_FLIGHT / this.#concurrency);
   }
 
   get #concurrency(): number {

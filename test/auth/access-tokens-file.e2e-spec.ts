@@ -73,6 +73,13 @@ describe('ACCESS_TOKENS_FILE', () => {
     });
   });
 
+  it('may be readable for a group, as secrets of Kubernetes and credentials of systemd are', async () => {
+    directory.write('tokens', `gardener ${digest(TOKEN)}\n`, 0o440);
+    const { url } = await directory.start({ ACCESS_TOKENS_FILE: 'tokens' });
+
+    expect(await create(url, MONSTERA, TOKEN)).toEqual(CREATED);
+  });
+
   it('ends the start with status 2 if it does not exist', async () => {
     const { status, complaint } = await directory.failedStart({ ACCESS_TOKENS_FILE: 'tokens' });
 

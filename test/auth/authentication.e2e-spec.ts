@@ -218,6 +218,17 @@ describe('A client that guesses tokens', () => {
     service = await startService();
   });
 
+  it('is distinguished from a client with an expired token, whose name the log has', async () => {
+    const expires = new Date(Date.now() - 1);
+    const digest = digestToken('an-old-token');
+    service = await startService({ verifier: new StaticTokens([{ name: 'trainee', digest, expires }]) });
+
+    await create(service).set('Authorization', 'Bearer an-old-token');
+
+    expect(service.warnings()).toEqual(['Refused tokens: 1 expired (trainee); the last one from 127.0.0.1']);
+    expect(refusals).toEqual([{ reason: 'expired', principal: 'trainee', address: '127.0.0.1' }]);
+  });
+
   it('is answered late after too many guesses, while a valid token from the same address is answered immediately', async () => {
     service = await startService({ refusedTokensPerMinute: 2 });
     const guess = (): Promise<unknown> => create(service).set('Authorization', 'Bearer a-guess').then();

@@ -139,7 +139,7 @@ describe('A token file', () => {
         mkdirSync(file);
       },
     ],
-    ['is group-readable', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o640)],
+    ['is group-writable', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o660)],
     ['is world-writable', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o602)],
   ])(
     'that %s keeps the previous tokens, is logged once, and is reloaded when it is repaired',

@@ -92,8 +92,17 @@ describe('plant-store', () => {
     const service = directory.launch(WITH_TOKEN, { wrapper: ['sh', '-c', 'exec "$@" start', 'sh'] });
     await service.listening();
 
-    expect(service.lines[0]).toContain(`"message":"Plant Store ${version} on Node.js ${process.versions.node}"`);
+    expect(service.lines[0]).toContain(`"message":"Plant Store ${version} on Node.js ${process.versions.node}; `);
     expect(await service.stop()).toBe(0);
+  });
+
+  it('answers an escape that is not UTF-8 with error 404, as other paths', async () => {
+    const { url } = await directory.start();
+
+    for (const path of ['/elsewhere', '/%ff']) {
+      const response = await fetch(`${url}${path}`, { headers: { Authorization: `Bearer ${TOKEN}` } });
+      expect(await response.json()).toMatchObject({ error: 404 });
+    }
   });
 
   it('shows its version and that of Node in a metric', async () => {

@@ -85,7 +85,7 @@ describe('A service with WORKERS=2', () => {
 
     expect(service.stderr).toBe('');
     const requests = service.lines.filter((line) => line.includes('"message":"request"'));
-    expect([requests.length, service.lines.length]).toEqual([5, 7]);
+    expect([requests.length, service.lines.length]).toEqual([5, 9]);
     expect(directory.names()).toHaveLength(5);
   });
 

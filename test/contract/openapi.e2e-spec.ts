@@ -1,10 +1,15 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { readFileSync } from 'node:fs';
 import request from 'supertest';
+import { parse } from 'yaml';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
+import { TEXT_PATTERN } from '../../src/plants/dto/is-text.js';
 import {
   at,
   CONTRACT,
+  CONTRACT_FILE,
   DOCUMENTS,
   type Json,
   type JsonObject,
@@ -15,7 +20,21 @@ import {
 import { TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
 
+const TEXT = { type: 'string', pattern: TEXT_PATTERN };
+
 describe('contract/openapi.yaml', () => {
+  it('is accepted by the recommended rules of Redocly', async () => {
+    const source = readFileSync(CONTRACT_FILE, 'utf8');
+
+    expect(await lintFromString({ source, config: await createConfig({ extends: ['recommended'] }) })).toEqual([]);
+  });
+
+  it('has the exact bounds of an id', () => {
+    const exact = parse(readFileSync(CONTRACT_FILE, 'utf8'), { intAsBigInt: true }) as JsonObject;
+
+    expect(partsOf(exact).id).toMatchObject({ minimum: -(2n ** 63n), maximum: 2n ** 63n - 1n });
+  });
+
   it('carries version 1.0.0', () => {
     expect(at(CONTRACT, 'info').version).toBe('1.0.0');
   });
@@ -85,12 +104,8 @@ describe.each(DOCUMENTS)('$title', ({ document, other }) => {
   });
 
   it.each([
-    ['Plant', ['name'], { name: { type: 'string' }, tag: { type: 'string' } }],
-    [
-      'NewPlant',
-      ['id', 'name'],
-      { id: { type: 'integer', format: 'int64' }, name: { type: 'string' }, tag: { type: 'string' } },
-    ],
+    ['Plant', ['name'], { name: TEXT, tag: TEXT }],
+    ['NewPlant', ['id', 'name'], { id: { type: 'integer', format: 'int64' }, name: TEXT, tag: TEXT }],
     [
       'Error',
       ['error', 'message'],

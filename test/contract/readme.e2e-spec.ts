@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseEnv } from 'node:util';
 import { parseTokens } from '../../src/auth/token-file.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
@@ -72,6 +73,24 @@ describe("The README's configuration table", () => {
 
   it('has a meaning for each variable', () => {
     for (const [, , meaning] of documented) expect(meaning).toMatch(/\w/);
+  });
+});
+
+describe('.env.example', () => {
+  const example = readFileSync(join(ROOT, '.env.example'), 'utf8');
+
+  it('has exactly the variables that the service reads', () => {
+    const names = [...example.matchAll(/^#([A-Z_]+)=/gm)].map(([, name]) => name);
+
+    expect(names.sort()).toEqual(variableNames().sort());
+  });
+
+  it('has their defaults', () => {
+    expect(parseConfiguration(parseEnv(example.replace(/^#(?=\w)/gm, '')))).toEqual(parseConfiguration({}));
+  });
+
+  it('changes nothing as it is', () => {
+    expect(parseEnv(example)).toEqual({});
   });
 });
 

@@ -82,5 +82,17 @@ describe.each([
     },
   );
 
+  it('is told the path that exists, and nothing of its own', async () => {
+    const { answers } = await converse(
+      service.port,
+      message({ line: 'GET /<script>?a HTTP/1.1'.replace(/[<>]/g, '~') }),
+    );
+
+    expect(JSON.parse(answers[0]?.body ?? '')).toEqual({
+      error: 404,
+      message: `There is no such path: use POST ${path}.`,
+    });
+  });
+
   it('is refused with error 404 for OPTIONS *', () => expectRefused('OPTIONS', '*', 404));
 });

@@ -69,6 +69,7 @@ describe('SIGTERM', () => {
     while (!received().includes('100 Continue')) await once(socket, 'data');
 
     expect(await service.stop('SIGTERM')).toBe(0);
+    expect(service.lines.at(-1)).toContain('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
   });
 
   it('ends the service immediately when a second signal follows', async () => {

@@ -1,5 +1,5 @@
-import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN } from '../support/client.js';
-import { ServiceDirectory } from '../support/service-directory.js';
+import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 let directory: ServiceDirectory;
 
@@ -32,6 +32,8 @@ describe('The log on stdout', () => {
       { ...request, level: 'info', status: 400, error: 401 },
       { level: 'error', message: expect.stringContaining('no such table') as unknown },
       { ...request, level: 'error', status: 400, error: 500, principal: 'first-start' },
+      { level: 'info', message: 'Stopping after SIGTERM' },
+      { level: 'info', message: 'Stopped' },
     ]);
     expect(service.stdout).not.toContain(token);
     expect(service.stdout).not.toContain(SECOND_TOKEN);
@@ -41,9 +43,9 @@ describe('The log on stdout', () => {
     ['fatal', []],
     ['error', ['error', 'error']],
     ['warn', ['error', 'error']],
-    ['info', ['info', 'info', 'error', 'error']],
-    ['debug', ['info', 'info', 'error', 'error']],
-    ['trace', ['info', 'info', 'error', 'error']],
+    ['info', ['info', 'info', 'error', 'error', 'info', 'info']],
+    ['debug', ['info', 'info', 'error', 'error', 'info', 'info']],
+    ['trace', ['info', 'info', 'error', 'error', 'info', 'info']],
   ])('has the lines of at least the severity of LOG_LEVEL=%s: %j', async (level, expected) => {
     const { service, token, url } = await directory.firstStart({ LOG_LEVEL: level });
     breakStore();
@@ -51,6 +53,33 @@ describe('The log on stdout', () => {
     await service.stop();
 
     expect([...service.stdout.matchAll(/^\{"level":"(\w+)"/gm)].map(([, logged]) => logged)).toEqual(expected);
+  });
+
+  it('has the settings that differ from their defaults, but no secret', async () => {
+    const { service } = await directory.start({
+      ACCESS_TOKENS: `${TOKEN},${SECOND_TOKEN}`,
+      BODY_LIMIT: '2mb',
+      REQUEST_TIMEOUT: '30s',
+      TRUST_PROXY: '10.0.0.0/8,127.0.0.1',
+      OTHER_DATABASE_URL: 'postgres://gardener:secret@localhost/plants',
+    });
+    await service.stop();
+
+    expect(service.lines[0]).toContain(
+      '; settings: DATABASE_URL=sqlite:data/plants.db, PORT=0, ACCESS_TOKENS, BODY_LIMIT=2mb, ' +
+        'MANAGEMENT_PORT=off, TRUST_PROXY=10.0.0.0/8,127.0.0.1"',
+    );
+    expect(service.stdout).not.toMatch(new RegExp(`secret|${TOKEN}|${SECOND_TOKEN}`));
+  });
+
+  it('has the failed requests alone with LOG_REQUESTS=failed', async () => {
+    const { service, url } = await directory.start({ ...WITH_TOKEN, LOG_REQUESTS: 'failed' });
+    expect(await create(url)).toEqual(CREATED);
+    expect(await create(url, { id: 1, name: 'Ficus' })).toEqual(refusal(409));
+    await service.stop();
+
+    const messages = service.lines.map((line) => JSON.parse(line) as { message: string; error?: number });
+    expect(messages.filter(({ message }) => message === 'request')).toMatchObject([{ error: 409 }]);
   });
 
   /** Causes an error that the service takes for a defect: it logs it and answers with error 500. */

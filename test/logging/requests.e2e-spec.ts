@@ -17,6 +17,12 @@ function creation(...headers: string[]): string {
   return head('POST /plants HTTP/1.1', ...framing, ...headers) + body;
 }
 
+function invalid(): string {
+  const body = '{"id":"secret","name":"Ficus","tag":null}';
+  const framing = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+  return head('POST /plants HTTP/1.1', ...framing) + body;
+}
+
 describe('An answer of the public port', () => {
   let service: Service;
   let messages: RequestMessage[];
@@ -41,6 +47,11 @@ describe('An answer of the public port', () => {
       { principal: 'tests', method: 'GET', path: '/elsewhere', error: 404 },
     ],
     ['no token', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', { principal: undefined, method: 'GET', path: '/', error: 401 }],
+    [
+      'two wrong fields',
+      invalid(),
+      { error: 422, reason: expect.stringMatching(/^id must be .+; tag must be /) as string },
+    ],
     ['a query', head('GET /a?access_token=secret HTTP/1.1'), { path: '/a', error: 404 }],
     ['a long path', head(`GET /${'a'.repeat(1_000)} HTTP/1.1`), { path: `/${'a'.repeat(255)}`, error: 404 }],
     ['an invalid target', head('GET /\x9b\xe4 HTTP/1.1'), { error: 400 }],

@@ -90,6 +90,13 @@ describe('The docs page', () => {
     expect(headers.get('content-security-policy')).toContain(`connect-src 'self' ${publicUrl};`);
     expect(headers.get('referrer-policy')).toBe('no-referrer');
   });
+
+  it('does not show the bounds of an id, which a browser would round', async () => {
+    const script = await (await fetch(`${docs}/swagger-ui-init.js`)).text();
+
+    expect(script).toContain('"format": "int64"');
+    expect(script).not.toContain(`${2 ** 63}`);
+  });
 });
 
 describe('A page of another origin, in Chromium', () => {

@@ -1,8 +1,11 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, renameSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { parse } from 'yaml';
+import { parse, type ParseOptions } from 'yaml';
+import { digestToken } from '../../src/auth/static-tokens.js';
+import { formatToken } from '../../src/auth/token-file.js';
 import { create, CREATED, monstera, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
@@ -38,6 +41,17 @@ async function readiness(status: number): Promise<Record<string, unknown>> {
   while (page.status !== status);
   return JSON.parse(page.text) as Record<string, unknown>;
 }
+
+describe('GET /', () => {
+  it('has links to everything that the listener has', async () => {
+    const { status, type, text } = await get('/');
+    const links = [...text.matchAll(/href="([^"]+)"/g)].map(([, link = '']) => link);
+
+    expect({ status, type }).toEqual({ status: 200, type: 'text/html; charset=utf-8' });
+    expect(links).toEqual(['docs', 'openapi.json', 'health/live', 'health/ready', 'metrics']);
+    for (const link of links) expect(await get(`/${link}`)).toMatchObject({ status: 200 });
+  });
+});
 
 describe('GET /health/live', () => {
   it('answers 200 even when the store is missing', async () => {
@@ -166,12 +180,49 @@ describe('GET /metrics', () => {
     });
   });
 
+  it('has the number of stored plants, those of other programs included', async () => {
+    /** Scrapes until the number has arrived: a scrape does not wait for the store. */
+    const become = async (count: number): Promise<void> => {
+      while ((await value('plant_store_stored_plants')) !== count);
+    };
+    await become(0);
+    await create(url);
+    await create(url);
+    await become(1);
+
+    directory.openDatabase().exec("INSERT INTO plants (id, name) VALUES (2, 'Ficus')");
+
+    await become(2);
+  });
+
+  it('has the time to the expiry of the certificate and of the next token', async () => {
+    const certificate = (name: string): string =>
+      readFileSync(join(import.meta.dirname, '../support/certificates', name), 'utf8');
+    const days = (count: number): Date => new Date(Date.now() + count * 86_400_000);
+    const token = (name: string, expires?: Date): string => formatToken({ name, digest: digestToken(name), expires });
+    const tokens = [token('old', days(-1)), token('next', days(7)), token('later', days(30)), token('eternal')];
+    expect((await get('/metrics')).text).not.toMatch(/^plant_store_\w+_expiry_seconds /m);
+
+    ({ management } = await directory.startManaged({
+      ACCESS_TOKENS_FILE: directory.write('tokens', `${tokens.join('\n')}\n`),
+      TLS_CERT_FILE: directory.write('tls.crt', certificate('first.crt')),
+      TLS_KEY_FILE: directory.write('tls.key', certificate('first.key')),
+    }));
+
+    const { validTo } = new X509Certificate(certificate('first.crt'));
+    const left = (new Date(validTo).getTime() - Date.now()) / 1_000;
+    expect(Math.abs((await value('plant_store_certificate_expiry_seconds')) - left)).toBeLessThan(600);
+    expect(Math.abs((await value('plant_store_token_expiry_seconds')) - 7 * 86_400)).toBeLessThan(600);
+  });
+
   it('has a constant number of series, whatever clients send', async () => {
     const series = async (): Promise<string[]> =>
       [...(await get('/metrics')).text.matchAll(/^plant_store_\S+/gm)].map(([name]) => name);
     await fetch(url);
     await create(url, {}, SECOND_TOKEN);
-    const before = await series();
+    let before: string[];
+    do before = await series();
+    while (!before.includes('plant_store_stored_plants'));
 
     for (let turn = 0; turn < 20; turn += 1) {
       await fetch(`${url}/${turn}?${turn}`, {
@@ -195,12 +246,22 @@ describe('GET /metrics', () => {
 
 describe('GET /openapi.json', () => {
   it('is contract/openapi.yaml, with the address of the public port', async () => {
-    const contract = parse(readFileSync(join(import.meta.dirname, '../../contract/openapi.yaml'), 'utf8')) as object;
     const { status, text } = await get('/openapi.json');
 
     expect(status).toBe(200);
-    expect(JSON.parse(text)).toEqual({ ...contract, servers: [{ url }] });
+    expect(JSON.parse(text)).toEqual({ ...contract(), servers: [{ url }] });
   });
+
+  it('has the exact bounds of an id', async () => {
+    const { text } = await get('/openapi.json');
+
+    // A parser of YAML reads JSON, and this one reads integers exactly.
+    expect(parse(text, { intAsBigInt: true })).toEqual({ ...contract({ intAsBigInt: true }), servers: [{ url }] });
+  });
+
+  function contract(options?: ParseOptions): object {
+    return parse(readFileSync(join(import.meta.dirname, '../../contract/openapi.yaml'), 'utf8'), options) as object;
+  }
 });
 
 describe('The management listener', () => {

@@ -5,11 +5,11 @@ import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 const ROOT = join(import.meta.dirname, '../..');
-const GUIDE = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8');
 
-/** Returns the cells of the table under a heading, as Markdown. */
-function tableIn(heading: string): string[][] {
-  const section = GUIDE.split(/^#{2,3} /m).find((candidate) => candidate.startsWith(`${heading}\n`)) ?? '';
+/** Returns the cells of the table under a heading of a guide, as Markdown. */
+function tableIn(guide: 'logs' | 'monitoring' | 'operating', heading: string): string[][] {
+  const text = readFileSync(join(ROOT, `docs/${guide}.md`), 'utf8');
+  const section = text.split(/^#{2,3} /m).find((candidate) => candidate.startsWith(`${heading}\n`)) ?? '';
   const [, , ...rows] = (/(?:^\|.*\n)+/m.exec(section)?.[0] ?? '').trimEnd().split('\n');
   return rows.map((row) =>
     row
@@ -23,8 +23,14 @@ function uncoded(cell = ''): string {
   return cell.replace(/^`(.*)`$/, '$1');
 }
 
+/** The rules of deploy/prometheus-rules.yml. */
+const { groups: GROUPS } = parse(readFileSync(join(ROOT, 'deploy/prometheus-rules.yml'), 'utf8')) as {
+  groups: { rules: { alert: string; expr: string; labels: { severity: string } }[] }[];
+};
+const RULES = GROUPS.flatMap(({ rules }) => rules);
+
 /** The name and type of each metric in the guide. */
-const DOCUMENTED = tableIn('Metrics').map(([name, type]) => `${uncoded(name)} ${type ?? ''}`);
+const DOCUMENTED = tableIn('monitoring', 'Metrics').map(([name, type]) => `${uncoded(name)} ${type ?? ''}`);
 const NAMES = new Set(DOCUMENTED.map((metric) => metric.split(' ')[0]));
 
 /** Returns the metrics that a PromQL expression reads, without the suffixes of histograms. */
@@ -47,26 +53,43 @@ describe("The guide's metrics", () => {
   });
 
   it('have a meaning each', () => {
-    for (const [, , sentence] of tableIn('Metrics')) expect(sentence).toMatch(/\w/);
+    for (const [, , sentence] of tableIn('monitoring', 'Metrics')) expect(sentence).toMatch(/\w/);
   });
 
   it('include all that the alerts watch', () => {
-    const [, yaml = ''] = /^```yaml\n([^]*?)^```$/m.exec(GUIDE) ?? [];
-    const { groups } = parse(yaml) as { groups: { rules: { alert: string; expr: string }[] }[] };
-    const expressions = groups.flatMap(({ rules }) => rules.map(({ expr }) => expr));
+    const expressions = RULES.map(({ expr }) => expr);
 
     expect(expressions.flatMap(metricsIn).filter((name) => !NAMES.has(name))).toEqual([]);
     expect(expressions.flatMap(metricsIn)).toContain('plant_store_http_request_duration_seconds');
   });
 
+  it('include the job that Prometheus scrapes', () => {
+    const { scrape_configs } = parse(readFileSync(join(ROOT, 'deploy/prometheus.yml'), 'utf8')) as {
+      scrape_configs: { job_name: string }[];
+    };
+    const [job] = scrape_configs;
+
+    const jobs = RULES.flatMap(({ expr }) => [...expr.matchAll(/job="([^"]+)"/g)].map(([, name]) => name));
+    expect([...new Set(jobs)]).toEqual([job?.job_name]);
+  });
+
   it('include all that the dashboard shows', () => {
-    const dashboard = JSON.parse(readFileSync(join(ROOT, 'docs/grafana-dashboard.json'), 'utf8')) as {
+    const dashboard = JSON.parse(readFileSync(join(ROOT, 'deploy/grafana-dashboard.json'), 'utf8')) as {
       panels: { targets: { expr: string }[] }[];
     };
     const shown = dashboard.panels.map(({ targets }) => targets.flatMap(({ expr }) => metricsIn(expr)));
 
     expect(shown.flat().filter((name) => !NAMES.has(name))).toEqual([]);
     for (const metrics of shown) expect(metrics.length).toBeGreaterThan(0);
+  });
+});
+
+describe("The guide's alerts", () => {
+  it('are exactly the rules, with their severities', () => {
+    const documented = tableIn('monitoring', 'Alerts').map(([alert, severity]) => [uncoded(alert), severity]);
+
+    expect(documented).toEqual(RULES.map(({ alert, labels }) => [alert, labels.severity]));
+    for (const { labels } of RULES) expect(['critical', 'warning']).toContain(labels.severity);
   });
 });
 
@@ -87,14 +110,14 @@ describe("The guide's log messages", () => {
       }),
     );
 
-    const documented = tableIn('Lines').map(([line, level = '']) => `${level}: ${uncoded(line)}`);
+    const documented = tableIn('logs', 'Lines').map(([line, level = '']) => `${level}: ${uncoded(line)}`);
     expect([...new Set(documented)].sort()).toEqual([...new Set(logged)].sort());
   });
 });
 
 describe("The guide's errors", () => {
   it('are exactly those of the error table', () => {
-    const documented = tableIn('Errors').flatMap(([numbers = '']) => numbers.split(', '));
+    const documented = tableIn('operating', 'Errors').flatMap(([numbers = '']) => numbers.split(', '));
 
     expect(documented.sort()).toEqual(Object.keys(ERROR_TABLE).sort());
   });

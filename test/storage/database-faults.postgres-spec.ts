@@ -221,9 +221,9 @@ describe('An error of the server while the service runs', () => {
       });
       proxy.fault = { sqlState, times: Infinity };
       expect(await create(url)).toEqual(refusal(503));
-      expect(
-        await service.printed(/1 plants were refused with 503: the database did not store them: ([^"]*)/),
-      ).toContain(line);
+      expect(await service.printed(/Plants refused with 503: 1; the database did not store them: ([^"]*)/)).toContain(
+        line,
+      );
 
       proxy.fault = 'none';
       expect(await create(url, monstera(2))).toEqual(CREATED);

@@ -41,6 +41,12 @@ describe('A disk without space', () => {
     expect(await create(url, { id, name })).toEqual(created(name));
     expect(ids()).toContain(id);
     expect(await service.stop()).toBe(0);
+    const messages = service.lines.map((line) => (JSON.parse(line) as { message: string }).message);
+    expect(messages.filter((message) => message.includes('refused'))).toEqual([
+      expect.stringMatching(/^Plants refused with 503: 1; the database did not store them: /),
+      expect.stringMatching(/^Plants refused with 503: 1; the database did not store them: /),
+      'The store takes plants again; plants refused meanwhile: 2',
+    ]);
   });
 
   it('loses no acknowledged plant of 16 clients', async () => {

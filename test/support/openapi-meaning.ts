@@ -26,9 +26,8 @@ const NAMED = new Set([
 /** Keywords with unordered values. */
 const SETS = new Set(['required', 'enum', 'type']);
 
-export const CONTRACT = parse(
-  readFileSync(new URL('../../contract/openapi.yaml', import.meta.url), 'utf8'),
-) as JsonObject;
+export const CONTRACT_FILE = new URL('../../contract/openapi.yaml', import.meta.url);
+export const CONTRACT = parse(readFileSync(CONTRACT_FILE, 'utf8')) as JsonObject;
 const DERIVED = JSON.parse(JSON.stringify(await deriveDocument())) as JsonObject;
 
 /** Each of the two documents with the other one. */
@@ -50,7 +49,7 @@ export function meaningOf(document: JsonObject): JsonObject {
     if (!isObject(value)) return value;
     if (NAMED.has(keyword))
       return mapValues(value, (member) => meaning(member, keyword === 'responses' ? 'response' : ''));
-    const { $ref, allOf, ...own } = value;
+    const { $ref, allOf, ...own } = withoutInt64Bounds(value);
     const entries = Object.entries(own).filter(
       ([key]) => !PROSE.has(key) || (keyword === 'response' && key === 'description'),
     );
@@ -72,6 +71,12 @@ export function meaningOf(document: JsonObject): JsonObject {
     schemas: meaning(at(document, 'components', 'schemas'), 'schemas'),
     securitySchemes: meaning(at(document, 'components', 'securitySchemes'), 'securitySchemes'),
   };
+}
+
+/** The format says the same, and a document that is derived from the code cannot have them exactly. */
+function withoutInt64Bounds({ minimum, maximum, ...schema }: JsonObject): JsonObject {
+  if (schema.format === 'int64' && minimum === -(2 ** 63) && maximum === 2 ** 63) return schema;
+  return { ...schema, ...(minimum !== undefined && { minimum }), ...(maximum !== undefined && { maximum }) };
 }
 
 /** Merges two parts of an allOf. */

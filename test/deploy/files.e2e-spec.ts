@@ -1,0 +1,130 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
+import { EXIT_STATUS } from '../../src/commands/exit-status.js';
+import { parseConfiguration } from '../../src/config/configuration.js';
+import { MAIN } from '../support/command.js';
+import { variableNames } from '../support/variable-names.js';
+
+const ROOT = join(import.meta.dirname, '../..');
+const { shutdownTimeout, maxConnections } = parseConfiguration({});
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8');
+}
+
+interface Pod {
+  readonly terminationGracePeriodSeconds: number;
+  readonly containers: readonly { readonly env: readonly { readonly name: string }[] }[];
+}
+
+interface Resource {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly spec: { readonly template?: { readonly spec: Pod } };
+}
+
+interface ComposeService {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly stop_grace_period: string;
+}
+
+const UNIT = read('deploy/plant-store.service');
+const DOCKERFILE = read('Dockerfile');
+const GUIDE = read('docs/deploying.md');
+const { plants: COMPOSE } = (parse(read('compose.yaml')) as { services: Record<'plants', ComposeService> }).services;
+const MANIFESTS = ['sqlite', 'postgres'].flatMap((name) =>
+  parseAllDocuments(read(`deploy/kubernetes/${name}.yaml`)).map((document) => document.toJS() as Resource),
+);
+const PODS = MANIFESTS.flatMap(({ spec }) => spec.template?.spec ?? []);
+
+/** Returns the value of a setting of the unit. */
+function unit(name: string): string | undefined {
+  return new RegExp(`^${name}=(.*)$`, 'm').exec(UNIT)?.[1];
+}
+
+function matches(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map(([, found = '']) => found);
+}
+
+describe('The files for systemd, containers and Kubernetes', () => {
+  it('set only variables that the configuration reads', () => {
+    const [, image = ''] = /^ENV NODE_ENV=production (.*)$/m.exec(DOCKERFILE) ?? [];
+    const names = [
+      ...matches(image, /(\w+)=/g),
+      ...Object.keys(COMPOSE.environment),
+      ...PODS.flatMap(({ containers }) => containers.flatMap(({ env }) => env.map(({ name }) => name))),
+      ...matches(read('deploy/environment'), /^([A-Z_]+)=/gm),
+      ...matches(GUIDE, /(?:^| -e )([A-Z_]+)=/gm),
+    ];
+
+    expect(names).toEqual(expect.arrayContaining(['HOST', 'DATABASE_URL', 'DATABASE_URL_FILE', 'TLS_KEY_FILE']));
+    expect(names.filter((name) => !variableNames().includes(name))).toEqual([]);
+  });
+
+  it('run only commands that the program has', () => {
+    const help = spawnSync(process.execPath, [MAIN, '--help'], { encoding: 'utf8' }).stdout;
+    const commands = matches(help, /^ {2}([a-z]+) /gm);
+    const run = matches(
+      `${GUIDE}\n${DOCKERFILE.replaceAll('", "', ' ')}`,
+      /(?:^|["& ])plant-store ((?:token|check|backup|restore|health|export|import)\b)/gm,
+    );
+
+    expect(commands).toContain('health');
+    expect(run).toContain('health');
+    expect(run.filter((command) => !commands.includes(command))).toEqual([]);
+  });
+
+  it('name only files that exist', () => {
+    const context = read('.dockerignore');
+    const copied = matches(DOCKERFILE, /^COPY (?!--from)(.+) \S+$/gm).flatMap((files) => files.split(' '));
+    const installed = matches(GUIDE, /(?:^| )(deploy\/[\w./-]+)/gm);
+    const started = matches(`${UNIT}\n${read('deploy/plant-store')}`, /\/opt\/plant-store\/(\S+)/g);
+
+    expect(started).toContain('dist/main.js');
+    for (const file of [...copied, ...installed, ...started])
+      expect([file, existsSync(join(ROOT, file))]).toEqual([file, true]);
+    for (const file of copied) expect(file === '.' || context.includes(`\n!${file.split('/', 1)[0]}\n`)).toBe(true);
+  });
+
+  it('agree about the user of systemd, and the exit status that a restart does not fix', () => {
+    expect(read('deploy/plant-store.sysusers')).toMatch(new RegExp(`^u ${unit('User')} `));
+    expect(unit('RestartPreventExitStatus')).toBe(String(EXIT_STATUS.badUsage));
+  });
+
+  it('let the service answer the requests in flight before they kill it', () => {
+    const seconds = [
+      unit('TimeoutStopSec'),
+      COMPOSE.stop_grace_period.replace('s', ''),
+      ...PODS.map(({ terminationGracePeriodSeconds }) => terminationGracePeriodSeconds),
+    ];
+
+    expect(seconds).toHaveLength(4);
+    for (const time of seconds) expect(Number(time) * 1_000).toBeGreaterThan(shutdownTimeout);
+  });
+
+  it('allow as many file descriptors as the connections need', () => {
+    expect(Number(unit('LimitNOFILE'))).toBeGreaterThan(maxConnections + 700);
+  });
+});
+
+describe('The manifests for Kubernetes', () => {
+  it('have only fields of its API, with values of their types', () => {
+    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
+    const lines = MANIFESTS.map((resource, index) => {
+      const { apiVersion, kind } = resource;
+      const group = apiVersion.replace(/^v1$/, 'core/v1').replace('.k8s.io', '');
+      return `export const r${index}: import('kubernetes-types/${group}').${kind} = ${JSON.stringify(resource)};`;
+    });
+    writeFileSync(join(directory, 'manifests.ts'), lines.join('\n'));
+    const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const options = ['--noEmit', '--strict', '--skipLibCheck', '--lib', 'es2022', '--types', 'node', 'manifests.ts'];
+    const { stdout } = spawnSync(process.execPath, [compiler, ...options], { cwd: directory, encoding: 'utf8' });
+    rmSync(directory, { recursive: true });
+
+    expect(stdout).toBe('');
+  });
+});

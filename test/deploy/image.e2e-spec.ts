@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { create, CREATED } from '../support/client.js';
+import { ServiceDirectory } from '../support/service-directory.js';
+
+const ROOT = join(import.meta.dirname, '../..');
+const DOCKERFILE = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
+
+/** What the image has of dist/. */
+const BUNDLE = /mv (dist\/.+) bundle$/m.exec(DOCKERFILE)?.[1]?.split(' ') ?? [];
+
+/** Node has SQLite from version 24 on. Before, the service needs these packages. */
+const DRIVER =
+  Number(process.versions.node.split('.', 1)[0]) >= 24 ? [] : ['better-sqlite3', 'bindings', 'file-uri-to-path'];
+
+let directory: ServiceDirectory;
+let program: string;
+
+beforeAll(() => {
+  directory = new ServiceDirectory();
+  for (const file of [...BUNDLE, 'package.json', 'service/plant-store.js']) {
+    const copy = directory.file(`app/${file}`);
+    mkdirSync(dirname(copy), { recursive: true });
+    cpSync(join(ROOT, file), copy, { recursive: true });
+  }
+  for (const name of DRIVER) {
+    mkdirSync(directory.file('app/node_modules'), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), directory.file(`app/node_modules/${name}`));
+  }
+  program = directory.file('app/service/plant-store.js');
+});
+
+afterAll(() => directory.remove());
+
+describe('The files of the image', () => {
+  it('need no packages to create plants, and to serve metrics and the docs page', async () => {
+    // The program of the image instead of the one that the shell is given.
+    const wrapper = ['/bin/sh', '-c', `exec "$0" '${program}'`];
+    const { url, management } = await directory.startManaged({}, { wrapper });
+
+    expect(await create(url)).toEqual(CREATED);
+    const page = await (await fetch(`${management}/docs/`)).text();
+    const assets = [...page.matchAll(/(?:src|href)="\.\/([\w.-]+)"/g)].map(([, name = '']) => `docs/${name}`);
+    expect(assets).toContain('docs/swagger-ui-bundle.js');
+    for (const path of [...assets, 'openapi.json', 'metrics', 'health/ready']) {
+      const { status } = await fetch(`${management}/${path}`);
+      expect({ path, status }).toEqual({ path, status: 200 });
+    }
+  });
+
+  it.each(['token create --name ci', 'check', 'backup backup.db', 'export -', 'verify', '--version'])(
+    'need no packages for plant-store %s',
+    (parameters) => {
+      execFileSync(process.execPath, [program, ...parameters.split(' ')], { cwd: directory.path, stdio: 'pipe' });
+    },
+  );
+
+  it('have the licences of the bundled packages', () => {
+    const licences = readFileSync(join(ROOT, 'dist/third-party-licenses.txt'), 'utf8');
+
+    for (const name of ['@nestjs/core', '@fastify/static', 'fastify', 'pg', 'pause']) {
+      expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\n\n`, 'm'));
+    }
+  });
+});
