@@ -77,9 +77,9 @@ describe('the shared commit of several processes', () => {
     const results = await Promise.allSettled([first.add([plant(1)]), second.add([plant(2)])]);
 
     expect(results[0]).toEqual({ status: 'fulfilled', value: ['created'] });
-    const { reason } = results[1] as PromiseRejectedResult;
+    const reason = (results[1] as PromiseRejectedResult).reason as Error;
     expect(reason).not.toBeInstanceOf(RepositoryUnavailableError);
-    expect((reason as Error).stack).toMatch(/^TypeError: a defect\n/);
+    expect(reason.stack).toMatch(/^TypeError: a defect\n/);
     expect(repository.sizes).toEqual([2, 1, 1]);
   });
 });
