@@ -68,6 +68,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     if (certificate !== undefined) reloadCertificate(app, certificate, configuration);
     else warnOfClearText(configuration);
     // Printed last, so that a newcomer sees it at the end of the output.
+    await structuredLogger.flush();
     if (firstToken !== undefined) printFirstToken(firstToken, `${baseUrl}/plants`, configuration);
     else if (lacksTokens(configuration)) printTokenCommand(configuration);
   } catch (error) {
