@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os';
+
 /** Nest 12 is published only as ES modules, which Jest runs with --experimental-vm-modules. */
 const project = {
   extensionsToTreatAsEsm: ['.ts'],
@@ -54,8 +56,11 @@ export default {
       globals: { WORKERS: 2 },
     },
   ],
-  // The tests mostly wait for processes to start.
-  maxWorkers: '100%',
+  // Half of the time, a test waits: for a disk, a process, or a time limit of the service.
+  maxWorkers: Math.max(4, availableParallelism()),
+  testSequencer: './test/support/sequencer.js',
+  // For one line a test: npm test -- --reporters=default --verbose
+  reporters: ['./test/support/progress-reporter.js', 'summary'],
   // Only a test that hangs takes this long, even on a busy machine.
   testTimeout: 180_000,
 };

@@ -46,19 +46,22 @@ export async function startService(configuration: Configuration): Promise<void> 
     service.allowOrigins(managementOrigins);
     // Install the handlers before logging that the service is up: a supervisor may signal at once.
     stopOnSignals(service, management, configuration.shutdownTimeout);
-    await useTokenFile(tokens, `${baseUrl}/plants`, configuration);
+    const firstToken = await tokens.keepFirstToken();
+    reloadTokens(tokens);
     logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
     const [managementUrl] = managementOrigins;
     if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
     logger.log(`Listening: POST ${baseUrl}/plants`);
+    if (certificate !== undefined) reloadCertificate(service, configuration);
+    else warnOfClearText(configuration);
+    // Printed last, so that a newcomer sees it at the end of the output.
+    await structuredLogger.flush();
+    if (firstToken !== undefined) printFirstToken(firstToken, `${baseUrl}/plants`, configuration);
+    else if (lacksTokens(configuration)) printTokenCommand(configuration);
   } catch (error) {
     // An error of closing must not hide this one.
     await Promise.allSettled([service.close(), management?.close()]);
     throw error;
-  }
-  if (certificate !== undefined) reloadCertificate(service, configuration);
-  else if (configuration.trustProxy.length === 0 && !isLoopbackHost(configuration.host)) {
-    logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
   }
 }
 
@@ -147,11 +150,8 @@ function stopOnSignals(service: PublicService, management: ManagementListener | 
   });
 }
 
-/** Keeps and prints the token of a first start, and reloads the token file when it changes or at SIGHUP. */
-async function useTokenFile(tokens: ReloadableTokens, url: string, configuration: Configuration): Promise<void> {
-  const firstToken = await tokens.keepFirstToken();
-  if (firstToken !== undefined) printFirstToken(firstToken, url, configuration);
-  else if (lacksTokens(configuration)) printTokenCommand(configuration);
+/** Reloads the token file when it changes, and at SIGHUP. */
+function reloadTokens(tokens: ReloadableTokens): void {
   tokens.watch();
   process.on('SIGHUP', () => void tokens.reload());
 }
@@ -159,6 +159,12 @@ async function useTokenFile(tokens: ReloadableTokens, url: string, configuration
 function lacksTokens({ accessTokens, accessTokensFile, firstTokenFile, jwtIssuer }: Configuration): boolean {
   const isConfigured = accessTokens.length > 0 || (accessTokensFile ?? jwtIssuer) !== undefined;
   return !isConfigured && !existsSync(firstTokenFile);
+}
+
+/** Warns if the tokens of clients travel in clear text. */
+function warnOfClearText({ host, trustProxy }: Configuration): void {
+  if (trustProxy.length > 0 || isLoopbackHost(host)) return;
+  logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
 }
 
 /** Uses a changed certificate for new connections. */

@@ -3,6 +3,11 @@ import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Level, type Logger, pino } from 'pino';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
 
+/** Calls `done` when the lines before are written. */
+export interface LogStream extends DestinationStream {
+  flush(done: () => void): void;
+}
+
 /** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
 const MAX_WAITING = 16_777_216;
 
@@ -22,7 +27,7 @@ const NEST_START_CONTEXTS = new Set([
 export class StructuredLogger implements LoggerService {
   readonly #logger: Logger;
 
-  private constructor(level: Level, stream: DestinationStream) {
+  private constructor(level: Level, stream: LogStream) {
     this.#logger = pino(
       {
         level,
@@ -53,6 +58,11 @@ export class StructuredLogger implements LoggerService {
       const request = message as RequestMessage;
       if (requests === 'all' || request.error !== undefined) this.#logRequest(request);
     });
+  }
+
+  /** Writes the lines that wait, so that output to stderr comes after them. */
+  flush(): Promise<void> {
+    return new Promise((resolve) => this.#logger.flush(() => resolve()));
   }
 
   log(message: unknown, ...more: unknown[]): void {
@@ -114,7 +124,7 @@ function createTimestamp(): () => string {
  *
  * @param isShared whether other processes write to the same stdout
  */
-function createStdoutStream(isShared: boolean): DestinationStream {
+function createStdoutStream(isShared: boolean): LogStream {
   const stdout = destination({
     dest: 1,
     sync: false,
@@ -128,14 +138,23 @@ function createStdoutStream(isShared: boolean): DestinationStream {
     for (const part of isShared ? partsOf(lines, ATOMIC_WRITE) : [lines]) stdout.write(part);
     lines = '';
   };
-  process.once('exit', () => {
+  const flush = (): void => {
     write();
     stdout.flushSync();
-  });
+  };
+  process.once('exit', flush);
   return {
     write(line) {
       if (lines === '') setImmediate(write);
       lines += line;
+    },
+    flush(done) {
+      try {
+        flush();
+      } catch {
+        // Losing the log reader must not stop the service.
+      }
+      done();
     },
   };
 }

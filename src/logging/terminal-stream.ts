@@ -1,5 +1,5 @@
-import type { DestinationStream } from 'pino';
 import { PinoPretty } from 'pino-pretty';
+import type { LogStream } from './structured-logger.js';
 
 /** Matches the possible forms of a control character in a line of JSON: an escape sequence, or the character itself. */
 const ESCAPES = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f]/g;
@@ -8,7 +8,7 @@ const ESCAPES = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f]/g;
 const CONTROLS = /^(?:\\u00(?:[01].|7f|[89].)|\\[bfrt]|[\u007f-\u009f])$/;
 
 /** Creates a stream that shows log lines readably and in colour, without control characters. */
-export function createTerminalStream(terminal: NodeJS.WritableStream): DestinationStream {
+export function createTerminalStream(terminal: NodeJS.WritableStream): LogStream {
   const pretty = PinoPretty({
     destination: terminal,
     colorize: true,
@@ -29,5 +29,7 @@ export function createTerminalStream(terminal: NodeJS.WritableStream): Destinati
   });
   return {
     write: (line) => void pretty.write(line.replace(ESCAPES, (text) => (CONTROLS.test(text) ? '\ufffd' : text))),
+    // It passes lines on in the turn of the event loop in which it gets them.
+    flush: (done) => void setImmediate(done),
   };
 }

@@ -53,6 +53,18 @@ describe('The first start without configuration', () => {
     expect(readme).toContain(`\n${shown}\n`);
   });
 
+  it('prints the command at the end of its output', async () => {
+    // A terminal shows both streams.
+    const service = directory.launch({ HOST: '0.0.0.0' }, { wrapper: ['sh', '-c', 'exec "$@" 2>&1', 'sh'] });
+    await service.printed(CURL);
+
+    const [log] = service.stdout.split('\nNo token is configured');
+    expect(log).toMatch(/"message":"Listening: /);
+    expect(log).toMatch(/"message":"Tokens travel in clear text: /);
+    await service.stop();
+    expect(service.stdout).toMatch(/\n\n$/);
+  });
+
   it('stores the digest of the token in a file with mode 0600', async () => {
     const { token } = await directory.firstStart();
     const file = directory.file('data/tokens');
