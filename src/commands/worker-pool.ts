@@ -16,6 +16,8 @@ export class WorkerPool implements Workers {
   readonly #logger = new Logger('PlantStore');
   readonly #processes = new Set<WorkerProcess>();
   readonly #listening = new Set<WorkerProcess>();
+  /** Listen on another port, and are being killed. */
+  readonly #misplaced = new Set<WorkerProcess>();
   /** {base_url}, once a worker listens. */
   #baseUrl: string | undefined;
   /** The port for the next worker; 0 only as long as workers have one that the system has chosen. */
@@ -137,6 +139,7 @@ export class WorkerPool implements Workers {
       worker.send({ type: 'state', state: this.state });
     } else {
       // The port that the system had chosen was closed with the last worker, and this one has got another.
+      this.#misplaced.add(worker);
       worker.kill();
     }
   }
@@ -146,7 +149,9 @@ export class WorkerPool implements Workers {
     const hasListened = this.#listening.delete(worker);
     if (this.#listening.size === 0 && this.#baseUrl !== undefined) this.#port ||= Number(new URL(this.#baseUrl).port);
     if (!this.#isReplacing) return;
-    if (hasListened) {
+    if (this.#misplaced.delete(worker)) {
+      // The next one knows the port.
+    } else if (hasListened) {
       this.#logger.error(`A worker has ended, and another one starts: ${text}`);
     } else {
       this.#failedStarts += 1;
