@@ -1,6 +1,7 @@
 import { ConfigurableModuleBuilder, type Type } from '@nestjs/common';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
+import type { PlantCreatedListener } from './plant-created.hook.js';
 
 /** The options of PlantsModule. Nest instantiates classes given here, with the providers that the module can see. */
 export interface PlantsModuleOptions {
@@ -29,6 +30,11 @@ export interface PlantsModuleOptions {
     /** The greatest length in bytes. Defaults to 1 MiB. */
     readonly limit?: number;
   };
+  /**
+   * Called once for each plant that was really created, when it is durable and answered; not for one that was there
+   * already. An error is logged and changes no answer. It is not a queue: a crash after the commit loses the call.
+   */
+  readonly onPlantCreated?: PlantCreatedListener | undefined;
 }
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<PlantsModuleOptions>()

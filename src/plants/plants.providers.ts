@@ -9,6 +9,7 @@ import { openRepository } from '../storage/open-repository.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { DEFAULT_BODY_LIMIT } from './body-limit.js';
+import { PlantCreatedHook } from './plant-created.hook.js';
 import { MODULE_OPTIONS_TOKEN, type PlantsModuleOptions } from './plants.module-definition.js';
 
 /** The options as a JavaScript host may give them, without a compiler that checks them. */
@@ -41,6 +42,15 @@ export const optionProviders: FactoryProvider[] = [
     useFactory: ({ body: { limit = DEFAULT_BODY_LIMIT } = {} }: UncheckedOptions): Admission => {
       if (Number.isSafeInteger(limit) && limit > 0) return new Admission(limit);
       throw new TypeError('PlantsModule: the option body.limit must be a positive integer, in bytes');
+    },
+  },
+  {
+    provide: PlantCreatedHook,
+    inject: [MODULE_OPTIONS_TOKEN],
+    useFactory: ({ onPlantCreated }: UncheckedOptions): PlantCreatedHook => {
+      if (onPlantCreated === undefined || typeof onPlantCreated === 'function')
+        return new PlantCreatedHook(onPlantCreated);
+      throw new TypeError('PlantsModule: the option onPlantCreated must be a function');
     },
   },
 ];

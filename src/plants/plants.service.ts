@@ -6,12 +6,14 @@ import { type Outcome, RepositoryUnavailableError } from '../storage/plant-repos
 import { Admission } from './admission.js';
 import type { NewPlantDto } from './dto/new-plant.dto.js';
 import { PlantDto } from './dto/plant.dto.js';
+import { PlantCreatedHook } from './plant-created.hook.js';
 
 @Injectable()
 export class PlantsService {
   constructor(
     private readonly groupCommit: GroupCommit,
     private readonly admission: Admission,
+    private readonly hook: PlantCreatedHook,
   ) {}
 
   /**
@@ -22,7 +24,9 @@ export class PlantsService {
    * @throws {ContractException} 409 if the id belongs to another plant, 503 if the store is overloaded or unavailable
    */
   async create(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
-    if ((await this.#store(plant, principal?.name)) === 'conflict') throw new ContractException(409);
+    const outcome = await this.#store(plant, principal?.name);
+    if (outcome === 'conflict') throw new ContractException(409);
+    if (outcome === 'created') this.hook.call(plant, principal);
     // Copied by hand: class-transformer's plainToInstance takes 2.5 µs for these two fields.
     const created = new PlantDto();
     created.name = plant.name;

@@ -106,7 +106,11 @@ describe('The package', () => {
   });
 
   it('asks for better-sqlite3 on Node before 24, and does not need it on later versions', async () => {
-    const bare = plantStore.install('module', ['@nestjs/platform-express', '@nestjs/platform-fastify']);
+    const bare = plantStore.install('module', [
+      '@nestjs/platform-express',
+      '@nestjs/platform-fastify',
+      '@nestjs/throttler',
+    ]);
     bare.compileHost('run');
     const host: Host = { platform: 'express', token: TOKEN, repository: 'sqlite::memory:', body: 'parsed' };
 

@@ -117,7 +117,7 @@ export class Installation {
   }
 }
 
-const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify', 'better-sqlite3'];
+const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify', '@nestjs/throttler', 'better-sqlite3'];
 
 /** The package as `npm pack` makes it from dist/, and the hosts that it is installed in. */
 export class PackedPackage {
