@@ -1,9 +1,12 @@
 import { type DynamicModule, type LoggerService, Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, NestFactory, RouterModule } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core';
+import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
 import { RefusalLog } from './auth/refusals.js';
+import { ContractExceptionFilter } from './contract/contract-exception.filter.js';
 import { createFastifyAdapter, type PublicApplication } from './http/fastify-adapter.js';
 import { NotFoundController } from './http/not-found.controller.js';
-import { BearerAuthGuard, ContractExceptionFilter, PlantsModule, type PlantsModuleOptions } from './index.js';
+import { PlantsModule } from './plants/plants.module.js';
+import type { PlantsModuleOptions } from './plants/plants.module-definition.js';
 
 /** The options of the standalone application. */
 export interface ApplicationOptions {
@@ -21,7 +24,7 @@ export class AppModule {
   static forRoot({ basePath, ...options }: PlantsModuleOptions & { readonly basePath: string }): DynamicModule {
     return {
       module: AppModule,
-      imports: [PlantsModule.forRoot(options), RouterModule.register([{ path: basePath, module: PlantsModule }])],
+      imports: [PlantsModule.forRoot({ ...options, path: `${basePath}/plants` })],
       controllers: [NotFoundController],
       providers: [
         RefusalLog,

@@ -5,7 +5,7 @@ import { ERROR_TABLE } from '../contract/error-table.js';
 import { BearerAuthOptions, type BearerRequest } from './bearer-auth-options.js';
 import { hasBearerCredentials, parseBearerToken } from './bearer-token.js';
 import { STRATEGY } from './bearer.strategy.js';
-import { type Principal, principalOf, setPrincipal } from './principal.js';
+import { isPrincipalOf, type Principal, principalOf, setPrincipal } from './principal.js';
 import { publishRefusal } from './refusals.js';
 import { TokenRefusedError, type TokenVerifier } from './token-verifier.js';
 
@@ -48,7 +48,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     if (this.authOptions.verifier === false) return true;
     const request = context.switchToHttp().getRequest<GuardedRequest>();
     // Bound both globally and to the controller, the guard verifies the token once.
-    if (principalOf(request) === undefined) await this.#authenticate(context, request);
+    if (!isPrincipalOf(this.authOptions, request)) await this.#authenticate(context, request);
     this.#authorize(context, principalOf(request));
     return true;
   }
@@ -102,7 +102,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   ): User {
     if (error) throw error;
     if (!principal) throw new TokenRefusedError('malformed');
-    setPrincipal(context.switchToHttp().getRequest(), principal);
+    setPrincipal(context.switchToHttp().getRequest(), principal, this.authOptions);
     return principal;
   }
 }

@@ -13,8 +13,12 @@ export interface Principal {
 /** A property of Node's request rather than a WeakMap, because each garbage collection visits all entries of those. */
 const PRINCIPAL = Symbol('principal');
 
+/** What vouches for the principal: several instances of the guard in one application have different ones. */
+const AUTHORITY = Symbol('authority');
+
 interface Authenticated {
   [PRINCIPAL]?: Principal;
+  [AUTHORITY]?: object;
 }
 
 /** Returns the principal of a request that the guard has passed. */
@@ -22,8 +26,17 @@ export function principalOf(request: object): Principal | undefined {
   return unwrap(request)[PRINCIPAL];
 }
 
-export function setPrincipal(request: object, principal: Principal): void {
-  unwrap(request)[PRINCIPAL] = principal;
+/** Returns whether the principal of the request, if it has one, comes from this authority. */
+export function isPrincipalOf(authority: object, request: object): boolean {
+  return unwrap(request)[AUTHORITY] === authority;
+}
+
+/** Sets the principal of a request; `request.user` is the place where passport puts it. */
+export function setPrincipal(request: object & { user?: unknown }, principal: Principal, authority: object): void {
+  request.user = principal;
+  const own = unwrap(request);
+  own[PRINCIPAL] = principal;
+  own[AUTHORITY] = authority;
 }
 
 /** Returns Node's request, which Fastify wraps and Express passes on. */

@@ -35,9 +35,9 @@ export class ReloadableTokens extends StaticTokens {
     /** In clear text. */
     readonly accessTokens: readonly string[];
     readonly accessTokensFile: string | undefined;
-    readonly firstTokenFile: string;
+    readonly firstTokenFile?: string;
     /** Generates a token if nothing else is configured and the file of the first start does not exist. */
-    readonly generateFirst: boolean;
+    readonly generateFirst?: boolean;
   }): Promise<ReloadableTokens> {
     const { accessTokens, accessTokensFile, firstTokenFile, generateFirst } = settings;
     const file = accessTokensFile ?? (accessTokens.length === 0 ? firstTokenFile : undefined);

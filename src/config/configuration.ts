@@ -5,7 +5,7 @@ import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
 import { isBearerToken } from '../auth/bearer-token.js';
 import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES } from '../auth/jwt-settings.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
-import { DEFAULT_BODY_LIMIT } from '../plants/body-limit.js';
+import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
 import { DATABASE_DEFAULTS, isDatabaseUrl, sqliteFile } from '../storage/database-options.js';
 import {
   integer,
@@ -17,7 +17,6 @@ import {
   parseBasePath,
   parseDuration,
   type Parser,
-  parseSize,
   satisfying,
 } from './parsers.js';
 
@@ -114,7 +113,7 @@ const SETTINGS = {
     'a scope, which has no spaces and no quotation marks, for example plants:write',
   ),
   refusedTokensPerMinute: setting('REFUSED_TOKENS_PER_MINUTE', 60, ...offOr(Infinity, numberFrom(1, 1_000_000, 60))),
-  bodyLimit: setting('BODY_LIMIT', DEFAULT_BODY_LIMIT, parseSize, 'a size from 1b to 256mb, for example 512kb'),
+  bodyLimit: setting('BODY_LIMIT', DEFAULT_BODY_LIMIT, parseBodyLimit, BODY_LIMIT_RULE),
   requestTimeout: setting('REQUEST_TIMEOUT', DEFAULT_LIMITS.request, ...DURATION),
   keepAliveTimeout: setting('KEEP_ALIVE_TIMEOUT', DEFAULT_LIMITS.keepAlive, ...DURATION),
   maxConnections: setting('MAX_CONNECTIONS', DEFAULT_LIMITS.connections, ...numberFrom(1, 1_000_000, 20_000)),

@@ -31,16 +31,6 @@ export function integer(least: number, greatest: number): Parser<number> {
   };
 }
 
-/** Bytes in a unit. */
-const SIZE_UNITS: Readonly<Record<string, number>> = { b: 1, kb: 1_024, mb: 1_048_576 };
-
-/** Reads a size of up to 256 MiB, in bytes. */
-export function parseSize(text: string): number | undefined {
-  const [, count, unit = 'b'] = /^(\d{1,9}(?:\.\d+)?)(b|kb|mb)?$/.exec(text.toLowerCase()) ?? [];
-  const size = Math.floor(Number(count) * (SIZE_UNITS[unit] ?? NaN));
-  return size >= 1 && size <= 268_435_456 ? size : undefined;
-}
-
 /** Milliseconds in a unit. */
 const TIME_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
 

@@ -21,6 +21,11 @@ class PublicFastifyAdapter extends FastifyAdapter {
     if (status === 400 && 'raw' in reply) (reply.raw as PublicResponse).error = (body as ErrorBody).error;
     return super.reply(reply, body, status);
   }
+
+  /** Ignores the middleware of PlantsModule: there is no parser that it must keep away from the body. */
+  override use(): this {
+    return this;
+  }
 }
 
 /** An application with this adapter. */

@@ -1,2 +1,17 @@
-/** Bytes of a request body, unless another limit is configured. Apart, so that config/ does not load class-validator. */
+// Apart from the other options, so that config/ does not load class-validator.
+
+/** Bytes of a request body, unless another limit is configured. */
 export const DEFAULT_BODY_LIMIT = 1_048_576;
+
+/** Bytes in a unit. */
+const UNITS: Readonly<Record<string, number>> = { b: 1, kb: 1_024, mb: 1_048_576 };
+
+/** What `parseBodyLimit` accepts. */
+export const BODY_LIMIT_RULE = 'a size from 1b to 256mb, for example 512kb';
+
+/** Reads a size of up to 256 MiB, in bytes. */
+export function parseBodyLimit(text: string): number | undefined {
+  const [, count, unit = 'b'] = /^(\d{1,9}(?:\.\d+)?)(b|kb|mb)?$/.exec(text.toLowerCase()) ?? [];
+  const size = Math.floor(Number(count) * (UNITS[unit] ?? NaN));
+  return size >= 1 && size <= 268_435_456 ? size : undefined;
+}

@@ -1,4 +1,13 @@
-import { Controller, HttpCode, HttpStatus, Post, UseFilters, UseGuards, VERSION_NEUTRAL } from '@nestjs/common';
+import {
+  Controller,
+  HttpCode,
+  HttpStatus,
+  Post,
+  type Type,
+  UseFilters,
+  UseGuards,
+  VERSION_NEUTRAL,
+} from '@nestjs/common';
 import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
 import { CurrentPrincipal } from '../auth/current-principal.decorator.js';
 import type { Principal } from '../auth/principal.js';
@@ -10,8 +19,7 @@ import { NewPlantPipe } from './pipes/new-plant.pipe.js';
 import { PlantBody } from './plant-body.decorator.js';
 import { PlantsService } from './plants.service.js';
 
-/** The operations of the contract. A host may version its routes; the path of these is the contract's. */
-@Controller({ path: 'plants', version: VERSION_NEUTRAL })
+/** The operations of the contract. Each instance of the module has a subclass with its path. */
 @UseGuards(BearerAuthGuard)
 @UseFilters(ContractExceptionFilter)
 export class PlantsController {
@@ -26,6 +34,16 @@ export class PlantsController {
     @PlantBody(BodyPipe, NewPlantPipe) plant: Readonly<NewPlantDto>,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
-    return this.plants.create(plant, principal);
+    return this.plants.create(plant, { principal });
   }
+}
+
+/** Returns the controller for a path: Nest reads the path from the class. */
+export function plantsControllerAt(path: string): Type<PlantsController> {
+  // A host may version its routes; the path of these is the contract's.
+  @Controller({ path, version: VERSION_NEUTRAL })
+  class PlantsControllerAtPath extends PlantsController {}
+  // For Nest's log lines, and for the tags of a host's OpenAPI document.
+  Object.defineProperty(PlantsControllerAtPath, 'name', { value: PlantsController.name });
+  return PlantsControllerAtPath;
 }

@@ -1,7 +1,13 @@
-import { ConfigurableModuleBuilder, type Type } from '@nestjs/common';
+import { ConfigurableModuleBuilder, type InjectionToken, type Type } from '@nestjs/common';
+import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
+import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
-import type { PlantRepository } from '../storage/plant-repository.js';
+import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
+import { PlantRepository } from '../storage/plant-repository.js';
+import { checkRegistration } from './check-options.js';
 import type { PlantCreatedListener } from './plant-created.hook.js';
+import { plantsControllerAt } from './plants.controller.js';
+import { PlantsService } from './plants.service.js';
 
 /** The options of PlantsModule. Nest instantiates classes given here, with the providers that the module can see. */
 export interface PlantsModuleOptions {
@@ -17,19 +23,31 @@ export interface PlantsModuleOptions {
   readonly authentication:
     { readonly tokens: readonly string[] } | { readonly verifier: TokenVerifier | Type<TokenVerifier> } | false;
   /** The scope that a token with scopes must have (RFC 6749 §3.3). Defaults to `plants:write`. */
-  readonly scope?: string;
+  readonly scope?: string | undefined;
   /** The name of the protected space in `WWW-Authenticate` (RFC 9110 §11.5). Defaults to `plants`. */
-  readonly realm?: string;
+  readonly realm?: string | undefined;
   /**
    * Refused tokens per client address and minute that are answered immediately. Further refusals are delayed by one
    * second; valid tokens never are. Defaults to no limit.
    */
-  readonly refusedTokensPerMinute?: number;
-  /** Applies to bodies that the module reads itself, see `unparsedBody`. */
-  readonly body?: {
-    /** The greatest length in bytes. Defaults to 1 MiB. */
-    readonly limit?: number;
-  };
+  readonly refusedTokensPerMinute?: number | undefined;
+  readonly body?:
+    | {
+        /** The greatest length: bytes, or a text such as `512kb` or `2mb`. Defaults to 1 MiB. */
+        readonly limit?: number | string | undefined;
+      }
+    | undefined;
+  /** Settings of a store that `repository` names with a URL. */
+  readonly database?:
+    | {
+        /** Milliseconds that a batch may wait for a lock or for a server to answer. Defaults to 5,000. */
+        readonly timeout?: number | undefined;
+        /** Milliseconds that the start waits for a server that cannot be reached yet. Defaults to 30,000. */
+        readonly startTimeout?: number | undefined;
+        /** Maximum number of connections to a server. Defaults to 4. */
+        readonly poolSize?: number | undefined;
+      }
+    | undefined;
   /**
    * Called once for each plant that was really created, when it is durable and answered; not for one that was there
    * already. An error is logged and changes no answer. It is not a queue: a crash after the commit loses the call.
@@ -37,6 +55,54 @@ export interface PlantsModuleOptions {
   readonly onPlantCreated?: PlantCreatedListener | undefined;
 }
 
-export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<PlantsModuleOptions>()
+/** What Nest must know before the other options: `forRootAsync` takes these beside `useFactory`. */
+export interface PlantsRegistration {
+  /** The path of the route, below the global prefix. Defaults to `plants`. */
+  readonly path?: string | undefined;
+  /** The name of this instance of the module; all instances but one need one. */
+  readonly name?: string | undefined;
+  /** Whether all modules of the application see what this one exports. Defaults to false. */
+  readonly isGlobal?: boolean | undefined;
+}
+
+/** The path and the name of an instance of the module; the class is also the injection token. */
+export abstract class PlantsInstance {
+  abstract readonly path: string;
+  abstract readonly name: string | undefined;
+}
+
+/** The injection token of the options. */
+export const PLANTS_OPTIONS = Symbol('PLANTS_OPTIONS');
+
+/** Returns the injection token of the PlantsService of the instance with this name. */
+export function getPlantsServiceToken(name?: string): InjectionToken<PlantsService> {
+  return name === undefined ? PlantsService : `PlantsService:${name}`;
+}
+
+const REGISTRATION: PlantsRegistration = { path: 'plants', name: undefined, isGlobal: false };
+
+export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<PlantsModuleOptions>({
+  optionsInjectionToken: PLANTS_OPTIONS,
+})
   .setClassMethodName('forRoot')
+  .setExtras<PlantsRegistration>(REGISTRATION, (definition, registration) => {
+    const { path, name, isGlobal } = checkRegistration(registration);
+    const instance: PlantsInstance = { path, name };
+    const token = getPlantsServiceToken(name);
+    return {
+      ...definition,
+      global: isGlobal,
+      controllers: [plantsControllerAt(path)],
+      providers: [
+        ...(definition.providers ?? []),
+        { provide: PlantsInstance, useValue: instance },
+        ...(name === undefined ? [] : [{ provide: token, useExisting: PlantsService }]),
+      ],
+      // The classes are those of the instance without a name: a module that imports several could not tell them apart.
+      exports:
+        name === undefined
+          ? [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService]
+          : [token],
+    };
+  })
   .build();

@@ -1,29 +1,44 @@
-import { Module, type OnApplicationShutdown } from '@nestjs/common';
-import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
+import { Module, type OnApplicationShutdown, type OnModuleInit, RequestMethod } from '@nestjs/common';
+import { ApplicationConfig, DiscoveryModule, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
-import { PlantsController } from './plants.controller.js';
+import { PlantsOptionsError } from './check-options.js';
 import { PlantCreatedHook } from './plant-created.hook.js';
-import { ConfigurableModuleClass } from './plants.module-definition.js';
+import { ConfigurableModuleClass, PlantsInstance } from './plants.module-definition.js';
 import { optionProviders } from './plants.providers.js';
 import { PlantsService } from './plants.service.js';
+import { unparsedBodyAt } from './unparsed-body.js';
 
 /** `POST /plants` for any Nest application. Nothing in this module acts on other routes. */
 @Module({
-  controllers: [PlantsController],
+  imports: [DiscoveryModule],
   providers: [PlantsService, GroupCommit, BearerAuthGuard, BearerStrategy, ContractExceptionFilter, ...optionProviders],
-  exports: [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter],
 })
-export class PlantsModule extends ConfigurableModuleClass implements OnApplicationShutdown {
+export class PlantsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
+  /** The path of the route as a client sends it; known when the application has set its prefix. */
+  #url = '';
+
   constructor(
+    private readonly instance: PlantsInstance,
     private readonly repository: PlantRepository,
     private readonly groupCommit: GroupCommit,
     private readonly hook: PlantCreatedHook,
+    private readonly config: ApplicationConfig,
+    private readonly discovery: DiscoveryService,
+    adapterHost: HttpAdapterHost,
   ) {
     super();
+    // When there is an adapter: in a test module that is later. An application context without a server has none.
+    adapterHost.init$.subscribe(() => adapterHost.httpAdapter.use(unparsedBodyAt(() => this.#url)));
+  }
+
+  /** @throws {PlantsOptionsError} if another instance has the same path or name */
+  onModuleInit(): void {
+    this.#assertDistinct();
+    this.#url = `${this.#globalPrefix()}/${this.instance.path}`;
   }
 
   /** Nest calls this after the server has sent its last answer. */
@@ -32,5 +47,30 @@ export class PlantsModule extends ConfigurableModuleClass implements OnApplicati
     await this.groupCommit.settled();
     await this.hook.settled();
     await this.repository.close();
+  }
+
+  #assertDistinct(): void {
+    const { path, name } = this.instance;
+    for (const { instance } of this.discovery.getProviders()) {
+      if (!(instance instanceof PlantsModule) || instance === this) continue;
+      const advice = 'give each instance a path and a name of its own';
+      if (instance.instance.path === path)
+        throw new PlantsOptionsError(`two instances have the path ${path}: ${advice}`);
+      if (instance.instance.name === name) {
+        throw new PlantsOptionsError(
+          `two instances have ${name === undefined ? 'no name' : `the name ${name}`}: ${advice}`,
+        );
+      }
+    }
+  }
+
+  #globalPrefix(): string {
+    const prefix = this.config.getGlobalPrefix().replace(/^\/|\/$/g, '');
+    const { exclude = [] } = this.config.getGlobalPrefixOptions();
+    const isExcluded = exclude.some(
+      ({ pathRegex, requestMethod }) =>
+        [RequestMethod.ALL, RequestMethod.POST].includes(requestMethod) && pathRegex.test(`/${this.instance.path}`),
+    );
+    return prefix === '' || isExcluded ? '' : `/${prefix}`;
   }
 }

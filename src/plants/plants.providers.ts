@@ -1,82 +1,80 @@
-import type { FactoryProvider, Type } from '@nestjs/common';
+import { type FactoryProvider, Logger } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE, isRealm, isScope } from '../auth/bearer-auth-options.js';
-import { isBearerToken } from '../auth/bearer-token.js';
+import { BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE } from '../auth/bearer-auth-options.js';
 import { RefusalDelay } from '../auth/refusals.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
-import type { TokenVerifier } from '../auth/token-verifier.js';
+import { TokenVerifier } from '../auth/token-verifier.js';
 import { openRepository } from '../storage/open-repository.js';
-import { PlantRepository } from '../storage/plant-repository.js';
+import { PlantRepository, RepositoryStartError } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
-import { DEFAULT_BODY_LIMIT } from './body-limit.js';
+import { DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
+import { checkOptions } from './check-options.js';
 import { PlantCreatedHook } from './plant-created.hook.js';
-import { MODULE_OPTIONS_TOKEN, type PlantsModuleOptions } from './plants.module-definition.js';
+import { PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
 
-/** The options as a JavaScript host may give them, without a compiler that checks them. */
-type UncheckedOptions = Partial<PlantsModuleOptions>;
+/** The options after their check. */
+const CHECKED_OPTIONS = Symbol('CHECKED_OPTIONS');
 
-/** Provide what the module's options describe. An invalid option throws a TypeError that states its rule. */
+const logger = new Logger('PlantStore');
+
+/** Provide what the module's options describe. */
 export const optionProviders: FactoryProvider[] = [
+  { provide: CHECKED_OPTIONS, inject: [PLANTS_OPTIONS], useFactory: checkOptions },
   {
     provide: PlantRepository,
-    inject: [MODULE_OPTIONS_TOKEN, ModuleRef],
-    useFactory: async ({ repository }: UncheckedOptions, module: ModuleRef): Promise<PlantRepository> => {
-      if (typeof repository === 'string') return openRepository(repository);
-      if (typeof repository === 'function') return module.create(repository);
-      return repository ?? missing('repository', 'a URL such as sqlite:data/plants.db, or a PlantRepository');
+    inject: [CHECKED_OPTIONS, ModuleRef],
+    useFactory: async (options: PlantsModuleOptions, module: ModuleRef): Promise<PlantRepository> => {
+      const { repository } = options;
+      if (typeof repository === 'string') return open(repository, options);
+      return typeof repository === 'function' ? module.create(repository) : repository;
+    },
+  },
+  {
+    // A provider of its own, so that Nest calls its lifecycle hooks.
+    provide: TokenVerifier,
+    inject: [CHECKED_OPTIONS, ModuleRef],
+    useFactory: async ({ authentication }: PlantsModuleOptions, module: ModuleRef): Promise<TokenVerifier | false> => {
+      if (authentication === false) return false;
+      if ('verifier' in authentication) {
+        const { verifier } = authentication;
+        return typeof verifier === 'function' ? module.create(verifier) : verifier;
+      }
+      return new StaticTokens(numberTokens(authentication.tokens));
     },
   },
   {
     provide: BearerAuthOptions,
-    inject: [MODULE_OPTIONS_TOKEN, ModuleRef],
-    useFactory: async (options: UncheckedOptions, module: ModuleRef): Promise<BearerAuthOptions> => ({
-      verifier: await createVerifier(options, module),
-      scope: checked('scope', options.scope ?? DEFAULT_SCOPE, isScope),
-      realm: checked('realm', options.realm ?? DEFAULT_REALM, isRealm),
+    inject: [CHECKED_OPTIONS, TokenVerifier],
+    useFactory: (options: PlantsModuleOptions, verifier: TokenVerifier | false): BearerAuthOptions => ({
+      verifier,
+      scope: options.scope ?? DEFAULT_SCOPE,
+      realm: options.realm ?? DEFAULT_REALM,
       refusalDelay: new RefusalDelay(options.refusedTokensPerMinute ?? Infinity),
     }),
   },
   {
     provide: Admission,
-    inject: [MODULE_OPTIONS_TOKEN],
-    useFactory: ({ body: { limit = DEFAULT_BODY_LIMIT } = {} }: UncheckedOptions): Admission => {
-      if (Number.isSafeInteger(limit) && limit > 0) return new Admission(limit);
-      throw new TypeError('PlantsModule: the option body.limit must be a positive integer, in bytes');
-    },
+    inject: [CHECKED_OPTIONS],
+    useFactory: ({ body }: PlantsModuleOptions): Admission =>
+      new Admission(parseBodyLimit(`${body?.limit ?? DEFAULT_BODY_LIMIT}`) ?? DEFAULT_BODY_LIMIT),
   },
   {
     provide: PlantCreatedHook,
-    inject: [MODULE_OPTIONS_TOKEN],
-    useFactory: ({ onPlantCreated }: UncheckedOptions): PlantCreatedHook => {
-      if (onPlantCreated === undefined || typeof onPlantCreated === 'function')
-        return new PlantCreatedHook(onPlantCreated);
-      throw new TypeError('PlantsModule: the option onPlantCreated must be a function');
-    },
+    inject: [CHECKED_OPTIONS],
+    useFactory: ({ onPlantCreated }: PlantsModuleOptions): PlantCreatedHook => new PlantCreatedHook(onPlantCreated),
   },
 ];
 
-async function createVerifier({ authentication }: UncheckedOptions, module: ModuleRef): Promise<TokenVerifier | false> {
-  if (authentication === false) return false;
-  const { verifier, tokens = [] }: { verifier?: TokenVerifier | Type<TokenVerifier>; tokens?: readonly string[] } =
-    authentication ?? {};
-  if (typeof verifier === 'function') return module.create(verifier);
-  if (verifier) return verifier;
-  if (tokens.length === 0) return missing('authentication', '{ tokens: [...] }, { verifier }, or false');
-  if (!tokens.every(isBearerToken)) {
-    throw new TypeError(
-      'PlantsModule: each of authentication.tokens must be letters, digits and -._~+/, optionally followed by =',
-    );
+/** @throws {RepositoryStartError} when the store cannot be opened */
+async function open(url: string, { database = {} }: PlantsModuleOptions): Promise<PlantRepository> {
+  const given = Object.fromEntries(Object.entries(database).filter(([, value]) => value !== undefined));
+  try {
+    return await openRepository(url, {
+      ...given,
+      onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`),
+    });
+  } catch (error) {
+    if (!(error instanceof RepositoryStartError)) throw error;
+    throw new RepositoryStartError(`PlantsModule: the option repository: ${error.message}`, { cause: error.cause });
   }
-  return new StaticTokens(numberTokens(tokens));
-}
-
-function missing(option: string, remedy: string): never {
-  throw new TypeError(`PlantsModule: the option ${option} is missing; it must be ${remedy}`);
-}
-
-function checked(option: string, text: string, isValid: (text: string) => boolean): string {
-  if (isValid(text)) return text;
-  throw new TypeError(
-    `PlantsModule: the option ${option} is not valid: use printable ASCII without quotation marks and backslashes, and in a scope without spaces`,
-  );
 }

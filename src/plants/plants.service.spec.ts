@@ -17,10 +17,10 @@ describe('PlantsService', () => {
     { id: 3n, name: 'Aloe' },
   ])('answers %p with what PlantDto exposes of it', async (fields) => {
     const repository = await openRepository('sqlite::memory:');
-    const service = new PlantsService(new GroupCommit(repository), new Admission(1_000), NO_HOOK);
+    const service = new PlantsService(repository, new GroupCommit(repository), new Admission(1_000), NO_HOOK);
     const plant = Object.assign(new NewPlantDto(), fields);
 
-    const created = await service.create(plant, undefined);
+    const created = await service.create(plant);
 
     expect(created).toBeInstanceOf(PlantDto);
     expect(created).toStrictEqual(
@@ -32,9 +32,9 @@ describe('PlantsService', () => {
   it('charges two bytes for each UTF-16 unit of a plant until it is stored', async () => {
     const repository = await openRepository('sqlite::memory:');
     const admission = new Admission(1_000);
-    const service = new PlantsService(new GroupCommit(repository), admission, NO_HOOK);
+    const service = new PlantsService(repository, new GroupCommit(repository), admission, NO_HOOK);
 
-    const created = service.create({ id: 1n, name: 'x'.repeat(2 ** 25) }, undefined);
+    const created = service.create({ id: 1n, name: 'x'.repeat(2 ** 25) });
 
     // All bytes for bodies are taken.
     expect(() => admission.enter(undefined)).toThrow(new ContractException(503));

@@ -2,15 +2,21 @@ import { Injectable } from '@nestjs/common';
 import type { Principal } from '../auth/principal.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { type Outcome, RepositoryUnavailableError } from '../storage/plant-repository.js';
+import {
+  type Outcome,
+  PlantRepository,
+  type PlantSnapshot,
+  RepositoryUnavailableError,
+} from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
-import type { NewPlantDto } from './dto/new-plant.dto.js';
+import { type NewPlantDto, toNewPlant } from './dto/new-plant.dto.js';
 import { PlantDto } from './dto/plant.dto.js';
 import { PlantCreatedHook } from './plant-created.hook.js';
 
 @Injectable()
 export class PlantsService {
   constructor(
+    private readonly repository: PlantRepository,
     private readonly groupCommit: GroupCommit,
     private readonly admission: Admission,
     private readonly hook: PlantCreatedHook,
@@ -20,10 +26,15 @@ export class PlantsService {
    * Creates a plant, and resolves when it is durable. The id is the client's, and therefore the idempotency key: the
    * same plant again has the same answer, and is stored once.
    *
-   * @param principal undefined if the host authenticates
-   * @throws {ContractException} 409 if the id belongs to another plant, 503 if the store is overloaded or unavailable
+   * @param options.principal the creator, which gets its share of the requests in flight; none if the host authenticates
+   * @throws {ContractException} 422 if it is not a NewPlant, 409 if the id belongs to another plant, 503 if the store is
+   *   overloaded or unavailable
    */
-  async create(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
+  async create(
+    newPlant: Readonly<NewPlantDto>,
+    { principal }: { readonly principal?: Principal | undefined } = {},
+  ): Promise<PlantDto> {
+    const plant = toNewPlant(newPlant);
     const outcome = await this.#store(plant, principal?.name);
     if (outcome === 'conflict') throw new ContractException(409);
     if (outcome === 'created') this.hook.call(plant, principal);
@@ -32,6 +43,15 @@ export class PlantsService {
     created.name = plant.name;
     if (plant.tag !== undefined) created.tag = plant.tag;
     return created;
+  }
+
+  /**
+   * Takes a snapshot of the plants, to count, find or read them. Close it afterwards.
+   *
+   * @throws {RepositoryUnavailableError} when the store cannot be read now
+   */
+  snapshot(): Promise<PlantSnapshot> {
+    return this.repository.snapshot();
   }
 
   async #store(plant: Readonly<NewPlantDto>, principal: string | undefined): Promise<Outcome> {

@@ -1,20 +1,45 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Logger } from '@nestjs/common';
+
+const logger = new Logger('PlantStore');
 
 /**
  * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the
- * body itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. Register
- * it before the application listens, with the whole path: `app.use('/api/plants', unparsedBody())`. Other paths,
+ * body itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. The module
+ * registers such middleware for its own path; a host needs it only where the module does not know the path. Register it
+ * before the application listens, with the whole path: `app.use('/garden/plants', unparsedBody())`. Other paths,
  * including those below that one, are unaffected.
  */
 export function unparsedBody() {
-  return ({ headers, method, url = '' }: IncomingMessage, _response: unknown, next: () => void): void => {
+  let hasWarned = false;
+  return (request: IncomingMessage, response: ServerResponse, next: () => void): void => {
+    const { method, url = '' } = request;
     // Express and Fastify have cut off the path that the middleware is registered for.
     if (method === 'POST' && /^\/?(?:\?|$)/.test(url)) {
-      // Parsers skip a request without these (RFC 9112 §6.3). BodyPipe finds them in `rawHeaders`.
-      delete headers['content-type'];
-      delete headers['content-length'];
-      delete headers['transfer-encoding'];
+      hideBody(request);
+      response.once('finish', () => {
+        if (response.statusCode !== 404 || hasWarned) return;
+        hasWarned = true;
+        logger.warn(
+          'unparsedBody() is registered for a path that nothing serves: register it with that of PlantsModule',
+        );
+      });
     }
     next();
   };
+}
+
+/** Returns middleware that does so for a path, which the global prefix completes before the first request. */
+export function unparsedBodyAt(path: () => string) {
+  return (request: IncomingMessage, _response: unknown, next: () => void): void => {
+    if (request.method === 'POST' && request.url?.split('?', 1)[0] === path()) hideBody(request);
+    next();
+  };
+}
+
+/** Parsers skip a request without these headers (RFC 9112 §6.3). BodyPipe finds them in `rawHeaders`. */
+function hideBody({ headers }: IncomingMessage): void {
+  delete headers['content-type'];
+  delete headers['content-length'];
+  delete headers['transfer-encoding'];
 }

@@ -19,10 +19,9 @@ export function connectionSettings(url: string): PoolConfig {
     try {
       return file === undefined ? undefined : readFileSync(file);
     } catch (cause) {
-      throw new UnusableDatabaseError(
-        `cannot be reached: the ${name} of DATABASE_URL cannot be read, ${String(file)}`,
-        { cause },
-      );
+      throw new UnusableDatabaseError(`cannot be reached: the ${name} of its URL cannot be read, ${String(file)}`, {
+        cause,
+      });
     }
   };
   const mode = take('sslmode') ?? 'disable';

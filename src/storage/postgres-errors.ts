@@ -17,7 +17,7 @@ export const MISSING_PRIVILEGES =
  * - For the operator; completes "the database postgres://… …".
  */
 const ERRORS: readonly (readonly [code: RegExp, failure: Failure | 'race', advice?: string])[] = [
-  [/^28|^SASL/, 'unavailable', 'rejects this user; check user and password in DATABASE_URL, and pg_hba.conf'],
+  [/^28|^SASL/, 'unavailable', 'rejects this user; check user and password in its URL, and pg_hba.conf'],
   [/^3D/, 'unavailable', 'does not exist on its server; create it first, for example with createdb'],
   [/^55000/, 'unavailable', 'accepts no connections; run ALTER DATABASE … ALLOW_CONNECTIONS true'],
   [/^42501/, 'unavailable', MISSING_PRIVILEGES],
@@ -31,7 +31,7 @@ const ERRORS: readonly (readonly [code: RegExp, failure: Failure | 'race', advic
   [
     /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO|SSL connection/,
     'unavailable',
-    'cannot be reached over TLS; check sslmode and sslrootcert in DATABASE_URL, and the certificate of the server',
+    'cannot be reached over TLS; check sslmode and sslrootcert in its URL, and the certificate of the server',
   ],
   // A standby: after a failover, a new connection may reach the primary.
   [/^25006/, 'transient', 'is read-only; name the primary server'],
@@ -88,7 +88,7 @@ export function describePostgresError(error: unknown): string {
 /** Makes the line for the operator; it names the database as the URL does, without user and password. */
 export function postgresStartError(url: string, error: unknown): RepositoryStartError {
   const { protocol, host, pathname } = new URL(url);
-  const unknown = `cannot be reached or used (${codeOf(error)}); check its server and DATABASE_URL`;
+  const unknown = `cannot be reached or used (${codeOf(error)}); check its server and its URL`;
   return startError(`${protocol}//${host}${pathname}`, error, entryOf(error)?.[2] ?? unknown);
 }
 

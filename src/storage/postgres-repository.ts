@@ -45,7 +45,7 @@ export async function openPostgresRepository(url: string, options: DatabaseOptio
   let pool: PostgresPool | undefined;
   try {
     const opened = (pool = new PostgresPool(connectionSettings(url), options));
-    await tryWithin(options.startTimeout, () => prepare(opened));
+    await tryWithin(url, options, () => prepare(opened));
     return new PostgresRepository(opened, url, options);
   } catch (error) {
     await pool?.close();
@@ -88,7 +88,7 @@ async function withPool<Result>(
   let pool: PostgresPool | undefined;
   try {
     const opened = (pool = new PostgresPool(connectionSettings(url), { ...options, poolSize: 1 }));
-    return await tryWithin(options.startTimeout, () => work(opened));
+    return await tryWithin(url, options, () => work(opened));
   } catch (error) {
     throw postgresStartError(url, error);
   } finally {
@@ -97,13 +97,23 @@ async function withPool<Result>(
 }
 
 /** Waits for a server that starts later. */
-async function tryWithin<Result>(timeout: number, work: () => Promise<Result>): Promise<Result> {
-  const deadline = performance.now() + timeout;
+async function tryWithin<Result>(
+  url: string,
+  { startTimeout, onWait }: DatabaseOptions,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const deadline = performance.now() + startTimeout;
+  let isWaiting = false;
   for (;;) {
     try {
       return await work();
     } catch (error) {
       if (!mayPassAtStart(error) || performance.now() > deadline) throw error;
+      // Another instance that creates the same tables is no reason to wait for long.
+      if (!isWaiting && postgresFailure(error) !== undefined) {
+        isWaiting = true;
+        onWait?.(postgresStartError(url, error).message);
+      }
       await setTimeout(Math.random() * START_INTERVAL);
     }
   }

@@ -7,6 +7,7 @@ import { type DynamicModule, HttpException, HttpStatus, Injectable, Module } fro
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import {
+  PLANTS_OPTIONS,
   type Outcome,
   PlantRepository,
   PlantsModule,
@@ -16,7 +17,6 @@ import {
   TokenVerifier,
   unparsedBody,
 } from '../../src/index.js';
-import { MODULE_OPTIONS_TOKEN } from '../../src/plants/plants.module-definition.js';
 
 const OPTIONS: PlantsModuleOptions = {
   repository: 'sqlite::memory:',
@@ -115,7 +115,7 @@ describe('PlantsModule', () => {
   ])('has the same options and behaviour with %s', async (_form, register) => {
     const app = await start(register());
 
-    expect(app.get(MODULE_OPTIONS_TOKEN, { strict: false })).toBe(OPTIONS);
+    expect(app.get(PLANTS_OPTIONS, { strict: false })).toEqual(OPTIONS);
     await app.close();
     expect(await statusAndChallengeOf(register())).toEqual([400, 'Bearer realm="the garden"']);
     expect(await statusAndChallengeOf(register(), 'Bearer second')).toEqual([200, null]);
@@ -254,11 +254,11 @@ describe('PlantsModule', () => {
   });
 
   it.each<[string, object, string]>([
-    ['no repository', { authentication: false }, 'the option repository is missing'],
-    ['no authentication', { repository: 'sqlite::memory:' }, 'the option authentication is missing'],
-    ['no verifier', { ...OPTIONS, authentication: { verifier: undefined } }, 'the option authentication is missing'],
-    ['no tokens', { ...OPTIONS, authentication: { tokens: [] } }, 'the option authentication is missing'],
-    ['a non-ASCII token', { ...OPTIONS, authentication: { tokens: ['ä'] } }, 'each of authentication.tokens must be'],
+    ['no repository', { authentication: false }, 'the option repository must be a URL'],
+    ['no authentication', { repository: 'sqlite::memory:' }, 'the option authentication must be { tokens'],
+    ['no verifier', { ...OPTIONS, authentication: { verifier: undefined } }, 'the option authentication.verifier must be'],
+    ['no tokens', { ...OPTIONS, authentication: { tokens: [] } }, 'the option authentication.tokens must be a list'],
+    ['a non-ASCII token', { ...OPTIONS, authentication: { tokens: ['ä'] } }, 'the option authentication.tokens must be'],
     ['a scope with a space', { ...OPTIONS, scope: 'two scopes' }, 'the option scope'],
     ['a realm with a quote', { ...OPTIONS, realm: '"' }, 'the option realm'],
     ['a URL of an unknown engine', { ...OPTIONS, repository: 'plants.db' }, 'must be of the form sqlite:'],
