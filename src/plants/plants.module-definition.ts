@@ -6,7 +6,7 @@ import { ContractExceptionFilter } from '../contract/contract-exception.filter.j
 import { PlantRepository } from '../storage/plant-repository.js';
 import { checkRegistration } from './check-options.js';
 import type { PlantCreatedListener } from './plant-created.hook.js';
-import { plantsControllerAt } from './plants.controller.js';
+import { type PlantsController, plantsControllerAt } from './plants.controller.js';
 import { PlantsService } from './plants.service.js';
 
 /** The options of PlantsModule. Nest instantiates classes given here, with the providers that the module can see. */
@@ -65,10 +65,11 @@ export interface PlantsRegistration {
   readonly isGlobal?: boolean | undefined;
 }
 
-/** The path and the name of an instance of the module; the class is also the injection token. */
+/** The path, the name and the controller of an instance of the module; the class is also the injection token. */
 export abstract class PlantsInstance {
   abstract readonly path: string;
   abstract readonly name: string | undefined;
+  abstract readonly controller: Type<PlantsController>;
 }
 
 /** The injection token of the options. */
@@ -87,12 +88,13 @@ export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<PlantsM
   .setClassMethodName('forRoot')
   .setExtras<PlantsRegistration>(REGISTRATION, (definition, registration) => {
     const { path, name, isGlobal } = checkRegistration(registration);
-    const instance: PlantsInstance = { path, name };
+    const controller = plantsControllerAt(path, name);
+    const instance: PlantsInstance = { path, name, controller };
     const token = getPlantsServiceToken(name);
     return {
       ...definition,
       global: isGlobal,
-      controllers: [plantsControllerAt(path)],
+      controllers: [controller],
       providers: [
         ...(definition.providers ?? []),
         { provide: PlantsInstance, useValue: instance },

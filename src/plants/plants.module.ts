@@ -1,5 +1,6 @@
-import { Module, type OnApplicationShutdown, type OnModuleInit, RequestMethod } from '@nestjs/common';
+import { Module, type OnApplicationShutdown, type OnModuleInit, RequestMethod, type Type } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryModule, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
+import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
@@ -8,6 +9,7 @@ import { PlantRepository } from '../storage/plant-repository.js';
 import { PlantsOptionsError } from './check-options.js';
 import { PlantCreatedHook } from './plant-created.hook.js';
 import { ConfigurableModuleClass, PlantsInstance } from './plants.module-definition.js';
+import type { PlantsController } from './plants.controller.js';
 import { optionProviders } from './plants.providers.js';
 import { PlantsService } from './plants.service.js';
 import { unparsedBodyAt } from './unparsed-body.js';
@@ -26,6 +28,7 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     private readonly repository: PlantRepository,
     private readonly groupCommit: GroupCommit,
     private readonly hook: PlantCreatedHook,
+    private readonly authOptions: BearerAuthOptions,
     private readonly config: ApplicationConfig,
     private readonly discovery: DiscoveryService,
     adapterHost: HttpAdapterHost,
@@ -39,6 +42,15 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
   onModuleInit(): void {
     this.#assertDistinct();
     this.#url = `${this.#globalPrefix()}/${this.instance.path}`;
+  }
+
+  get controller(): Type<PlantsController> {
+    return this.instance.controller;
+  }
+
+  /** Whether its route requires a token; if not, a guard of the host decides. */
+  get requiresToken(): boolean {
+    return this.authOptions.verifier !== false;
   }
 
   /** Nest calls this after the server has sent its last answer. */

@@ -1,6 +1,7 @@
 import {
   type CallHandler,
   type CanActivate,
+  Catch,
   ClassSerializerInterceptor,
   type ExceptionFilter,
   type ExecutionContext,
@@ -71,6 +72,16 @@ class Recorder implements NestInterceptor {
   }
 }
 
+/** Answers with the name of what was thrown. */
+@Catch()
+class NameFilter implements ExceptionFilter {
+  constructor(private readonly adapterHost: HttpAdapterHost) {}
+
+  catch({ name }: Error, host: ArgumentsHost): void {
+    this.adapterHost.httpAdapter.reply(host.switchToHttp().getResponse(), { thrown: name }, 418);
+  }
+}
+
 describe.each([
   ['Express', () => new ExpressAdapter()],
   ['Fastify', () => new FastifyAdapter()],
@@ -121,15 +132,7 @@ describe.each([
   });
 
   it('replaces the filter with overrideFilter', async () => {
-    const create = await start((builder) =>
-      builder.overrideFilter(ContractExceptionFilter).useFactory({
-        inject: [HttpAdapterHost],
-        factory: ({ httpAdapter }: HttpAdapterHost): ExceptionFilter => ({
-          catch: (thrown: Error, host: ArgumentsHost) =>
-            httpAdapter.reply(host.switchToHttp().getResponse(), { thrown: thrown.name }, 418) as unknown,
-        }),
-      }),
-    );
+    const create = await start((builder) => builder.overrideFilter(ContractExceptionFilter).useClass(NameFilter));
 
     expect(await create('{}', 'none')).toMatchObject({ status: 418, body: { thrown: 'UnauthorizedException' } });
     expect(await create('{}')).toMatchObject({ status: 418, body: { thrown: 'ContractException' } });
