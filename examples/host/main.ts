@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { PlantsModule, unparsedBody } from 'plant-store';
+import { PlantsModule } from 'plant-store';
 
 @Controller()
 class GardenController {
@@ -23,7 +23,6 @@ class GardenController {
 class GardenModule {}
 
 const app = await NestFactory.create(GardenModule);
-app.use('/plants', unparsedBody());
 app.enableShutdownHooks();
 await app.listen(process.env.PORT ?? 3000, '127.0.0.1');
 console.log(`The garden is open: ${await app.getUrl()}`);

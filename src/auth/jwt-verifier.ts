@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
-import { DEFAULT_JWT_TYPE, type JwtSettings, type JwtType } from './jwt-settings.js';
+import { assertJwtSettings, DEFAULT_JWT_TYPE, type JwtSettings, type JwtType } from './jwt-settings.js';
 import type { Principal } from './principal.js';
 import { type RefusalReason, TokenRefusedError, TokenVerifier, type VerificationResult } from './token-verifier.js';
 
@@ -37,8 +37,10 @@ export class JwtVerifier extends TokenVerifier {
   /** Principals by token digest, oldest first; verifyToken checks their expiry. */
   #verified = new Map<string, Principal>();
 
+  /** @throws {TypeError} at the first setting that is wrong */
   constructor(settings: JwtSettings) {
     super();
+    assertJwtSettings(settings);
     this.#settings = settings;
     this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl, () => {
       // A key may have been withdrawn. Verifications in progress still write to the old map.

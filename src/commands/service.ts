@@ -114,7 +114,7 @@ async function createService(
         timeout: configuration.storeTimeout,
         startTimeout: configuration.databaseStartTimeout,
         poolSize: configuration.databasePoolSize,
-        onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
+        onWait: (reason) => void logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
       }),
       authentication: { verifier: await createVerifier(tokens, configuration) },
       scope: configuration.requiredScope,

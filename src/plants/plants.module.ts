@@ -1,12 +1,18 @@
 import { Module, type OnApplicationShutdown, type OnModuleInit, RequestMethod, type Type } from '@nestjs/common';
-import { ApplicationConfig, DiscoveryModule, DiscoveryService, HttpAdapterHost } from '@nestjs/core';
+import {
+  type AbstractHttpAdapter,
+  ApplicationConfig,
+  DiscoveryModule,
+  DiscoveryService,
+  HttpAdapterHost,
+} from '@nestjs/core';
 import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
-import { PlantsOptionsError } from './check-options.js';
+import { optionsError } from './check-options.js';
 import { PlantCreatedHook } from './plant-created.hook.js';
 import { ConfigurableModuleClass, PlantsInstance } from './plants.module-definition.js';
 import type { PlantsController } from './plants.controller.js';
@@ -34,11 +40,15 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     adapterHost: HttpAdapterHost,
   ) {
     super();
-    // When there is an adapter: in a test module that is later. An application context without a server has none.
-    adapterHost.init$.subscribe(() => adapterHost.httpAdapter.use(unparsedBodyAt(() => this.#url)));
+    // Before the body parser of the host: now, or in a test when it creates the application from its module.
+    adapterHost.init$.subscribe(() => {
+      // An application context without a server has none.
+      const httpAdapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
+      httpAdapter?.use(unparsedBodyAt(() => this.#url));
+    });
   }
 
-  /** @throws {PlantsOptionsError} if another instance has the same path or name */
+  /** @throws {TypeError} if another instance has the same path or name */
   onModuleInit(): void {
     this.#assertDistinct();
     this.#url = `${this.#globalPrefix()}/${this.instance.path}`;
@@ -65,13 +75,10 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     const { path, name } = this.instance;
     for (const { instance } of this.discovery.getProviders()) {
       if (!(instance instanceof PlantsModule) || instance === this) continue;
-      const advice = 'give each instance a path and a name of its own';
-      if (instance.instance.path === path)
-        throw new PlantsOptionsError(`two instances have the path ${path}: ${advice}`);
+      const advice = 'give each a path and a name of its own';
+      if (instance.instance.path === path) throw optionsError(`two instances have the path ${path}: ${advice}`);
       if (instance.instance.name === name) {
-        throw new PlantsOptionsError(
-          `two instances have ${name === undefined ? 'no name' : `the name ${name}`}: ${advice}`,
-        );
+        throw optionsError(`two instances have ${name === undefined ? 'no name' : `the name ${name}`}: ${advice}`);
       }
     }
   }

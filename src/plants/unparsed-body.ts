@@ -20,9 +20,7 @@ export function unparsedBody() {
       response.once('finish', () => {
         if (response.statusCode !== 404 || hasWarned) return;
         hasWarned = true;
-        logger.warn(
-          'unparsedBody() is registered for a path that nothing serves: register it with that of PlantsModule',
-        );
+        logger.warn('unparsedBody() is registered for a path that nothing serves: give it the path of PlantsModule');
       });
     }
     next();

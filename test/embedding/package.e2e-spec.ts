@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
 import * as index from '../../src/index.js';
@@ -43,33 +43,50 @@ describe('The package', () => {
     expect([...new Set(imported)].filter((name) => !(name in named))).toEqual([]);
   });
 
-  it('exports one module', () => {
+  it('ships no code that its entry does not load', () => {
+    const reached = new Set(['dist/index.js']);
+    for (const path of reached) {
+      for (const [, name = ''] of textOf(path).matchAll(/(?:\bfrom|\bimport\(|^import) ?'(\.[^']*)/gm)) {
+        reached.add(posix.join(posix.dirname(path), name));
+      }
+    }
+
+    expect(paths.filter((path) => path.endsWith('.js')).sort()).toEqual([...reached].sort());
+  });
+
+  it('exports one module, and its manifest', () => {
     const reach = (path: string): string =>
       execFileSync(
         process.execPath,
-        ['--input-type=module', '-e', `await import('${path}').catch((e) => console.log(e.code))`],
-        {
-          cwd: installation.directory,
-          encoding: 'utf8',
-        },
+        ['--input-type=commonjs', '-e', `try { require('${path}') } catch (e) { console.log(e.code) }`],
+        { cwd: installation.directory, encoding: 'utf8' },
       ).trim();
 
     expect(reach('plant-store')).toBe('');
+    expect(reach('plant-store/package.json')).toBe('');
     expect(reach('plant-store/dist/index.js')).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
-    expect(reach('plant-store/package.json')).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
   });
 
   it('exports exactly these names', () => {
     expect(Object.keys(index).sort()).toEqual([
       'BearerAuthGuard',
+      'ContractException',
       'ContractExceptionFilter',
+      'FileTokens',
+      'JwtVerifier',
+      'NewPlantDto',
+      'PLANTS_OPTIONS',
+      'PlantDto',
       'PlantRepository',
       'PlantsController',
       'PlantsModule',
+      'PlantsService',
       'RepositoryStartError',
       'RepositoryUnavailableError',
+      'RequiresScope',
       'TokenVerifier',
       'describePlants',
+      'getPlantsServiceToken',
       'principalOf',
       'unparsedBody',
     ]);
@@ -100,7 +117,7 @@ describe('The package', () => {
       installation.diagnose({
         'example.mts': source,
         // CommonJS has no top-level await.
-        'example.cts': source.replace(/const app[^]*$/, 'void [NestFactory, GardenModule, unparsedBody];'),
+        'example.cts': source.replace(/const app[^]*$/, 'void [NestFactory, GardenModule];'),
       }),
     ).toBe('');
   });
@@ -112,7 +129,7 @@ describe('The package', () => {
       '@nestjs/throttler',
     ]);
     bare.compileHost('run');
-    const host: Host = { platform: 'express', token: TOKEN, repository: 'sqlite::memory:', body: 'parsed' };
+    const host: Host = { platform: 'express', token: TOKEN, repository: 'sqlite::memory:', body: 'nothing' };
 
     const ports = bare.run('run.js', [host]).line();
 

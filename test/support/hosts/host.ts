@@ -22,6 +22,7 @@ import {
   type NestInterceptor,
   type PipeTransform,
   Post,
+  type Type,
   UseGuards,
   ValidationPipe,
   VersioningType,
@@ -42,8 +43,8 @@ export interface Host {
   /** The token of PlantsModule; without it, the application does not import PlantsModule. */
   readonly token?: string;
   readonly repository: string;
-  /** The reader of the body: the host's parser, the parser with rawBody, or PlantsModule. */
-  readonly body: 'parsed' | 'rawBody' | 'unparsed';
+  /** What the host does about the body: nothing, Nest's rawBody, or unparsedBody(). */
+  readonly body: 'nothing' | 'rawBody' | 'unparsedBody';
   /** True to register guard, filter, interceptor, pipes, prefix and versioning globally. */
   readonly global?: boolean;
   /** True to limit the rate to two requests. */
@@ -127,10 +128,11 @@ class HostFilter implements ExceptionFilter {
 
 /** Wraps the results of handlers, and replaces their errors. */
 class HostInterceptor implements NestInterceptor {
-  constructor(private readonly exempt: readonly unknown[]) {}
+  constructor(private readonly exempt: readonly Type[]) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    if (this.exempt.includes(context.getClass())) return next.handle();
+    const { prototype } = context.getClass() as { readonly prototype: unknown };
+    if (this.exempt.some((type) => prototype instanceof type)) return next.handle();
     return next.handle().pipe(
       map((data: unknown) => ({ data })),
       catchError(() => throwError(() => new BadGatewayException())),
@@ -203,7 +205,7 @@ export async function start(host: Host) {
       new HostPipe(),
     );
   }
-  if (host.body === 'unparsed') app.use(host.global === true ? '/api/plants' : '/plants', unparsedBody());
+  if (host.body === 'unparsedBody') app.use(host.global === true ? '/api/plants' : '/plants', unparsedBody());
   await app.listen(0, '127.0.0.1');
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
   return { app, port };

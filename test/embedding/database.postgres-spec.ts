@@ -1,0 +1,64 @@
+import { NestFactory } from '@nestjs/core';
+import { PlantRepository, PlantsModule, type PlantsModuleOptions, PlantsService } from '../../src/index.js';
+import { PostgresServer } from '../support/postgres.js';
+
+let server: PostgresServer;
+
+beforeAll(async () => {
+  server = await PostgresServer.start();
+});
+
+afterAll(() => server.remove());
+
+/** Starts a host, and returns the warnings in its log. */
+function start(options: PlantsModuleOptions) {
+  const warnings: string[] = [];
+  const ignore = (): void => undefined;
+  const logger = { log: ignore, error: ignore, warn: (message: string) => void warnings.push(message) };
+  const app = NestFactory.create(PlantsModule.forRoot(options), { logger, abortOnError: false });
+  return { warnings, app };
+}
+
+describe('PlantsModule on a PostgreSQL server', () => {
+  it('logs that the start waits while the server is down, and then starts', async () => {
+    await server.stop();
+    const { warnings, app } = start({ repository: server.url(), authentication: false });
+    while (warnings.length === 0) await new Promise(setImmediate);
+    await server.restart();
+    const started = await app;
+
+    await started.get(PlantsService).create({ id: 1n, name: 'Monstera' });
+
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^The start waits for the database: the database postgres:\/\/localhost\/postgres cannot be reached or used \(\w+\); check its server and its URL$/,
+      ),
+    ]);
+    await started.close();
+  });
+
+  it('names the option, and no variable, if the server stays down', async () => {
+    await server.stop();
+    const { app } = start({
+      repository: server.url(),
+      authentication: false,
+      database: { startTimeout: 1, timeout: 1_000, poolSize: 2 },
+    });
+
+    await expect(app).rejects.toMatchObject({
+      name: 'RepositoryStartError',
+      message: expect.stringMatching(
+        /^PlantsModule: the option repository: the database postgres:\/\/localhost\/postgres cannot be reached or used \(\w+\); check its server and its URL$/,
+      ) as string,
+    });
+    await server.restart();
+  });
+
+  it('stores as many batches at the same time as database.poolSize says', async () => {
+    const { app } = start({ repository: server.url(), authentication: false, database: { poolSize: 2 } });
+    const started = await app;
+
+    expect(started.get(PlantRepository).concurrency).toBe(2);
+    await started.close();
+  });
+});

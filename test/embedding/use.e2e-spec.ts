@@ -1,0 +1,229 @@
+import type { Server } from 'node:http';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ExecutionContext, Global, Injectable, Module } from '@nestjs/common';
+import { APP_INTERCEPTOR, NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Test } from '@nestjs/testing';
+import request from 'supertest';
+import {
+  ContractException,
+  FileTokens,
+  JwtVerifier,
+  NewPlantDto,
+  PlantDto,
+  PlantRepository,
+  PLANTS_OPTIONS,
+  PlantsModule,
+  type PlantsModuleOptions,
+  PlantsService,
+  type Principal,
+  principalOf,
+  type StoredPlant,
+  TokenVerifier,
+} from '../../src/index.js';
+import { newStore, type Store } from '../support/store.js';
+import { AUDIENCE, IdentityProvider, newKey } from '../support/identity-provider.js';
+import { line, put } from '../support/token-file.js';
+
+const QUIET = { logger: false, abortOnError: false } as const;
+
+let store: Store;
+
+beforeEach(async () => {
+  store = await newStore();
+});
+
+afterEach(() => store.close());
+
+/** A provider of a host, which is written as the documentation shows it. */
+@Injectable()
+class Garden {
+  constructor(
+    readonly plants: PlantsService,
+    readonly repository: PlantRepository,
+  ) {}
+}
+
+describe('PlantsService in a host without a server', () => {
+  async function withGarden(work: (garden: Garden) => Promise<void>): Promise<void> {
+    const module = PlantsModule.forRoot({ repository: store.url, authentication: false });
+    @Module({ imports: [module], providers: [Garden] })
+    class HostModule {}
+    const app = await NestFactory.createApplicationContext(HostModule, QUIET);
+    await work(app.get(Garden));
+    await app.close();
+  }
+
+  it('creates plants that are durable, as POST /plants does', async () => {
+    const principal: Principal = { name: 'gardener' };
+    await withGarden(async ({ plants }) => {
+      const monstera: NewPlantDto = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
+      const created = await plants.create(monstera, { principal });
+
+      expect(created).toBeInstanceOf(PlantDto);
+      expect(created).toEqual({ name: 'Monstera', tag: 'indoor' });
+      expect(await plants.create(monstera)).toEqual(created);
+      await expect(plants.create({ ...monstera, name: 'Aloe' })).rejects.toMatchObject({ error: 409 });
+    });
+    expect(await store.rows()).toEqual([{ id: 9007199254740993n, name: 'Monstera', tag: 'indoor' }]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ['a number as id', { id: 1, name: 'Monstera' }, 'id must be an integer'],
+    ['an id beyond int64', { id: 2n ** 63n, name: 'Monstera' }, 'id must be an integer'],
+    ['no name', { id: 1n }, 'name must be a string'],
+    ['U+0000 in a tag', { id: 1n, name: 'Monstera', tag: '\0' }, 'tag must be a string'],
+  ])('refuses %s', async (_what, plant, message) => {
+    await withGarden(async ({ plants }) => {
+      const refusal = plants.create(plant as NewPlantDto);
+
+      await expect(refusal).rejects.toBeInstanceOf(ContractException);
+      await expect(refusal).rejects.toThrow(message);
+    });
+    expect(await store.rows()).toEqual([]);
+  });
+
+  it('reads plants from a snapshot, as the data commands do', async () => {
+    await withGarden(async ({ plants, repository }) => {
+      for (let id = 1n; id <= 3n; id += 1n) await plants.create({ id, name: `plant ${id}` });
+      const snapshot = await plants.snapshot();
+      await repository.add([{ id: 4n, name: 'later' }]);
+      const read: StoredPlant[] = [];
+      for await (const page of snapshot.pages(1n)) read.push(...page);
+
+      expect(await snapshot.count()).toBe(3);
+      expect(await snapshot.find([2n, 4n])).toEqual([{ id: 2n, name: 'plant 2' }]);
+      expect(read.map(({ id }) => id)).toEqual([2n, 3n]);
+      await snapshot.close();
+    });
+  });
+});
+
+describe('The options', () => {
+  it('can be replaced in a test of the host', async () => {
+    @Global()
+    @Module({
+      imports: [PlantsModule.forRoot({ repository: 'sqlite:nowhere/at/all.db', authentication: { tokens: [''] } })],
+    })
+    class HostModule {}
+    const options: PlantsModuleOptions = { repository: store.url, authentication: false };
+    const module = await Test.createTestingModule({ imports: [HostModule] })
+      .overrideProvider(PLANTS_OPTIONS)
+      .useValue(options)
+      .compile();
+
+    await module.get(PlantsService, { strict: false }).create({ id: 1n, name: 'Monstera' });
+
+    expect(await store.rows()).toHaveLength(1);
+    await module.close();
+  });
+});
+
+/** Starts an application and creates plants with tokens. */
+async function startWith(verifier: TokenVerifier, platform = 'express') {
+  const seen: unknown[] = [];
+  const interceptor = {
+    intercept(context: ExecutionContext, next: { handle(): unknown }): unknown {
+      const host = context.switchToHttp().getRequest<{ readonly user?: unknown }>();
+      seen.push(host.user, principalOf(host));
+      return next.handle();
+    },
+  };
+  @Module({
+    imports: [PlantsModule.forRoot({ repository: store.url, authentication: { verifier } })],
+    providers: [{ provide: APP_INTERCEPTOR, useValue: interceptor }],
+  })
+  class HostModule {}
+  const adapter = platform === 'express' ? undefined : new FastifyAdapter();
+  const app = await (adapter ? NestFactory.create(HostModule, adapter, QUIET) : NestFactory.create(HostModule, QUIET));
+  await app.listen(0, '127.0.0.1');
+  return {
+    app,
+    seen,
+    create: async (token: string): Promise<number> => {
+      const answer = await request(app.getHttpServer() as Server)
+        .post('/plants')
+        .set('Authorization', `Bearer ${token}`)
+        .type('json')
+        .send('{"id": 1, "name": "Monstera"}');
+      return answer.status === 200 ? 200 : (answer.body as { error: number }).error;
+    },
+  };
+}
+
+describe.each(['express', 'fastify'])('After the guard on %s', (platform) => {
+  it('request.user is the principal', async () => {
+    const principal: Principal = { name: 'gardener', scopes: ['plants:write'] };
+    const { app, seen, create } = await startWith({ verify: () => principal }, platform);
+
+    expect(await create('token')).toBe(200);
+    expect(seen).toEqual([principal, principal]);
+    await app.close();
+  });
+});
+
+describe('FileTokens', () => {
+  let directory: string;
+  let file: string;
+
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    file = join(directory, 'tokens');
+  });
+
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  it('accepts the tokens of a file, and follows its changes', async () => {
+    put(file, line('first', 'first-token'));
+    const { app, create } = await startWith(new FileTokens(file));
+
+    expect([await create('first-token'), await create('second-token')]).toEqual([200, 401]);
+    put(file, line('second', 'second-token'));
+    while ((await create('second-token')) !== 200);
+    expect(await create('first-token')).toBe(401);
+    await app.close();
+  });
+
+  it.each([
+    ['does not exist', () => undefined],
+    ['others can read', () => put(file, line('first', 'first-token'), 0o644)],
+    ['is damaged', () => put(file, 'first first-token\n')],
+  ])('stops the start if the file %s', async (_how, prepare) => {
+    prepare();
+
+    await expect(startWith(new FileTokens(file))).rejects.toMatchObject({
+      name: 'TokenFileError',
+      message: expect.stringMatching(/tokens[^\n]+$/) as string,
+    });
+  });
+});
+
+describe('JwtVerifier', () => {
+  it('accepts the access tokens of an issuer', async () => {
+    const provider = new IdentityProvider();
+    await provider.start([await newKey('RS256', 'first')]);
+    const { app, create } = await startWith(new JwtVerifier({ issuer: provider.issuer, audience: AUDIENCE }));
+
+    expect(await create(await provider.token('plants:write'))).toBe(200);
+    expect(await create(await provider.token('plants:read'))).toBe(403);
+    expect(await create('no-token')).toBe(401);
+    await app.close();
+    await provider.stop();
+  });
+
+  it.each<[string, object, string]>([
+    ['an issuer without TLS', { issuer: 'http://login.example.com' }, 'issuer'],
+    ['an issuer that is no URL', { issuer: 'login' }, 'issuer'],
+    ['no audience', { audience: '' }, 'audience'],
+    ['a text as jwksUrl', { jwksUrl: 'https://login.example.com/jwks' }, 'jwksUrl'],
+    ['another type', { type: 'jwt' }, 'type'],
+  ])('refuses %s in one line', (_what, setting, name) => {
+    const settings = { issuer: 'https://login.example.com', audience: 'plants', ...setting };
+
+    expect(() => new JwtVerifier(settings)).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(`^JwtVerifier: ${name} must be [^\n]+$`) as string }),
+    );
+  });
+});
