@@ -4,17 +4,16 @@ import { PackedPackage } from '../support/hosts/installation.js';
 
 const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/embedding.md'), 'utf8');
 
-/** The snippets that export something, by the name of what they export last. */
-const SNIPPETS = new Map(
-  [...GUIDE.matchAll(/^```ts\n([^]*?)^```$/gm)].flatMap(([, text = '']) =>
-    [...text.matchAll(/^export (?:async )?(?:class|function|const) (\w+)/gm)].map(([, name = '']) => [name, text]),
-  ),
-);
-
-/** Returns the name of a file that has a snippet. */
-function fileOf(name: string): string {
-  return name.replace(/(?<!^)[A-Z]/g, '-$&').toLowerCase();
-}
+/** A file for each name that a snippet exports: the last one has the snippet, and the others export what it exports. */
+const FILES = Object.fromEntries(
+  [...GUIDE.matchAll(/^```ts\n([^]*?)^```$/gm)].flatMap(([, text = '']) => {
+    const names = [...text.matchAll(/^export (?:async )?(?:class|function|const) (\w+)/gm)].map(([, name = '']) =>
+      name.replace(/(?<!^)[A-Z]/g, '-$&').toLowerCase(),
+    );
+    const last = names.at(-1);
+    return names.map((name) => [name, name === last ? text : `export * from './${String(last)}.js';`]);
+  }),
+) as Record<string, string>;
 
 describe('The guide to embedding', () => {
   const packed = new PackedPackage();
@@ -28,17 +27,17 @@ describe('The guide to embedding', () => {
   afterAll(() => packed.remove());
 
   it('has snippets whose types are correct', () => {
-    const sources = [...SNIPPETS].map(([name, text]) => [`${fileOf(name)}.ts`, text]);
+    const sources = Object.entries(FILES).map(([name, text]) => [`${name}.ts`, text]);
 
     expect(sources.length).toBeGreaterThan(6);
     expect(installation.diagnose(Object.fromEntries(sources) as Record<string, string>)).toBe('');
   });
 
   it('has snippets that work', async () => {
-    for (const [name, text] of SNIPPETS) {
-      const source = join(installation.directory, `${fileOf(name)}.ts`);
+    for (const [name, text] of Object.entries(FILES)) {
+      const source = join(installation.directory, `${name}.ts`);
       writeFileSync(source, text);
-      installation.compile(source, `${fileOf(name)}.js`);
+      installation.compile(source, `${name}.js`);
     }
     installation.compile(join(import.meta.dirname, '../support/hosts/guide.ts'), 'guide.js');
     const running = installation.start(['guide.js']);
@@ -47,7 +46,7 @@ describe('The guide to embedding', () => {
       [200, { name: 'Monstera' }],
       [200, { data: ['the bed of gardener'] }],
       [401, expect.objectContaining({ statusCode: 401 })],
-      ['PlantStorePlant', 'PlantStoreNewPlant', 'PlantStoreError'],
+      ['PlantStoreNewPlant', 'PlantStorePlant', 'PlantStoreError'],
       [200, { name: 'Monstera' }],
       ['9007199254740993 Monstera of token-1'],
       [200, { name: 'Monstera' }],
