@@ -57,6 +57,9 @@ const OPTIONS: Readonly<Record<keyof PlantsModuleOptions, Check>> = {
   onPlantCreated: mayBe((value) => typeof value === 'function', 'a function'),
 };
 
+/** The options of `forRootAsync` itself, which Nest 11.1 passes with the others. */
+const ASYNC_OPTIONS = ['imports', 'inject', 'provideInjectionTokensFrom', 'useClass', 'useExisting', 'useFactory'];
+
 /** Makes the one line about options that cannot be used. */
 export function optionsError(complaint: string): TypeError {
   return new TypeError(`PlantsModule: ${complaint}`);
@@ -82,11 +85,12 @@ export function checkOptions(options: unknown): PlantsModuleOptions {
 /**
  * Returns the path without slashes at its ends, and the other two.
  *
- * @param given with the other options of `forRoot`, whose values `checkOptions` checks: a test may replace them
+ * @param given with the other options, whose values `checkOptions` checks: a test may replace them
  * @throws {TypeError} at the first one that is wrong or unknown
  */
 export function checkRegistration(given: PlantsRegistration) {
-  checkMembers(given, { ...REGISTRATION, ...fill(OPTIONS, () => undefined) });
+  const others = Object.entries<unknown>({ ...given }).filter(([name]) => !ASYNC_OPTIONS.includes(name));
+  checkMembers(Object.fromEntries(others), { ...REGISTRATION, ...fill(OPTIONS, () => undefined) });
   const { path = 'plants', name, isGlobal = false } = given;
   return { path: path.replace(/^\/|\/$/g, ''), name, isGlobal };
 }

@@ -53,8 +53,8 @@ export abstract class PlantRepository {
   }
 
   /**
-   * Takes a snapshot of the plants, while the store goes on adding plants. Only the data commands of the program use it:
-   * a repository of your own need not have it.
+   * Takes a snapshot of the plants, while the store goes on adding plants. The data commands and `PlantsService.snapshot`
+   * use it: a repository of your own need not have it.
    *
    * @throws {RepositoryUnavailableError} when the store cannot be read now
    */

@@ -1,5 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import { PlantsModule, type PlantsModuleOptions, type PlantsRegistration } from '../../src/index.js';
+import { checkRegistration } from '../../src/plants/check-options.js';
 
 const OPTIONS = { repository: 'sqlite::memory:', authentication: { tokens: ['token'] } } as const;
 
@@ -143,6 +144,12 @@ describe('PlantsModule does not start', () => {
 });
 
 describe('PlantsModule starts', () => {
+  it('with the options that Nest 11.1 leaves among those of forRootAsync', () => {
+    const given: object = { imports: [], inject: [], useFactory: () => OPTIONS, path: '/garden/' };
+
+    expect(checkRegistration(given)).toEqual({ path: 'garden', name: undefined, isGlobal: false });
+  });
+
   it.each<[string, object]>([
     [
       'with undefined options',

@@ -59,7 +59,7 @@ describe('PlantsService in a host without a server', () => {
   it('creates plants that are durable, as POST /plants does', async () => {
     const principal: Principal = { name: 'gardener' };
     await withGarden(async ({ plants }) => {
-      const monstera: NewPlantDto = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
+      const monstera = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
       const created = await plants.create(monstera, { principal });
 
       expect(created).toBeInstanceOf(PlantDto);
@@ -222,8 +222,6 @@ describe('JwtVerifier', () => {
   ])('refuses %s in one line', (_what, setting, name) => {
     const settings = { issuer: 'https://login.example.com', audience: 'plants', ...setting };
 
-    expect(() => new JwtVerifier(settings)).toThrow(
-      expect.objectContaining({ message: expect.stringMatching(`^JwtVerifier: ${name} must be [^\n]+$`) as string }),
-    );
+    expect(() => new JwtVerifier(settings)).toThrow(new RegExp(`^JwtVerifier: ${name} must be [^\\n]+$`));
   });
 });
