@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readPlants } from '../support/sqlite-file.js';
 import { PackedPackage } from '../support/hosts/installation.js';
 
 const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/embedding.md'), 'utf8');
@@ -50,7 +51,11 @@ describe('The guide to embedding', () => {
       [200, { name: 'Monstera' }],
       ['9007199254740993 Monstera of token-1'],
       [200, { name: 'Monstera' }],
+      [200, { name: 'Monstera' }],
+      [true, ['Ficus', 'Monstera']],
+      null,
     ]);
     expect(await running.stop()).toBe(0);
+    expect(readPlants(join(installation.directory, 'greenhouse.db'))).toEqual([{ id: 1n, name: 'Ficus', tag: null }]);
   });
 });

@@ -68,11 +68,34 @@ await own.close();
 
 const hooked = await listen(await NestFactory.create(plants, { logger: false }));
 results.push(await send(hooked, 'POST', '/plants', 'my-token'));
-const { welcomed } = hooked.get<{ welcomed: string[] }>((await load('Gardener')) as Type, { strict: false });
+const { greeted } = hooked.get<{ greeted: string[] }>((await load('Greeter')) as Type, { strict: false });
 await hooked.close();
-results.push(welcomed);
+results.push(greeted);
 
 const tested = await listen(await createTestApplication(plants));
 results.push(await send(tested, 'POST', '/plants'));
 await tested.close();
+
+process.env.PLANT_TOKEN = 'my-token';
+const configure = (await load('configure')) as (app: INestApplication) => void;
+const app = await NestFactory.create((await load('AppModule')) as Type, { logger: false });
+configure(app);
+results.push(await send(await listen(app), 'POST', '/garden/plants', 'my-token'));
+await app.close();
+
+/** A provider of a snippet. */
+interface Snippet {
+  sow(id: bigint, name: string): Promise<boolean>;
+  names(): Promise<string[]>;
+  move(id: bigint): Promise<void>;
+}
+
+for (const [module, provider, use] of [
+  ['NurseryModule', 'Nursery', async (nursery: Snippet) => [await nursery.sow(1n, 'Ficus'), await nursery.names()]],
+  ['GardenModule', 'Gardener', (gardener: Snippet) => gardener.move(1n)],
+] as const) {
+  const context = await NestFactory.createApplicationContext((await load(module)) as Type, { logger: false });
+  results.push((await use(context.get<Snippet>((await load(provider)) as Type))) ?? null);
+  await context.close();
+}
 console.log(JSON.stringify(results));

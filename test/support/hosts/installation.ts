@@ -12,6 +12,9 @@ import type { Host } from './host.js';
 /** The directory of the repository. */
 export const ROOT = join(import.meta.dirname, '../../..');
 
+/** The packages of the hosts. With HOST_MODULES, those of another directory: for example, to try Nest 11. */
+const MODULES = process.env.HOST_MODULES ?? join(ROOT, 'node_modules');
+
 /** The example of a host in this repository. */
 export const EXAMPLE = join(ROOT, 'examples/host/main.ts');
 
@@ -54,7 +57,7 @@ export class Installation {
     for (const name of new Set([...Object.keys(dependencies), ...peers, ...own])) {
       const link = join(this.directory, 'node_modules', name);
       mkdirSync(dirname(link), { recursive: true });
-      symlinkSync(join(ROOT, 'node_modules', name), link, 'junction');
+      symlinkSync(join(MODULES, name), link, 'junction');
     }
   }
 
