@@ -25,6 +25,14 @@ interface Manifest {
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
 }
 
+/** TypeScript's settings `module` and `moduleResolution`. */
+export type ModuleSettings = readonly [
+  module: keyof typeof ts.ModuleKind,
+  resolution: keyof typeof ts.ModuleResolutionKind,
+];
+
+const NODENEXT: ModuleSettings = ['NodeNext', 'NodeNext'];
+
 /** `commonjs` hosts `require` the package, which is an ES module. */
 export type ModuleSystem = 'module' | 'commonjs';
 
@@ -91,16 +99,20 @@ export class Installation {
     writeFileSync(join(this.directory, name), outputText);
   }
 
-  /** Returns TypeScript's diagnostics of these sources by file name, and of the package's types that they import. */
-  diagnose(sources: Readonly<Record<string, string>>): string {
+  /**
+   * Returns TypeScript's diagnostics of these sources by file name, and of the package's types that they import.
+   *
+   * @param module the values of `module` and `moduleResolution`
+   */
+  diagnose(sources: Readonly<Record<string, string>>, [module, resolution] = NODENEXT): string {
     const files = Object.entries(sources).map(([name, source]) => {
       writeFileSync(join(this.directory, name), source);
       return join(this.directory, name);
     });
     const program = ts.createProgram(files, {
       target: ts.ScriptTarget.ES2022,
-      module: ts.ModuleKind.NodeNext,
-      moduleResolution: ts.ModuleResolutionKind.NodeNext,
+      module: ts.ModuleKind[module],
+      moduleResolution: ts.ModuleResolutionKind[resolution],
       strict: true,
       noEmit: true,
       experimentalDecorators: true,
