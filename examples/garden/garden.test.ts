@@ -14,14 +14,16 @@ const { GardenModule } = await import('./garden.module.js');
 
 /** Stores nothing. */
 class EmptyRepository extends PlantRepository {
-  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    return batch.map(() => 'created');
+  override add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    return Promise.resolve(batch.map(() => 'created'));
   }
 
-  override async close(): Promise<void> {}
+  override close(): Promise<void> {
+    return Promise.resolve();
+  }
 }
 
-test('A plant arrives in its garden', async () => {
+void test('A plant arrives in its garden', async () => {
   const arrivals: Partial<Arrival>[] = [];
   const module = await Test.createTestingModule({ imports: [GardenModule] })
     .overrideProvider(PlantRepository)

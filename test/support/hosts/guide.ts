@@ -27,7 +27,7 @@ async function send(app: INestApplication, method: string, path: string, token?:
     },
     ...(method === 'POST' && { body: '{"id": 9007199254740993, "name": "Monstera"}' }),
   });
-  return [answer.status, await answer.json()];
+  return [answer.status, (await answer.json()) as unknown];
 }
 
 async function listen(app: INestApplication): Promise<INestApplication> {
