@@ -3,6 +3,7 @@ export { FileTokens } from './auth/file-tokens.js';
 export { type JwtSettings, type JwtType } from './auth/jwt-settings.js';
 export { JwtVerifier } from './auth/jwt-verifier.js';
 export { type Principal, principalOf } from './auth/principal.js';
+export { type AuthenticationRefused } from './auth/refusals.js';
 export { type RefusalReason, TokenVerifier, type VerificationResult } from './auth/token-verifier.js';
 export { ContractException } from './contract/contract.exception.js';
 export { ContractExceptionFilter } from './contract/contract-exception.filter.js';
