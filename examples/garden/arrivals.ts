@@ -1,6 +1,7 @@
-import { Controller, Get, Injectable, Module } from '@nestjs/common';
-import { InjectRepository, TypeOrmModule } from '@nestjs/typeorm';
-import { Column, Entity, type MigrationInterface, PrimaryGeneratedColumn, type QueryRunner, Repository } from 'typeorm';
+import { Controller, Get, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Column, DataSource, Entity, type MigrationInterface, PrimaryGeneratedColumn, type QueryRunner } from 'typeorm';
+
+export const { DATABASE_URL = 'postgres://postgres@localhost/garden' } = process.env;
 
 /** A plant that arrived in a garden. The application's own table has the same name as those of Plant Store. */
 @Entity('plants')
@@ -29,15 +30,19 @@ export class CreateTables1790000000000 implements MigrationInterface {
 }
 
 @Injectable()
-export class Arrivals {
-  constructor(@InjectRepository(Arrival) private readonly repository: Repository<Arrival>) {}
+export class Arrivals implements OnApplicationShutdown {
+  constructor(private readonly dataSource: DataSource) {}
 
   async note(garden: string, name: string): Promise<void> {
-    await this.repository.save({ garden, name });
+    await this.dataSource.getRepository(Arrival).save({ garden, name });
   }
 
   list(): Promise<Arrival[]> {
-    return this.repository.find({ order: { id: 'ASC' } });
+    return this.dataSource.getRepository(Arrival).find({ order: { id: 'ASC' } });
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.dataSource.destroy();
   }
 }
 
@@ -52,9 +57,21 @@ export class ArrivalsController {
 }
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Arrival])],
   controllers: [ArrivalsController],
-  providers: [Arrivals],
+  providers: [
+    Arrivals,
+    {
+      provide: DataSource,
+      useFactory: () =>
+        new DataSource({
+          type: 'postgres',
+          url: DATABASE_URL,
+          entities: [Arrival],
+          migrations: [CreateTables1790000000000],
+          migrationsRun: true,
+        }).initialize(),
+    },
+  ],
   exports: [Arrivals],
 })
 export class ArrivalsModule {}

@@ -2,10 +2,9 @@ import 'reflect-metadata';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Test } from '@nestjs/testing';
-import { getRepositoryToken } from '@nestjs/typeorm';
 import { type Outcome, PlantRepository, type StoredPlant } from 'plant-store';
 import { DataSource } from 'typeorm';
-import { Arrival } from './arrivals.js';
+import type { Arrival } from './arrivals.js';
 
 process.env.INDOOR_TOKEN = 'indoor-token';
 process.env.OUTDOOR_TOKEN = 'outdoor-token';
@@ -29,9 +28,10 @@ void test('A plant arrives in its garden', async () => {
     .overrideProvider(PlantRepository)
     .useClass(EmptyRepository)
     .overrideProvider(DataSource)
-    .useValue({})
-    .overrideProvider(getRepositoryToken(Arrival))
-    .useValue({ save: (arrival: Partial<Arrival>) => arrivals.push(arrival) })
+    .useValue({
+      getRepository: () => ({ save: (arrival: Partial<Arrival>) => arrivals.push(arrival) }),
+      destroy: () => undefined,
+    })
     .compile();
   const app = module.createNestApplication();
   await app.listen(0, '127.0.0.1');

@@ -15,6 +15,9 @@ export const ROOT = join(import.meta.dirname, '../../..');
 /** The packages of the hosts. With HOST_MODULES, those of another directory: for example, to try Nest 11. */
 const MODULES = process.env.HOST_MODULES ?? join(ROOT, 'node_modules');
 
+/** As `typeorm`, an optional peer of @nestjs/terminus, it would be installed with the service. */
+const ALIASES: Readonly<Record<string, string>> = { typeorm: 'typeorm-of-example' };
+
 /** The example of a host in this repository. */
 export const EXAMPLE = join(ROOT, 'examples/host/main.ts');
 
@@ -65,7 +68,7 @@ export class Installation {
     for (const name of new Set([...Object.keys(dependencies), ...peers, ...own])) {
       const link = join(this.directory, 'node_modules', name);
       mkdirSync(dirname(link), { recursive: true });
-      symlinkSync(join(MODULES, name), link, 'junction');
+      symlinkSync(join(MODULES, ALIASES[name] ?? name), link, 'junction');
     }
   }
 
