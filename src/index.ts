@@ -1,4 +1,4 @@
-export { BearerAuthGuard } from './auth/bearer-auth.guard.js';
+export { BearerAuthGuard, RequiresScope } from './auth/bearer-auth.guard.js';
 export { FileTokens } from './auth/file-tokens.js';
 export { type JwtSettings, type JwtType } from './auth/jwt-settings.js';
 export { JwtVerifier } from './auth/jwt-verifier.js';
@@ -11,6 +11,7 @@ export { type ErrorNumber } from './contract/error-table.js';
 export { describePlants } from './plants/describe-plants.js';
 export { NewPlantDto } from './plants/dto/new-plant.dto.js';
 export { PlantDto } from './plants/dto/plant.dto.js';
+export { type PlantCreatedListener } from './plants/plant-created.hook.js';
 export { PlantsController } from './plants/plants.controller.js';
 export { PlantsModule } from './plants/plants.module.js';
 export {

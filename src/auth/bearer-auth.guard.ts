@@ -1,7 +1,7 @@
-import { type ExecutionContext, Injectable } from '@nestjs/common';
-import { Reflector } from '@nestjs/core';
+import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedException } from '@nestjs/common';
+import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
-import { ContractException } from '../contract/contract.exception.js';
+import { ERROR_TABLE } from '../contract/error-table.js';
 import { BearerAuthOptions, type BearerRequest } from './bearer-auth-options.js';
 import { hasBearerCredentials, parseBearerToken } from './bearer-token.js';
 import { STRATEGY } from './bearer.strategy.js';
@@ -34,12 +34,16 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   constructor(
     private readonly reflector: Reflector,
     private readonly authOptions: BearerAuthOptions,
+    private readonly adapterHost: HttpAdapterHost,
   ) {
     super();
     this.#challenge = `Bearer realm="${authOptions.realm}"`;
   }
 
-  /** @throws {ContractException} 401 without a valid token, 403 if the token lacks the required scope */
+  /**
+   * @throws {UnauthorizedException} without a valid token
+   * @throws {ForbiddenException} if the token lacks the required scope
+   */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.authOptions.verifier === false) return true;
     const request = context.switchToHttp().getRequest<GuardedRequest>();
@@ -57,9 +61,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
       const isAttempt = hasBearerCredentials(headers.authorization);
       publishRefusal({ reason: isAttempt ? error.reason : 'missing', principal: error.principal, address: ip });
       if (isAttempt) await this.authOptions.refusalDelay.wait(ip);
-      throw new ContractException(401, undefined, {
-        'WWW-Authenticate': isAttempt ? `${this.#challenge}, error="invalid_token"` : this.#challenge,
-      });
+      this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
+      throw new UnauthorizedException(ERROR_TABLE[401].message);
     }
   }
 
@@ -67,9 +70,14 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     const { scope } = this.authOptions;
     const hasScope = principal?.scopes?.includes(scope) ?? true;
     if (hasScope || !this.reflector.get(RequiresScope, context.getHandler())) return;
-    throw new ContractException(403, undefined, {
-      'WWW-Authenticate': `${this.#challenge}, error="insufficient_scope", scope="${scope}"`,
-    });
+    this.#setChallenge(context, `, error="insufficient_scope", scope="${scope}"`);
+    throw new ForbiddenException(ERROR_TABLE[403].message);
+  }
+
+  /** Sets it here, because Nest's own filter sets no headers: on a host's routes, that one answers. */
+  #setChallenge(context: ExecutionContext, error: string): void {
+    const response = context.switchToHttp().getResponse<unknown>();
+    this.adapterHost.httpAdapter.setHeader(response, 'WWW-Authenticate', `${this.#challenge}${error}`);
   }
 
   /**

@@ -54,6 +54,7 @@ const OPTIONS: Readonly<Record<keyof PlantsModuleOptions, Check>> = {
     startTimeout: mayBe((value) => isWithin(value, 1, 3_600_000), 'milliseconds, from 1 to 3600000'),
     poolSize: mayBe((value) => isWithin(value, 1, 100), 'a number from 1 to 100'),
   }),
+  onPlantCreated: mayBe((value) => typeof value === 'function', 'a function'),
 };
 
 /** The options of `forRootAsync` itself, which Nest 11.1 passes with the others. */

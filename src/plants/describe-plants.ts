@@ -1,8 +1,14 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type * as swagger from '@nestjs/swagger';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { TEXT_PATTERN } from './dto/is-text.js';
 import { NewPlantDto } from './dto/new-plant.dto.js';
 import { PlantDto } from './dto/plant.dto.js';
 import { PlantsController } from './plants.controller.js';
+import { PlantsModule } from './plants.module.js';
+
+type Swagger = typeof swagger;
 
 /** The Error object of the contract. */
 class ErrorDto {
@@ -10,22 +16,38 @@ class ErrorDto {
   message!: string;
 }
 
+/** Marks the handler and the controllers that have their metadata: a second decoration would repeat its texts. */
+const Described = Reflector.createDecorator<boolean>();
+
 /**
  * Adds the OpenAPI metadata of `POST /plants`, for `SwaggerModule.createDocument`. The document must declare the security
- * scheme `bearer`. These decorators are applied by a function, so that `@nestjs/swagger` stays an optional package: it
- * takes long to load.
+ * scheme `bearer`, unless `authentication` is false. These decorators are applied by a function, so that
+ * `@nestjs/swagger` stays an optional package: it takes long to load.
+ *
+ * @param app the application; without it, every instance of the module is described as one that requires a token
+ * @param options.prefix precedes the names of the schemas Plant, NewPlant and Error, which a host may have itself
  */
-export async function describePlants(): Promise<void> {
-  const { ApiBearerAuth, ApiBody, ApiOperation, ApiProperty, ApiPropertyOptional, ApiResponse, ApiSchema } =
-    await import('@nestjs/swagger');
-  ApiSchema({ name: 'Plant' })(PlantDto);
-  ApiProperty({ pattern: TEXT_PATTERN, description: 'The name of the plant.' })(PlantDto.prototype, 'name');
-  ApiPropertyOptional({
-    pattern: TEXT_PATTERN,
-    description: 'A tag that specifies the type of the plant.',
-  })(PlantDto.prototype, 'tag');
+export async function describePlants(app?: INestApplicationContext, { prefix = 'PlantStore' } = {}): Promise<void> {
+  const decorators = await import('@nestjs/swagger');
+  describeSchemas(decorators, prefix);
+  describeCreate(decorators);
+  const guarded = app?.get(PlantsModule, { strict: false, each: true }).filter(({ requiresToken }) => requiresToken);
+  for (const controller of guarded?.map(({ controller }) => controller) ?? [PlantsController]) {
+    if (Reflect.hasOwnMetadata(Described.KEY, controller)) continue;
+    Described(true)(controller);
+    decorators.ApiBearerAuth()(controller);
+  }
+}
 
-  ApiSchema({ name: 'NewPlant' })(NewPlantDto);
+function describeSchemas({ ApiProperty, ApiPropertyOptional, ApiSchema }: Swagger, prefix: string): void {
+  ApiSchema({ name: `${prefix}Plant` })(PlantDto);
+  ApiProperty({ pattern: TEXT_PATTERN, description: 'The name of the plant.' })(PlantDto.prototype, 'name');
+  ApiPropertyOptional({ pattern: TEXT_PATTERN, description: 'A tag that specifies the type of the plant.' })(
+    PlantDto.prototype,
+    'tag',
+  );
+
+  ApiSchema({ name: `${prefix}NewPlant` })(NewPlantDto);
   // Without minimum and maximum: JSON.stringify would round them to numbers that are no int64.
   ApiProperty({
     type: 'integer',
@@ -33,7 +55,7 @@ export async function describePlants(): Promise<void> {
     description: 'The identification number of the plant.',
   })(NewPlantDto.prototype, 'id');
 
-  ApiSchema({ name: 'Error' })(ErrorDto);
+  ApiSchema({ name: `${prefix}Error` })(ErrorDto);
   ApiProperty({
     type: 'integer',
     format: 'int32',
@@ -50,10 +72,16 @@ export async function describePlants(): Promise<void> {
     type: 'string',
     description: 'One line for people: what is wrong, and what would be right.',
   })(ErrorDto.prototype, 'message');
+}
 
+function describeCreate({ ApiBody, ApiOperation, ApiResponse }: Swagger): void {
+  const create = Object.getOwnPropertyDescriptor(
+    PlantsController.prototype,
+    'create',
+  ) as TypedPropertyDescriptor<unknown>;
   const decorators = [
-    ApiOperation({ operationId: 'createPlant', tags: ['Plants'], summary: 'Creates a new plant in the store.' }),
-    ApiBearerAuth(),
+    Described(true),
+    ApiOperation({ tags: ['Plants'], summary: 'Creates a new plant in the store.' }),
     ApiBody({ type: NewPlantDto, required: true }),
     ApiResponse({ status: 200, type: PlantDto, description: 'plant response' }),
     ApiResponse({
@@ -76,6 +104,6 @@ export async function describePlants(): Promise<void> {
       },
     }),
   ];
-  const create = Object.getOwnPropertyDescriptor(PlantsController.prototype, 'create');
-  if (create !== undefined) for (const decorate of decorators) decorate(PlantsController.prototype, 'create', create);
+  if (Reflect.hasMetadata(Described.KEY, create.value as object)) return;
+  for (const decorate of decorators) decorate(PlantsController.prototype, 'create', create);
 }

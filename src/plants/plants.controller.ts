@@ -38,12 +38,13 @@ export class PlantsController {
   }
 }
 
-/** Returns the controller for a path: Nest reads the path from the class. */
-export function plantsControllerAt(path: string): Type<PlantsController> {
+/** Returns the controller of an instance: Nest reads the path from the class. */
+export function plantsControllerAt(path: string, name = ''): Type<PlantsController> {
   // A host may version its routes; the path of these is the contract's.
   @Controller({ path, version: VERSION_NEUTRAL })
   class PlantsControllerAtPath extends PlantsController {}
-  // For Nest's log lines, and for the tags of a host's OpenAPI document.
-  Object.defineProperty(PlantsControllerAtPath, 'name', { value: PlantsController.name });
+  // For Nest's log lines, and for tags and operation ids of a host's OpenAPI document.
+  const words = name.split(/[^\p{L}\p{N}]+/u).map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  Object.defineProperty(PlantsControllerAtPath, 'name', { value: `${words.join('')}${PlantsController.name}` });
   return PlantsControllerAtPath;
 }

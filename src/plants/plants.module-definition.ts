@@ -5,7 +5,8 @@ import type { TokenVerifier } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { checkRegistration } from './check-options.js';
-import { plantsControllerAt } from './plants.controller.js';
+import type { PlantCreatedListener } from './plant-created.hook.js';
+import { type PlantsController, plantsControllerAt } from './plants.controller.js';
 import { PlantsService } from './plants.service.js';
 
 /** The options of PlantsModule. Nest instantiates classes given here, with the providers that the module can see. */
@@ -47,6 +48,11 @@ export interface PlantsModuleOptions {
         readonly poolSize?: number | undefined;
       }
     | undefined;
+  /**
+   * Called once for each plant that was really created, when it is durable and answered; not for one that was there
+   * already. An error is logged and changes no answer. It is not a queue: a crash after the commit loses the call.
+   */
+  readonly onPlantCreated?: PlantCreatedListener | undefined;
 }
 
 /** What Nest must know before the other options: `forRootAsync` takes these beside `useFactory`. */
@@ -59,10 +65,11 @@ export interface PlantsRegistration {
   readonly isGlobal?: boolean | undefined;
 }
 
-/** The path and the name of an instance of the module; the class is also the injection token. */
+/** The path, the name and the controller of an instance of the module; the class is also the injection token. */
 export abstract class PlantsInstance {
   abstract readonly path: string;
   abstract readonly name: string | undefined;
+  abstract readonly controller: Type<PlantsController>;
 }
 
 /** The injection token of the options. */
@@ -81,12 +88,13 @@ export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<PlantsM
   .setClassMethodName('forRoot')
   .setExtras<PlantsRegistration>(REGISTRATION, (definition, registration) => {
     const { path, name, isGlobal } = checkRegistration(registration);
-    const instance: PlantsInstance = { path, name };
+    const controller = plantsControllerAt(path, name);
+    const instance: PlantsInstance = { path, name, controller };
     const token = getPlantsServiceToken(name);
     return {
       ...definition,
       global: isGlobal,
-      controllers: [plantsControllerAt(path)],
+      controllers: [controller],
       providers: [
         ...(definition.providers ?? []),
         { provide: PlantsInstance, useValue: instance },

@@ -1,4 +1,4 @@
-import { Module, type OnApplicationShutdown, type OnModuleInit, RequestMethod } from '@nestjs/common';
+import { Module, type OnApplicationShutdown, type OnModuleInit, RequestMethod, type Type } from '@nestjs/common';
 import {
   type AbstractHttpAdapter,
   ApplicationConfig,
@@ -6,13 +6,16 @@ import {
   DiscoveryService,
   HttpAdapterHost,
 } from '@nestjs/core';
+import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { optionsError } from './check-options.js';
+import { PlantCreatedHook } from './plant-created.hook.js';
 import { ConfigurableModuleClass, PlantsInstance } from './plants.module-definition.js';
+import type { PlantsController } from './plants.controller.js';
 import { optionProviders } from './plants.providers.js';
 import { PlantsService } from './plants.service.js';
 import { unparsedBodyAt } from './unparsed-body.js';
@@ -30,6 +33,8 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     private readonly instance: PlantsInstance,
     private readonly repository: PlantRepository,
     private readonly groupCommit: GroupCommit,
+    private readonly hook: PlantCreatedHook,
+    private readonly authOptions: BearerAuthOptions,
     private readonly config: ApplicationConfig,
     private readonly discovery: DiscoveryService,
     adapterHost: HttpAdapterHost,
@@ -49,10 +54,20 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     this.#url = `${this.#globalPrefix()}/${this.instance.path}`;
   }
 
+  get controller(): Type<PlantsController> {
+    return this.instance.controller;
+  }
+
+  /** Whether its route requires a token; if not, a guard of the host decides. */
+  get requiresToken(): boolean {
+    return this.authOptions.verifier !== false;
+  }
+
   /** Nest calls this after the server has sent its last answer. */
   async onApplicationShutdown(): Promise<void> {
     // Plants whose clients have disconnected may still be in a batch.
     await this.groupCommit.settled();
+    await this.hook.settled();
     await this.repository.close();
   }
 

@@ -11,6 +11,7 @@ import {
 import { Admission } from './admission.js';
 import { type NewPlantDto, toNewPlant } from './dto/new-plant.dto.js';
 import { PlantDto } from './dto/plant.dto.js';
+import { PlantCreatedHook } from './plant-created.hook.js';
 
 @Injectable()
 export class PlantsService {
@@ -18,6 +19,7 @@ export class PlantsService {
     private readonly repository: PlantRepository,
     private readonly groupCommit: GroupCommit,
     private readonly admission: Admission,
+    private readonly hook: PlantCreatedHook,
   ) {}
 
   /**
@@ -33,7 +35,9 @@ export class PlantsService {
     { principal }: { readonly principal?: Principal | undefined } = {},
   ): Promise<PlantDto> {
     const plant = toNewPlant(newPlant);
-    if ((await this.#store(plant, principal?.name)) === 'conflict') throw new ContractException(409);
+    const outcome = await this.#store(plant, principal?.name);
+    if (outcome === 'conflict') throw new ContractException(409);
+    if (outcome === 'created') this.hook.call(plant, principal);
     // Copied by hand: class-transformer's plainToInstance takes 2.5 µs for these two fields.
     const created = new PlantDto();
     created.name = plant.name;

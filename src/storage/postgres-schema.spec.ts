@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PASSWORD, PostgresServer } from '../../test/support/postgres.js';
+import { checkStore } from './check-store.js';
+import { DATABASE_DEFAULTS } from './database-options.js';
 import { openRepository } from './open-repository.js';
 
 /** A database of version 0.1.0, whose schema Kysely made. */
@@ -96,6 +98,63 @@ describe('the schema of PostgreSQL', () => {
     await expect(openRepository(url, OPTIONS)).rejects.toThrow(
       `the database postgres://localhost/${database} has a schema that is newer than this version; ` +
         'run the version that made it, or a newer one',
+    );
+  });
+
+  it.each<[string, string]>([
+    [
+      // A table of TypeORM with a generated key.
+      'CREATE TABLE plants (id serial PRIMARY KEY, name character varying NOT NULL, tag character varying)',
+      'its column id has the type integer instead of bigint',
+    ],
+    [
+      'CREATE TABLE plants (id uuid PRIMARY KEY, species text, price numeric)',
+      'its column id has the type uuid instead of bigint',
+    ],
+    ['CREATE TABLE plants (id bigint PRIMARY KEY, species text)', 'it has no column name'],
+    [
+      'CREATE TABLE plants (id bigint PRIMARY KEY, name character varying(50), tag text)',
+      'its column name has the type character varying(50) instead of text',
+    ],
+    ['CREATE TABLE plants (id bigint, name text, tag text)', 'its column id is not a key'],
+    ['CREATE TABLE plants (id bigint, name text, tag text, PRIMARY KEY (id, name))', 'its column id is not a key'],
+    [
+      'CREATE TABLE plants (id bigint PRIMARY KEY, name text, tag text, owner integer NOT NULL)',
+      'its column owner must have a value',
+    ],
+    ['CREATE TABLE plants (id bigint PRIMARY KEY, name text, tag text NOT NULL)', 'its column tag must have a value'],
+  ])('is refused when there is a table of another program: %s', async (table, difference) => {
+    await server.query(table, database);
+    const message =
+      `the database postgres://localhost/${database} has a table public.plants of another program: ${difference}; ` +
+      "create a schema for the service's tables, and name it in the URL: ?options=-csearch_path=plant_store";
+
+    await expect(openRepository(url, OPTIONS)).rejects.toThrow(message);
+    await expect(checkStore(url, DATABASE_DEFAULTS)).rejects.toThrow(message);
+    expect(await server.query("SELECT to_regclass('plant_store_schema') AS found", database)).toEqual([
+      { found: null },
+    ]);
+    await server.query('CREATE SCHEMA plant_store', database);
+    expect(await outcomes((changed) => changed.searchParams.set('options', '-csearch_path=plant_store'))).toEqual(NEW);
+  });
+
+  it('is taken over with columns that need no value', async () => {
+    await outcomes();
+    await server.query(
+      'ALTER TABLE plants ADD COLUMN number bigint GENERATED ALWAYS AS IDENTITY, ADD COLUMN note text, ' +
+        'ADD COLUMN created timestamptz NOT NULL DEFAULT now(), DROP CONSTRAINT plants_pkey, ADD UNIQUE (id)',
+      database,
+    );
+
+    expect(await outcomes()).toEqual([...TAKEN_OVER, 'repeated']);
+  });
+
+  it('is refused when no schema of search_path exists', async () => {
+    const changed = new URL(url);
+    changed.searchParams.set('options', '-csearch_path=plant_store');
+
+    await expect(openRepository(changed.href, OPTIONS)).rejects.toThrow(
+      `the database postgres://localhost/${database} has none of the schemas in search_path, plant_store; create one with CREATE SCHEMA`,
     );
   });
 

@@ -68,10 +68,37 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
       );
     });
 
-    it('is refused when its table of plants has other columns', async () => {
-      other.exec('ALTER TABLE plants RENAME COLUMN tag TO label');
+    it.each([
+      ['ALTER TABLE plants RENAME COLUMN tag TO label', 'it has no column tag'],
+      [
+        'DROP TABLE plants; CREATE TABLE plants (id TEXT PRIMARY KEY, name TEXT, tag TEXT)',
+        'its column id has the type TEXT instead of INTEGER',
+      ],
+      ['DROP TABLE plants; CREATE TABLE plants (id INTEGER, name TEXT, tag TEXT)', 'its column id is not a key'],
+      [
+        'DROP TABLE plants; CREATE TABLE plants (id INTEGER, name TEXT, tag TEXT, PRIMARY KEY (id, name))',
+        'its column id is not a key',
+      ],
+      [
+        'DROP TABLE plants; CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT, bed TEXT NOT NULL)',
+        'its column bed must have a value',
+      ],
+    ])("is refused when its table of plants is another program's: after %s", async (change, difference) => {
+      other.exec(change);
 
-      await expect(open()).rejects.toThrow(/^the database .* cannot be used: table plants has no column named tag$/);
+      await expect(open()).rejects.toThrow(
+        `the database ${file} has a table plants of another program: ${difference}; name another file`,
+      );
+    });
+
+    it('may have columns that need no value', async () => {
+      other.exec(
+        "ALTER TABLE plants ADD COLUMN bed TEXT NOT NULL DEFAULT 'first'; ALTER TABLE plants ADD COLUMN note TEXT",
+      );
+
+      const opened = await open();
+      expect(await opened.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
+      await opened.close();
     });
 
     it('stores nothing of a batch in which one plant fails', async () => {

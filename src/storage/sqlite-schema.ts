@@ -1,3 +1,4 @@
+import { assertPlantColumns, type Column } from './plant-columns.js';
 import type { SqliteDatabase } from './sqlite-driver.js';
 import { NEWER_SCHEMA, UnusableDatabaseError } from './start-error.js';
 
@@ -7,12 +8,23 @@ const STEPS = [
   'CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT',
 ];
 
+/** Completes a sentence about a table of another program. */
+const OWN_FILE = 'name another file';
+
+/** The columns of the table of plants; no rows if there is none. */
+const PLANT_COLUMNS = `
+  SELECT name, upper(type), "notnull" AND dflt_value IS NULL, pk > 0 AND count(*) FILTER (WHERE pk > 0) OVER () = 1
+  FROM pragma_table_info('plants')`;
+
+type ColumnRow = readonly [name: string, type: string, isRequired: bigint, isUnique: bigint];
+
 /**
  * Brings the schema up to date. The number of steps that were made is in `user_version`.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program
+ * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own
  */
 export function updateSqliteSchema(database: SqliteDatabase): void {
+  assertKnownSchema(database);
   if (userVersion(database) === STEPS.length) return;
   // The transaction makes other processes wait, and is why the version is read again. On an
   // error the caller closes the connection, which rolls back.
@@ -24,9 +36,11 @@ export function updateSqliteSchema(database: SqliteDatabase): void {
   database.exec(`PRAGMA user_version = ${STEPS.length}; COMMIT`);
 }
 
-/** @throws {UnusableDatabaseError} when the schema is newer than the program */
+/** @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own */
 export function assertKnownSchema(database: SqliteDatabase): void {
   if (userVersion(database) > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
+  const columns = Array.from(database.prepareQuery(PLANT_COLUMNS)() as Iterable<ColumnRow>, columnOf);
+  if (columns.length > 0) assertPlantColumns('plants', columns, { id: 'INTEGER', name: 'TEXT', tag: 'TEXT' }, OWN_FILE);
 }
 
 function userVersion(database: SqliteDatabase): number {
@@ -42,4 +56,8 @@ export function hasPlants(database: SqliteDatabase): boolean {
 /** Finds a damaged table at the start, before a client does. Two aggregates in one SELECT would read every row. */
 export function assertReadable(database: SqliteDatabase): void {
   database.prepare('SELECT (SELECT min(id) FROM plants), (SELECT max(id) FROM plants)').get();
+}
+
+function columnOf([name, type, isRequired, isUnique]: ColumnRow): Column {
+  return { name, type, isRequired: isRequired === 1n, isUnique: isUnique === 1n };
 }

@@ -56,13 +56,17 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
     const repository = `sqlite:${join(data, `${system}-${platform}-envelope.db`)}`;
     return { platform, body: 'nothing', repository, token: TOKEN, global: true, envelope: true } satisfies Host;
   });
+  const limited = (['express', 'fastify'] as const).map((platform) => {
+    const repository = `sqlite:${join(data, `${system}-${platform}-limited.db`)}`;
+    return { platform, body: 'nothing', repository, token: TOKEN, limited: true } satisfies Host;
+  });
   let running: ReturnType<Installation['run']>;
   let ports: number[];
 
   beforeAll(async () => {
     const installation = plantStore.install(system);
     installation.compileHost('run');
-    running = installation.run('run.js', [...hosts, ...without, ...enveloping]);
+    running = installation.run('run.js', [...hosts, ...without, ...enveloping, ...limited]);
     ports = JSON.parse(await running.line()) as number[];
   });
 
@@ -186,6 +190,23 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
         body: '{"data":{"name":"monstera"}}',
       });
       expect(errorOf(await create('{"id": 1, "name": "another"}'))).toBe(500);
+    },
+  );
+
+  it.each(limited.map(({ platform }, index) => ({ platform, index: 2 * hosts.length + enveloping.length + index })))(
+    'limits the rate of requests with @nestjs/throttler on $platform: error 429',
+    async ({ index }) => {
+      const create = (): Promise<Answer> =>
+        exchange(ports[index] ?? 0, 'POST', '/plants', '{"id": 1, "name": "monstera"}', {
+          authorization: `Bearer ${TOKEN}`,
+          'content-type': 'application/json',
+        });
+
+      expect([(await create()).status, (await create()).status]).toEqual([200, 200]);
+      const refused = await create();
+      expect([refused.status, errorOf(refused)]).toEqual([400, 429]);
+      const names = refused.headers.map((name) => name.toLowerCase());
+      expect(refused.headers[names.indexOf('retry-after') + 1]).toBe('60');
     },
   );
 

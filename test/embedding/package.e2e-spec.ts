@@ -4,7 +4,7 @@ import { join, posix } from 'node:path';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { publint } from 'publint';
 import * as index from '../../src/index.js';
-import { EXAMPLE, type Host, PackedPackage } from '../support/hosts/installation.js';
+import { EXAMPLE, type Host, type ModuleSettings, PackedPackage } from '../support/hosts/installation.js';
 import { TOKEN } from '../support/client.js';
 
 const plantStore = new PackedPackage();
@@ -83,6 +83,7 @@ describe('The package', () => {
       'PlantsService',
       'RepositoryStartError',
       'RepositoryUnavailableError',
+      'RequiresScope',
       'TokenVerifier',
       'describePlants',
       'getPlantsServiceToken',
@@ -121,8 +122,26 @@ describe('The package', () => {
     ).toBe('');
   });
 
+  it.each<[...ModuleSettings, RegExp]>([
+    ['NodeNext', 'NodeNext', /^$/],
+    ['Node20', 'Node16', /^$/],
+    ['CommonJS', 'Bundler', /^$/],
+    ['Node18', 'Node16', /TS1479/],
+  ])(
+    'compiles in a CommonJS host as the guide says: module %s, moduleResolution %s',
+    (module, resolution, expected) => {
+      const source = "import { PlantsModule } from 'plant-store';\nvoid PlantsModule;\n";
+
+      expect(plantStore.install('commonjs').diagnose({ 'host.ts': source }, [module, resolution])).toMatch(expected);
+    },
+  );
+
   it('asks for better-sqlite3 on Node before 24, and does not need it on later versions', async () => {
-    const bare = plantStore.install('module', ['@nestjs/platform-express', '@nestjs/platform-fastify']);
+    const bare = plantStore.install('module', [
+      '@nestjs/platform-express',
+      '@nestjs/platform-fastify',
+      '@nestjs/throttler',
+    ]);
     bare.compileHost('run');
     const host: Host = { platform: 'express', token: TOKEN, repository: 'sqlite::memory:', body: 'nothing' };
 

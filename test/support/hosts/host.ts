@@ -27,10 +27,11 @@ import {
   ValidationPipe,
   VersioningType,
 } from '@nestjs/common';
-import { HttpAdapterHost, NestFactory } from '@nestjs/core';
+import { APP_GUARD, HttpAdapterHost, NestFactory } from '@nestjs/core';
 import { AuthGuard, PassportStrategy } from '@nestjs/passport';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
 import { IsString } from 'class-validator';
 import { Strategy } from 'passport-http-bearer';
 import { PlantsController, PlantsModule, unparsedBody } from 'plant-store';
@@ -46,6 +47,8 @@ export interface Host {
   readonly body: 'nothing' | 'rawBody' | 'unparsedBody';
   /** True to register guard, filter, interceptor, pipes, prefix and versioning globally. */
   readonly global?: boolean;
+  /** True to limit the rate to two requests. */
+  readonly limited?: boolean;
   /** True to apply the global interceptor to PlantsController, too. */
   readonly envelope?: boolean;
 }
@@ -90,15 +93,17 @@ class OwnController {
 
 @Module({})
 class HostModule {
-  static register({ token, repository }: Host): DynamicModule {
+  static register({ token, repository, limited }: Host): DynamicModule {
     return {
       module: HostModule,
-      imports:
-        token === undefined
+      imports: [
+        ...(limited === true ? [ThrottlerModule.forRoot([{ ttl: 60_000, limit: 2 }])] : []),
+        ...(token === undefined
           ? []
-          : [PlantsModule.forRoot({ repository, authentication: { tokens: [token] }, body: { limit: 1_000 } })],
+          : [PlantsModule.forRoot({ repository, authentication: { tokens: [token] }, body: { limit: 1_000 } })]),
+      ],
       controllers: [OwnController],
-      providers: [HostStrategy],
+      providers: [HostStrategy, ...(limited === true ? [{ provide: APP_GUARD, useClass: ThrottlerGuard }] : [])],
     };
   }
 }

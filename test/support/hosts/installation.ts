@@ -4,11 +4,19 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import ts from 'typescript';
 import type { Variables } from '../service-process.js';
 import type { Host } from './host.js';
 
-const ROOT = join(import.meta.dirname, '../../..');
+/** The directory of the repository. */
+export const ROOT = join(import.meta.dirname, '../../..');
+
+/** The packages of the hosts. With HOST_MODULES, those of another directory: for example, to try Nest 11. */
+const MODULES = process.env.HOST_MODULES ?? join(ROOT, 'node_modules');
+
+/** As `typeorm`, an optional peer of @nestjs/terminus, it would be installed with the service. */
+const ALIASES: Readonly<Record<string, string>> = { typeorm: 'typeorm-of-example' };
 
 /** The example of a host in this repository. */
 export const EXAMPLE = join(ROOT, 'examples/host/main.ts');
@@ -20,38 +28,59 @@ interface Manifest {
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
 }
 
+/** TypeScript's settings `module` and `moduleResolution`. */
+export type ModuleSettings = readonly [
+  module: keyof typeof ts.ModuleKind,
+  resolution: keyof typeof ts.ModuleResolutionKind,
+];
+
+const NODENEXT: ModuleSettings = ['NodeNext', 'NodeNext'];
+
 /** `commonjs` hosts `require` the package, which is an ES module. */
 export type ModuleSystem = 'module' | 'commonjs';
 
-/**
- * A directory outside the repository with the installed package. Its dependencies are links to the packages of the
- * repository, so that no registry is needed; other packages cannot be found.
- */
+/** A host in a directory outside the repository, with the installed package. */
 export class Installation {
   readonly directory = mkdtempSync(join(tmpdir(), 'plant-store-host-'));
   readonly package = join(this.directory, 'node_modules/plant-store');
-  readonly manifest: Manifest;
   readonly #processes: HostProcess[] = [];
 
-  /** @param own the dependencies of the host */
-  constructor(
-    tarball: string,
-    readonly system: ModuleSystem,
-    own: readonly string[],
-  ) {
-    mkdirSync(this.package, { recursive: true });
-    execFileSync('tar', ['-xzf', tarball, '-C', this.package, '--strip-components=1']);
-    this.manifest = JSON.parse(readFileSync(join(this.package, 'package.json'), 'utf8')) as Manifest;
-    const { dependencies, peerDependencies, peerDependenciesMeta } = this.manifest;
-    const peers = Object.keys(peerDependencies).filter((name) => peerDependenciesMeta[name]?.optional !== true);
-    for (const name of new Set([...Object.keys(dependencies), ...peers, ...own])) this.#link(name);
-    writeFileSync(join(this.directory, 'package.json'), JSON.stringify({ type: system }));
+  constructor(readonly system: ModuleSystem) {
+    writeFileSync(join(this.directory, 'package.json'), JSON.stringify({ name: 'host', private: true, type: system }));
   }
 
-  #link(name: string): void {
-    const link = join(this.directory, 'node_modules', name);
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(ROOT, 'node_modules', name), link, 'junction');
+  /** The manifest of the package. */
+  get manifest(): Manifest {
+    return JSON.parse(readFileSync(join(this.package, 'package.json'), 'utf8')) as Manifest;
+  }
+
+  /**
+   * Extracts the tarball. Its dependencies are links to the packages of the repository, so that no registry is needed;
+   * other packages cannot be found.
+   *
+   * @param own the dependencies of the host
+   */
+  link(tarball: string, own: readonly string[]): void {
+    mkdirSync(this.package, { recursive: true });
+    execFileSync('tar', ['-xzf', tarball, '-C', this.package, '--strip-components=1']);
+    const { dependencies, peerDependencies, peerDependenciesMeta } = this.manifest;
+    const peers = Object.keys(peerDependencies).filter((name) => peerDependenciesMeta[name]?.optional !== true);
+    for (const name of new Set([...Object.keys(dependencies), ...peers, ...own])) {
+      const link = join(this.directory, 'node_modules', name);
+      mkdirSync(dirname(link), { recursive: true });
+      symlinkSync(join(MODULES, ALIASES[name] ?? name), link, 'junction');
+    }
+  }
+
+  /** Installs packages with npm, and returns all that it prints. */
+  async npmInstall(registry: string, packages: readonly string[]): Promise<string> {
+    const npm = spawn('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages], {
+      cwd: this.directory,
+      env: { PATH: process.env.PATH, HOME: this.directory, npm_config_registry: registry },
+    });
+    const [output, errors] = await Promise.all([text(npm.stdout), text(npm.stderr), once(npm, 'close')]);
+    if (npm.exitCode !== 0) throw new Error(errors);
+    return output + errors;
   }
 
   /** Compiles a program of this directory and the host that it starts. */
@@ -73,16 +102,20 @@ export class Installation {
     writeFileSync(join(this.directory, name), outputText);
   }
 
-  /** Returns TypeScript's diagnostics of these sources by file name, and of the package's types that they import. */
-  diagnose(sources: Readonly<Record<string, string>>): string {
+  /**
+   * Returns TypeScript's diagnostics of these sources by file name, and of the package's types that they import.
+   *
+   * @param module the values of `module` and `moduleResolution`
+   */
+  diagnose(sources: Readonly<Record<string, string>>, [module, resolution] = NODENEXT): string {
     const files = Object.entries(sources).map(([name, source]) => {
       writeFileSync(join(this.directory, name), source);
       return join(this.directory, name);
     });
     const program = ts.createProgram(files, {
       target: ts.ScriptTarget.ES2022,
-      module: ts.ModuleKind.NodeNext,
-      moduleResolution: ts.ModuleResolutionKind.NodeNext,
+      module: ts.ModuleKind[module],
+      moduleResolution: ts.ModuleResolutionKind[resolution],
       strict: true,
       noEmit: true,
       experimentalDecorators: true,
@@ -117,7 +150,13 @@ export class Installation {
   }
 }
 
-const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify', 'better-sqlite3'];
+/** The packages that `host.ts` needs beside those of the package. */
+export const FRAMEWORKS = [
+  '@nestjs/platform-express',
+  '@nestjs/platform-fastify',
+  '@nestjs/throttler',
+  'better-sqlite3',
+];
 
 /** The package as `npm pack` makes it from dist/, and the hosts that it is installed in. */
 export class PackedPackage {
@@ -138,7 +177,14 @@ export class PackedPackage {
 
   /** Installs the package in a new host with these dependencies. */
   install(system: ModuleSystem, own: readonly string[] = FRAMEWORKS): Installation {
-    const installation = new Installation(this.tarball, system, own);
+    const installation = this.host(system);
+    installation.link(this.tarball, own);
+    return installation;
+  }
+
+  /** Returns a new host without the package. */
+  host(system: ModuleSystem): Installation {
+    const installation = new Installation(system);
     this.#installations.push(installation);
     return installation;
   }

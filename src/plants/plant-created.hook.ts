@@ -1,0 +1,36 @@
+import { Logger } from '@nestjs/common';
+import type { Principal } from '../auth/principal.js';
+import type { NewPlantDto } from './dto/new-plant.dto.js';
+
+/** A function of the host; `principal` is undefined if the host authenticates. */
+export type PlantCreatedListener = (plant: Readonly<NewPlantDto>, principal: Principal | undefined) => unknown;
+
+/** Tells the host of created plants. Its listener can neither change nor delay an answer. */
+export class PlantCreatedHook {
+  readonly #logger = new Logger('PlantStore');
+  readonly #calls = new Set<Promise<void>>();
+
+  constructor(private readonly listener: PlantCreatedListener | undefined) {}
+
+  /** Calls the listener after the answer was written. */
+  call(plant: Readonly<NewPlantDto>, principal: Principal | undefined): void {
+    const { listener } = this;
+    if (listener === undefined) return;
+    const call = new Promise(setImmediate)
+      .then(() => listener(plant, principal))
+      .then(
+        () => undefined,
+        (error: unknown) => {
+          const stack = error instanceof Error ? error.stack : String(error);
+          this.#logger.error(`onPlantCreated failed for the plant ${plant.id}`, stack);
+        },
+      )
+      .finally(() => this.#calls.delete(call));
+    this.#calls.add(call);
+  }
+
+  /** Resolves when all calls have ended. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#calls);
+  }
+}

@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import { Injectable, type LoggerService, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { PlantsModule, type Principal } from '../../src/index.js';
+
+type Told = readonly [id: bigint, name: string, tag: string | undefined, principal: string | undefined];
+
+/** A provider of the host that is told of plants. */
+@Injectable()
+class Gardener {
+  readonly told: Told[] = [];
+  /** Runs in each call. */
+  react: () => unknown = () => undefined;
+
+  welcome({ id, name, tag }: { id: bigint; name: string; tag?: string }, principal?: Principal): unknown {
+    this.told.push([id, name, tag, principal?.name]);
+    return this.react();
+  }
+}
+
+@Module({ providers: [Gardener], exports: [Gardener] })
+class GardenerModule {}
+
+/** The errors that Nest's logger gets. */
+class ErrorLog implements LoggerService {
+  readonly errors: unknown[][] = [];
+  log = (): void => undefined;
+  warn = this.log;
+  error = (...line: unknown[]): number => this.errors.push(line);
+}
+
+async function start() {
+  const logger = new ErrorLog();
+  const app = await NestFactory.create(
+    PlantsModule.forRootAsync({
+      imports: [GardenerModule],
+      inject: [Gardener],
+      useFactory: (gardener: Gardener) => ({
+        repository: 'sqlite::memory:',
+        authentication: { tokens: ['first', 'second'] },
+        onPlantCreated: (plant, principal) => gardener.welcome(plant, principal),
+      }),
+    }),
+    { logger, abortOnError: false },
+  );
+  await app.listen(0, '127.0.0.1');
+  const url = `${await app.getUrl()}/plants`;
+  const create = async (body: string, token = 'first'): Promise<unknown> => {
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body,
+    });
+    return answer.json();
+  };
+  return { app, create, logger, gardener: app.get(Gardener, { strict: false }) };
+}
+
+describe('onPlantCreated', () => {
+  it('is called once for each plant that was created, with its principal', async () => {
+    const { app, create, gardener } = await start();
+
+    await create('{"id": 1, "name": "Monstera", "tag": "indoor"}', 'second');
+    // Neither the same plant again, nor another one with its id, nor an invalid one.
+    await create('{"id": 1, "name": "Monstera", "tag": "indoor"}');
+    await create('{"id": 1, "name": "Aloe"}');
+    await create('{"id": 2}');
+    await Promise.all(Array.from({ length: 20 }, () => create('{"id": 3, "name": "Ficus"}')));
+    await app.close();
+
+    expect(gardener.told).toEqual([
+      [1n, 'Monstera', 'indoor', 'token-2'],
+      [3n, 'Ficus', undefined, 'token-1'],
+    ]);
+  });
+
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('The gardener is ill.');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('The gardener is ill.'))],
+  ])('is logged and changes no answer if it %s', async (_how, react) => {
+    const { app, create, gardener, logger } = await start();
+    gardener.react = react;
+
+    expect(await create('{"id": 7, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
+    await app.close();
+
+    expect(logger.errors).toEqual([
+      ['onPlantCreated failed for the plant 7', expect.stringContaining('The gardener is ill.'), 'PlantStore'],
+    ]);
+  });
+
+  it('delays no answer, and the application closes when it has ended', async () => {
+    const { app, create, gardener } = await start();
+    let wake = (): void => undefined;
+    const rest = new Promise<void>((resolve) => (wake = resolve));
+    gardener.react = () => rest;
+
+    expect(await create('{"id": 1, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
+    let isClosed = false;
+    const closing = app.close().then(() => (isClosed = true));
+    await once(app.getHttpServer() as Server, 'close');
+    await new Promise(setImmediate);
+    expect(isClosed).toBe(false);
+    wake();
+    await closing;
+  });
+});

@@ -1,0 +1,61 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readPlants } from '../support/sqlite-file.js';
+import { PackedPackage } from '../support/hosts/installation.js';
+
+const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/embedding.md'), 'utf8');
+
+/** A file for each name that a snippet exports: the last one has the snippet, and the others export what it exports. */
+const FILES = Object.fromEntries(
+  [...GUIDE.matchAll(/^```ts\n([^]*?)^```$/gm)].flatMap(([, text = '']) => {
+    const names = [...text.matchAll(/^export (?:async )?(?:class|function|const) (\w+)/gm)].map(([, name = '']) =>
+      name.replace(/(?<!^)[A-Z]/g, '-$&').toLowerCase(),
+    );
+    const last = names.at(-1);
+    return names.map((name) => [name, name === last ? text : `export * from './${String(last)}.js';`]);
+  }),
+) as Record<string, string>;
+
+describe('The guide to embedding', () => {
+  const packed = new PackedPackage();
+  const installation = packed.install('module', [
+    '@nestjs/platform-express',
+    '@nestjs/swagger',
+    '@nestjs/testing',
+    'better-sqlite3',
+  ]);
+
+  afterAll(() => packed.remove());
+
+  it('has snippets whose types are correct', () => {
+    const sources = Object.entries(FILES).map(([name, text]) => [`${name}.ts`, text]);
+
+    expect(sources.length).toBeGreaterThan(6);
+    expect(installation.diagnose(Object.fromEntries(sources) as Record<string, string>)).toBe('');
+  });
+
+  it('has snippets that work', async () => {
+    for (const [name, text] of Object.entries(FILES)) {
+      const source = join(installation.directory, `${name}.ts`);
+      writeFileSync(source, text);
+      installation.compile(source, `${name}.js`);
+    }
+    installation.compile(join(import.meta.dirname, '../support/hosts/guide.ts'), 'guide.js');
+    const running = installation.start(['guide.js']);
+
+    expect(JSON.parse(await running.line())).toEqual([
+      [200, { name: 'Monstera' }],
+      [200, { data: ['the bed of gardener'] }],
+      [401, expect.objectContaining({ statusCode: 401 })],
+      ['PlantStoreNewPlant', 'PlantStorePlant', 'PlantStoreError'],
+      [200, { name: 'Monstera' }],
+      ['9007199254740993 Monstera of token-1'],
+      [200, { name: 'Monstera' }],
+      [200, { name: 'Monstera' }],
+      [true, ['Ficus', 'Monstera']],
+      null,
+    ]);
+    expect(await running.stop()).toBe(0);
+    expect(readPlants(join(installation.directory, 'greenhouse.db'))).toEqual([{ id: 1n, name: 'Ficus', tag: null }]);
+  });
+});

@@ -1,0 +1,101 @@
+import 'reflect-metadata';
+import {
+  type CanActivate,
+  type DynamicModule,
+  type INestApplication,
+  Module,
+  type NestInterceptor,
+  type Type,
+} from '@nestjs/common';
+import { APP_GUARD, APP_INTERCEPTOR, NestFactory } from '@nestjs/core';
+import { type PlantRepository, PlantsModule, type TokenVerifier } from 'plant-store';
+
+/** Returns what a snippet of docs/embedding.md exports; its file has the name of its last class or function. */
+async function load(name: string): Promise<unknown> {
+  const file = name.replace(/(?<!^)[A-Z]/g, '-$&').toLowerCase();
+  return ((await import(`./${file}.js`)) as Record<string, unknown>)[name];
+}
+
+/** Sends a request, and returns the status and the body. */
+async function send(app: INestApplication, method: string, path: string, token?: string): Promise<unknown[]> {
+  const answer = await fetch(`${await app.getUrl()}${path}`, {
+    method,
+    headers: {
+      'content-type': 'application/json',
+      'x-garden-key': 'the-key',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    },
+    ...(method === 'POST' && { body: '{"id": 9007199254740993, "name": "Monstera"}' }),
+  });
+  return [answer.status, (await answer.json()) as unknown];
+}
+
+async function listen(app: INestApplication): Promise<INestApplication> {
+  await app.listen(0, '127.0.0.1');
+  return app;
+}
+
+process.env.GARDEN_KEY = 'the-key';
+const plants = (await load('plants')) as DynamicModule;
+const createDocument = (await load('createDocument')) as (app: INestApplication) => Promise<object>;
+const createTestApplication = (await load('createTestApplication')) as (
+  module: DynamicModule,
+) => Promise<INestApplication>;
+
+@Module({
+  imports: [
+    PlantsModule.forRoot({
+      repository: (await load('MemoryRepository')) as Type<PlantRepository>,
+      authentication: { verifier: (await load('GardenVerifier')) as Type<TokenVerifier> },
+    }),
+  ],
+  controllers: [(await load('BedsController')) as Type],
+  providers: [
+    { provide: APP_GUARD, useClass: (await load('GardenGuard')) as Type<CanActivate> },
+    { provide: APP_INTERCEPTOR, useClass: (await load('EnvelopeInterceptor')) as Type<NestInterceptor> },
+  ],
+})
+class GuideModule {}
+
+const own = await listen(await NestFactory.create(GuideModule, { logger: false }));
+const results: unknown[] = [
+  await send(own, 'POST', '/plants', 'my-token'),
+  await send(own, 'GET', '/beds', 'my-token'),
+  await send(own, 'GET', '/beds'),
+  Object.keys(((await createDocument(own)) as { components: { schemas: object } }).components.schemas),
+];
+await own.close();
+
+const hooked = await listen(await NestFactory.create(plants, { logger: false }));
+results.push(await send(hooked, 'POST', '/plants', 'my-token'));
+const { greeted } = hooked.get<{ greeted: string[] }>((await load('Greeter')) as Type, { strict: false });
+await hooked.close();
+results.push(greeted);
+
+const tested = await listen(await createTestApplication(plants));
+results.push(await send(tested, 'POST', '/plants'));
+await tested.close();
+
+process.env.PLANT_TOKEN = 'my-token';
+const configure = (await load('configure')) as (app: INestApplication) => void;
+const app = await NestFactory.create((await load('AppModule')) as Type, { logger: false });
+configure(app);
+results.push(await send(await listen(app), 'POST', '/garden/plants', 'my-token'));
+await app.close();
+
+/** A provider of a snippet. */
+interface Snippet {
+  sow(id: bigint, name: string): Promise<boolean>;
+  names(): Promise<string[]>;
+  move(id: bigint): Promise<void>;
+}
+
+for (const [module, provider, use] of [
+  ['NurseryModule', 'Nursery', async (nursery: Snippet) => [await nursery.sow(1n, 'Ficus'), await nursery.names()]],
+  ['GardenModule', 'Gardener', (gardener: Snippet) => gardener.move(1n)],
+] as const) {
+  const context = await NestFactory.createApplicationContext((await load(module)) as Type, { logger: false });
+  results.push((await use(context.get<Snippet>((await load(provider)) as Type))) ?? null);
+  await context.close();
+}
+console.log(JSON.stringify(results));
