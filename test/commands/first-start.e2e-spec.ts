@@ -62,7 +62,7 @@ describe('The first start without configuration', () => {
     expect(log).toMatch(/"message":"Listening: /);
     expect(log).toMatch(/"message":"Tokens travel in clear text: /);
     await service.stop();
-    expect(service.stdout).toMatch(/\n\n$/);
+    expect(service.stdout).toMatch(/\n\n\{[^\n]+"message":"Stopping after SIGTERM"\}\n/);
   });
 
   it('stores the digest of the token in a file with mode 0600', async () => {

@@ -18,7 +18,7 @@ export type Ending = 'FIN' | 'reset';
 export type Bytes = string | Uint8Array;
 
 /** Milliseconds after which a test fails that waits in vain. */
-const TIMEOUT = 8_000;
+const TIMEOUT = 60_000;
 
 /** The sockets of the service by the port of the client: both are in this process. */
 const accepted = new Map<number, Socket>();
