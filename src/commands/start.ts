@@ -30,9 +30,11 @@ function setHeapFlags(): void {
   setFlagsFromString('--heap-growing-percent=30');
   // Under the clients of test/http/soak, the service takes 260 MB on Node 24, and 400 MB without this limit: there the
   // young generation grows to 134 MB. `--max-semi-space-size` would have no effect, because Node runs already.
+  let wasLarge = false;
   new PerformanceObserver(() => {
     const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
     const isLarge = young !== undefined && young.space_size >= YOUNG_GENERATION;
-    setFlagsFromString(`--semi-space-growth-factor=${isLarge ? 1 : 2}`);
+    if (isLarge !== wasLarge) setFlagsFromString(`--semi-space-growth-factor=${isLarge ? 1 : 2}`);
+    wasLarge = isLarge;
   }).observe({ entryTypes: ['gc'] });
 }
