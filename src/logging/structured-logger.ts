@@ -121,27 +121,27 @@ function createStdoutStream(): LogStream {
   // Losing the log reader must not stop the service.
   stdout.on('error', () => undefined);
   let lines = '';
+  let isWritten = true;
+  stdout.on('drain', () => (isWritten = true));
   const write = (): void => {
+    if (lines === '') return;
+    isWritten = false;
     stdout.write(lines);
     lines = '';
   };
-  const flush = (): void => {
+  process.once('exit', () => {
     write();
     stdout.flushSync();
-  };
-  process.once('exit', flush);
+  });
   return {
     write(line) {
       if (lines === '') setImmediate(write);
       lines += line;
     },
     flush(done) {
-      try {
-        flush();
-      } catch {
-        // Losing the log reader must not stop the service.
-      }
-      done();
+      write();
+      if (isWritten) done();
+      else stdout.once('drain', done).once('error', done);
     },
   };
 }
