@@ -5,7 +5,7 @@ import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './pla
 import { connectionSettings } from './postgres-connection.js';
 import {
   describePostgresError,
-  isUniqueViolation,
+  mayBeInserted,
   MISSING_PRIVILEGES,
   mayPassAtStart,
   postgresFailure,
@@ -219,8 +219,8 @@ class PostgresRepository extends RetryingRepository {
         await this.pool.copy(COMMIT_TO_DISK, 'plants (id, name, tag)', inOrder.map(copyRow).join(''));
         return [];
       } catch (error) {
-        if (!isUniqueViolation(error)) throw error;
-        // Another program has taken one of the ids since the look-up.
+        // Another program may have taken one of the ids since the look-up.
+        if (!mayBeInserted(error)) throw error;
       }
     }
     const rows = await this.pool.transact<{ id: bigint }>(`${COMMIT_TO_DISK}; ${insertionOf(inOrder)} RETURNING id`);
