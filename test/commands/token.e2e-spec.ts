@@ -42,6 +42,21 @@ describe('plant-store token', () => {
     expect(readdirSync(directory.file('data'))).toEqual(['tokens']);
   });
 
+  it.each([
+    ['0600', 0o600],
+    ['0640', 0o640],
+  ])('leaves a file with mode %s readable for the same users', async (_, mode) => {
+    put(file, line('ci', TOKEN), mode);
+
+    for (const command of [
+      ['create', '--name', 'two'],
+      ['revoke', 'ci'],
+    ]) {
+      expect(await token([...command, '--file', 'tokens'])).toMatchObject({ status: 0 });
+      expect(statSync(file).mode & 0o777).toBe(mode);
+    }
+  });
+
   it('lists names, expiry times and states', async () => {
     put(file, `# ours\n${line('ci', TOKEN)}${line('leaver', SECOND_TOKEN, new Date('2020-01-01T00:00:00Z'))}`);
 
@@ -238,5 +253,14 @@ describe('plant-store token', () => {
         expect({ name, uid: statSync(directory.file(name)).uid }).toEqual({ name, uid: 12_345 });
       }
     }
+  });
+
+  it("leaves root's file readable for the group of the service", async () => {
+    put(file, line('ci', TOKEN), 0o640);
+    chownSync(file, 0, 12_345);
+    await token(['create', '--name', 'two', '--file', 'tokens']);
+
+    const { uid, gid, mode } = statSync(file);
+    expect({ uid, gid, mode: mode & 0o777 }).toEqual({ uid: 0, gid: 12_345, mode: 0o640 });
   });
 });
