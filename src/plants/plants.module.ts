@@ -58,7 +58,7 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     return this.instance.controller;
   }
 
-  /** Whether its route requires a token; if not, a guard of the host decides. */
+  /** True if its route requires a token; otherwise a guard of the host decides. */
   get requiresToken(): boolean {
     return this.authOptions.verifier !== false;
   }

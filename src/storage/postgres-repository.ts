@@ -39,7 +39,7 @@ const ESTIMATE =
 
 const TABLE_PRIVILEGES = "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')";
 
-/** Maximum number of plants that are inserted without COPY, which knows no ON CONFLICT. Only import and copy have more. */
+/** Maximum number of plants that are inserted without COPY, which knows no ON CONFLICT. Requests never have more. */
 const MAX_VALUES = 256;
 
 /**
