@@ -11,7 +11,7 @@ import {
   postgresFailure,
   postgresStartError,
 } from './postgres-errors.js';
-import { literal, PostgresPool } from './postgres-pool.js';
+import { isCopyMissing, literal, PostgresPool } from './postgres-pool.js';
 import { schemaVersion, updatePostgresSchema } from './postgres-schema.js';
 import { openPostgresSnapshot } from './postgres-snapshot.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
@@ -219,8 +219,8 @@ class PostgresRepository extends RetryingRepository {
         await this.pool.copy(COMMIT_TO_DISK, 'plants (id, name, tag)', inOrder.map(copyRow).join(''));
         return [];
       } catch (error) {
-        if (!isUniqueViolation(error)) throw error;
-        // Another program has taken one of the ids since the look-up.
+        // Another program has taken one of the ids since the look-up, or a host has not installed pg-copy-streams.
+        if (!isUniqueViolation(error) && !isCopyMissing(error)) throw error;
       }
     }
     const rows = await this.pool.transact<{ id: bigint }>(`${COMMIT_TO_DISK}; ${insertionOf(inOrder)} RETURNING id`);
