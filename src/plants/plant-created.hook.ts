@@ -12,10 +12,13 @@ export class PlantCreatedHook {
 
   constructor(private readonly listener: PlantCreatedListener | undefined) {}
 
-  /** Calls the listener after the answer was written. */
-  call(plant: Readonly<NewPlantDto>, principal: Principal | undefined): void {
+  /** Calls the listener after the answer was written, and `onEnd` when the call has ended. */
+  call(plant: Readonly<NewPlantDto>, principal: Principal | undefined, onEnd: () => void): void {
     const { listener } = this;
-    if (listener === undefined) return;
+    if (listener === undefined) {
+      onEnd();
+      return;
+    }
     const call = new Promise(setImmediate)
       .then(() => listener(plant, principal))
       .then(
@@ -25,7 +28,10 @@ export class PlantCreatedHook {
           this.#logger.error(`onPlantCreated failed for the plant ${plant.id}`, stack);
         },
       )
-      .finally(() => this.#calls.delete(call));
+      .finally(() => {
+        this.#calls.delete(call);
+        onEnd();
+      });
     this.#calls.add(call);
   }
 
