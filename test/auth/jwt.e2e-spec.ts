@@ -185,7 +185,7 @@ describe('A provider that is unavailable', () => {
     });
     try {
       expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(503);
-      expect(other.log()).toEqual([expect.stringMatching(/cannot be fetched: http:\S+\/missing does not exist\n$/)]);
+      expect(other.log()).toEqual([expect.stringMatching(/cannot be fetched: http:\S+\/missing does not exist\n/)]);
     } finally {
       await other.close();
     }
