@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { Logger } from '@nestjs/common';
 import type { Principal } from '../auth/principal.js';
 import type { NewPlantDto } from './dto/new-plant.dto.js';
@@ -24,7 +25,7 @@ export class PlantCreatedHook {
       .then(
         () => undefined,
         (error: unknown) => {
-          const stack = error instanceof Error ? error.stack : String(error);
+          const stack = error instanceof Error ? error.stack : inspect(error);
           this.#logger.error(`onPlantCreated failed for the plant ${plant.id}`, stack);
         },
       )
