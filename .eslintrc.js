@@ -23,7 +23,7 @@ const KEPT_IN = [
   [['auth'], ['jose']],
   [['commands'], ['cli-progress']],
   [['commands', 'main'], ['commander']],
-  [['storage'], ['better-sqlite3', 'pg']],
+  [['storage'], ['better-sqlite3', 'pg', 'pg-copy-streams']],
   [
     ['http', 'management'],
     ['fastify', '@nestjs/platform-fastify'],

@@ -1,32 +1,30 @@
 import { execSync } from 'node:child_process';
-import { readdirSync, statSync, utimesSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The files and directories that `npm run build` reads. */
-const INPUTS = [
-  'contract',
-  'nest-cli.json',
-  'package-lock.json',
-  'package.json',
-  'rolldown.config.js',
-  'src',
-  'tsconfig.json',
-];
+/** The directories and files that `npm run build` reads. */
+const DIRECTORIES = ['contract', 'src'];
+const FILES = ['nest-cli.json', 'package-lock.json', 'package.json', 'rolldown.config.js', 'tsconfig.json'];
 
-/** What a build creates last. `nest build` and `nest start` remove it. */
-const OUTPUT = 'dist/chunks';
+/** The file with the digest of the inputs of the last build. `nest build` and `nest start` remove it. */
+const RECORD = 'dist/chunks/inputs.sha256';
 
 process.chdir(import.meta.dirname);
-if (isChanged()) {
+const digest = digestInputs();
+if (!existsSync(RECORD) || readFileSync(RECORD, 'utf8') !== digest) {
   if (process.argv.includes('--check-configuration')) await checkConfiguration();
   build();
 }
 
-/** Reports whether a file or directory has changed since the last build. A directory changes with its list of names. */
-function isChanged() {
-  const built = statSync(OUTPUT, { throwIfNoEntry: false })?.mtimeMs ?? -Infinity;
-  const inside = readdirSync('src', { recursive: true }).map((name) => join('src', name));
-  return [...INPUTS, ...inside, 'contract/openapi.yaml'].some((path) => statSync(path).mtimeMs > built);
+/** Returns the digest of the names and contents. The times do not show that older sources have replaced newer ones. */
+function digestInputs() {
+  const hash = createHash('sha256');
+  const inside = DIRECTORIES.flatMap((name) => readdirSync(name, { recursive: true }).map((path) => join(name, path)));
+  for (const path of [...FILES, ...inside].sort()) {
+    if (statSync(path).isFile()) hash.update(JSON.stringify([path, readFileSync(path, 'utf8')]));
+  }
+  return hash.digest('hex');
 }
 
 /** Refuses a wrong configuration before the build, which takes much longer than to compile src/config alone. */
@@ -52,7 +50,6 @@ async function checkConfiguration() {
 
 /** Builds, and shows the output of the build only if it fails. */
 function build() {
-  const started = new Date();
   console.error('Building dist/ …');
   try {
     execSync('npm run --silent build', { stdio: 'pipe' });
@@ -60,6 +57,6 @@ function build() {
     console.error(`${stdout}${stderr}`);
     process.exit(status ?? 1);
   }
-  // A file that changes during the build is newer.
-  utimesSync(OUTPUT, started, started);
+  // Of the inputs before the build, because a file may change during it.
+  writeFileSync(RECORD, digest);
 }

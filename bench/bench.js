@@ -424,7 +424,7 @@ function prepare() {
 async function publish(name, result) {
   const circumstances = [
     new Date().toISOString().slice(0, 10),
-    `${cpus()[0].model.trim()}, ${cpus().length} cores, Linux ${release()}`,
+    `${cpus()[0].model.trim()}, ${cpus().length} cores, Linux ${release().split('-')[0]}`,
     ...(name === 'data' ? toolVersions() : peerVersions()),
   ].join('; ');
   const file = join(HERE, 'README.md');

@@ -20,10 +20,11 @@ export class Arrival {
 export class CreateTables1790000000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query('CREATE TABLE plants (id serial PRIMARY KEY, garden varchar NOT NULL, name varchar NOT NULL)');
-    await runner.query('CREATE SCHEMA indoor');
-    await runner.query('CREATE SCHEMA outdoor');
+    await runner.query('CREATE SCHEMA IF NOT EXISTS indoor');
+    await runner.query('CREATE SCHEMA IF NOT EXISTS outdoor');
   }
 
+  // Keeps the schemas, which contain the plants.
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('DROP TABLE plants');
   }

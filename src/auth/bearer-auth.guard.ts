@@ -9,7 +9,7 @@ import { isPrincipalOf, type Principal, principalOf, setPrincipal } from './prin
 import { publishRefusal } from './refusals.js';
 import { TokenRefusedError, type TokenVerifier } from './token-verifier.js';
 
-/** Marks a handler that requires the scope, of tokens that have scopes. */
+/** Marks a handler, or all of a controller, that requires the scope, of tokens that have scopes. */
 export const RequiresScope = Reflector.createDecorator<boolean>();
 
 /** A request of Express, or of Fastify, which wraps Node's as `raw`. */
@@ -69,7 +69,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   #authorize(context: ExecutionContext, principal: Principal | undefined): void {
     const { scope } = this.authOptions;
     const hasScope = principal?.scopes?.includes(scope) ?? true;
-    if (hasScope || !this.reflector.get(RequiresScope, context.getHandler())) return;
+    const isRequired = this.reflector.getAllAndOverride(RequiresScope, [context.getHandler(), context.getClass()]);
+    if (hasScope || !isRequired) return;
     this.#setChallenge(context, `, error="insufficient_scope", scope="${scope}"`);
     throw new ForbiddenException(ERROR_TABLE[403].message);
   }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
-import { isHttpsOrLoopback } from './jwt-settings.js';
+import { isHttpsOrLoopback, withoutQuery } from './jwt-settings.js';
 
 /** Milliseconds that a response of the provider may take. */
 const TIMEOUT = 5_000;
@@ -167,9 +167,9 @@ async function download(url: URL): Promise<string> {
   for await (const chunk of response.body ?? []) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > MAX_SIZE) throw new Error(`${url.href} has more than ${MAX_SIZE} bytes`);
+    if (size > MAX_SIZE) throw new Error(`${withoutQuery(url)} has more than ${MAX_SIZE} bytes`);
   }
-  if (response.status === 404) throw new NotFound(`${url.href} does not exist`);
-  if (response.status !== 200) throw new Error(`${url.href} answers with status ${response.status}`);
+  if (response.status === 404) throw new NotFound(`${withoutQuery(url)} does not exist`);
+  if (response.status !== 200) throw new Error(`${withoutQuery(url)} answers with status ${response.status}`);
   return Buffer.concat(chunks).toString('utf8');
 }

@@ -13,7 +13,7 @@ export interface Principal {
 /** A property of Node's request rather than a WeakMap, because each garbage collection visits all entries of those. */
 const PRINCIPAL = Symbol('principal');
 
-/** What vouches for the principal: several instances of the guard in one application have different ones. */
+/** The authority that verified the token; each instance of the guard has its own. */
 const AUTHORITY = Symbol('authority');
 
 interface Authenticated {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { parseTokens, readTokenFile } from '../auth/token-file.js';
-import { type Configuration, loadConfiguration } from '../config/configuration.js';
+import { type Configuration, isJournal, loadConfiguration } from '../config/configuration.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
@@ -34,7 +34,7 @@ async function run(options: ReportOptions): Promise<void> {
     { tokens, certificate: expires === undefined ? null : { expires }, database },
     [
       'configuration: ok',
-      `tokens: ${tokens ?? 'none yet, the first start creates one'}`,
+      `tokens: ${tokens ?? `none yet, ${isJournal() ? 'plant-store token create' : 'the first start'} creates one`}`,
       `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
       `database: ${database === 'new' ? 'ok, a start creates it' : 'ok'}`,
     ].join('\n'),
@@ -42,7 +42,7 @@ async function run(options: ReportOptions): Promise<void> {
   );
 }
 
-/** Returns the number of static tokens; null if the first start creates one. */
+/** Returns the number of static tokens; null if nothing is configured and there is no token yet. */
 async function countTokens(configuration: Configuration): Promise<number | null> {
   const { accessTokens, accessTokensFile, firstTokenFile, jwtIssuer } = configuration;
   const file = accessTokensFile ?? (accessTokens.length === 0 ? firstTokenFile : undefined);

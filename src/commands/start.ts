@@ -1,8 +1,6 @@
-import { PerformanceObserver } from 'node:perf_hooks';
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { setHeapFlags } from './heap-flags.js';
+import { setHeapFlags } from './heap.js';
 
 export function configure(command: Command): void {
   command
@@ -11,26 +9,10 @@ export function configure(command: Command): void {
     .action(start);
 }
 
-/** Bytes to which V8's young generation may grow: as many as on Node 20 and 22. */
-const YOUNG_GENERATION = 33_554_432;
-
 async function start(): Promise<void> {
   setHeapFlags();
-  limitYoungGeneration();
   const configuration = loadConfiguration();
   // Imported here, so that a wrong setting is reported before the service loads.
   const { startService } = await import('./service.js');
   await startService(configuration);
-}
-
-/**
- * Under the clients of test/http/soak, the service takes 260 MB on Node 24, and 400 MB without this limit: there the young
- * generation grows to 134 MB. `--max-semi-space-size` would have no effect, because Node runs already.
- */
-function limitYoungGeneration(): void {
-  new PerformanceObserver(() => {
-    const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space');
-    const isLarge = young !== undefined && young.space_size >= YOUNG_GENERATION;
-    setFlagsFromString(`--semi-space-growth-factor=${isLarge ? 1 : 2}`);
-  }).observe({ entryTypes: ['gc'] });
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
-import { setHeapFlags } from './heap-flags.js';
+import { setHeapFlags } from './heap.js';
 import { exitStopped, onStopSignals } from './stop-signals.js';
 import type { FromWorker, WorkerStart } from './worker-messages.js';
 

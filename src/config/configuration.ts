@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { isDeepStrictEqual, parseEnv } from 'node:util';
 import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
 import { isBearerToken } from '../auth/bearer-token.js';
-import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES } from '../auth/jwt-settings.js';
+import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES, withoutQuery } from '../auth/jwt-settings.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
 import { DATABASE_DEFAULTS, databaseName, isDatabaseUrl, sqliteFile } from '../storage/database-options.js';
@@ -241,7 +241,9 @@ function summarize(settings: Settings, variables: Variables): string {
     const isChanged = !isDeepStrictEqual(settings[name as keyof Settings], fallback);
     // The service does not use the other store.
     if (!isChanged || variable === 'DATABASE_URL' || variable.startsWith('OTHER_')) return [];
-    return variable === 'ACCESS_TOKENS' ? variable : `${variable}=${variables[variable] ?? ''}`;
+    if (variable === 'ACCESS_TOKENS') return variable;
+    const value = settings[name as keyof Settings];
+    return `${variable}=${value instanceof URL ? withoutQuery(value) : (variables[variable] ?? '')}`;
   });
   return [`DATABASE_URL=${databaseName(settings.databaseUrl)}`, ...changed].join(', ');
 }

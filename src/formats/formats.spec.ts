@@ -91,7 +91,7 @@ describe.each(FORMATS)('%s', (format) => {
 describe('A line of NDJSON', () => {
   const pipe = new NewPlantPipe();
 
-  /** What the pipe of POST /plants makes of it. */
+  /** Returns the plant or the refusal that the pipe of POST /plants makes of it. */
   function asBody(line: string): unknown {
     try {
       return Object.assign({}, pipe.transform(Buffer.from(line)));

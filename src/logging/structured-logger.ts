@@ -134,27 +134,27 @@ function createStdoutStream(isShared: boolean): LogStream {
   // Losing the log reader must not stop the service.
   stdout.on('error', () => undefined);
   let lines = '';
+  let isWritten = true;
+  stdout.on('drain', () => (isWritten = true));
   const write = (): void => {
+    if (lines === '') return;
+    isWritten = false;
     for (const part of isShared ? partsOf(lines, ATOMIC_WRITE) : [lines]) stdout.write(part);
     lines = '';
   };
-  const flush = (): void => {
+  process.once('exit', () => {
     write();
     stdout.flushSync();
-  };
-  process.once('exit', flush);
+  });
   return {
     write(line) {
       if (lines === '') setImmediate(write);
       lines += line;
     },
     flush(done) {
-      try {
-        flush();
-      } catch {
-        // Losing the log reader must not stop the service.
-      }
-      done();
+      write();
+      if (isWritten) done();
+      else stdout.once('drain', done).once('error', done);
     },
   };
 }

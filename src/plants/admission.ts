@@ -1,6 +1,6 @@
 import { ContractException } from '../contract/contract.exception.js';
 
-/** Requests in flight: those whose body is being read, and those that wait for the store. */
+/** Requests in flight: those whose body is being read, those that wait for the store, and plants of which a host is told. */
 const MAX_REQUESTS = 2_048;
 
 /** Bytes of all their bodies. The limit is higher if two bodies of the greatest length would not fit. */

@@ -6,7 +6,7 @@ export const DEFAULT_BODY_LIMIT = 1_048_576;
 /** Bytes in a unit. */
 const UNITS: Readonly<Record<string, number>> = { b: 1, kb: 1_024, mb: 1_048_576 };
 
-/** What `parseBodyLimit` accepts. */
+/** Rule of `parseBodyLimit`, for messages. */
 export const BODY_LIMIT_RULE = 'a size from 1b to 256mb, for example 512kb';
 
 /** Reads a size of up to 256 MiB, in bytes. */

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { Logger } from '@nestjs/common';
 import type { Principal } from '../auth/principal.js';
 import type { NewPlantDto } from './dto/new-plant.dto.js';
@@ -12,20 +13,26 @@ export class PlantCreatedHook {
 
   constructor(private readonly listener: PlantCreatedListener | undefined) {}
 
-  /** Calls the listener after the answer was written. */
-  call(plant: Readonly<NewPlantDto>, principal: Principal | undefined): void {
+  /** Calls the listener after the answer was written, and `onEnd` when the call has ended. */
+  call(plant: Readonly<NewPlantDto>, principal: Principal | undefined, onEnd: () => void): void {
     const { listener } = this;
-    if (listener === undefined) return;
+    if (listener === undefined) {
+      onEnd();
+      return;
+    }
     const call = new Promise(setImmediate)
       .then(() => listener(plant, principal))
       .then(
         () => undefined,
         (error: unknown) => {
-          const stack = error instanceof Error ? error.stack : String(error);
+          const stack = error instanceof Error ? error.stack : inspect(error);
           this.#logger.error(`onPlantCreated failed for the plant ${plant.id}`, stack);
         },
       )
-      .finally(() => this.#calls.delete(call));
+      .finally(() => {
+        this.#calls.delete(call);
+        onEnd();
+      });
     this.#calls.add(call);
   }
 

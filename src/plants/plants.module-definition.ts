@@ -49,19 +49,20 @@ export interface PlantsModuleOptions {
       }
     | undefined;
   /**
-   * Called once for each plant that was really created, when it is durable and answered; not for one that was there
-   * already. An error is logged and changes no answer. It is not a queue: a crash after the commit loses the call.
+   * Called once for each plant that was created, when it is durable; not for one that was there already. An error is
+   * logged and changes no answer. The plant keeps its place among the requests in flight until the call ends. It is not a
+   * queue: a crash after the commit loses the call.
    */
   readonly onPlantCreated?: PlantCreatedListener | undefined;
 }
 
-/** What Nest must know before the other options: `forRootAsync` takes these beside `useFactory`. */
+/** Options that Nest needs before the others; `forRootAsync` takes these beside `useFactory`. */
 export interface PlantsRegistration {
   /** The path of the route, below the global prefix. Defaults to `plants`. */
   readonly path?: string | undefined;
   /** The name of this instance of the module; all instances but one need one. */
   readonly name?: string | undefined;
-  /** Whether all modules of the application see what this one exports. Defaults to false. */
+  /** If true, all modules can inject what this one exports. Defaults to false. */
   readonly isGlobal?: boolean | undefined;
 }
 

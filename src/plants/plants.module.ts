@@ -1,11 +1,5 @@
 import { Module, type OnApplicationShutdown, type OnModuleInit, RequestMethod, type Type } from '@nestjs/common';
-import {
-  type AbstractHttpAdapter,
-  ApplicationConfig,
-  DiscoveryModule,
-  DiscoveryService,
-  HttpAdapterHost,
-} from '@nestjs/core';
+import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
@@ -22,7 +16,6 @@ import { unparsedBodyAt } from './unparsed-body.js';
 
 /** `POST /plants` for any Nest application. Nothing in this module acts on other routes. */
 @Module({
-  imports: [DiscoveryModule],
   providers: [PlantsService, GroupCommit, BearerAuthGuard, BearerStrategy, ContractExceptionFilter, ...optionProviders],
 })
 export class PlantsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
@@ -36,15 +29,18 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     private readonly hook: PlantCreatedHook,
     private readonly authOptions: BearerAuthOptions,
     private readonly config: ApplicationConfig,
-    private readonly discovery: DiscoveryService,
+    private readonly moduleRef: ModuleRef,
     adapterHost: HttpAdapterHost,
   ) {
     super();
-    // Before the body parser of the host: now, or in a test when it creates the application from its module.
+    // Nest emits `init` when the application gets its adapter, before it registers its body parser in `app.init()`:
+    // https://docs.nestjs.com/faq/http-adapter. It has emitted already, except in a test, which creates the application
+    // from its module. Middleware of a MiddlewareConsumer would come after the parser:
+    // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
     adapterHost.init$.subscribe(() => {
       // An application context without a server has none.
       const httpAdapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
-      httpAdapter?.use(unparsedBodyAt(() => this.#url));
+      httpAdapter?.use(unparsedBodyAt(() => this.#url, httpAdapter.getType()));
     });
   }
 
@@ -58,7 +54,7 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     return this.instance.controller;
   }
 
-  /** Whether its route requires a token; if not, a guard of the host decides. */
+  /** True if its route requires a token; otherwise a guard of the host decides. */
   get requiresToken(): boolean {
     return this.authOptions.verifier !== false;
   }
@@ -73,16 +69,21 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
 
   #assertDistinct(): void {
     const { path, name } = this.instance;
-    for (const { instance } of this.discovery.getProviders()) {
-      if (!(instance instanceof PlantsModule) || instance === this) continue;
+    for (const other of this.moduleRef.get(PlantsModule, { strict: false, each: true })) {
+      if (other === this) continue;
       const advice = 'give each a path and a name of its own';
-      if (instance.instance.path === path) throw optionsError(`two instances have the path ${path}: ${advice}`);
-      if (instance.instance.name === name) {
+      if (other.instance.path === path) throw optionsError(`two instances have the path ${path}: ${advice}`);
+      if (other.instance.name === name) {
         throw optionsError(`two instances have ${name === undefined ? 'no name' : `the name ${name}`}: ${advice}`);
       }
     }
   }
 
+  /**
+   * Nest passes the path of a route only to middleware of a MiddlewareConsumer, which comes too late. The exclusions are
+   * documented for `setGlobalPrefix`; only their form here, which Nest exports with ApplicationConfig, is not:
+   * https://docs.nestjs.com/faq/global-prefix
+   */
   #globalPrefix(): string {
     const prefix = this.config.getGlobalPrefix().replace(/^\/|\/$/g, '');
     const { exclude = [] } = this.config.getGlobalPrefixOptions();

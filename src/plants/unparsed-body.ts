@@ -27,12 +27,35 @@ export function unparsedBody() {
   };
 }
 
-/** Returns middleware that does so for a path, which the global prefix completes before the first request. */
-export function unparsedBodyAt(path: () => string) {
+/**
+ * Returns middleware that does so for a path, which the global prefix completes before the first request.
+ *
+ * @param platform as `getType` of the HTTP adapter returns it
+ */
+export function unparsedBodyAt(path: () => string, platform: string) {
+  const served = platform === 'express' ? servedByExpress : servedByFastify;
   return (request: IncomingMessage, _response: unknown, next: () => void): void => {
-    if (request.method === 'POST' && request.url?.split('?', 1)[0] === path()) hideBody(request);
+    if (request.method === 'POST' && served(request.url ?? '') === served(path())) hideBody(request);
     next();
   };
+}
+
+/** Express ignores case and one slash at the end: https://expressjs.com/en/5x/api.html#app.settings.table */
+function servedByExpress(url: string): string {
+  return pathOf(url).replace(/\/$/, '').toLowerCase();
+}
+
+/** Fastify decodes the path, and refuses one that cannot be decoded. */
+function servedByFastify(url: string): string | undefined {
+  try {
+    return decodeURI(pathOf(url));
+  } catch {
+    return undefined;
+  }
+}
+
+function pathOf(url: string): string {
+  return url.split(/[?#]/, 1)[0] ?? '';
 }
 
 /** Parsers skip a request without these headers (RFC 9112 §6.3). BodyPipe finds them in `rawHeaders`. */

@@ -79,9 +79,12 @@ export function isConnectionUsableAfter(error: unknown): boolean {
   return error instanceof pg.DatabaseError && STATEMENT_FAILED.test(codeOf(error));
 }
 
-/** Returns whether a statement without ON CONFLICT met an id that is stored. */
-export function isUniqueViolation(error: unknown): boolean {
-  return codeOf(error) === '23505';
+/**
+ * Returns whether INSERT … ON CONFLICT may succeed where COPY has failed: an id is stored, or the table allows no COPY,
+ * for example because of row-level security.
+ */
+export function mayBeInserted(error: unknown): boolean {
+  return ['23505', '0A000'].includes(codeOf(error));
 }
 
 /** Explains an error in the log of a running service: with advice for the operator, if there is some. */

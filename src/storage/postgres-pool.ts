@@ -73,9 +73,10 @@ export class PostgresPool {
    * @param statements run at the beginning of the transaction
    * @param table its name, and its columns in parentheses
    * @param rows in the text format of COPY
+   * @throws {Error} if the package pg-copy-streams is not installed; see `isCopyMissing`
    */
   async copy(statements: string, table: string, rows: string): Promise<void> {
-    // Imported here, because an embedding application does not need it.
+    // Imported here, because an embedding application may not have it.
     const { from } = await import('pg-copy-streams');
     // After an error, the connection may still be in the transaction.
     await this.#work(
@@ -193,6 +194,11 @@ export class PostgresPool {
       await client.end();
     }
   }
+}
+
+/** Returns whether `copy` failed because its package is not installed. */
+export function isCopyMissing(error: unknown): boolean {
+  return error instanceof Error && error.message.includes("'pg-copy-streams'");
 }
 
 /** Writes a text as a literal of SQL; null if it is undefined. */

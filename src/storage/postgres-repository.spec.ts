@@ -134,6 +134,26 @@ describe('the PostgreSQL repository', () => {
     expect(await query('SELECT count(*) FROM plants')).toEqual([{ count: '1000' }]);
   });
 
+  it('adds a large batch to a table with row-level security, which allows no COPY', async () => {
+    await query(`
+      CREATE ROLE gardener LOGIN PASSWORD 'secret';
+      GRANT SELECT, INSERT ON plants TO gardener;
+      GRANT SELECT ON plant_store_schema TO gardener;
+      ALTER TABLE plants ENABLE ROW LEVEL SECURITY;
+      CREATE POLICY everything ON plants FOR ALL TO gardener USING (true) WITH CHECK (true);
+    `);
+    const limited = await openRepository(
+      Object.assign(new URL(url), { username: 'gardener', password: 'secret' }).href,
+    );
+    const batch = Array.from({ length: 1_000 }, (_, index) => ({ id: BigInt(index), name: 'Monstera' }));
+
+    const outcomes = await limited.add(batch);
+
+    await limited.close();
+    expect(new Set(outcomes)).toEqual(new Set(['created']));
+    await query('DROP OWNED BY gardener; DROP ROLE gardener');
+  });
+
   it('lets the server end the transaction of a large batch that is not continued', async () => {
     await query(`
       CREATE TABLE timeouts (statement text, idle text);

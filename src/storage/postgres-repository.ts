@@ -5,13 +5,13 @@ import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './pla
 import { connectionSettings } from './postgres-connection.js';
 import {
   describePostgresError,
-  isUniqueViolation,
+  mayBeInserted,
   MISSING_PRIVILEGES,
   mayPassAtStart,
   postgresFailure,
   postgresStartError,
 } from './postgres-errors.js';
-import { literal, PostgresPool } from './postgres-pool.js';
+import { isCopyMissing, literal, PostgresPool } from './postgres-pool.js';
 import { schemaVersion, updatePostgresSchema } from './postgres-schema.js';
 import { openPostgresSnapshot } from './postgres-snapshot.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
@@ -39,7 +39,7 @@ const ESTIMATE =
 
 const TABLE_PRIVILEGES = "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')";
 
-/** Maximum number of plants that are inserted without COPY, which knows no ON CONFLICT. Only import and copy have more. */
+/** Maximum number of plants that are inserted without COPY, which knows no ON CONFLICT. Requests never have more. */
 const MAX_VALUES = 256;
 
 /**
@@ -219,8 +219,8 @@ class PostgresRepository extends RetryingRepository {
         await this.pool.copy(COMMIT_TO_DISK, 'plants (id, name, tag)', inOrder.map(copyRow).join(''));
         return [];
       } catch (error) {
-        if (!isUniqueViolation(error)) throw error;
-        // Another program has taken one of the ids since the look-up.
+        // Another program may have taken one of the ids since the look-up; a host may not have installed pg-copy-streams.
+        if (!mayBeInserted(error) && !isCopyMissing(error)) throw error;
       }
     }
     const rows = await this.pool.transact<{ id: bigint }>(`${COMMIT_TO_DISK}; ${insertionOf(inOrder)} RETURNING id`);

@@ -178,6 +178,19 @@ describe('A provider that is unavailable', () => {
     expect(jwt.service.log()).toEqual([expect.stringMatching(/^The keys of http:\S+ cannot be fetched: /)]);
   });
 
+  it('is logged without the query of the URL of its keys, which may have a secret', async () => {
+    const jwksUrl = new URL(`${jwt.provider.issuer}/missing?key=secret`);
+    const other = await startService({
+      verifier: new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, jwksUrl }),
+    });
+    try {
+      expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(503);
+      expect(other.log()).toEqual([expect.stringMatching(/cannot be fetched: http:\S+\/missing does not exist\n/)]);
+    } finally {
+      await other.close();
+    }
+  });
+
   it('does not affect tokens with a known key', async () => {
     expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
     const another = await jwt.provider.token('plants:write');

@@ -17,7 +17,7 @@ import { changeTokenFile } from '../../src/auth/token-file.js';
 import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
-import { line, put, SOON, until } from '../support/token-file.js';
+import { line, put, until } from '../support/token-file.js';
 
 let directory: ServiceDirectory;
 let file: string;
@@ -77,11 +77,11 @@ describe('A token file', () => {
         renameSync(`${file}.new`, file);
       },
     ],
-  ])('is reloaded within a second when it %s, for open connections as well', async (_, change) => {
+  ])('is reloaded when it %s, for open connections as well', async (_, change) => {
     expect(await attempt(service.url, TOKEN)).toBe(200);
     change(`${line('tests', SECOND_TOKEN)}${line('others', 'a-third-token')}`);
 
-    expect(await until(200, service.url, SECOND_TOKEN)).toBeLessThan(SOON);
+    await until(200, service.url, SECOND_TOKEN);
     expect(await attempt(service.url, TOKEN)).toBe(401);
     expect(await attempt(service.url, 'a-third-token')).toBe(200);
   });
@@ -102,14 +102,14 @@ describe('A token file', () => {
     symlinkSync('v2', directory.file('..new'));
     renameSync(directory.file('..new'), directory.file('..data'));
 
-    expect(await until(200, service.url, SECOND_TOKEN)).toBeLessThan(SOON);
+    await until(200, service.url, SECOND_TOKEN);
     expect(await attempt(service.url, TOKEN)).toBe(401);
   });
 
   it('may lose its last token', async () => {
     put(file, '# no tokens\n');
 
-    expect(await until(401, service.url, TOKEN)).toBeLessThan(SOON);
+    await until(401, service.url, TOKEN);
     expect(service.log()).toEqual([]);
   });
 
@@ -156,7 +156,7 @@ describe('A token file', () => {
 
       rmSync(file, { recursive: true, force: true });
       put(file, line('tests', SECOND_TOKEN));
-      expect(await until(200, service.url, SECOND_TOKEN)).toBeLessThan(SOON);
+      await until(200, service.url, SECOND_TOKEN);
       expect(await attempt(service.url, TOKEN)).toBe(401);
     },
   );

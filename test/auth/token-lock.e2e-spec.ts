@@ -84,7 +84,7 @@ describe('The lock of a token file', () => {
     expect(existsSync(lock)).toBe(true);
   });
 
-  it('has one owner at a time, whoever is killed', async () => {
+  it('has one owner at a time, even if its owner is killed', async () => {
     // Each child holds the lock until it is killed.
     const module = JSON.stringify(new URL('../../dist/files/lock-file.js', import.meta.url).href);
     const program = `const { acquireLock } = await import(${module}); await acquireLock(${JSON.stringify(lock)}, 60_000); console.log('acquired'); setInterval(() => undefined, 1_000);`;

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, rmSync, symlinkSync, utimesSync } from 'node:fs';
+import { appendFileSync, cpSync, existsSync, readFileSync, rmSync, symlinkSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Run } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
@@ -54,10 +54,11 @@ describe('npm start', () => {
   });
 
   it.each<[string, () => void]>([
-    ['a source has changed', () => touch('src/storage/group-commit.ts')],
+    ['a source has changed', () => edit('src/storage/group-commit.ts')],
+    ['a source has been replaced by an older one', () => replaceByOlder('src/storage/group-commit.ts')],
     ['a source has been removed', () => rmSync(directory.file('src/storage/group-commit.ts'))],
-    ['the contract has changed', () => touch('contract/openapi.yaml')],
-    ['a package has changed', () => touch('package-lock.json')],
+    ['the contract has changed', () => edit('contract/openapi.yaml')],
+    ['a package has changed', () => edit('package-lock.json')],
     ['nest start has replaced the bundle', () => rmSync(directory.file('dist/chunks'), { recursive: true })],
   ])('builds again when %s', (_what, change) => {
     prestart();
@@ -87,7 +88,12 @@ describe('npm start', () => {
   });
 });
 
-function touch(name: string): void {
-  const now = new Date();
-  utimesSync(directory.file(name), now, now);
+function edit(name: string): void {
+  appendFileSync(directory.file(name), '\n');
+}
+
+/** Replaces a file as tar does, which keeps the times of an archive. */
+function replaceByOlder(name: string): void {
+  edit(name);
+  utimesSync(directory.file(name), 0, 0);
 }

@@ -31,6 +31,15 @@ describe('plant-store check', () => {
     expect(readdirSync(directory.path)).toEqual([]);
   });
 
+  it('does not promise a token of the first start when systemd keeps its output', async () => {
+    // As systemd does, the shell names the file that its stderr goes to.
+    const shell = 'export JOURNAL_STREAM="$(stat -L -c %d:%i /proc/self/fd/2)"; exec "$@"';
+
+    const { stderr } = await runCommand('check', directory.path, [], {}, '', ['sh', '-c', shell, 'sh']);
+
+    expect(stderr).toContain('\ntokens: none yet, plant-store token create creates one\n');
+  });
+
   it('checks the files and the database of a service that runs', async () => {
     for (const name of ['first.crt', 'first.key']) {
       directory.write(name, readFileSync(join(CERTIFICATES, name), 'utf8'));

@@ -1,10 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { EXIT_STATUS } from '../../src/commands/exit-status.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
+import { ERROR_TABLE } from '../../src/contract/error-table.js';
+import { findViolation } from '../../src/http/message-rules.js';
 import { MAIN } from '../support/command.js';
 import { variableNames } from '../support/variable-names.js';
 
@@ -17,7 +20,11 @@ function read(file: string): string {
 
 interface Pod {
   readonly terminationGracePeriodSeconds: number;
-  readonly containers: readonly { readonly env: readonly { readonly name: string }[] }[];
+  readonly containers: readonly {
+    readonly env: readonly { readonly name: string }[];
+    readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+  }[];
+  readonly volumes: readonly { readonly name: string; readonly emptyDir?: object }[];
 }
 
 interface Resource {
@@ -29,6 +36,7 @@ interface Resource {
 interface ComposeService {
   readonly environment: Readonly<Record<string, string>>;
   readonly stop_grace_period: string;
+  readonly tmpfs: readonly string[];
 }
 
 const UNIT = read('deploy/plant-store.service');
@@ -105,8 +113,50 @@ describe('The files for systemd, containers and Kubernetes', () => {
     for (const time of seconds) expect(Number(time) * 1_000).toBeGreaterThan(shutdownTimeout);
   });
 
+  it('give a read-only container a /tmp', () => {
+    const runs = matches(GUIDE, /^(docker run (?:.*\\\n)*.*)$/gm).filter((command) => command.includes('--read-only'));
+
+    expect(COMPOSE.tmpfs).toEqual(['/tmp']);
+    expect(runs).toHaveLength(1);
+    for (const run of runs) expect(run).toContain(' --tmpfs /tmp ');
+    for (const { containers, volumes } of PODS) {
+      const mounts = containers.flatMap(({ volumeMounts }) => volumeMounts);
+      const tmp = mounts.find(({ mountPath }) => mountPath === '/tmp');
+      expect(volumes.find(({ name }) => name === tmp?.name)).toHaveProperty('emptyDir');
+    }
+  });
+
+  it('start the same container in the README and in the guide', () => {
+    const [run = ''] = matches(GUIDE, /^(docker run -d (?:.*\\\n)*.*)$/gm);
+
+    expect(run).toContain('--restart');
+    expect(read('README.md')).toContain(`\n${run}\n`);
+  });
+
   it('allow as many file descriptors as the connections need', () => {
     expect(Number(unit('LimitNOFILE'))).toBeGreaterThan(maxConnections + 700);
+  });
+});
+
+describe('The files for proxies', () => {
+  /** Returns the errors that a file answers with. */
+  function errorsIn(file: string): readonly (readonly [number, string])[] {
+    return [...read(file).matchAll(/\{"error":(\d+),"message":"([^"]*)"\}/g)].map(
+      ([, error, text = '']) => [Number(error), text] as const,
+    );
+  }
+
+  it('answer with the messages of the service', () => {
+    const nginx = errorsIn('deploy/nginx.conf');
+    const caddy = errorsIn('deploy/Caddyfile');
+    const rows = Object.entries(ERROR_TABLE).map(([error, { message }]) => [Number(error), message]);
+    const withoutHost = { httpVersion: '1.1', method: 'GET', url: '/', headers: {} } as IncomingMessage;
+
+    expect(nginx.map(([error]) => error)).toEqual([400, 405, 413, 414, 431, 503]);
+    expect(caddy.map(([error]) => error)).toEqual([413, 400, 503, 400]);
+    // nginx knows no more about an error 400 than that it is about HTTP or TLS.
+    expect(rows).toEqual(expect.arrayContaining(nginx.filter(([error]) => error !== 400)));
+    expect([...rows, [400, findViolation(withoutHost)]]).toEqual(expect.arrayContaining([...caddy]));
   });
 });
 

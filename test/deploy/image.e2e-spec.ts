@@ -7,7 +7,7 @@ import { ServiceDirectory } from '../support/service-directory.js';
 const ROOT = join(import.meta.dirname, '../..');
 const DOCKERFILE = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
 
-/** What the image has of dist/. */
+/** The files of dist/ that the image has. */
 const BUNDLE = /mv (dist\/.+) bundle$/m.exec(DOCKERFILE)?.[1]?.split(' ') ?? [];
 
 /** Node has SQLite from version 24 on. Before, the service needs these packages. */

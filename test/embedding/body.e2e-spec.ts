@@ -93,6 +93,16 @@ describe.each(['express', 'fastify'])('Without a line in main.ts on %s, PlantsMo
     expect((await post(path, `{"id": 1, "name": "${'x'.repeat(1_024)}"}`)).body).toMatchObject({ error: 413 });
   });
 
+  it.each(platform === 'express' ? ['/plants/', '/Plants', '/PLANTS/?query'] : ['/%70lants'])(
+    'at %s, which the router serves as well',
+    async (path) => {
+      await create(HostModule.with());
+
+      expect((await post(path)).body).toEqual({ name: 'Monstera' });
+      expect((await post(path, '{', 'another')).body).toMatchObject({ error: 401 });
+    },
+  );
+
   it('and leaves that of other routes to the application', async () => {
     await create(HostModule.with());
 

@@ -95,6 +95,31 @@ describe('onPlantCreated', () => {
     ]);
   });
 
+  it('leads to error 503 for a principal whose plants occupy its share while calls do not end', async () => {
+    const { app, create, gardener } = await start();
+    let wake = (): void => undefined;
+    const rest = new Promise<void>((resolve) => (wake = resolve));
+    gardener.react = () => rest;
+    const name = 'x'.repeat(1_000_000);
+    const created = { name };
+    const send = (id: number, token?: string): Promise<unknown> => create(JSON.stringify({ id, name }), token);
+
+    const answers: unknown[] = [];
+    for (let id = 0; id < 30; id += 1) answers.push(await send(id));
+
+    const count = gardener.told.length;
+    // A place has 24 MiB for all, half of them for one principal, and each plant occupies 2 MB.
+    expect([6, 7]).toContain(count);
+    expect(answers.slice(0, count)).toEqual(answers.slice(0, count).map(() => created));
+    for (const answer of answers.slice(count)) expect(answer).toMatchObject({ error: 503 });
+    expect(await send(100, 'second')).toEqual(created);
+    wake();
+    await rest;
+    await new Promise(setImmediate);
+    expect(await send(101)).toEqual(created);
+    await app.close();
+  });
+
   it('delays no answer, and the application closes when it has ended', async () => {
     const { app, create, gardener } = await start();
     let wake = (): void => undefined;

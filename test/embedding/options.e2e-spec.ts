@@ -65,7 +65,7 @@ describe('PlantsModule does not start', () => {
     [
       'with a misspelt option',
       { ...OPTIONS, relm: 'plants' },
-      'there is no option relm; there are path, name, isGlobal, repository, authentication, scope, realm, refusedTokensPerMinute, body, database',
+      'there is no option relm; there are path, name, isGlobal, repository, authentication, scope, realm, refusedTokensPerMinute, body, database, onPlantCreated',
     ],
     [
       'with a scope that has a space',

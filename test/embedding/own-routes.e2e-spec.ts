@@ -42,9 +42,19 @@ class BedsController {
   }
 }
 
+@Controller('sheds')
+@UseGuards(BearerAuthGuard)
+@RequiresScope(true)
+class ShedsController {
+  @Get()
+  list(): object {
+    return { sheds: 1 };
+  }
+}
+
 @Module({
   imports: [PlantsModule.forRoot({ repository: 'sqlite::memory:', authentication: { verifier: GardenVerifier } })],
-  controllers: [BedsController],
+  controllers: [BedsController, ShedsController],
 })
 class GardenModule {}
 
@@ -75,6 +85,16 @@ describe.each<[string, () => AbstractHttpAdapter]>([
       'refuses',
       'beds/keys',
       'without the required scope as Nest does',
+      'visitor',
+      403,
+      { statusCode: 403, error: 'Forbidden', message: 'This token lacks the scope that the operation requires.' },
+      'Bearer realm="plants", error="insufficient_scope", scope="plants:write"',
+    ],
+    ['passes a scope', 'sheds', 'that the controller requires', 'gardener', 200, { sheds: 1 }, null],
+    [
+      'refuses',
+      'sheds',
+      'without the scope that the controller requires',
       'visitor',
       403,
       { statusCode: 403, error: 'Forbidden', message: 'This token lacks the scope that the operation requires.' },

@@ -62,12 +62,15 @@ describe('The log on stdout', () => {
       REQUEST_TIMEOUT: '30s',
       TRUST_PROXY: '10.0.0.0/8,127.0.0.1',
       OTHER_DATABASE_URL: 'postgres://gardener:secret@localhost/plants',
+      JWT_ISSUER: 'https://login.example.com',
+      JWT_AUDIENCE: 'plants',
+      JWT_JWKS_URL: 'https://login.example.com/keys?key=secret',
     });
     await service.stop();
 
     expect(service.lines[0]).toContain(
-      '; settings: DATABASE_URL=sqlite:data/plants.db, PORT=0, ACCESS_TOKENS, BODY_LIMIT=2mb, ' +
-        'MANAGEMENT_PORT=off, TRUST_PROXY=10.0.0.0/8,127.0.0.1"',
+      '; settings: DATABASE_URL=sqlite:data/plants.db, PORT=0, ACCESS_TOKENS, JWT_ISSUER=https://login.example.com, ' +
+        'JWT_AUDIENCE=plants, JWT_JWKS_URL=https://login.example.com/keys, BODY_LIMIT=2mb, MANAGEMENT_PORT=off, TRUST_PROXY=10.0.0.0/8,127.0.0.1"',
     );
     expect(service.stdout).not.toMatch(new RegExp(`secret|${TOKEN}|${SECOND_TOKEN}`));
   });

@@ -1,6 +1,8 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openRepository } from '../../src/storage/open-repository.js';
+import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { TOKEN } from './client.js';
 import { type LaunchOptions, ServiceProcess, type Variables } from './service-process.js';
 import { openSqliteFile, readPlants, type SqliteFile } from './sqlite-file.js';
@@ -84,6 +86,23 @@ export class ServiceDirectory {
     const database = openSqliteFile(this.file(file));
     this.#databases.push(database);
     return database;
+  }
+
+  /** Stores plants as a service does. */
+  async store(plants: readonly StoredPlant[], file = DATABASE): Promise<void> {
+    const repository = await openRepository(`sqlite:${this.file(file)}`);
+    await repository.add(plants);
+    await repository.close();
+  }
+
+  /** Inserts many plants: a third without a tag, a third with special characters. */
+  fill(count: number, file = DATABASE): void {
+    const database = this.openDatabase(file);
+    database.exec(
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+       INSERT INTO plants SELECT 7 * i, 'plant ' || i, CASE i % 3 WHEN 0 THEN 'a, "b"' WHEN 1 THEN 'indoor' END FROM n`,
+    );
+    database.close();
   }
 
   /** Returns the stored plants in the order of their ids, read without the service. */

@@ -43,7 +43,7 @@ export interface Host {
   /** The token of PlantsModule; without it, the application does not import PlantsModule. */
   readonly token?: string;
   readonly repository: string;
-  /** What the host does about the body: nothing, Nest's rawBody, or unparsedBody(). */
+  /** The host's treatment of the body: none, Nest's rawBody, or unparsedBody(). */
   readonly body: 'nothing' | 'rawBody' | 'unparsedBody';
   /** True to register guard, filter, interceptor, pipes, prefix and versioning globally. */
   readonly global?: boolean;

@@ -18,6 +18,9 @@ const MODULES = process.env.HOST_MODULES ?? join(ROOT, 'node_modules');
 /** As `typeorm`, an optional peer of @nestjs/terminus, it would be installed with the service. */
 const ALIASES: Readonly<Record<string, string>> = { typeorm: 'typeorm-of-example' };
 
+/** No host has these tools, and some refer to dependencies of the repository. */
+const OVERRIDES_OF_TOOLS = { 'openapi-typescript': undefined, '@nestjs/cli': undefined };
+
 /** The example of a host in this repository. */
 export const EXAMPLE = join(ROOT, 'examples/host/main.ts');
 
@@ -46,7 +49,10 @@ export class Installation {
   readonly #processes: HostProcess[] = [];
 
   constructor(readonly system: ModuleSystem) {
-    writeFileSync(join(this.directory, 'package.json'), JSON.stringify({ name: 'host', private: true, type: system }));
+    // The repository has other versions of some packages than those that Nest asks for, see CONTRIBUTING.md.
+    const { overrides } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { overrides: object };
+    const manifest = { name: 'host', private: true, type: system, overrides: { ...overrides, ...OVERRIDES_OF_TOOLS } };
+    writeFileSync(join(this.directory, 'package.json'), JSON.stringify(manifest));
   }
 
   /** The manifest of the package. */

@@ -1,0 +1,165 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { TOKEN } from '../support/client.js';
+import { type Run, runCommand, spawnCommand } from '../support/command.js';
+import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { Workload } from '../support/workload.js';
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+function run(command: string, parameters: readonly string[] = [], variables?: Variables): Promise<Run> {
+  return runCommand(command, directory.path, parameters, variables);
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+describe('plant-store copy', () => {
+  it('copies to another file, adds what is missing, and reports ids that belong to other plants', async () => {
+    await directory.store(HOSTILE_PLANTS);
+    const count = HOSTILE_PLANTS.length;
+
+    expect(await run('copy', ['--to', 'sqlite:other.db'])).toMatchObject({
+      status: 0,
+      stderr: `${count} plants: ${count} copied, 0 there already; the copy is complete\n`,
+    });
+    await directory.store([
+      { id: 100_000n, name: 'late' },
+      { id: 100_001n, name: 'late' },
+    ]);
+    await directory.store(
+      [
+        { id: 100_001n, name: 'other' },
+        { id: 100_002n, name: 'own' },
+      ],
+      'other.db',
+    );
+    expect(await run('copy', ['--to', 'sqlite:other.db'])).toMatchObject({
+      status: 3,
+      stderr:
+        `${count + 2} plants: 1 copied, ${count} there already; the stores differ: ` +
+        '0 missing, 1 additional, 1 different; the first ids: 100001 (different), 100002 (additional)\n',
+    });
+  });
+
+  it.each<[string, readonly string[], RegExp]>([
+    ['without another store', [], /set --to or OTHER_DATABASE_URL/],
+    ['to the same store', ['--to', 'sqlite:./data/../data/plants.db'], /name the same store/],
+    ['to a URL of another kind', ['--to', 'mysql://localhost/plants'], /--to must be a URL/],
+  ])('%s is refused', async (_, parameters, complaint) => {
+    await directory.store([]);
+
+    expect(await run('copy', parameters)).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(complaint) as unknown,
+    });
+  });
+});
+
+describe('plant-store verify', () => {
+  it('prints the SHA-256 that sha256sum prints of an export', async () => {
+    await directory.store(HOSTILE_PLANTS);
+    const { stdout } = await run('export');
+
+    expect(await run('verify', ['--json'])).toEqual({
+      status: 0,
+      stdout: `{"plants":${HOSTILE_PLANTS.length},"sha256":"${sha256(stdout)}"}\n`,
+      stderr: '',
+    });
+  });
+
+  it('ends when it is interrupted', async () => {
+    await directory.store([]);
+    directory.fill(200_000);
+    const child = spawnCommand('verify', directory.path, []);
+    const ended = once(child, 'close');
+    while (!existsSync(directory.file('data/plants.db-shm'))) await new Promise(setImmediate);
+
+    child.kill('SIGINT');
+
+    expect(await ended).toEqual([130, null]);
+  });
+
+  it('names the first ids that differ', async () => {
+    await directory.store([1n, 2n, 3n, 2n ** 63n - 1n].map((id) => ({ id, name: 'a' })));
+    await directory.store([{ id: 2n, name: 'a', tag: '' }, ...[3n, 4n].map((id) => ({ id, name: 'a' }))], 'other.db');
+
+    expect(await run('verify', [], { OTHER_DATABASE_URL: 'sqlite:other.db' })).toEqual({
+      status: 3,
+      stdout: '',
+      stderr:
+        'the stores differ: 4 and 3 plants, 2 missing, 1 additional, 1 different; the first ids: ' +
+        '1 (missing), 2 (different), 4 (additional), 9223372036854775807 (missing)\n',
+    });
+  });
+});
+
+describe.each<[command: string, parameters: readonly string[]]>([
+  ['export', ['plants.ndjson']],
+  ['verify', []],
+  ['verify', ['--against', 'sqlite:other.db']],
+  ['copy', ['--to', 'sqlite:other.db']],
+  ['import', ['--dry-run', '--format', 'csv', '-']],
+])('plant-store %s %j', (command, parameters) => {
+  it('changes nothing in a backup', async () => {
+    await directory.store(HOSTILE_PLANTS);
+    await directory.store(HOSTILE_PLANTS, 'other.db');
+    await run('backup', ['backup.db']);
+    const before = readFileSync(directory.file('backup.db'));
+
+    expect(await run(command, parameters, { DATABASE_URL: 'sqlite:backup.db' })).toMatchObject({ status: 0 });
+    expect(readFileSync(directory.file('backup.db')).equals(before)).toBe(true);
+    expect(await run('restore', ['backup.db'], { DATABASE_URL: 'sqlite:restored.db' })).toMatchObject({ status: 0 });
+  });
+
+  it('changes nothing in the database of another program', async () => {
+    const database = directory.openDatabase('foreign.db');
+    database.exec('CREATE TABLE animals (name TEXT)');
+    database.close();
+    const before = readFileSync(directory.file('foreign.db'));
+
+    const { stderr } = await run(command, parameters, { DATABASE_URL: 'sqlite:foreign.db' });
+
+    if (command !== 'import') {
+      expect(stderr).toBe('plant-store: the database of DATABASE_URL has no table of plants: no service has used it\n');
+    }
+    expect(readFileSync(directory.file('foreign.db')).equals(before)).toBe(true);
+    expect(readdirSync(directory.path)).toEqual(['foreign.db']);
+  });
+});
+
+describe('While 64 clients create,', () => {
+  it('export and copy have all plants that were acknowledged before, and clients notice nothing', async () => {
+    const { url, service } = await directory.start({ ...WITH_TOKEN, DATABASE_URL: 'sqlite:data/plants.db' });
+    directory.fill(50_000);
+    const workload = new Workload(() => url, { token: TOKEN, clients: 64, seed: 8 });
+    await workload.operations(500);
+    const before = workload.history.filter(({ outcome }) => outcome === 'ok').map(({ id }) => id);
+
+    const exported = await run('export', ['plants.ndjson']);
+    const copied = await run('copy', ['--to', 'sqlite:other.db']);
+    await workload.stop();
+    await service.stop();
+
+    expect(exported).toMatchObject({ status: 0 });
+    expect(copied).toMatchObject({ status: 0, stderr: expect.stringContaining('the copy is complete') as unknown });
+    const lines = readFileSync(directory.file('plants.ndjson'), 'utf8').trimEnd().split('\n');
+    const ids = new Set(lines.map((line) => BigInt(/^\{"id":(-?\d+),/.exec(line)?.[1] ?? '')));
+    expect(ids.size).toBe(lines.length);
+    expect(before.filter((id) => !ids.has(id))).toEqual([]);
+    expect([...workload.errors.keys()].filter((error) => error !== 409)).toEqual([]);
+    // The second copy, after the stop.
+    expect(await run('copy', ['--to', 'sqlite:other.db'])).toMatchObject({ status: 0 });
+    expect(await run('verify', ['--against', 'sqlite:other.db'])).toMatchObject({ status: 0 });
+  });
+});

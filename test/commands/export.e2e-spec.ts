@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { type Run, runCommand, spawnCommand } from '../support/command.js';
+import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+function run(command: string, parameters: readonly string[] = [], variables?: Variables): Promise<Run> {
+  return runCommand(command, directory.path, parameters, variables);
+}
+
+describe('plant-store export', () => {
+  it('writes each plant as a NewPlant, in the order of the ids', async () => {
+    await directory.store([
+      { id: 9007199254740993n, name: 'Monstera', tag: 'a "b"\n' },
+      { id: -1n, name: '', tag: '' },
+      { id: 7n, name: 'Ficus' },
+    ]);
+
+    expect(await run('export')).toEqual({
+      status: 0,
+      stdout:
+        '{"id":-1,"name":"","tag":""}\n{"id":7,"name":"Ficus"}\n' +
+        '{"id":9007199254740993,"name":"Monstera","tag":"a \\"b\\"\\n"}\n',
+      stderr: '3 plants exported\n',
+    });
+    expect(await run('export', ['-', '--format', 'csv', '--after', '-1'])).toEqual({
+      status: 0,
+      stdout: 'id,name,tag\r\n7,Ficus,\r\n9007199254740993,Monstera,"a ""b""\n"\r\n',
+      stderr: '2 plants exported\n',
+    });
+  });
+
+  it('creates a file that only its owner can read, and overwrites none', async () => {
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
+
+    expect(await run('export', ['plants.ndjson', '--json'])).toEqual({
+      status: 0,
+      stdout: '{"file":"plants.ndjson","plants":1}\n',
+      stderr: '',
+    });
+    expect(await run('export', ['plants.ndjson'])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'plant-store: plants.ndjson already exists: name another file\n',
+    });
+    expect(readFileSync(directory.file('plants.ndjson'), 'utf8')).toBe('{"id":1,"name":"Monstera"}\n');
+    expect(readdirSync(directory.path).sort()).toEqual(['data', 'plants.ndjson']);
+  });
+
+  it('ends quietly when its reader has read enough', async () => {
+    await directory.store([]);
+    directory.fill(100_000);
+    const child = spawnCommand('export', directory.path, []);
+    let stderr = '';
+    child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+
+    expect(await once(child, 'close')).toEqual([0, null]);
+    expect(stderr).toBe('');
+  });
+
+  it('leaves no file when it is interrupted', async () => {
+    await directory.store([]);
+    directory.fill(200_000);
+    const child = spawnCommand('export', directory.path, ['plants.ndjson']);
+    const ended = once(child, 'close');
+    while (readdirSync(directory.path).length === 1) await new Promise(setImmediate);
+
+    child.kill('SIGINT');
+
+    expect(await ended).toEqual([130, null]);
+    expect(readdirSync(directory.path)).toEqual(['data']);
+  });
+
+  it('leaves nothing under the name of the file when it is killed, and can run again', async () => {
+    await directory.store([]);
+    directory.fill(200_000);
+    const child = spawnCommand('export', directory.path, ['plants.ndjson']);
+    const ended = once(child, 'close');
+    while (readdirSync(directory.path).length === 1) await new Promise(setImmediate);
+    child.kill('SIGKILL');
+    await ended;
+
+    expect(existsSync(directory.file('plants.ndjson'))).toBe(false);
+    expect(await run('export', ['plants.ndjson'])).toMatchObject({
+      status: 0,
+      stderr: 'plants.ndjson has 200000 plants\n',
+    });
+  });
+
+  it.each<[string, number, RegExp, readonly string[], Variables]>([
+    ['names no database', 1, /there is no database data\/plants\.db: DATABASE_URL must name one that exists/, [], {}],
+    ['names a database in memory', 2, /in memory/, [], { DATABASE_URL: 'sqlite::memory:' }],
+    ['names a file with an empty name', 2, /name of the file is empty/, [''], {}],
+    ['has a bad id', 2, /--after.*int64/, ['--after', '9223372036854775808'], {}],
+    ['has a bad format', 2, /--format/, ['--format', 'xml'], {}],
+  ])('that %s fails with status %i and one line', async (_, status, complaint, parameters, variables) => {
+    const failure = await run('export', parameters, variables);
+
+    expect(failure).toEqual({ status, stdout: '', stderr: expect.stringMatching(complaint) as unknown });
+    expect(failure.stderr).toMatch(/^[^\n]+\n$/);
+    expect(readdirSync(directory.path)).toEqual([]);
+  });
+});

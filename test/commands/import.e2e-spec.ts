@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { StoredPlant } from '../../src/storage/plant-repository.js';
+import { type Run, runCommand, spawnCommand } from '../support/command.js';
+import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
+import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import type { Row } from '../support/store.js';
+
+const FORMATS = ['ndjson', 'csv'] as const;
+const FIXTURES = join(import.meta.dirname, 'fixtures');
+const OTHER: Variables = { DATABASE_URL: 'sqlite:other.db' };
+
+let directory: ServiceDirectory;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+function run(command: string, parameters: readonly string[] = [], variables?: Variables, input = ''): Promise<Run> {
+  return runCommand(command, directory.path, parameters, variables, input);
+}
+
+function rowsOf(plants: readonly StoredPlant[]): Row[] {
+  return plants.map(({ id, name, tag }) => ({ id, name, tag: tag ?? null }));
+}
+
+describe('plant-store import', () => {
+  it('rejects rows with their lines and reasons, and adds the others', async () => {
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
+    const input = [
+      '{"id":1,"name":"Monstera"}',
+      '{"id":1,"name":"Ficus"}',
+      '{"id":2,"name":"Aloe","colour":"green"}',
+      '{"id":"3","name":"Aloe"}',
+      'nonsense',
+      `{"id":4,"name":"${'long'.repeat(300)}"}`,
+      '{"id":2,"name":"Aloe"}',
+    ].join('\n');
+
+    const { status, stdout, stderr } = await run(
+      'import',
+      ['--rejects', 'rejects.txt', '--json'],
+      { BODY_LIMIT: '1kb' },
+      input,
+    );
+
+    expect({ status, stdout, stderr }).toEqual({
+      status: 3,
+      stdout: '{"created":1,"repeated":2,"conflict":1,"rejected":3}\n',
+      stderr: '',
+    });
+    expect(readFileSync(directory.file('rejects.txt'), 'utf8').split('\n').sort()).toEqual([
+      '',
+      'line 2: The id 1 belongs to another plant.',
+      'line 4: id must be an integer from -9223372036854775808 to 9223372036854775807.',
+      'line 5: The body is not JSON: send an object such as {"id":1,"name":"Monstera"}.',
+      'line 6: The row is too long: at most 1024 bytes are accepted; raise BODY_LIMIT.',
+    ]);
+    expect(directory.names()).toEqual(['Monstera', 'Aloe']);
+  });
+
+  it.each(['plants.ndjson', 'data/plants.db'])('writes no rejected rows to %s, which has something', async (file) => {
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
+    directory.write('plants.ndjson', '{"id":1,"name":"Ficus"}\n');
+    const before = readFileSync(directory.file(file));
+
+    expect(await run('import', ['plants.ndjson', '--rejects', file])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `plant-store: ${file} already exists: name another file for the rejected rows\n`,
+    });
+    expect(readFileSync(directory.file(file)).equals(before)).toBe(true);
+  });
+
+  it('refuses a directory, and creates no store', async () => {
+    expect(await run('import', ['.'])).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'plant-store: . is a directory: name a file\n',
+    });
+    expect(readdirSync(directory.path)).toEqual([]);
+  });
+
+  it('says in a dry run what would happen, and changes nothing', async () => {
+    const input = '{"id":1,"name":"a"}\n{"id":1,"name":"b"}\n{"id":2,"name":"c"}\n{"id":2,"name":"c"}\n{"id":0}\n';
+    expect(await run('import', ['--dry-run'], {}, input)).toMatchObject({
+      status: 3,
+      stderr: expect.stringMatching(/dry run: 2 created, 1 repeated, 1 conflicts, 1 rejected\n$/) as unknown,
+    });
+    expect(readdirSync(directory.path)).toEqual([]);
+
+    await directory.store([{ id: 2n, name: 'other' }]);
+    expect(await run('import', ['--dry-run'], {}, input)).toMatchObject({
+      status: 3,
+      stderr: expect.stringMatching(/dry run: 1 created, 0 repeated, 3 conflicts, 1 rejected\n$/) as unknown,
+    });
+    expect(directory.names()).toEqual(['other']);
+  });
+
+  it.each([
+    ['sqlite3.csv', 'csv', 'sqlite3 -csv -header', HOSTILE_PLANTS],
+    ['psql.csv', 'csv', 'psql \\copy … csv header', HOSTILE_PLANTS],
+    // jq before 1.7 rounds numbers to 53 bits.
+    [
+      'jq.ndjson',
+      'ndjson',
+      'jq -c',
+      HOSTILE_PLANTS.filter(({ id }) => BigInt(Number(id)) === id && id ** 2n < 2n ** 106n),
+    ],
+  ])('reads %s, in %s as %s writes it', async (file, format, _, plants) => {
+    const { status, stderr } = await run('import', [join(FIXTURES, file), '--format', format]);
+
+    expect({ status, stderr }).toEqual({
+      status: 0,
+      stderr: `${plants.length} created, 0 repeated, 0 conflicts, 0 rejected\n`,
+    });
+    expect(directory.rows()).toEqual(rowsOf(plants));
+  });
+
+  it.each([
+    ['a row', '1,Monstera,\n'],
+    ['NDJSON', '{"id":1,"name":"Monstera"}\n'],
+    ['a quotation mark that is not closed', '"id,name,tag\n1,Monstera,\n'],
+    ['a line that is too long', `${'id'.repeat(1_000)},name\nid,name\n1,Monstera\n`],
+  ])('refuses CSV that begins with %s', async (_, input) => {
+    expect(await run('import', ['--format', 'csv'], { BODY_LIMIT: '1kb' }, input)).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^plant-store: The first line must name the columns id, name and tag[^\n]+\n$/,
+      ) as unknown,
+    });
+    expect(directory.names()).toEqual([]);
+  });
+
+  it('refuses a file that does not exist', async () => {
+    expect(await run('import', ['missing.ndjson'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringMatching(/^plant-store: ENOENT[^\n]+\n$/) as unknown,
+    });
+    expect(readdirSync(directory.path)).toEqual([]);
+  });
+});
+
+describe.each(FORMATS)('An export as %s', (format) => {
+  const file = `plants.${format}`;
+
+  it('is imported as the same plants', async () => {
+    await directory.store(HOSTILE_PLANTS);
+    await run('export', [file, '--format', format]);
+    const count = HOSTILE_PLANTS.length;
+
+    expect(await run('import', [file, '--format', format], OTHER)).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: `${count} created, 0 repeated, 0 conflicts, 0 rejected\n`,
+    });
+    expect(directory.rows('other.db')).toEqual(rowsOf(HOSTILE_PLANTS));
+    const { stderr } = await run('verify', ['--against', 'sqlite:other.db']);
+    expect(stderr).toMatch(new RegExp(`^${count} plants in both stores, SHA-256 [0-9a-f]{64}\n$`));
+    expect(await run('import', ['--format', format], OTHER, readFileSync(directory.file(file), 'utf8'))).toMatchObject({
+      status: 0,
+      stderr: `0 created, ${count} repeated, 0 conflicts, 0 rejected\n`,
+    });
+  });
+
+  it('goes on after an import was interrupted or killed', async () => {
+    await directory.store([]);
+    directory.fill(100_000);
+    await run('export', [file, '--format', format]);
+    for (const signal of ['SIGINT', 'SIGKILL'] as const) {
+      const child = spawnCommand('import', directory.path, [file, '--format', format], OTHER);
+      const ended = once(child, 'close');
+      while (!existsSync(directory.file('other.db-wal'))) await new Promise(setImmediate);
+      child.kill(signal);
+      expect(await ended).toEqual(signal === 'SIGINT' ? [130, null] : [null, 'SIGKILL']);
+    }
+
+    expect(await run('import', [file, '--format', format], OTHER)).toMatchObject({ status: 0 });
+    expect(await run('verify', ['--against', 'sqlite:other.db'])).toMatchObject({ status: 0 });
+  });
+});
