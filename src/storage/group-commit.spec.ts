@@ -105,6 +105,22 @@ describe('group commit', () => {
     }
   });
 
+  it('puts the next request of a client that is answered into the batch of those that have waited', async () => {
+    let release = (): void => undefined;
+    repository.hold = ([plant]) => (plant?.id === 0n ? new Promise((resolve) => (release = resolve)) : undefined);
+    const answered = commit.add({ id: 0n, name: 'first' });
+    await new Promise(setImmediate);
+    const waiting = commit.add({ id: 1n, name: 'waiting' });
+
+    release();
+    await answered;
+    await new Promise(setImmediate);
+    const next = commit.add({ id: 2n, name: 'next of the first client' });
+
+    expect(await Promise.all([waiting, next])).toEqual(['created', 'created']);
+    expect(repository.sizes).toEqual([1, 2]);
+  });
+
   it('returns to each plant its own outcome', async () => {
     const outcomes = await Promise.all([
       commit.add({ id: 1n, name: 'Monstera' }),

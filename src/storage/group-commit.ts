@@ -108,7 +108,13 @@ export class GroupCommit {
   async #work(): Promise<void> {
     // Other requests that are read in this turn of the event loop belong to the same batch.
     await new Promise(setImmediate);
-    while (this.#queue.length > 0) await this.#commit(this.#queue.splice(0, BATCH_SIZE));
+    while (this.#queue.length > 0) {
+      await this.#commit(this.#queue.splice(0, BATCH_SIZE));
+      if (this.#queue.length === 0) break;
+      // So do the next requests of the clients that are answered now, which are read in the turn after this one.
+      await new Promise(setImmediate);
+      await new Promise(setImmediate);
+    }
     // In the same turn as the last look at the queue: a plant that is added later must start a new worker.
     this.#workers -= 1;
     if (this.#workers === 0) for (const resolve of this.#settledListeners.splice(0)) resolve();
