@@ -1,17 +1,26 @@
-import { Logger } from '@nestjs/common';
+import { Logger, type LoggerService } from '@nestjs/common';
+import { createApplication } from '../app.module.js';
 import type { ReloadableTokens } from '../auth/reloadable-tokens.js';
+import type { StaticTokens } from '../auth/static-tokens.js';
+import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import type { Certificate } from '../http/certificate.js';
+import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { PublicServer } from '../http/public-server.js';
+import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import type { PlantQueue } from '../management/metrics.js';
 import type { Workers } from '../management/worker-metrics.js';
 import { sqliteFile } from '../storage/database-options.js';
 import { GroupCommit } from '../storage/group-commit.js';
+import { openRepository } from '../storage/open-repository.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { SharedCommit } from '../storage/shared-commit.js';
-import { createPublicApplication, listenForClients, openConfiguredStore } from './public-application.js';
+import { listen } from './listen.js';
 import { WorkerPool } from './worker-pool.js';
+
+/** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
+const BACKLOG = 4_096;
 
 /** The public port and the store, whichever processes serve them. */
 export interface PublicService {
@@ -92,4 +101,82 @@ export async function createServiceWithWorkers(
     setCertificate: (changed) => pool.share({ certificate: changed }),
     close: () => pool.close().finally(() => repository.close()),
   };
+}
+
+/** Creates the application of the public port. */
+export async function createPublicApplication(
+  configuration: Configuration,
+  parts: {
+    readonly repository: PlantRepository;
+    readonly tokens: StaticTokens;
+    readonly certificate: Certificate | undefined;
+    /** The origins whose pages may create plants; the set may change. */
+    readonly origins: ReadonlySet<string>;
+    readonly logger: LoggerService;
+  },
+): Promise<PublicApplication> {
+  return createApplication({
+    basePath: configuration.basePath,
+    plants: {
+      repository: parts.repository,
+      authentication: { verifier: await createVerifier(parts.tokens, configuration) },
+      scope: configuration.requiredScope,
+      refusedTokensPerMinute: configuration.refusedTokensPerMinute,
+      body: { limit: configuration.bodyLimit },
+    },
+    http: {
+      limits: {
+        request: configuration.requestTimeout,
+        keepAlive: configuration.keepAliveTimeout,
+        connections: configuration.maxConnections,
+        memory: Math.max(DEFAULT_LIMITS.memory, 4 * configuration.bodyLimit),
+      },
+      trustProxy: configuration.trustProxy,
+      origins: parts.origins,
+      certificate: parts.certificate,
+    },
+    logger: parts.logger,
+  });
+}
+
+/** Accepts static tokens and, if an issuer is configured, its JWTs. */
+async function createVerifier(
+  tokens: StaticTokens,
+  { jwtIssuer, jwtAudience, jwtJwksUrl, jwtType }: Configuration,
+): Promise<TokenVerifier> {
+  if (jwtIssuer === undefined || jwtAudience === undefined) return tokens;
+  const { JwtVerifier } = await import('../auth/jwt-verifier.js');
+  const jwksUrl = jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl);
+  return new TokenVerifiers([
+    tokens,
+    new JwtVerifier({ issuer: jwtIssuer, audience: jwtAudience, jwksUrl, type: jwtType }),
+  ]);
+}
+
+/**
+ * Opens the store, or creates it.
+ *
+ * @param poolSize maximum number of connections to a database server
+ */
+export function openConfiguredStore(
+  configuration: Configuration,
+  poolSize: number,
+  logger: LoggerService,
+): Promise<PlantRepository> {
+  const { databaseUrl, storeTimeout, databaseStartTimeout } = configuration;
+  return openRepository(databaseUrl, {
+    timeout: storeTimeout,
+    startTimeout: databaseStartTimeout,
+    poolSize,
+    onWait: (reason) => void logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
+  });
+}
+
+/** @returns {base_url} */
+export async function listenForClients(app: PublicApplication, configuration: Configuration): Promise<string> {
+  const { host, port, basePath, tlsCertFile } = configuration;
+  await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
+  // Nest reports http, because PublicServer handles TLS itself.
+  const origin = (await app.getUrl()).replace(/^https?/, tlsCertFile === undefined ? 'http' : 'https');
+  return `${origin}${basePath}`;
 }

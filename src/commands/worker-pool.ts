@@ -5,8 +5,7 @@ import type { Certificate } from '../http/certificate.js';
 import type { ProcessMetrics, Workers } from '../management/worker-metrics.js';
 import type { SharedCommit } from '../storage/shared-commit.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
-import type { SharedState } from './worker-messages.js';
-import { type WorkerEnd, WorkerProcess } from './worker-process.js';
+import { type SharedState, type WorkerEnd, WorkerProcess } from './worker-process.js';
 
 /** Workers that end before they listen, one after another, after which the service ends. */
 const MAX_FAILED_STARTS = 3;

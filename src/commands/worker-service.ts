@@ -12,8 +12,8 @@ import { GroupCommit } from '../storage/group-commit.js';
 import { RemoteRepository } from '../storage/remote-repository.js';
 import { describeError } from './describe-error.js';
 import { EXIT_STATUS } from './exit-status.js';
-import { createPublicApplication, listenForClients, openConfiguredStore } from './public-application.js';
-import type { FromWorker, SharedState, ToWorker, WorkerStart } from './worker-messages.js';
+import { createPublicApplication, listenForClients, openConfiguredStore } from './public-service.js';
+import type { FromWorker, SharedState, ToWorker, WorkerStart } from './worker-process.js';
 
 const logger = new Logger('PlantStore');
 

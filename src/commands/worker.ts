@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
 import { setHeapFlags } from './heap.js';
 import { exitStopped, onStopSignals } from './stop-signals.js';
-import type { FromWorker, WorkerStart } from './worker-messages.js';
+import type { FromWorker, WorkerStart } from './worker-process.js';
 
 export function configure(command: Command): void {
   command.description('Serves the public port for a service with WORKERS, which starts it.').action(run);
