@@ -176,7 +176,7 @@ describe('Connections', () => {
 
 describe('More load than the service can handle', () => {
   it('is refused with error 503 immediately, and the rest is answered when the store is available', async () => {
-    await start();
+    await start({ STORE_TIMEOUT: '2m' });
     const other = directory.openDatabase();
     other.exec('BEGIN EXCLUSIVE');
     const clients = await Promise.all(Array.from({ length: 1_100 }, () => Client.open()));

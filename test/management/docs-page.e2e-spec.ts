@@ -30,7 +30,7 @@ afterAll(async () => {
 beforeEach(async () => {
   page = await chromium.browser.newPage();
   // Shorter than Jest's timeout: Playwright's error names the missing element.
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(120_000);
   origins = new Set();
   page.on('request', (request) => {
     if (!request.url().startsWith('data:')) origins.add(new URL(request.url()).origin);

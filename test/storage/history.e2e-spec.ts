@@ -61,14 +61,14 @@ describe('The history checker, with a service that has an injected fault', () =>
     }
   }
 
-  /** Acknowledges a batch before its commit, and loses the last one, like synchronous=OFF in a power failure. */
+  /** Acknowledges batches before their commit, and loses the last 20, like synchronous=OFF in a power failure. */
   class EarlyAcknowledgement extends FaultyRepository {
-    #previous: readonly StoredPlant[] = [];
+    readonly #waiting: (readonly StoredPlant[])[] = [];
 
     override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-      const due = this.#previous;
-      this.#previous = batch;
-      if (due.length > 0) await this.inner.add(due);
+      this.#waiting.push(batch);
+      const due = this.#waiting.length > 20 ? this.#waiting.shift() : undefined;
+      if (due !== undefined) await this.inner.add(due);
       return batch.map(() => 'created');
     }
   }

@@ -266,7 +266,7 @@ describe('Two processes on one file', () => {
   });
 
   it('wait for the lock, and answer other requests meanwhile', async () => {
-    const { url } = await directory.start();
+    const { url } = await directory.start({ ...WITH_TOKEN, STORE_TIMEOUT: '2m' });
     const other = directory.openDatabase();
     other.exec('BEGIN EXCLUSIVE');
 
