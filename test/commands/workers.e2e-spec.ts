@@ -4,6 +4,7 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { connect as connectWithTls } from 'node:tls';
 import { create, CREATED, monstera, TOKEN } from '../support/client.js';
+import { runCommand } from '../support/command.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
@@ -144,6 +145,26 @@ describe('A service with WORKERS=2', () => {
     expect(await service.ended).toBe(0);
     expect(service.lines.length).toBeGreaterThan(3_000);
     for (const line of service.lines) expect(JSON.parse(line)).toHaveProperty('message');
+  });
+
+  it('shares its file with another service and with data commands', async () => {
+    const services = [await directory.start(TWO), await directory.start(TWO)];
+    let turn = 0;
+    const workload = new Workload(() => services[(turn += 1) % 2]?.url ?? '', { token: TOKEN, clients: 16, seed: 4 });
+    await workload.operations(500);
+    const commands = await Promise.all([
+      runCommand('backup', directory.path, ['backup.db']),
+      runCommand('export', directory.path, ['plants.ndjson']),
+      runCommand('import', directory.path, ['-'], {}, '{"id": -1, "name": "imported"}\n'),
+    ]);
+    await workload.operations(workload.history.length + 500);
+    await workload.stop();
+
+    expect(commands.map(({ status }) => status)).toEqual([0, 0, 0]);
+    const [imported, ...created] = directory.rows();
+    expect(imported).toMatchObject({ id: -1n, name: 'imported' });
+    expect(violationsIn(workload.history, storeFrom(created))).toEqual([]);
+    expect(await Promise.all(services.map(({ service }) => service.stop()))).toEqual([0, 0]);
   });
 
   it('answers at most 2,048 requests of one client at a time, and the others with error 503', async () => {
