@@ -48,10 +48,8 @@ export default {
       displayName: 'workers',
       testMatch: [
         '<rootDir>/test/contract/openapi.e2e-spec.ts',
-        '<rootDir>/test/plants/new-plant.property.e2e-spec.ts',
         '<rootDir>/test/storage/crash.e2e-spec.ts',
         '<rootDir>/test/http/{memory,shutdown}.e2e-spec.ts',
-        '<rootDir>/test/management/management.e2e-spec.ts',
       ],
       globals: { WORKERS: 2 },
     },

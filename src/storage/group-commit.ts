@@ -33,8 +33,8 @@ interface PendingPlant {
 }
 
 /**
- * Group commit: plants that arrive while a batch is in flight share the next one. A batch starts as soon as the one
- * before it is stored, so no plant waits for a timer.
+ * Group commit: plants that arrive while a batch is in flight share the next one. It starts when the clients of the batch
+ * before it have been answered, so no plant waits for a timer.
  *
  * A worker takes batches from the queue, one after another, until the queue is empty. There are as many workers at the
  * same time as the repository takes batches, but a second worker starts only when there is a full batch for it, or when

@@ -147,6 +147,42 @@ describe('A service with WORKERS=2', () => {
     for (const line of service.lines) expect(JSON.parse(line)).toHaveProperty('message');
   });
 
+  it('adds up what its processes count', async () => {
+    const { url, management } = await directory.startManaged(TWO);
+    const ids = Array.from({ length: 20 }, (_, index) => index);
+    await Promise.all(ids.map((id) => ask(url, TOKEN, id)));
+    await Promise.all(ids.map((id) => ask(url, TOKEN, id)));
+    await Promise.all(ids.map((id) => ask(url, 'another', id)));
+
+    const text = await (await fetch(`${management}/metrics`)).text();
+    const value = (series: string): number =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${series} `))
+          ?.slice(series.length + 1),
+      );
+    expect({
+      created: value('plant_store_plants_total{outcome="created"}'),
+      repeated: value('plant_store_plants_total{outcome="repeated"}'),
+      successes: value('plant_store_http_requests_total{status="200",error=""}'),
+      refusals: value('plant_store_authentication_failures_total{reason="unknown"}'),
+      durations: value('plant_store_http_request_duration_seconds_count'),
+      plants: value('plant_store_batch_size_plants_sum'),
+      commits: value('plant_store_commit_duration_seconds_count'),
+      waiting: value('plant_store_queue_depth_plants'),
+    }).toEqual({
+      created: 20,
+      repeated: 20,
+      successes: 40,
+      refusals: 20,
+      durations: 60,
+      plants: 40,
+      commits: value('plant_store_batch_size_plants_count'),
+      waiting: 0,
+    });
+  });
+
   it('shares its file with another service and with data commands', async () => {
     const services = [await directory.start(TWO), await directory.start(TWO)];
     let turn = 0;
