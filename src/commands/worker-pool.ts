@@ -46,12 +46,7 @@ export class WorkerPool implements Workers {
     // An idle worker accepts the next connection. With round robin, connections would wait for the commit in this process,
     // and Node would leave one open without an answer that is on its way to a worker that ends.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
-    cluster.setupPrimary({
-      args: ['worker'],
-      serialization: 'advanced',
-      // The young generation, in MiB: the half of it that `start` allows without workers.
-      execArgv: [...process.execArgv, '--max-semi-space-size=16'],
-    });
+    cluster.setupPrimary({ args: ['worker'], serialization: 'advanced' });
   }
 
   /** Whether a worker listens. */

@@ -1,4 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel';
+import { fstatSync } from 'node:fs';
 import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Level, type Logger, pino } from 'pino';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
@@ -49,7 +50,8 @@ export class StructuredLogger implements LoggerService {
       const { createTerminalStream } = await import('./terminal-stream.js');
       return new StructuredLogger(level, createTerminalStream(process.stdout));
     }
-    return new StructuredLogger(level, createStdoutStream(isShared));
+    // Writes to a file are atomic, whatever their length: https://man7.org/linux/man-pages/man2/write.2.html#BUGS
+    return new StructuredLogger(level, createStdoutStream(isShared && !fstatSync(1).isFile()));
   }
 
   /** Logs the answers of the public port. */
@@ -122,7 +124,7 @@ function createTimestamp(): () => string {
  * Writes in the background, and the lines of one turn of the event loop together: a write for each line costs 1 µs a
  * request, and delays the answer of a lone client, because it comes first.
  *
- * @param isShared whether other processes write to the same stdout
+ * @param isShared whether stdout is a pipe or a socket to which other processes write
  */
 function createStdoutStream(isShared: boolean): LogStream {
   const stdout = destination({

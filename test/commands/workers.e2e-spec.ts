@@ -183,6 +183,19 @@ describe('A service with WORKERS=2', () => {
     });
   });
 
+  it('writes whole log lines to a file', async () => {
+    const toFile = 'touch log; tail -f --pid=$$ log & exec "$@" >log';
+    const { service, url } = await directory.start(TWO, { wrapper: ['sh', '-c', toFile, 'sh'] });
+    const workload = new Workload(() => url, { token: TOKEN, clients: 64, seed: 5 });
+    await workload.operations(3_000);
+    await workload.stop();
+
+    expect(await service.stop()).toBe(0);
+    const lines = readFileSync(directory.file('log'), 'utf8').trimEnd().split('\n');
+    expect(lines.length).toBeGreaterThan(3_000);
+    for (const line of lines) expect(JSON.parse(line)).toHaveProperty('message');
+  });
+
   it('shares its file with another service and with data commands', async () => {
     const services = [await directory.start(TWO), await directory.start(TWO)];
     let turn = 0;
