@@ -1,4 +1,4 @@
-import { Logger, type LoggerService } from '@nestjs/common';
+import type { LoggerService } from '@nestjs/common';
 import { createApplication } from '../app.module.js';
 import type { ReloadableTokens } from '../auth/reloadable-tokens.js';
 import type { StaticTokens } from '../auth/static-tokens.js';
@@ -11,13 +11,10 @@ import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import type { PlantQueue } from '../management/metrics.js';
 import type { Workers } from '../management/worker-metrics.js';
-import { sqliteFile } from '../storage/database-options.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { openRepository } from '../storage/open-repository.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { SharedCommit } from '../storage/shared-commit.js';
 import { listen } from './listen.js';
-import { WorkerPool } from './worker-pool.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;
@@ -67,39 +64,6 @@ export async function createOwnService(
     },
     setCertificate: (changed) => server.setCertificate(changed),
     close: () => app.close(),
-  };
-}
-
-/** Serves the public port with workers, to which this process gives what may change while they run. */
-export async function createServiceWithWorkers(
-  configuration: Configuration,
-  tokens: ReloadableTokens,
-  certificate: Certificate | undefined,
-  logger: StructuredLogger,
-): Promise<PublicService> {
-  Logger.overrideLogger(logger);
-  // The workers have the other connections to a database server. This one is for health checks.
-  const repository = await openConfiguredStore(configuration, 1, logger);
-  const queue = new SharedCommit(repository);
-  const isOwner = sqliteFile(configuration.databaseUrl) !== undefined;
-  const pool = new WorkerPool(configuration, isOwner ? queue : undefined, {
-    tokens: [],
-    certificate,
-    origins: configuration.corsOrigins,
-  });
-  tokens.follow((changed) => pool.share({ tokens: changed }));
-  return {
-    repository,
-    queue,
-    workers: pool,
-    failure: pool.failure,
-    listen: () => pool.listen(),
-    allowOrigins: (added) => pool.share({ origins: [...configuration.corsOrigins, ...added] }),
-    get certificate() {
-      return pool.certificate;
-    },
-    setCertificate: (changed) => pool.share({ certificate: changed }),
-    close: () => pool.close().finally(() => repository.close()),
   };
 }
 

@@ -1,14 +1,51 @@
 import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
+import type { ReloadableTokens } from '../auth/reloadable-tokens.js';
 import { type Configuration, ConfigurationError } from '../config/configuration.js';
 import type { Certificate } from '../http/certificate.js';
+import type { StructuredLogger } from '../logging/structured-logger.js';
 import type { ProcessMetrics, Workers } from '../management/worker-metrics.js';
-import type { SharedCommit } from '../storage/shared-commit.js';
+import { sqliteFile } from '../storage/database-options.js';
+import { SharedCommit } from '../storage/shared-commit.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
+import { openConfiguredStore, type PublicService } from './public-service.js';
 import { type SharedState, type WorkerEnd, WorkerProcess } from './worker-process.js';
 
 /** Workers that end before they listen, one after another, after which the service ends. */
 const MAX_FAILED_STARTS = 3;
+
+/** Serves the public port with workers, to which this process gives what may change while they run. */
+export async function createServiceWithWorkers(
+  configuration: Configuration,
+  tokens: ReloadableTokens,
+  certificate: Certificate | undefined,
+  logger: StructuredLogger,
+): Promise<PublicService> {
+  Logger.overrideLogger(logger);
+  // The workers have the other connections to a database server. This one is for health checks.
+  const repository = await openConfiguredStore(configuration, 1, logger);
+  const queue = new SharedCommit(repository);
+  const isOwner = sqliteFile(configuration.databaseUrl) !== undefined;
+  const pool = new WorkerPool(configuration, isOwner ? queue : undefined, {
+    tokens: [],
+    certificate,
+    origins: configuration.corsOrigins,
+  });
+  tokens.follow((changed) => pool.share({ tokens: changed }));
+  return {
+    repository,
+    queue,
+    workers: pool,
+    failure: pool.failure,
+    listen: () => pool.listen(),
+    allowOrigins: (added) => pool.share({ origins: [...configuration.corsOrigins, ...added] }),
+    get certificate() {
+      return pool.certificate;
+    },
+    setCertificate: (changed) => pool.share({ certificate: changed }),
+    close: () => pool.close().finally(() => repository.close()),
+  };
+}
 
 /** The processes that serve the public port. One that ends is replaced at once. */
 export class WorkerPool implements Workers {
