@@ -24,7 +24,7 @@ import type { ManagementListener } from '../management/management-listener.js';
 import { isPostgresUrl } from '../storage/database-options.js';
 import { openRepository } from '../storage/open-repository.js';
 import { PlantRepository } from '../storage/plant-repository.js';
-import { listen } from './listen.js';
+import { listen, MANAGEMENT_ADDRESS, PUBLIC_ADDRESS } from './listen.js';
 import { loadCertificate, nameTokenVariable } from './start-files.js';
 import { exitStopped, onStopSignals } from './stop-signals.js';
 
@@ -62,6 +62,9 @@ export async function startService(configuration: Configuration): Promise<void> 
     const firstToken = await tokens.keepFirstToken();
     reloadTokens(tokens);
     logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
+    for (const { variable, meant } of configuration.misspelled) {
+      logger.warn(`${variable} has no effect: is ${meant} meant?`);
+    }
     const [managementUrl] = managementOrigins;
     if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
     logger.log(`Listening: POST ${baseUrl}/plants`);
@@ -176,7 +179,7 @@ async function createManagement(
 /** @returns {base_url} */
 async function listenForClients(app: PublicApplication, configuration: Configuration): Promise<string> {
   const { host, port, basePath, tlsCertFile } = configuration;
-  await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
+  await listen(PUBLIC_ADDRESS, host, port, () => app.listen({ port, host, backlog: BACKLOG }));
   // Nest reports http, because PublicServer handles TLS itself.
   const origin = (await app.getUrl()).replace(/^https?/, tlsCertFile === undefined ? 'http' : 'https');
   return `${origin}${basePath}`;
@@ -189,8 +192,7 @@ async function listenForOperators(
   { managementHost, managementPort }: Configuration,
 ): Promise<readonly string[]> {
   if (management === undefined) return [];
-  const address = `${managementHost}:${managementPort}`;
-  return listen('MANAGEMENT_HOST and MANAGEMENT_PORT', address, () => management.listen(baseUrl));
+  return listen(MANAGEMENT_ADDRESS, managementHost, Number(managementPort), () => management.listen(baseUrl));
 }
 
 /** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */

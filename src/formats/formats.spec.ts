@@ -176,8 +176,8 @@ describe('A row of CSV', () => {
       'has as many fields as the header',
       'id,name\n1\n2,a,b\n3,a',
       [
-        [2, 'The row has 1 fields, and the header 2'],
-        [3, 'The row has 3 fields, and the header 2'],
+        [2, 'The number of fields is 1, but 2 in the header'],
+        [3, 'The number of fields is 3, but 2 in the header'],
         [4, 3n, 'a', undefined],
       ],
     ],

@@ -53,10 +53,29 @@ describe('plant-store check', () => {
 
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
+      misspelled: [],
       tokens: 1,
       certificate: { expires: expect.stringMatching(/^\d{4}-/) as unknown },
       database: 'present',
     });
+  });
+
+  it('names variables that are probably misspelled', async () => {
+    const { status, stderr } = await check({
+      ACCESS_TOKEN: TOKEN,
+      DATABSE_URL: 'sqlite:x.db',
+      LOG_LEVLE: 'info',
+      PROT: '1',
+    });
+
+    expect(status).toBe(0);
+    expect(stderr.match(/.* has no effect: .*/g)).toEqual([
+      'ACCESS_TOKEN has no effect: is ACCESS_TOKENS meant?',
+      'DATABSE_URL has no effect: is DATABASE_URL meant?',
+      'LOG_LEVLE has no effect: is LOG_LEVEL meant?',
+    ]);
+    expect(stderr).not.toContain(TOKEN);
+    expect((await check({ ...WITH_TOKEN, ACCESS_TOKEN: TOKEN })).stderr).not.toContain('has no effect');
   });
 
   it('changes nothing in the database', async () => {
@@ -85,6 +104,15 @@ describe('plant-store check', () => {
       2,
       /TLS_CERT_FILE and TLS_KEY_FILE: a cannot be read/,
       { TLS_CERT_FILE: 'a', TLS_KEY_FILE: 'b' },
+      () => undefined,
+    ],
+    ['host', 1, /HOST and PORT: .*\(ENOTFOUND\): the name has no address/, { HOST: 'plants.invalid' }, () => undefined],
+    [
+      'management host',
+      1,
+      /MANAGEMENT_HOST and MANAGEMENT_PORT: .*192\.0\.2\.1/,
+      // This address does not exist (RFC 5737 §3).
+      { MANAGEMENT_HOST: '192.0.2.1' },
       () => undefined,
     ],
     [
