@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { parseTokens, readTokenFile } from '../auth/token-file.js';
-import { type Configuration, isJournal, loadConfiguration } from '../config/configuration.js';
+import { type Configuration, loadConfiguration } from '../config/configuration.js';
 import { checkHost, MANAGEMENT_ADDRESS, PUBLIC_ADDRESS } from './listen.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
@@ -18,9 +18,9 @@ export function configure(command: Command): void {
 
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  const { host, managementHost, managementPort, misspelled } = configuration;
-  await checkHost(PUBLIC_ADDRESS, host);
-  if (managementPort !== 'off') await checkHost(MANAGEMENT_ADDRESS, managementHost);
+  const { host, port, managementHost, managementPort, misspelled } = configuration;
+  await checkHost(PUBLIC_ADDRESS, host, port);
+  if (managementPort !== 'off') await checkHost(MANAGEMENT_ADDRESS, managementHost, managementPort);
   const { loadCertificate, nameTokenVariable } = await import('./start-files.js');
   const tokens = await countTokens(configuration).catch((error: unknown) => {
     throw nameTokenVariable(error, configuration);
@@ -41,7 +41,7 @@ async function run(options: ReportOptions): Promise<void> {
         'configuration: ok',
         ...misspelled.map(({ variable, meant }) => `${variable} has no effect: is ${meant} meant?`),
       ],
-      `tokens: ${tokens ?? `none yet, ${isJournal() ? 'plant-store token create' : 'the first start'} creates one`}`,
+      `tokens: ${tokens ?? 'none yet: run plant-store token create, or let the first start create one, except under systemd'}`,
       `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
       `database: ${database === 'new' ? 'ok, a start creates it' : 'ok'}`,
     ]

@@ -41,11 +41,12 @@ export async function listen<Result>(
  * Refuses a host that is not an address of this machine. It takes any free port for a moment, so the service may be
  * running.
  *
+ * @param port for the message alone
  * @throws {ListenError}
  */
-export async function checkHost(variables: AddressVariables, host: string): Promise<void> {
+export async function checkHost(variables: AddressVariables, host: string, port: number): Promise<void> {
   const server = createServer();
-  await listen(variables, host, 0, () => once(server.listen(0, host), 'listening'));
+  await listen(variables, host, port, () => once(server.listen(0, host), 'listening'));
   server.close();
 }
 
@@ -57,7 +58,7 @@ function advise(code: string, { host, port }: AddressVariables): string {
       return `this user may not use the port: set ${port} to one from 1024 on`;
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return `the name has no address: set ${host} to one of this machine, for example 127.0.0.1`;
+      return `the name cannot be resolved: set ${host} to an address of this machine, for example 127.0.0.1`;
     default:
       return `set ${host} to an address of this machine, for example 127.0.0.1`;
   }
