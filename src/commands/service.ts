@@ -191,8 +191,8 @@ async function listenForOperators(
   baseUrl: string,
   { managementHost, managementPort }: Configuration,
 ): Promise<readonly string[]> {
-  if (management === undefined) return [];
-  return listen(MANAGEMENT_ADDRESS, managementHost, Number(managementPort), () => management.listen(baseUrl));
+  if (management === undefined || managementPort === 'off') return [];
+  return listen(MANAGEMENT_ADDRESS, managementHost, managementPort, () => management.listen(baseUrl));
 }
 
 /** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */

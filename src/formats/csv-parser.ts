@@ -109,8 +109,7 @@ export class CsvParser extends RowParser {
       return null;
     }
     const { id, name, tag, count } = this.#columns;
-    if (fields.length !== count)
-      return { reason: `The number of fields is ${fields.length}, but ${count} in the header.` };
+    if (fields.length !== count) return { reason: `Number of fields: ${fields.length}; in the header: ${count}.` };
     return readFields(fields[id] ?? '', fields[name] ?? '', (tag === undefined ? null : fields[tag]) ?? undefined);
   }
 
