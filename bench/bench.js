@@ -175,7 +175,7 @@ async function compare(names, { connections, preload, postgres }) {
       : ['', '', '', '']),
   ]);
   return [
-    `Connections: ${connections}; rounds of ${options.seconds} s: ${options.rounds}; medians; a ratio is Plant Store's figure divided by the peer's.`,
+    `${connections} connections, ${options.rounds} rounds of ${options.seconds} s; medians; a ratio is Plant Store's figure divided by the peer's.`,
     '',
     table(
       [
