@@ -24,7 +24,7 @@ import type { ManagementListener } from '../management/management-listener.js';
 import { isPostgresUrl } from '../storage/database-options.js';
 import { openRepository } from '../storage/open-repository.js';
 import { PlantRepository } from '../storage/plant-repository.js';
-import { listen, MANAGEMENT_ADDRESS, PUBLIC_ADDRESS } from './listen.js';
+import { listen } from './listen.js';
 import { loadCertificate, nameTokenVariable } from './start-files.js';
 import { exitStopped, onStopSignals } from './stop-signals.js';
 
@@ -179,7 +179,7 @@ async function createManagement(
 /** @returns {base_url} */
 async function listenForClients(app: PublicApplication, configuration: Configuration): Promise<string> {
   const { host, port, basePath, tlsCertFile } = configuration;
-  await listen(PUBLIC_ADDRESS, host, port, () => app.listen({ port, host, backlog: BACKLOG }));
+  await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
   // Nest reports http, because PublicServer handles TLS itself.
   const origin = (await app.getUrl()).replace(/^https?/, tlsCertFile === undefined ? 'http' : 'https');
   return `${origin}${basePath}`;
@@ -191,8 +191,9 @@ async function listenForOperators(
   baseUrl: string,
   { managementHost, managementPort }: Configuration,
 ): Promise<readonly string[]> {
-  if (management === undefined || managementPort === 'off') return [];
-  return listen(MANAGEMENT_ADDRESS, managementHost, managementPort, () => management.listen(baseUrl));
+  if (management === undefined) return [];
+  const address = `${managementHost}:${managementPort}`;
+  return listen('MANAGEMENT_HOST and MANAGEMENT_PORT', address, () => management.listen(baseUrl));
 }
 
 /** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */

@@ -100,14 +100,14 @@ describe('plant-store check', () => {
     [
       'host',
       1,
-      /HOST and PORT: .*\((?:ENOTFOUND|EAI_AGAIN)\): the name cannot be resolved/,
+      /^plant-store: HOST: .*\((?:ENOTFOUND|EAI_AGAIN)\): the name cannot be resolved/,
       { HOST: 'plants.invalid' },
       () => undefined,
     ],
     [
       'management host',
       1,
-      /MANAGEMENT_HOST and MANAGEMENT_PORT: .*192\.0\.2\.1/,
+      /MANAGEMENT_HOST: .*192\.0\.2\.1/,
       // This address does not exist (RFC 5737 §3).
       { MANAGEMENT_HOST: '192.0.2.1' },
       () => undefined,
