@@ -22,7 +22,9 @@ function digestInputs() {
   const hash = createHash('sha256');
   const inside = DIRECTORIES.flatMap((name) => readdirSync(name, { recursive: true }).map((path) => join(name, path)));
   for (const path of [...FILES, ...inside].sort()) {
-    if (statSync(path).isFile()) hash.update(JSON.stringify([path, readFileSync(path, 'utf8')]));
+    // A link may lead nowhere, such as the lock that Emacs keeps beside an edited file.
+    if (statSync(path, { throwIfNoEntry: false })?.isFile())
+      hash.update(JSON.stringify([path, readFileSync(path, 'utf8')]));
   }
   return hash.digest('hex');
 }

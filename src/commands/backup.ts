@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
-import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
 export function configure(command: Command): void {
@@ -30,5 +30,5 @@ async function run(target: string, options: ReportOptions): Promise<void> {
   } finally {
     progress.stop();
   }
-  printSummary({ file: target, plants }, `${target} is a backup of ${plants} plants`, options);
+  printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
 }

@@ -1,14 +1,15 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { parseTokens, readTokenFile } from '../auth/token-file.js';
-import { type Configuration, isJournal, loadConfiguration } from '../config/configuration.js';
+import { type Configuration, loadConfiguration } from '../config/configuration.js';
+import { checkHost } from './listen.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command
     .description(
       'Checks what a start needs: the configuration, its files, and the database, which it does not create or change. ' +
-        'It does not listen, so the service may be running.',
+        'It does not use the ports, so the service may be running.',
     )
     .option(...JSON_OPTION)
     .addHelpText('after', '\nExample:\n  plant-store check && systemctl restart plant-store')
@@ -17,6 +18,9 @@ export function configure(command: Command): void {
 
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
+  const { host, managementHost, managementPort, misspelled } = configuration;
+  await checkHost('HOST', host);
+  if (managementPort !== 'off') await checkHost('MANAGEMENT_HOST', managementHost);
   const { loadCertificate, nameTokenVariable } = await import('./start-files.js');
   const tokens = await countTokens(configuration).catch((error: unknown) => {
     throw nameTokenVariable(error, configuration);
@@ -31,13 +35,18 @@ async function run(options: ReportOptions): Promise<void> {
     poolSize: 1,
   });
   printSummary(
-    { tokens, certificate: expires === undefined ? null : { expires }, database },
+    { misspelled, tokens, certificate: expires === undefined ? null : { expires }, database },
     [
-      'configuration: ok',
-      `tokens: ${tokens ?? `none yet, ${isJournal() ? 'plant-store token create' : 'the first start'} creates one`}`,
+      [
+        'configuration: ok',
+        ...misspelled.map(({ variable, meant }) => `${variable} has no effect: is ${meant} meant?`),
+      ],
+      `tokens: ${tokens ?? 'none yet: run plant-store token create, or let the first start create one, except under systemd'}`,
       `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
       `database: ${database === 'new' ? 'ok, a start creates it' : 'ok'}`,
-    ].join('\n'),
+    ]
+      .flat()
+      .join('\n'),
     options,
   );
 }

@@ -7,7 +7,7 @@ import { PlantWriter } from '../transfer/plant-writer.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { collectEarlier } from './heap.js';
 import { openExistingSnapshot, openStore } from './open-store.js';
-import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
 export function configure(command: Command): void {
@@ -97,7 +97,7 @@ function report(plants: number, { counts }: PlantWriter, comparison: Comparison,
   const own = isCopied && additional > 0 ? `; the other store has ${additional} more` : '';
   printSummary(
     { plants, created, repeated, ...comparison, complete: isCopied },
-    `${plants} plants: ${created} copied, ${repeated} there already; ${outcome}${own}`,
+    `${counted(plants, 'plant')}: ${created} copied, ${repeated} there already; ${outcome}${own}`,
     options,
   );
   if (!isCopied) process.exitCode = EXIT_STATUS.differences;

@@ -7,7 +7,7 @@ import { encodePlants, type Format, FORMATS, HEADERS } from '../formats/encode-p
 import type { PlantSnapshot } from '../storage/plant-repository.js';
 import { CommandError, EXIT_STATUS, fileError } from './exit-status.js';
 import { openExistingSnapshot } from './open-store.js';
-import { JSON_OPTION, printSummary, type Progress, type ReportOptions, showProgress } from './report.js';
+import { counted, JSON_OPTION, printSummary, type Progress, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
 interface ExportOptions extends ReportOptions {
@@ -53,7 +53,7 @@ async function run(file: string | undefined, options: ExportOptions): Promise<vo
     progress.stop();
     await snapshot.close();
   }
-  const words = isFile ? `${file} has ${plants} plants` : `${plants} plants exported`;
+  const words = isFile ? `${file} has ${counted(plants, 'plant')}` : `${counted(plants, 'plant')} exported`;
   printSummary({ file: isFile ? file : undefined, plants }, words, { ...options, dataOnStdout: !isFile });
 }
 

@@ -4,6 +4,7 @@ import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
 import type { Format } from '../formats/encode-plants.js';
+import type { Reading } from '../formats/read-plant.js';
 import { FormatError, type Row, type RowParser } from '../formats/row-parser.js';
 import type { PlantRepository, StoredPlant } from '../storage/plant-repository.js';
 import { DryRunRepository } from '../transfer/dry-run-repository.js';
@@ -12,17 +13,22 @@ import { CommandError, EXIT_STATUS, fileError } from './exit-status.js';
 import { formatOption } from './export.js';
 import { collectEarlier } from './heap.js';
 import { openStore, openStoreSnapshot } from './open-store.js';
-import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
-/** Number of plants with which a batch is full: a transaction of them takes a few ms, and more are hardly faster. */
-const BATCH_PLANTS = 4_096;
+/** Number of rows with which a batch is full: a transaction of them takes a few ms, and more are hardly faster. */
+const BATCH_ROWS = 4_096;
 
-/** Length of the texts of a batch after which no other plant is added. */
+/** Length of the texts of a batch after which no other row is added. */
 const BATCH_LENGTH = 1_048_576;
 
 /** Bytes that are read from a file at once. */
 const CHUNK_SIZE = 65_536;
+
+interface RejectedRow {
+  readonly line: number;
+  readonly reason: string;
+}
 
 interface ImportOptions extends ReportOptions {
   readonly format: Format;
@@ -96,16 +102,15 @@ async function createParser(format: Format, maxLength: number): Promise<RowParse
 async function importRows(input: Readable, parser: RowParser, writer: PlantWriter, rejects: Rejects): Promise<void> {
   let batch = new Batch();
   const flush = async (): Promise<void> => {
-    const { plants, lines } = batch;
+    const full = batch;
     batch = new Batch();
-    await writer.add(plants, (index) => {
-      rejects.add(lines[index] ?? 0, `The id ${String(plants[index]?.id)} belongs to another plant.`);
+    await writer.add(full.plants, (conflicts) => {
+      for (const { line, reason } of full.rejected(conflicts)) rejects.add(line, reason);
     });
   };
   const take = async (rows: readonly Row[]): Promise<void> => {
     for (const { line, reading } of rows) {
-      if ('reason' in reading) rejects.add(line, reading.reason);
-      else if (batch.add(reading, line)) await flush();
+      if (batch.add(reading, line)) await flush();
     }
   };
   const progress = await showProgress('rows');
@@ -115,7 +120,7 @@ async function importRows(input: Readable, parser: RowParser, writer: PlantWrite
       progress.update(writer.total + rejects.count);
     }
     await take(parser.end());
-    if (batch.plants.length > 0) await flush();
+    await flush();
     await writer.finish();
   } finally {
     progress.stop();
@@ -127,22 +132,43 @@ function summaryOf({ counts }: PlantWriter, rejects: Rejects): { summary: object
   const rejected = rejects.count - conflict;
   return {
     summary: { created, repeated, conflict, rejected },
-    words: `${created} created, ${repeated} repeated, ${conflict} conflicts, ${rejected} rejected`,
+    words: `${created} created, ${repeated} repeated, ${counted(conflict, 'conflict')}, ${rejected} rejected`,
   };
 }
 
-/** Plants that are added together, with the lines that they come from. */
+/** Rows that are added together. */
 class Batch {
   readonly plants: StoredPlant[] = [];
-  readonly lines: number[] = [];
+  /** The lines of the plants. */
+  readonly #lines: number[] = [];
+  /** Rows that are no plants. */
+  readonly #refused: RejectedRow[] = [];
   #length = 0;
 
   /** Returns whether the batch is full. */
-  add(plant: StoredPlant, line: number): boolean {
-    this.plants.push(plant);
-    this.lines.push(line);
-    this.#length += plant.name.length + (plant.tag?.length ?? 0);
-    return this.plants.length >= BATCH_PLANTS || this.#length >= BATCH_LENGTH;
+  add(reading: Reading, line: number): boolean {
+    if ('reason' in reading) {
+      this.#refused.push({ line, reason: reading.reason });
+      this.#length += reading.reason.length;
+    } else {
+      this.plants.push(reading);
+      this.#lines.push(line);
+      this.#length += reading.name.length + (reading.tag?.length ?? 0);
+    }
+    return this.plants.length + this.#refused.length >= BATCH_ROWS || this.#length >= BATCH_LENGTH;
+  }
+
+  /**
+   * Returns the rejected rows in the order of their lines.
+   *
+   * @param conflicts the indices of plants whose ids belong to others
+   */
+  rejected(conflicts: readonly number[]): readonly RejectedRow[] {
+    const taken = conflicts.map((index) => ({
+      line: this.#lines[index] ?? 0,
+      reason: `The id ${this.plants[index]?.id} belongs to another plant.`,
+    }));
+    return [...this.#refused, ...taken].sort((one, other) => one.line - other.line);
   }
 }
 

@@ -110,10 +110,9 @@ async function createVerifier(
 ): Promise<TokenVerifier> {
   if (jwtIssuer === undefined || jwtAudience === undefined) return tokens;
   const { JwtVerifier } = await import('../auth/jwt-verifier.js');
-  const jwksUrl = jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl);
   return new TokenVerifiers([
     tokens,
-    new JwtVerifier({ issuer: jwtIssuer, audience: jwtAudience, jwksUrl, type: jwtType }),
+    new JwtVerifier({ issuer: jwtIssuer, audience: jwtAudience, jwksUrl: jwtJwksUrl, type: jwtType }),
   ]);
 }
 

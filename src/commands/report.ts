@@ -15,6 +15,11 @@ export function printSummary(summary: object, words: string, { json, dataOnStdou
   else process.stderr.write(`${words}\n`);
 }
 
+/** Returns a number and its noun, such as `1 plant` or `2 plants`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** Formats a value as JSON, with each bigint as an exact number. */
 export function toJson(value: unknown): string {
   if (typeof value === 'bigint') return `${value}`;
@@ -41,8 +46,8 @@ export async function showProgress(unit: string, total?: number): Promise<Progre
   if (!process.stderr.isTTY) return { update: () => undefined, stop: () => undefined };
   const { default: cliProgress } = await import('cli-progress');
   const remaining = '{eta_formatted} left';
-  const counted = unit === '%' ? `{percentage} %, ${remaining}` : `{value} of {total} ${unit}, ${remaining}`;
-  const format = total === undefined ? `{value} ${unit}, {duration_formatted}` : `{bar} ${counted}`;
+  const share = unit === '%' ? `{percentage} %, ${remaining}` : `{value} of {total} ${unit}, ${remaining}`;
+  const format = total === undefined ? `{value} ${unit}, {duration_formatted}` : `{bar} ${share}`;
   const bar = new cliProgress.SingleBar({ format, stream: process.stderr, clearOnComplete: true });
   bar.start(total ?? 0, 0);
   return { update: (done) => bar.update(Math.floor(done)), stop: () => bar.stop() };

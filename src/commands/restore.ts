@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { sqliteFile } from '../storage/database-options.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
-import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from './stop-signals.js';
 
 export function configure(command: Command): void {
@@ -41,5 +41,5 @@ async function run(backup: string, options: ReportOptions): Promise<void> {
   } finally {
     progress.stop();
   }
-  printSummary({ file, backup, plants }, `${file} has the ${plants} plants of ${backup}`, options);
+  printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);
 }

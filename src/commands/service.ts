@@ -49,6 +49,9 @@ export async function startService(configuration: Configuration): Promise<void> 
     const firstToken = await tokens.keepFirstToken();
     reloadTokens(tokens);
     logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
+    for (const { variable, meant } of configuration.misspelled) {
+      logger.warn(`${variable} has no effect: is ${meant} meant?`);
+    }
     const [managementUrl] = managementOrigins;
     if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
     logger.log(`Listening: POST ${baseUrl}/plants`);

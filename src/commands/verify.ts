@@ -4,7 +4,7 @@ import type { PlantSnapshot } from '../storage/plant-repository.js';
 import { compareSnapshots, describeDifferences, type Digest, digestOf } from '../transfer/compare-snapshots.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { openExistingSnapshot } from './open-store.js';
-import { JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 
 export function configure(command: Command): void {
   command
@@ -24,7 +24,7 @@ async function run(options: ReportOptions & { readonly against?: string }): Prom
   const other = otherDatabase(configuration, '--against', options.against);
   await withSnapshot(databaseUrl, 'DATABASE_URL', configuration, async (snapshot) => {
     const digest = await digestWithProgress(snapshot);
-    const words = `${digest.plants} plants, SHA-256 ${digest.sha256}`;
+    const words = `${counted(digest.plants, 'plant')}, SHA-256 ${digest.sha256}`;
     if (other === undefined) {
       printSummary(digest, words, options);
       return;
@@ -51,8 +51,8 @@ async function compare(
     : await compareSnapshots(snapshot, other, () => undefined);
   const summary = { ...digest, against: otherDigest, equal: isEqual, ...comparison };
   const words = isEqual
-    ? `${digest.plants} plants in both stores, SHA-256 ${digest.sha256}`
-    : `the stores differ: ${digest.plants} and ${otherDigest.plants} plants, ${describeDifferences(comparison)}`;
+    ? `${counted(digest.plants, 'plant')} in both stores, SHA-256 ${digest.sha256}`
+    : `the stores differ: ${digest.plants} and ${counted(otherDigest.plants, 'plant')}, ${describeDifferences(comparison)}`;
   printSummary(summary, words, options);
   if (!isEqual) process.exitCode = EXIT_STATUS.differences;
 }

@@ -9,7 +9,7 @@ import { sqliteFile } from '../storage/database-options.js';
 import { SharedCommit } from '../storage/shared-commit.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
 import { openConfiguredStore, type PublicService } from './public-service.js';
-import { type SharedState, type WorkerEnd, WorkerProcess } from './worker-process.js';
+import { type SharedState, type WorkerConfiguration, type WorkerEnd, WorkerProcess } from './worker-process.js';
 
 /** Workers that end before they listen, one after another, after which the service ends. */
 const MAX_FAILED_STARTS = 3;
@@ -151,10 +151,11 @@ export class WorkerPool implements Workers {
   }
 
   /** The workers divide the limits that clients can see among themselves. */
-  #configurationOfWorker(): Configuration {
-    const { workers, maxConnections, refusedTokensPerMinute } = this.configuration;
+  #configurationOfWorker(): WorkerConfiguration {
+    const { workers, maxConnections, refusedTokensPerMinute, jwtJwksUrl } = this.configuration;
     return {
       ...this.configuration,
+      jwtJwksUrl: jwtJwksUrl?.href,
       port: this.#port,
       maxConnections: Math.ceil(maxConnections / workers),
       refusedTokensPerMinute: Math.ceil(refusedTokensPerMinute / workers),

@@ -17,10 +17,13 @@ export interface SharedState {
   readonly origins: readonly string[];
 }
 
+/** A URL cannot be copied to another process: a worker gets its text. */
+export type WorkerConfiguration = Omit<Configuration, 'jwtJwksUrl'> & { readonly jwtJwksUrl: string | undefined };
+
 /** The first message to a worker. */
 export interface WorkerStart {
   readonly type: 'start';
-  readonly configuration: Configuration;
+  readonly configuration: WorkerConfiguration;
   readonly state: SharedState;
 }
 

@@ -20,7 +20,9 @@ const logger = new Logger('PlantStore');
 /** Serves the public port until the primary stops this process. An error goes to the primary, and ends the process. */
 export async function startWorker({ configuration, state }: WorkerStart): Promise<void> {
   try {
-    await new PublicWorker(configuration, state).start();
+    const { jwtJwksUrl } = configuration;
+    const jwksUrl = jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl);
+    await new PublicWorker({ ...configuration, jwtJwksUrl: jwksUrl }, state).start();
   } catch (error) {
     const { text, status } = describeError(error);
     process.send?.({ type: 'failed', text, status } satisfies FromWorker, () => process.exit(status));

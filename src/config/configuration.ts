@@ -11,6 +11,7 @@ import { DATABASE_DEFAULTS, databaseName, isDatabaseUrl, sqliteFile } from '../s
 import {
   integer,
   isNetwork,
+  isOneEditAway,
   isOrigin,
   listOf,
   matching,
@@ -65,7 +66,7 @@ const DATABASE_URL = [
     'sslmode is disable, require, verify-ca or verify-full, for example sqlite:data/plants.db or postgres://user@localhost/plants',
 ] as const;
 
-/** Everything that an operator can set. Times are in milliseconds, sizes in bytes. Workers get copies of the values. */
+/** Everything that an operator can set. Times are in milliseconds, sizes in bytes. */
 const SETTINGS = {
   host: setting('HOST', '127.0.0.1', ...HOST_NAME),
   /** 0 takes any free port. */
@@ -105,7 +106,7 @@ const SETTINGS = {
   jwtJwksUrl: setting(
     'JWT_JWKS_URL',
     undefined,
-    satisfying((text) => parseSecureUrl(text) !== undefined),
+    parseSecureUrl,
     'the https URL of a JWK Set, for example https://login.example.com/jwks',
   ),
   jwtType: setting(
@@ -168,6 +169,14 @@ export interface Configuration extends Settings {
   readonly firstTokenFile: string;
   /** The database, and the settings that differ from their defaults, for the log: without secrets. */
   readonly summary: string;
+  /** Variables that have no effect, and are probably misspelled. */
+  readonly misspelled: readonly Misspelling[];
+}
+
+/** A variable whose name is one edit away from that of a setting. */
+export interface Misspelling {
+  readonly variable: string;
+  readonly meant: string;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -217,23 +226,31 @@ export function parseConfiguration(variables: Variables): Configuration {
   ]);
   const settings = Object.fromEntries(entries) as Settings;
   const { tlsCertFile, tlsKeyFile, jwtIssuer, jwtAudience, jwtJwksUrl } = settings;
-  if ((tlsCertFile === undefined) !== (tlsKeyFile === undefined)) {
-    throw new ConfigurationError(
-      'TLS_CERT_FILE and TLS_KEY_FILE must be set together, for example ' +
-        '/etc/plants/tls.crt and /etc/plants/tls.key',
-    );
-  }
-  if (jwtIssuer !== undefined && jwtAudience === undefined) throw refusal(SETTINGS.jwtAudience);
+  if (tlsCertFile !== undefined && tlsKeyFile === undefined) throw missing(SETTINGS.tlsKeyFile, SETTINGS.tlsCertFile);
+  if (tlsKeyFile !== undefined && tlsCertFile === undefined) throw missing(SETTINGS.tlsCertFile, SETTINGS.tlsKeyFile);
+  if (jwtIssuer !== undefined && jwtAudience === undefined) throw missing(SETTINGS.jwtAudience, SETTINGS.jwtIssuer);
   if (jwtIssuer === undefined && (jwtAudience ?? jwtJwksUrl) !== undefined) {
-    throw new ConfigurationError(
-      'JWT_ISSUER must be set if JWT_AUDIENCE or JWT_JWKS_URL is, for example https://login.example.com',
-    );
+    throw missing(SETTINGS.jwtIssuer, jwtAudience === undefined ? SETTINGS.jwtJwksUrl : SETTINGS.jwtAudience);
   }
   return {
     ...settings,
     firstTokenFile: besideData(settings.databaseUrl, 'tokens'),
     summary: summarize(settings, variables),
+    misspelled: findMisspelled(variables),
   };
+}
+
+/**
+ * Finds variables whose names are one edit away from a setting that is absent. Names without an underscore are not
+ * compared, because many programs have variables of four letters.
+ */
+function findMisspelled(variables: Variables): readonly Misspelling[] {
+  const names = Object.values<Setting<unknown>>(SETTINGS).map(({ variable }) => variable);
+  const absent = names.filter((name) => name.includes('_') && (variables[name] ?? '') === '');
+  return Object.keys(variables).flatMap((variable) => {
+    const meant = names.includes(variable) ? undefined : absent.find((name) => isOneEditAway(variable, name));
+    return meant === undefined ? [] : [{ variable, meant }];
+  });
 }
 
 function summarize(settings: Settings, variables: Variables): string {
@@ -291,6 +308,11 @@ function readSecret(variable: string, file: string): string {
       cause,
     });
   }
+}
+
+/** Refuses a setting without another one that it needs. */
+function missing({ variable, rule }: Setting<unknown>, present: Setting<unknown>): ConfigurationError {
+  return new ConfigurationError(`${variable} must be set, because ${present.variable} is set: ${rule}`);
 }
 
 /** The message does not have the value, which may be a secret. */

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { syncDirectory } from './sync-directory.js';
 import { takeOwnerOf } from './take-owner.js';
@@ -8,11 +8,17 @@ import { takeOwnerOf } from './take-owner.js';
  * the owner of the directory above.
  */
 export function makeDirectory(path: string): void {
-  const first = mkdirSync(path, { recursive: true });
-  if (first === undefined) return;
-  const parent = dirname(first);
-  for (let made = path; made !== parent; made = dirname(made)) {
-    takeOwnerOf(parent, made);
-    syncDirectory(dirname(made));
+  const parent = dirname(path);
+  if (existsSync(path)) return;
+  // One at a time: with the option `recursive`, Node 20 to 26 never return from a path below /proc.
+  if (parent !== path) makeDirectory(parent);
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    // Another process has created it.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
+    throw error;
   }
+  takeOwnerOf(parent, path);
+  syncDirectory(parent);
 }

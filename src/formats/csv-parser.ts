@@ -109,7 +109,7 @@ export class CsvParser extends RowParser {
       return null;
     }
     const { id, name, tag, count } = this.#columns;
-    if (fields.length !== count) return { reason: `The row has ${fields.length} fields, and the header ${count}.` };
+    if (fields.length !== count) return { reason: `The header has ${count} fields, but the row ${fields.length}.` };
     return readFields(fields[id] ?? '', fields[name] ?? '', (tag === undefined ? null : fields[tag]) ?? undefined);
   }
 

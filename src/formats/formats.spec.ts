@@ -176,8 +176,8 @@ describe('A row of CSV', () => {
       'has as many fields as the header',
       'id,name\n1\n2,a,b\n3,a',
       [
-        [2, 'The row has 1 fields, and the header 2'],
-        [3, 'The row has 3 fields, and the header 2'],
+        [2, 'The header has 2 fields, but the row 1'],
+        [3, 'The header has 2 fields, but the row 3'],
         [4, 3n, 'a', undefined],
       ],
     ],

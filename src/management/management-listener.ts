@@ -58,7 +58,8 @@ export class ManagementListener {
 
   /**
    * @param baseUrl {base_url} of the public application
-   * @returns the origins of the listener as browsers write them: its own address, and that of `localhost`
+   * @returns the origins of the listener as browsers write them: its own address, `localhost`, and the addresses of
+   *   loopback if it listens on all addresses
    */
   async listen(baseUrl: string): Promise<readonly string[]> {
     setUpDocsPage(this.application, baseUrl);
@@ -66,7 +67,10 @@ export class ManagementListener {
     // For port 0, the operating system has chosen one.
     const { port } = new URL(await this.application.getUrl());
     const host = this.host.includes(':') ? `[${this.host}]` : this.host;
-    return [`http://${host}:${port}`, `http://localhost:${port}`];
+    const hosts = /^(?:0\.0\.0\.0|::)$/.test(this.host)
+      ? [host, 'localhost', '127.0.0.1', '[::1]']
+      : [host, 'localhost'];
+    return hosts.map((name) => `http://${name}:${port}`);
   }
 
   /** Lets `/health/ready` answer 503 from now on. */

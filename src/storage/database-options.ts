@@ -37,8 +37,9 @@ export function sqliteFile(url: string): string | undefined {
 
 export function isPostgresUrl(url: string): boolean {
   if (!POSTGRES_URL.test(url) || !URL.canParse(url)) return false;
-  const { username, password, searchParams } = new URL(url);
-  return canDecode(username + password) && SSL_MODES.includes(searchParams.get('sslmode') ?? 'disable');
+  const { username, password, hostname, pathname, searchParams } = new URL(url);
+  const isDecodable = [username, password, hostname, pathname].every(canDecode);
+  return isDecodable && SSL_MODES.includes(searchParams.get('sslmode') ?? 'disable');
 }
 
 function canDecode(text: string): boolean {

@@ -22,6 +22,8 @@ interface BatchInFlight {
 export class PlantWriter {
   readonly counts: Record<Outcome, number> = { created: 0, repeated: 0, conflict: 0 };
   readonly #inFlight = new Set<BatchInFlight>();
+  /** Ends when the batches so far are stored, or have failed. */
+  #stored = Promise.resolve();
   #failure: { readonly error: unknown } | undefined;
 
   /**
@@ -46,10 +48,15 @@ export class PlantWriter {
   /**
    * Waits for room, and begins to add a batch.
    *
-   * @param onConflict called with the index in the batch of each plant whose id belongs to another plant
+   * @param plants may be empty
+   * @param onEnd called in the order of the batches when this one is stored or has failed, with the indices in it of
+   *   plants whose ids belong to others
    * @throws the error of an earlier batch, such as RepositoryUnavailableError
    */
-  async add(plants: readonly StoredPlant[], onConflict: (index: number) => void = () => undefined): Promise<void> {
+  async add(
+    plants: readonly StoredPlant[],
+    onEnd: (conflicts: readonly number[]) => void = () => undefined,
+  ): Promise<void> {
     let [least, greatest] = [plants[0]?.id ?? 0n, plants[0]?.id ?? 0n];
     for (const { id } of plants) {
       if (id < least) least = id;
@@ -64,8 +71,9 @@ export class PlantWriter {
     const batch = {
       least,
       greatest,
-      stored: this.#store(plants, onConflict).finally(() => this.#inFlight.delete(batch)),
+      stored: this.#store(plants, onEnd, this.#stored).finally(() => this.#inFlight.delete(batch)),
     };
+    this.#stored = batch.stored;
     this.#inFlight.add(batch);
   }
 
@@ -79,18 +87,30 @@ export class PlantWriter {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
-  async #store(plants: readonly StoredPlant[], onConflict: (index: number) => void): Promise<void> {
+  async #store(
+    plants: readonly StoredPlant[],
+    onEnd: (conflicts: readonly number[]) => void,
+    previous: Promise<void>,
+  ): Promise<void> {
+    const conflicts: number[] = [];
     try {
       for (const [index, outcome] of (await this.#addPatiently(plants)).entries()) {
         this.counts[outcome] += 1;
-        if (outcome === 'conflict') onConflict(index);
+        if (outcome === 'conflict') conflicts.push(index);
       }
+    } catch (error) {
+      this.#failure ??= { error };
+    }
+    await previous;
+    try {
+      onEnd(conflicts);
     } catch (error) {
       this.#failure ??= { error };
     }
   }
 
   async #addPatiently(plants: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    if (plants.length === 0) return [];
     const deadline = performance.now() + this.patience;
     for (;;) {
       try {

@@ -68,6 +68,13 @@ describe('npm start', () => {
     expect(builds()).toBe(2);
   });
 
+  it('ignores a link that leads nowhere, such as the lock of an editor', () => {
+    prestart();
+    symlinkSync('gardener@plants.example.4711', directory.file('src/.#main.ts'));
+
+    expect(prestart()).toMatchObject({ status: 0, stderr: '' });
+  });
+
   it('refuses a wrong setting with status 2 before it builds', () => {
     expect(prestart({ PORT: 'abc' })).toMatchObject({
       status: 2,

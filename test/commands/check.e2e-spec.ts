@@ -25,19 +25,10 @@ describe('plant-store check', () => {
       status: 0,
       stdout: '',
       stderr:
-        'configuration: ok\ntokens: none yet, the first start creates one\ncertificate: none\n' +
+        'configuration: ok\ntokens: none yet: run plant-store token create, or let the first start create one, except under systemd\ncertificate: none\n' +
         'database: ok, a start creates it\n',
     });
     expect(readdirSync(directory.path)).toEqual([]);
-  });
-
-  it('does not promise a token of the first start when systemd keeps its output', async () => {
-    // As systemd does, the shell names the file that its stderr goes to.
-    const shell = 'export JOURNAL_STREAM="$(stat -L -c %d:%i /proc/self/fd/2)"; exec "$@"';
-
-    const { stderr } = await runCommand('check', directory.path, [], {}, '', ['sh', '-c', shell, 'sh']);
-
-    expect(stderr).toContain('\ntokens: none yet, plant-store token create creates one\n');
   });
 
   it('checks the files and the database of a service that runs', async () => {
@@ -53,10 +44,29 @@ describe('plant-store check', () => {
 
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
+      misspelled: [],
       tokens: 1,
       certificate: { expires: expect.stringMatching(/^\d{4}-/) as unknown },
       database: 'present',
     });
+  });
+
+  it('names variables that are probably misspelled', async () => {
+    const { status, stderr } = await check({
+      ACCESS_TOKEN: TOKEN,
+      DATABSE_URL: 'sqlite:x.db',
+      LOG_LEVLE: 'info',
+      PROT: '1',
+    });
+
+    expect(status).toBe(0);
+    expect(stderr.match(/.* has no effect: .*/g)).toEqual([
+      'ACCESS_TOKEN has no effect: is ACCESS_TOKENS meant?',
+      'DATABSE_URL has no effect: is DATABASE_URL meant?',
+      'LOG_LEVLE has no effect: is LOG_LEVEL meant?',
+    ]);
+    expect(stderr).not.toContain(TOKEN);
+    expect((await check({ ...WITH_TOKEN, ACCESS_TOKEN: TOKEN })).stderr).not.toContain('has no effect');
   });
 
   it('changes nothing in the database', async () => {
@@ -85,6 +95,21 @@ describe('plant-store check', () => {
       2,
       /TLS_CERT_FILE and TLS_KEY_FILE: a cannot be read/,
       { TLS_CERT_FILE: 'a', TLS_KEY_FILE: 'b' },
+      () => undefined,
+    ],
+    [
+      'host',
+      1,
+      /^plant-store: HOST: .*\((?:ENOTFOUND|EAI_AGAIN)\): the name cannot be resolved/,
+      { HOST: 'plants.invalid' },
+      () => undefined,
+    ],
+    [
+      'management host',
+      1,
+      /MANAGEMENT_HOST: .*192\.0\.2\.1/,
+      // This address does not exist (RFC 5737 §3).
+      { MANAGEMENT_HOST: '192.0.2.1' },
       () => undefined,
     ],
     [

@@ -52,14 +52,26 @@ describe('plant-store import', () => {
       stdout: '{"created":1,"repeated":2,"conflict":1,"rejected":3}\n',
       stderr: '',
     });
-    expect(readFileSync(directory.file('rejects.txt'), 'utf8').split('\n').sort()).toEqual([
-      '',
+    expect(readFileSync(directory.file('rejects.txt'), 'utf8').split('\n')).toEqual([
       'line 2: The id 1 belongs to another plant.',
       'line 4: id must be an integer from -9223372036854775808 to 9223372036854775807.',
       'line 5: The body is not JSON: send an object such as {"id":1,"name":"Monstera"}.',
       'line 6: The row is too long: at most 1024 bytes are accepted; raise BODY_LIMIT.',
+      '',
     ]);
     expect(directory.names()).toEqual(['Monstera', 'Aloe']);
+  });
+
+  it('names the temporary directory of a dry run that cannot be written', async () => {
+    const TMPDIR = directory.file('nowhere');
+
+    expect(await run('import', ['--dry-run'], { TMPDIR })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr:
+        `plant-store: a dry run cannot write to the temporary directory ${TMPDIR} (ENOENT): ` +
+        'set TMPDIR to another directory\n',
+    });
   });
 
   it.each(['plants.ndjson', 'data/plants.db'])('writes no rejected rows to %s, which has something', async (file) => {
@@ -88,7 +100,7 @@ describe('plant-store import', () => {
     const input = '{"id":1,"name":"a"}\n{"id":1,"name":"b"}\n{"id":2,"name":"c"}\n{"id":2,"name":"c"}\n{"id":0}\n';
     expect(await run('import', ['--dry-run'], {}, input)).toMatchObject({
       status: 3,
-      stderr: expect.stringMatching(/dry run: 2 created, 1 repeated, 1 conflicts, 1 rejected\n$/) as unknown,
+      stderr: expect.stringMatching(/dry run: 2 created, 1 repeated, 1 conflict, 1 rejected\n$/) as unknown,
     });
     expect(readdirSync(directory.path)).toEqual([]);
 

@@ -129,6 +129,27 @@ describe('A copy from SQLite to PostgreSQL, and back to SQLite,', () => {
   });
 });
 
+describe('plant-store import into PostgreSQL', () => {
+  it('rejects rows in the order of their lines, although batches are stored at the same time', async () => {
+    const rows = 20_000;
+    // Ids that grow, so that batches do not wait for one another. The plants of lines 3, 6, 9 … exist already.
+    const lines = Array.from({ length: rows }, (_, index) =>
+      index % 3 === 0 ? 'nonsense' : `{"id":${index},"name":"plant ${index}"}`,
+    );
+    const taken = lines.flatMap((_, index) => (index % 3 === 2 ? [{ id: BigInt(index), name: 'another' }] : []));
+    await store(taken, url);
+    writeFileSync(directory.file('plants.ndjson'), lines.join('\n'));
+
+    expect(await run('import', ['plants.ndjson', '--rejects', 'rejects.txt'], { DATABASE_URL: url })).toEqual({
+      status: 3,
+      stdout: '',
+      stderr: `6667 created, 0 repeated, ${taken.length} conflicts, 6667 rejected\n`,
+    });
+    const rejected = readFileSync(directory.file('rejects.txt'), 'utf8').match(/(?<=^line )\d+/gm) ?? [];
+    expect(rejected.map(Number)).toEqual(lines.flatMap((_, index) => (index % 3 === 1 ? [] : [index + 1])));
+  });
+});
+
 describe('An empty PostgreSQL database', () => {
   it.each<[command: string, parameters: readonly string[], status: number]>([
     ['export', [], 1],

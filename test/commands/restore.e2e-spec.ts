@@ -51,7 +51,7 @@ describe('plant-store restore', () => {
     expect(await restore(['backup.db'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: 'data/plants.db has the 3 plants of backup.db\n',
+      stderr: '3 plants restored from backup.db to data/plants.db\n',
     });
     expect(readdirSync(directory.file('data'))).toEqual(['plants.db']);
     const { url } = await directory.start();
@@ -226,8 +226,8 @@ describe('plant-store restore', () => {
     const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], { cwd: directory.path, encoding: 'utf8' });
 
     expect(stdout).toMatch(/=+-* \d+ %, \S+ left/);
-    expect(stdout).toContain('other.db has the 200000 plants of backup.db');
-    expect((await restore(['backup.db'])).stderr).toBe('data/plants.db has the 200000 plants of backup.db\n');
+    expect(stdout).toContain('200000 plants restored from backup.db to other.db');
+    expect((await restore(['backup.db'])).stderr).toBe('200000 plants restored from backup.db to data/plants.db\n');
   });
 
   if (process.getuid?.() !== 0) return;

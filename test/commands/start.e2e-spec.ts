@@ -32,6 +32,18 @@ describe('A service that cannot start', () => {
       () => directory.write('below', ''),
     ],
     [
+      'its data would be below /proc',
+      /\/proc\/nowhere\/plants\.db cannot be opened/,
+      { DATABASE_URL: 'sqlite:/proc/nowhere/plants.db' },
+      () => undefined,
+    ],
+    [
+      'its host has no address',
+      /HOST and PORT: cannot listen on plants\.invalid:0 \((?:ENOTFOUND|EAI_AGAIN)\): the name cannot be resolved: set an address/,
+      { HOST: 'plants.invalid' },
+      () => undefined,
+    ],
+    [
       'its database is a directory',
       /directory cannot be opened/,
       { DATABASE_URL: 'sqlite:directory' },

@@ -97,6 +97,8 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
     'postgres://user:1?secret@localhost/plants',
     'postgres://user:1#secret@localhost/plants',
     'postgres://user:secret%@localhost/plants',
+    'postgres://user%E2:%82%ACsecret@localhost/plants',
+    'postgres://user:secret@localhost/plants%',
   ],
   DATABASE_URL_FILE: ['\n'],
   OTHER_DATABASE_URL: ['plants.db', 'mysql://user:secret@localhost/plants'],
@@ -157,6 +159,35 @@ describe('A variable with an invalid value', () => {
 
   it('is tested for each variable', () => {
     expect(Object.keys(BAD_VALUES).sort()).toEqual(variableNames().sort());
+  });
+});
+
+describe('A variable without another one that it needs', () => {
+  it.each([
+    ['JWT_ISSUER', 'https://login.example.com', 'JWT_AUDIENCE'],
+    ['JWT_AUDIENCE', 'https://plants.example.com', 'JWT_ISSUER'],
+    ['JWT_JWKS_URL', 'https://login.example.com/jwks', 'JWT_ISSUER'],
+    ['TLS_CERT_FILE', 'tls.crt', 'TLS_KEY_FILE'],
+    ['TLS_KEY_FILE', 'tls.key', 'TLS_CERT_FILE'],
+  ])('%s, ends the start with a line that says what to set', async (name, value, other) => {
+    const { status, complaint } = await directory.failedStart({ ...WITH_TOKEN, [name]: value });
+
+    expect(complaint).toMatch(
+      new RegExp(`^plant-store: ${other} must be set, because ${name} is set: [^\n]+, for example [^\n]+\n$`),
+    );
+    expect(status).toBe(2);
+  });
+});
+
+describe('A variable that is probably misspelled', () => {
+  it('is named in the log of the start', async () => {
+    const { service } = await directory.start({
+      ...WITH_TOKEN,
+      DATABSE_URL: 'postgres://user:secret@localhost/plants',
+    });
+
+    expect(service.stdout).toContain('"message":"DATABSE_URL has no effect: is DATABASE_URL meant?"');
+    expect(service.stdout).not.toContain('secret');
   });
 });
 

@@ -273,7 +273,7 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
   it.each<[string, RegExp, Record<string, string>, () => unknown]>([
     [
       'one of them is not set',
-      /TLS_CERT_FILE and TLS_KEY_FILE must be set together/,
+      /TLS_KEY_FILE must be set, because TLS_CERT_FILE is set: the path/,
       { TLS_KEY_FILE: '' },
       () => undefined,
     ],
@@ -300,7 +300,7 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
 
     expect(await failed.ended).toBe(2);
     expect(failed.stderr).toMatch(complaint);
-    expect(failed.stderr).toMatch(/^plant-store: TLS_CERT_FILE [^\n]+\n$/);
+    expect(failed.stderr).toMatch(/^plant-store: TLS_[A-Z]+_FILE[^\n]+\n$/);
   });
 
   const WARNING = 'Tokens travel in clear text';

@@ -68,6 +68,16 @@ describe('The docs page, in Chromium', () => {
     expect([...origins].sort()).toEqual([new URL(docs).origin, publicUrl].sort());
   });
 
+  it.each(['127.0.0.1', 'localhost'])('creates a plant at %s if the listener is on all addresses', async (host) => {
+    const { management } = await directory.startManaged({
+      DATABASE_URL: 'sqlite::memory:',
+      MANAGEMENT_HOST: '0.0.0.0',
+    });
+    await page.goto(`http://${host}:${new URL(management).port}/docs`);
+
+    expect((await create('{"id": 1, "name": "Monstera"}', TOKEN)).status).toBe('200');
+  });
+
   it('shows the answer to an invalid token, and forgets tokens when it is reloaded', async () => {
     await page.goto(docs.replace('127.0.0.1', 'localhost'));
 

@@ -19,6 +19,6 @@ export default class ProgressReporter {
     const due = Math.floor((LINES * testResults.length) / total);
     if (due === this.#printed) return;
     this.#printed = due;
-    process.stderr.write(`${testResults.length} of ${total} spec files have run\n`);
+    process.stderr.write(`Spec files that have run: ${testResults.length} of ${total}\n`);
   }
 }
