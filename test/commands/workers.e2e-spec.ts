@@ -6,6 +6,7 @@ import { connect as connectWithTls } from 'node:tls';
 import { create, CREATED, monstera, TOKEN } from '../support/client.js';
 import { runCommand } from '../support/command.js';
 import { storeFrom, violationsIn } from '../support/history.js';
+import { AUDIENCE, IdentityProvider, newKey } from '../support/identity-provider.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { Workload } from '../support/workload.js';
@@ -126,6 +127,18 @@ describe('A service with WORKERS=2', () => {
     await everywhere(false, async () => (await fingerprint()) === first);
 
     expect(service.stdout.match(/The certificate has changed/g)).toHaveLength(1);
+  });
+
+  it('accepts the tokens of an identity provider', async () => {
+    const provider = new IdentityProvider();
+    await provider.start([await newKey('RS256', 'first')]);
+    try {
+      const issuer: Variables = { JWT_ISSUER: provider.issuer, JWT_AUDIENCE: AUDIENCE };
+      const { url } = await directory.start({ ...TWO, ...issuer, JWT_JWKS_URL: `${provider.issuer}/jwks` });
+      expect(await ask(url, await provider.token('plants:write'))).toBe(200);
+    } finally {
+      await provider.stop();
+    }
   });
 
   it('writes whole log lines to a pipe, even while their reader is slow', async () => {
