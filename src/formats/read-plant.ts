@@ -52,7 +52,7 @@ export function readFields(id: string, name: string, tag: string | undefined): R
     const plant = { id: BigInt(id), name: nameText, tag: tagText };
     if (isInt64(plant.id)) return plant;
   }
-  const idSource = NUMBER.test(id) ? id : JSON.stringify(decode(id) ?? '');
+  const idSource = NUMBER.test(id) ? id : 'null';
   const tagMember = tagText === undefined ? '' : `,"tag":${JSON.stringify(tagText)}`;
   return readBody(Buffer.from(`{"id":${idSource},"name":${JSON.stringify(nameText)}${tagMember}}`));
 }

@@ -54,7 +54,7 @@ describe('plant-store import', () => {
     });
     expect(readFileSync(directory.file('rejects.txt'), 'utf8').split('\n')).toEqual([
       'line 2: The id 1 belongs to another plant.',
-      'line 4: id must be an integer from -9223372036854775808 to 9223372036854775807.',
+      'line 4: id must be an integer from -9223372036854775808 to 9223372036854775807: send it without quotation marks.',
       'line 5: The body is not JSON: send an object such as {"id":1,"name":"Monstera"}.',
       'line 6: The row is too long: at most 1024 bytes are accepted; raise BODY_LIMIT.',
       '',

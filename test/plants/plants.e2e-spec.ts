@@ -120,21 +120,24 @@ describe('POST /plants', () => {
       expect((await service.rows()).map(({ name }) => name)).toEqual(['another', 'one']);
     });
 
-    it.each([
-      '9223372036854775808',
-      '-9223372036854775809',
-      '1.5',
-      '"7"',
-      '1e400',
-      '1e-1',
-      'true',
-      'null',
-      '[1]',
-      '{}',
-    ])('%s refuses it with error 422', async (written) => {
-      const response = await post().send(`{"id":${written},"name":"Monstera"}`);
+    it.each(['9223372036854775808', '-9223372036854775809', '1.5', '1e400', '1e-1', 'true', 'null', '[1]', '{}'])(
+      '%s refuses it with error 422',
+      async (written) => {
+        const response = await post().send(`{"id":${written},"name":"Monstera"}`);
 
-      expectError(response, 422, 'id must be an integer from -9223372036854775808 to 9223372036854775807.');
+        expectError(response, 422, 'id must be an integer from -9223372036854775808 to 9223372036854775807.');
+        expect(await service.rows()).toEqual([]);
+      },
+    );
+
+    it('"7" refuses it with error 422, which says to send it without quotation marks', async () => {
+      const response = await post().send('{"id":"7","name":"Monstera"}');
+
+      expectError(
+        response,
+        422,
+        'id must be an integer from -9223372036854775808 to 9223372036854775807: send it without quotation marks.',
+      );
       expect(await service.rows()).toEqual([]);
     });
   });
@@ -156,7 +159,7 @@ describe('POST /plants', () => {
       ['{"id":1,"name":"\\ud800"}', `${NAME}.`],
       ['{"id":1,"name":"\\udc00\\ud800"}', `${NAME}.`],
       ['{"id":1,"name":"Monstera","tag":"a\\u0000b"}', `${TAG}.`],
-      ['{"id":"1","tag":{}}', [NAME, TAG, ID]],
+      ['{"id":"1","tag":{}}', [NAME, TAG, `${ID}: send it without quotation marks`]],
       ['{}', [NAME, ID]],
       ['[]', 'The body must be a JSON object with the fields of a NewPlant: id, name and optionally tag.'],
       ['[{"id":1,"name":"Monstera"}]', /object/],

@@ -17,7 +17,9 @@ export function IsInt64(): PropertyDecorator {
       propertyName: String(propertyName),
       validator: {
         validate: isInt64,
-        defaultMessage: () => `$property must be an integer from ${MIN} to ${MAX}`,
+        defaultMessage: (validation) =>
+          `$property must be an integer from ${MIN} to ${MAX}` +
+          (typeof validation?.value === 'string' ? ': send it without quotation marks' : ''),
       },
     });
 }
