@@ -1,6 +1,5 @@
 import { type DynamicModule, type LoggerService, Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core';
-import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
+import { APP_FILTER, NestFactory } from '@nestjs/core';
 import { RefusalLog } from './auth/refusals.js';
 import { ContractExceptionFilter } from './contract/contract-exception.filter.js';
 import { createFastifyAdapter, type PublicApplication } from './http/fastify-adapter.js';
@@ -17,7 +16,7 @@ export interface ApplicationOptions {
   readonly logger: LoggerService;
 }
 
-/** The standalone service: PlantsModule, whose guard and filter act on every path. */
+/** The standalone service: PlantsModule, and a controller with the same guard for every other path. */
 @Module({})
 export class AppModule {
   /** @param options.basePath the path part of {base_url} */
@@ -29,7 +28,6 @@ export class AppModule {
       providers: [
         RefusalLog,
         { provide: PlantsPath, useValue: { path: `${basePath}/plants` } satisfies PlantsPath },
-        { provide: APP_GUARD, useExisting: BearerAuthGuard },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],
     };

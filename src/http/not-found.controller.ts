@@ -1,7 +1,8 @@
 import { METHODS } from 'node:http';
-import { All, Controller, Req } from '@nestjs/common';
+import { All, Controller, Req, UseGuards } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyAdapter } from '@nestjs/platform-fastify';
+import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { ContractException } from '../contract/contract.exception.js';
 
 /** The path of the operation, with that of {base_url}; the class is also the injection token. */
@@ -14,6 +15,7 @@ export abstract class PlantsPath {
  * that only holders of a token learn which paths exist.
  */
 @Controller()
+@UseGuards(BearerAuthGuard)
 export class NotFoundController {
   constructor(
     private readonly adapterHost: HttpAdapterHost<FastifyAdapter>,
