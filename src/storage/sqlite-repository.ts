@@ -15,6 +15,9 @@ import { openSqliteSnapshot } from './sqlite-snapshot.js';
 /** Pages of the log before a checkpoint: 32 MiB. All clients wait for it, but it writes a page once however often it changed. */
 const LOG_PAGES = 8_192;
 
+/** Pages by which the last batch before a checkpoint may exceed it. */
+const LOG_EXCESS = 512;
+
 /** KiB of SQLite's cache. With random ids only inner pages are read again, and this holds those of 30 million plants. */
 const CACHE_KIB = 4_096;
 
@@ -47,10 +50,10 @@ export async function openSqliteRepository(
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
     assertReadable(database);
-    if (allocateLog && path !== ':memory:') allocate(database);
     const files = path === ':memory:' ? undefined : filesOf(database, path);
     const repository = new SqliteRepository(database, path, files, timeout, driver);
     database.exec('PRAGMA busy_timeout = 0');
+    if (allocateLog && path !== ':memory:') growLog(database);
     return repository;
   } catch (error) {
     database?.close();
@@ -68,12 +71,12 @@ function makePlaceFor(path: string): void {
  * Lets the log grow to its size by a transaction that is rolled back: pages beyond SQLite's cache are written to the log
  * before the end of a transaction (https://sqlite.org/pragma.html#pragma_cache_spill), and later ones overwrite them.
  */
-function allocate(database: SqliteDatabase): void {
+function growLog(database: SqliteDatabase): void {
   try {
     // What is left of a crash is copied first, so that the log begins again.
     database.exec('PRAGMA wal_checkpoint; BEGIN IMMEDIATE; CREATE TABLE filler (bytes)');
     const { page_size: pageSize } = database.prepare('PRAGMA page_size').get() as { readonly page_size: bigint };
-    const bytes = BigInt(LOG_PAGES) * pageSize + BigInt(CACHE_KIB) * 1_024n;
+    const bytes = BigInt(LOG_PAGES + LOG_EXCESS) * pageSize + BigInt(CACHE_KIB) * 1_024n;
     database.exec(`INSERT INTO filler VALUES (zeroblob(${bytes}))`);
   } catch {
     // On a full disk, or while another service writes, the log grows as plants are stored.
