@@ -136,13 +136,16 @@ function createStdoutStream(): LogStream {
     lines = '';
   };
   process.once('exit', () => {
-    write();
     stdout.flushSync();
+    // The process would not wait for a write in the background.
+    destination({ dest: 1, sync: true })
+      .on('error', () => undefined)
+      .write(lines);
   });
   return {
     write(line) {
       lines += line;
-      timer ??= setTimeout(write, WRITE_INTERVAL).unref();
+      timer ??= setTimeout(write, WRITE_INTERVAL);
     },
     flush(done) {
       write();
