@@ -7,6 +7,10 @@ import { TOKEN } from './programs.js';
 /** Milliseconds without a write to the database after which its checkpoint has ended, the sync included. */
 const PAUSE = 100;
 
+/** Checkpoints that a measurement waits for, and how many times as long as it should take it may take for them. */
+const CHECKPOINTS = 2;
+const PATIENCE = 5;
+
 /**
  * Creates plants on so many connections, and returns the latencies of those requests that were in flight during a
  * checkpoint, and of the others, in milliseconds. A checkpoint begins with a write to the database: in WAL mode, nothing
@@ -21,10 +25,14 @@ export async function measureCheckpoints(origin, database, connections, seconds)
     else writes.push({ begin: now, end: now });
   });
   const requests = [];
-  const end = performance.now() + 1_000 * seconds;
+  const begun = performance.now();
+  const hasEnded = () => {
+    const elapsed = (performance.now() - begun) / 1_000;
+    return elapsed > seconds && (writes.length >= CHECKPOINTS || elapsed > PATIENCE * seconds);
+  };
   const { hostname, port } = new URL(origin);
   try {
-    await Promise.all(Array.from({ length: connections }, () => keepCreating(hostname, port, requests, end)));
+    await Promise.all(Array.from({ length: connections }, () => keepCreating(hostname, port, requests, hasEnded)));
   } finally {
     watcher.close();
   }
@@ -36,8 +44,8 @@ export async function measureCheckpoints(origin, database, connections, seconds)
   return { checkpoints: writes.length, answers: requests.length, ...latencies };
 }
 
-/** Sends one request after another on a connection, until the time has come. */
-function keepCreating(host, port, requests, end) {
+/** Sends one request after another on a connection, until the measurement has ended. */
+function keepCreating(host, port, requests, hasEnded) {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, noDelay: true });
     let begin;
@@ -57,10 +65,9 @@ function keepCreating(host, port, requests, end) {
         socket.destroy();
         return;
       }
-      const now = performance.now();
-      requests.push({ begin, end: now });
-      if (now < end) send();
-      else socket.end();
+      requests.push({ begin, end: performance.now() });
+      if (hasEnded()) socket.end();
+      else send();
     });
     socket.on('error', reject);
     socket.on('close', () => resolve());
