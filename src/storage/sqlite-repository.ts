@@ -53,7 +53,7 @@ export async function openSqliteRepository(
     const files = path === ':memory:' ? undefined : filesOf(database, path);
     const repository = new SqliteRepository(database, path, files, timeout, driver);
     database.exec('PRAGMA busy_timeout = 0');
-    if (allocateLog && path !== ':memory:') growLog(database);
+    if (allocateLog && files !== undefined) growLog(database, files);
     return repository;
   } catch (error) {
     database?.close();
@@ -71,11 +71,13 @@ function makePlaceFor(path: string): void {
  * Lets the log grow to its size by a transaction that is rolled back: pages beyond SQLite's cache are written to the log
  * before the end of a transaction (https://sqlite.org/pragma.html#pragma_cache_spill), and later ones overwrite them.
  */
-function growLog(database: SqliteDatabase): void {
+function growLog(database: SqliteDatabase, files: SqliteFiles): void {
+  const { page_size: pageSize } = database.prepare('PRAGMA page_size').get() as { readonly page_size: bigint };
+  // Another service has allocated it.
+  if (files.logSize >= LOG_PAGES * Number(pageSize)) return;
   try {
     // What is left of a crash is copied first, so that the log begins again.
     database.exec('PRAGMA wal_checkpoint; BEGIN IMMEDIATE; CREATE TABLE filler (bytes)');
-    const { page_size: pageSize } = database.prepare('PRAGMA page_size').get() as { readonly page_size: bigint };
     const bytes = BigInt(LOG_PAGES + LOG_EXCESS) * pageSize + BigInt(CACHE_KIB) * 1_024n;
     database.exec(`INSERT INTO filler VALUES (zeroblob(${bytes}))`);
   } catch {
