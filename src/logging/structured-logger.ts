@@ -8,6 +8,9 @@ export interface LogStream extends DestinationStream {
   flush(done: () => void): void;
 }
 
+/** Milliseconds for which lines are collected before they are written. */
+const WRITE_INTERVAL = 10;
+
 /** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
 const MAX_WAITING = 16_777_216;
 
@@ -113,8 +116,8 @@ function createTimestamp(): () => string {
 }
 
 /**
- * Writes in the background, and the lines of one turn of the event loop together: a write for each line costs 1 µs a
- * request, and delays the answer of a lone client, because it comes first.
+ * Writes in the background, and the lines of some milliseconds together. Each write wakes a thread, which competes with
+ * the next request of a lone client.
  */
 function createStdoutStream(): LogStream {
   const stdout = destination({ dest: 1, sync: false, maxLength: MAX_WAITING });
@@ -122,21 +125,27 @@ function createStdoutStream(): LogStream {
   stdout.on('error', () => undefined);
   let lines = '';
   let isWritten = true;
+  let timer: NodeJS.Timeout | undefined;
   stdout.on('drain', () => (isWritten = true));
   const write = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
     if (lines === '') return;
     isWritten = false;
     stdout.write(lines);
     lines = '';
   };
   process.once('exit', () => {
-    write();
     stdout.flushSync();
+    // The process would not wait for a write in the background.
+    destination({ dest: 1, sync: true })
+      .on('error', () => undefined)
+      .write(lines);
   });
   return {
     write(line) {
-      if (lines === '') setImmediate(write);
       lines += line;
+      timer ??= setTimeout(write, WRITE_INTERVAL);
     },
     flush(done) {
       write();
