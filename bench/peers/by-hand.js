@@ -191,7 +191,10 @@ function commitQueue() {
 
 // The answer
 
-const log = pino({ base: null, messageKey: 'message' }, destination({ sync: false, minLength: 8_192, periodicFlush: 10 }));
+const log = pino(
+  { base: null, messageKey: 'message' },
+  destination({ sync: false, minLength: 8_192, periodicFlush: 10 }),
+);
 
 async function create(request, entry) {
   entry.principal = authenticate(request.headers);

@@ -120,7 +120,7 @@ async function createService(
         timeout: configuration.storeTimeout,
         startTimeout: configuration.databaseStartTimeout,
         poolSize: configuration.databasePoolSize,
-      allocateLog: true,
+        allocateLog: true,
         onWait: (reason) => void logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
       }),
       authentication: { verifier: await createVerifier(tokens, configuration) },
