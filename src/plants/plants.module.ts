@@ -33,6 +33,7 @@ import { unparsedBodyAt } from './unparsed-body.js';
 export class PlantsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
   /** The path of the route as a client sends it; known when the application has set its prefix. */
   #url = '';
+  #closing: Promise<void> | undefined;
 
   /** @throws {TypeError} at an option that is wrong or unknown; Nest checks the others when it starts the application */
   static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
@@ -80,8 +81,12 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     return this.authOptions.verifier !== false;
   }
 
-  /** Nest calls this after the server has sent its last answer. */
-  async onApplicationShutdown(): Promise<void> {
+  /** Nest calls this after the server has sent its last answer, and again if the application is closed twice. */
+  onApplicationShutdown(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  async #close(): Promise<void> {
     // Plants whose clients have disconnected may still be in a batch. A call of `onPlantCreated` may create plants in
     // other instances, so no store closes before all instances are idle.
     const admissions = this.moduleRef.get(Admission, { strict: false, each: true });
