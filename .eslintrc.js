@@ -70,7 +70,9 @@ export default tseslint.config(
   { files: ['**/*.js'], languageOptions: { globals: { console: false, fetch: false, process: false } } },
   {
     files: ['bench/**/*.js'],
-    languageOptions: { globals: { Buffer: false, clearTimeout: false, performance: false, setTimeout: false } },
+    languageOptions: {
+      globals: { Buffer: false, clearTimeout: false, performance: false, setImmediate: false, setTimeout: false, URL: false },
+    },
   },
   {
     files: ['**/*.ts'],

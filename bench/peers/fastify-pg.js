@@ -3,7 +3,7 @@ import pg from 'pg';
 import { serve } from './fastify.js';
 
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
-await pool.query('CREATE TABLE plants (id BIGINT PRIMARY KEY, name TEXT NOT NULL, tag TEXT)');
+await pool.query('CREATE TABLE IF NOT EXISTS plants (id BIGINT PRIMARY KEY, name TEXT NOT NULL, tag TEXT)');
 
 await serve(({ id, name, tag }) =>
   pool.query({

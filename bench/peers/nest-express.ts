@@ -1,4 +1,4 @@
-/** Nest as its documentation shows it: Express, passport, ValidationPipe, and TypeORM on SQLite. */
+/** Nest as its documentation shows it: Express, passport, ValidationPipe, TypeORM on SQLite, and pino's middleware. */
 import 'reflect-metadata';
 import { Body, Controller, HttpCode, Module, Post, UseGuards, ValidationPipe } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -6,6 +6,7 @@ import { AuthGuard, PassportModule, PassportStrategy } from '@nestjs/passport';
 import { InjectRepository, TypeOrmModule } from '@nestjs/typeorm';
 import { IsInt, IsOptional, IsString } from 'class-validator';
 import { Strategy } from 'passport-http-bearer';
+import { pinoHttp } from 'pino-http';
 import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
 
 @Entity('plants')
@@ -70,6 +71,7 @@ class PlantsController {
 class AppModule {}
 
 const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] });
+if (process.env['REQUEST_LOG'] !== 'off') app.use(pinoHttp());
 app.useGlobalPipes(new ValidationPipe());
 await app.listen(0, '127.0.0.1');
 console.log(`Listening: ${await app.getUrl()}`);

@@ -68,9 +68,9 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
 
   #authorize(context: ExecutionContext, principal: Principal | undefined): void {
     const { scope } = this.authOptions;
-    const hasScope = principal?.scopes?.includes(scope) ?? true;
+    if (principal?.scopes?.includes(scope) ?? true) return;
     const isRequired = this.reflector.getAllAndOverride(RequiresScope, [context.getHandler(), context.getClass()]);
-    if (hasScope || !isRequired) return;
+    if (!isRequired) return;
     this.#setChallenge(context, `, error="insufficient_scope", scope="${scope}"`);
     throw new ForbiddenException(ERROR_TABLE[403].message);
   }

@@ -131,6 +131,7 @@ export function openConfiguredStore(
     timeout: storeTimeout,
     startTimeout: databaseStartTimeout,
     poolSize,
+    allocateLog: true,
     onWait: (reason) => void logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
   });
 }

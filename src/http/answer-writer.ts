@@ -3,6 +3,12 @@ import type { Socket } from 'node:net';
 /** Bytes of an answer that the socket gets at once: a TLS socket keeps them a second time, encrypted. */
 const PORTION = 65_536;
 
+/**
+ * Characters from which on an answer is encoded at once. A string occupies up to three times as much as its bytes while
+ * it waits for the client.
+ */
+const LONG_ANSWER = 16_384;
+
 /** A part of an answer, as Node's `Writable` has it. */
 export interface AnswerPart {
   readonly chunk: Buffer | string;
@@ -45,8 +51,10 @@ export class AnswerWriter {
     }
     if (contents.length > 0) this.socket.cork();
     for (const { chunk, encoding } of contents) this.socket.write(chunk, encoding);
-    if (typeof last.chunk === 'string') this.socket.write(last.chunk, last.encoding, done);
-    else this.#writePortions(last.chunk, done);
+    const { chunk, encoding } = last;
+    if (typeof chunk !== 'string') this.#writePortions(chunk, done);
+    else if (chunk.length > LONG_ANSWER) this.#writePortions(Buffer.from(chunk, encoding), done);
+    else this.socket.write(chunk, encoding, done);
     this.socket.uncork();
   }
 

@@ -9,12 +9,6 @@ import { PublicServer } from './public-server.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
-/**
- * Characters from which on an answer is encoded when it is complete. A string occupies up to three times as much as its
- * bytes while it waits for the client.
- */
-const LONG_ANSWER = 16_384;
-
 /** Tells the response why it refuses the request, for the log and the metrics. */
 class PublicFastifyAdapter extends FastifyAdapter {
   override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): ReturnType<FastifyAdapter['reply']> {
@@ -64,10 +58,6 @@ export function createFastifyAdapter(options: {
     // The guard runs for every method, and before the body is read.
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
-  fastify.addHook('onSend', (_request, _reply, payload, done) => {
-    const isLong = typeof payload === 'string' && payload.length > LONG_ANSWER;
-    done(null, isLong ? Buffer.from(payload) : payload);
-  });
   if (trustProxy.length > 0) {
     fastify.addHook('onRequest', (request, _reply, done) => {
       (request.raw as PublicRequest).forwardedAddress = request.ip;

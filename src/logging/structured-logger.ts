@@ -9,6 +9,9 @@ export interface LogStream extends DestinationStream {
   flush(done: () => void): void;
 }
 
+/** Milliseconds for which lines are collected before they are written. */
+const WRITE_INTERVAL = 10;
+
 /** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
 const MAX_WAITING = 16_777_216;
 
@@ -121,8 +124,8 @@ function createTimestamp(): () => string {
 }
 
 /**
- * Writes in the background, and the lines of one turn of the event loop together: a write for each line costs 1 µs a
- * request, and delays the answer of a lone client, because it comes first.
+ * Writes in the background, and the lines of some milliseconds together. Each write wakes a thread, which competes with
+ * the next request of a lone client.
  *
  * @param isShared whether stdout is a pipe or a socket to which other processes write
  */
@@ -137,21 +140,27 @@ function createStdoutStream(isShared: boolean): LogStream {
   stdout.on('error', () => undefined);
   let lines = '';
   let isWritten = true;
+  let timer: NodeJS.Timeout | undefined;
   stdout.on('drain', () => (isWritten = true));
   const write = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
     if (lines === '') return;
     isWritten = false;
     for (const part of isShared ? partsOf(lines, ATOMIC_WRITE) : [lines]) stdout.write(part);
     lines = '';
   };
   process.once('exit', () => {
-    write();
     stdout.flushSync();
+    // The process would not wait for a write in the background.
+    destination({ dest: 1, sync: true })
+      .on('error', () => undefined)
+      .write(lines);
   });
   return {
     write(line) {
-      if (lines === '') setImmediate(write);
       lines += line;
+      timer ??= setTimeout(write, WRITE_INTERVAL);
     },
     flush(done) {
       write();

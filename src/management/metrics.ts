@@ -6,7 +6,7 @@ import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
 import { BATCH_CHANNEL, type BatchMessage } from '../storage/group-commit.js';
-import { OUTCOMES } from '../storage/plant-repository.js';
+import { type Outcome, OUTCOMES } from '../storage/plant-repository.js';
 
 /** Seconds: from an answer without the store to the longest that a request waits. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -77,6 +77,9 @@ export class Metrics implements OnApplicationShutdown {
   /** The counters of answers by error number or, for a success, by status: a look-up by labels takes longer. */
   readonly #answers = new Map<number, Counter.Internal>();
 
+  /** The counters of plants by outcome. */
+  readonly #outcomes = new Map<Outcome, Counter.Internal>();
+
   constructor(queue: PlantQueue, { version }: BuildInfo) {
     new Gauge({
       name: 'plant_store_build_info',
@@ -92,7 +95,8 @@ export class Metrics implements OnApplicationShutdown {
     for (const status of [200, 204]) this.#answers.set(status, this.#requests.labels(`${status}`, ''));
     for (const error of Object.keys(ERROR_TABLE)) this.#answers.set(Number(error), this.#requests.labels('400', error));
     for (const answers of this.#answers.values()) answers.inc(0);
-    for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, 0);
+    for (const outcome of OUTCOMES) this.#outcomes.set(outcome, this.#plants.labels(outcome));
+    for (const plants of this.#outcomes.values()) plants.inc(0);
     for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
     subscribe(REQUEST_CHANNEL, this.#onRequest);
     subscribe(BATCH_CHANNEL, this.#onBatch);
@@ -135,7 +139,7 @@ export class Metrics implements OnApplicationShutdown {
     const batch = message as BatchMessage;
     this.#batchSizes.observe(batch.size);
     this.#commitDurations.observe(batch.seconds);
-    for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, batch[outcome]);
+    for (const [outcome, plants] of this.#outcomes) plants.inc(batch[outcome]);
   };
 
   readonly #onRefusal = (message: unknown): void => {

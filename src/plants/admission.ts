@@ -23,6 +23,9 @@ export class Admission {
   readonly #total: Share = { requests: 0, bytes: 0 };
   /** By the name of the principal; only principals with requests in flight have one. */
   readonly #shares = new Map<string, Share>();
+  #isClosed = false;
+  /** Resolve functions of the `settled()` calls that wait for the last request. */
+  #settledListeners: (() => void)[] = [];
 
   /** @param bodyLimit the greatest length of one body, in bytes */
   constructor(readonly bodyLimit: number) {
@@ -33,9 +36,10 @@ export class Admission {
    * Admits a request, which must `leave` again.
    *
    * @param principal its name; undefined if the host authenticates
-   * @throws {ContractException} 503 if there are too many
+   * @throws {ContractException} 503 if there are too many, and after `close`
    */
   enter(principal: string | undefined): void {
+    if (this.#isClosed) throw new ContractException(503);
     const { requests, bytes } = this.#shareOf(principal);
     if (this.#total.requests + requests >= MAX_REQUESTS || this.#total.bytes + bytes >= this.#maxBytes) {
       throw new ContractException(503);
@@ -52,6 +56,23 @@ export class Admission {
   /** @param bytes all that the request was charged */
   leave(principal: string | undefined, bytes: number): void {
     this.#add(principal, -1, -bytes);
+    if (this.isIdle) for (const resolve of this.#settledListeners.splice(0)) resolve();
+  }
+
+  /** True if no request is in flight. */
+  get isIdle(): boolean {
+    return this.#total.requests === 0;
+  }
+
+  /** Resolves when no request is in flight. */
+  settled(): Promise<void> {
+    if (this.isIdle) return Promise.resolve();
+    return new Promise((resolve) => this.#settledListeners.push(resolve));
+  }
+
+  /** Admits no further request. */
+  close(): void {
+    this.#isClosed = true;
   }
 
   #add(principal: string | undefined, requests: number, bytes: number): void {

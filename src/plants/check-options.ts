@@ -1,7 +1,8 @@
 import { isRealm, isScope } from '../auth/bearer-auth-options.js';
 import { isBearerToken } from '../auth/bearer-token.js';
+import type { PlantRepository } from '../storage/plant-repository.js';
 import { BODY_LIMIT_RULE, parseBodyLimit } from './body-limit.js';
-import type { PlantsModuleOptions, PlantsRegistration } from './plants.module-definition.js';
+import type { PlantsInstance, PlantsModuleOptions, PlantsRegistration } from './plants.module-definition.js';
 
 /** Throws a TypeError, whose message is one line, if the value of an option is wrong. */
 type Check = (value: unknown, option: string) => void;
@@ -16,18 +17,17 @@ const authentication = mustHave({
 });
 
 const REGISTRATION: Readonly<Record<keyof PlantsRegistration, Check>> = {
-  path: mayBe(
-    (value) => isText(value) && /^\/?[\w.~-]+(?:\/[\w.~-]+)*\/?$/.test(value),
-    'segments of letters, digits and _.~-, for example garden/plants',
-  ),
+  path: mayBe(isPath, 'segments of letters, digits and _.~-, not . or .., for example garden/plants'),
   name: mayBe((value) => isText(value) && value !== '', 'a text that is not empty'),
   isGlobal: mayBe((value) => typeof value === 'boolean', 'true or false'),
 };
 
+const REPOSITORY_METHODS: readonly (keyof PlantRepository)[] = ['add', 'close', 'check', 'count', 'snapshot'];
+
 const OPTIONS: Readonly<Record<keyof PlantsModuleOptions, Check>> = {
   repository: mustBe(
-    (value) => (isText(value) && value !== '') || isClassOrInstance(value, 'add'),
-    'a URL such as sqlite:data/plants.db, or a PlantRepository, as a class or an instance',
+    (value) => (isText(value) && value !== '') || isClassOrInstance(value, ...REPOSITORY_METHODS),
+    'a URL such as sqlite:data/plants.db, or a class that extends PlantRepository, with add and close, or its instance',
   ),
   authentication(value, option) {
     if (value === false) return;
@@ -57,8 +57,11 @@ const OPTIONS: Readonly<Record<keyof PlantsModuleOptions, Check>> = {
   onPlantCreated: mayBe((value) => typeof value === 'function', 'a function'),
 };
 
-/** The options of `forRootAsync` itself, which Nest 11.1 passes with the others. */
-const ASYNC_OPTIONS = ['imports', 'inject', 'provideInjectionTokensFrom', 'useClass', 'useExisting', 'useFactory'];
+/** The ways in which `forRootAsync` gets the options. */
+const SOURCES = ['useFactory', 'useClass', 'useExisting'];
+
+/** The other options of `forRootAsync`, which Nest reads. */
+const OPTIONS_OF_SOURCES = ['imports', 'inject', 'provideInjectionTokensFrom'];
 
 /** Makes the one line about options that cannot be used. */
 export function optionsError(complaint: string): TypeError {
@@ -72,31 +75,77 @@ export function optionsError(complaint: string): TypeError {
  * @throws {TypeError} at the first option that is wrong, missing or unknown
  */
 export function checkOptions(options: unknown): PlantsModuleOptions {
-  if (!isObject(options)) throw optionsError('the options must be an object');
+  assertObject(options);
   const misplaced: Check = (_value, option) => {
     throw optionsError(`give the option ${option} to forRootAsync itself, beside useFactory`);
   };
-  checkMembers(options, { ...fill(REGISTRATION, misplaced), ...OPTIONS });
+  checkMembers(options, { ...fill(Object.keys(REGISTRATION), misplaced), ...OPTIONS });
   const { repository, authentication } = options;
   checkMembers({ repository, authentication }, OPTIONS);
   return options as unknown as PlantsModuleOptions;
 }
 
 /**
- * Returns the path without slashes at its ends, and the other two.
+ * Checks the options of `forRoot` that Nest needs before the others. `checkOptions` checks the values of the others: a
+ * test may replace them.
  *
- * @param given with the other options, whose values `checkOptions` checks: a test may replace them
  * @throws {TypeError} at the first one that is wrong or unknown
  */
-export function checkRegistration(given: PlantsRegistration) {
-  const others = Object.entries<unknown>({ ...given }).filter(([name]) => !ASYNC_OPTIONS.includes(name));
-  checkMembers(Object.fromEntries(others), { ...REGISTRATION, ...fill(OPTIONS, () => undefined) });
-  const { path = 'plants', name, isGlobal = false } = given;
-  return { path: path.replace(/^\/|\/$/g, ''), name, isGlobal };
+export function checkRegistration(options: unknown): void {
+  assertObject(options);
+  checkMembers(options, { ...REGISTRATION, ...fill(Object.keys(OPTIONS), () => undefined) });
 }
 
-function fill(names: object, check: Check): Record<string, Check> {
-  return Object.fromEntries(Object.keys(names).map((name) => [name, check]));
+/**
+ * Checks the options of `forRootAsync` itself.
+ *
+ * @throws {TypeError} at the first one that is wrong, missing or unknown
+ */
+export function checkAsyncRegistration(options: unknown): void {
+  assertObject(options);
+  const given = Object.keys(options).filter((name) => options[name] !== undefined);
+  const misplaced = given.find((name) => Object.hasOwn(OPTIONS, name));
+  if (misplaced !== undefined) throw optionsError(`return the option ${misplaced} from useFactory, not beside it`);
+  checkMembers(options, { ...REGISTRATION, ...fill([...SOURCES, ...OPTIONS_OF_SOURCES], () => undefined) });
+  if (given.filter((name) => SOURCES.includes(name)).length !== 1) {
+    throw optionsError(`forRootAsync must have one of ${SOURCES.join(', ')}`);
+  }
+}
+
+/**
+ * Checks that each instance of the module has a path and a name of its own.
+ *
+ * @param instances all instances of the application, `instance` among them
+ * @throws {TypeError} if another instance has the same path or name, or one that is too similar
+ */
+export function assertDistinct(instance: PlantsInstance, instances: readonly PlantsInstance[]): void {
+  for (const other of instances) {
+    const resemblance = other === instance ? undefined : (samePath(other, instance) ?? sameName(other, instance));
+    if (resemblance !== undefined) {
+      throw optionsError(`two instances have ${resemblance}: give each a path and a name of its own`);
+    }
+  }
+}
+
+function samePath({ path: one }: PlantsInstance, { path: other }: PlantsInstance): string | undefined {
+  if (one === other) return `the path ${one}`;
+  // Express ignores the case, and so do people.
+  return one.toLowerCase() === other.toLowerCase()
+    ? `the paths ${one} and ${other}, which differ only in case`
+    : undefined;
+}
+
+/** Operation ids of an OpenAPI document begin with the name of the class. */
+function sameName(one: PlantsInstance, other: PlantsInstance): string | undefined {
+  if (one.name === other.name) return one.name === undefined ? 'no name' : `the name ${one.name}`;
+  const className = one.controller.name;
+  if (className !== other.controller.name) return undefined;
+  const [first, second] = [one, other].map(({ name }) => (name === undefined ? 'none' : `'${name}'`));
+  return `the names ${first} and ${second}, which make one class name, ${className}`;
+}
+
+function fill(names: readonly string[], check: Check): Record<string, Check> {
+  return Object.fromEntries(names.map((name) => [name, check]));
 }
 
 function checkMembers(given: object, checks: Readonly<Record<string, Check>>, parent = ''): void {
@@ -129,8 +178,18 @@ function mayBe(isValid: (value: unknown) => boolean, words: string): Check {
   return mustBe((value) => value === undefined || isValid(value), words);
 }
 
+function assertObject(options: unknown): asserts options is Readonly<Record<string, unknown>> {
+  if (!isObject(options)) throw optionsError('the options must be an object');
+}
+
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Clients resolve the segments `.` and `..`, and send another path (RFC 3986 §5.2.4). */
+function isPath(value: unknown): boolean {
+  const segments = isText(value) ? value.replace(/^\/|\/$/g, '').split('/') : [''];
+  return segments.every((segment) => /^(?!\.{1,2}$)[\w.~-]+$/.test(segment));
 }
 
 function isText(value: unknown): value is string {
@@ -141,7 +200,7 @@ function isWithin(value: unknown, least: number, greatest: number): boolean {
   return Number.isInteger(value) && (value as number) >= least && (value as number) <= greatest;
 }
 
-function isClassOrInstance(value: unknown, method: string): boolean {
+function isClassOrInstance(value: unknown, ...methods: readonly string[]): boolean {
   const object: unknown = typeof value === 'function' ? value.prototype : value;
-  return isObject(object) && method in object;
+  return isObject(object) && methods.every((method) => typeof object[method] === 'function');
 }

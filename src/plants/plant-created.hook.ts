@@ -9,7 +9,6 @@ export type PlantCreatedListener = (plant: Readonly<NewPlantDto>, principal: Pri
 /** Tells the host of created plants. Its listener can neither change nor delay an answer. */
 export class PlantCreatedHook {
   readonly #logger = new Logger('PlantStore');
-  readonly #calls = new Set<Promise<void>>();
 
   constructor(private readonly listener: PlantCreatedListener | undefined) {}
 
@@ -20,24 +19,12 @@ export class PlantCreatedHook {
       onEnd();
       return;
     }
-    const call = new Promise(setImmediate)
+    void new Promise(setImmediate)
       .then(() => listener(plant, principal))
-      .then(
-        () => undefined,
-        (error: unknown) => {
-          const stack = error instanceof Error ? error.stack : inspect(error);
-          this.#logger.error(`onPlantCreated failed for the plant ${plant.id}`, stack);
-        },
-      )
-      .finally(() => {
-        this.#calls.delete(call);
-        onEnd();
-      });
-    this.#calls.add(call);
-  }
-
-  /** Resolves when all calls have ended. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#calls);
+      .catch((error: unknown) => {
+        const stack = error instanceof Error ? error.stack : inspect(error);
+        this.#logger.error(`onPlantCreated failed for the plant ${plant.id}`, stack);
+      })
+      .finally(onEnd);
   }
 }

@@ -4,7 +4,6 @@ import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { PlantRepository } from '../storage/plant-repository.js';
-import { checkRegistration } from './check-options.js';
 import type { PlantCreatedListener } from './plant-created.hook.js';
 import { type PlantsController, plantsControllerAt } from './plants.controller.js';
 import { PlantsService } from './plants.service.js';
@@ -83,29 +82,28 @@ export function getPlantsServiceToken(name?: string): InjectionToken<PlantsServi
 
 const REGISTRATION: PlantsRegistration = { path: 'plants', name: undefined, isGlobal: false };
 
-export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<PlantsModuleOptions>({
-  optionsInjectionToken: PLANTS_OPTIONS,
-})
-  .setClassMethodName('forRoot')
-  .setExtras<PlantsRegistration>(REGISTRATION, (definition, registration) => {
-    const { path, name, isGlobal } = checkRegistration(registration);
-    const controller = plantsControllerAt(path, name);
-    const instance: PlantsInstance = { path, name, controller };
-    const token = getPlantsServiceToken(name);
-    return {
-      ...definition,
-      global: isGlobal,
-      controllers: [controller],
-      providers: [
-        ...(definition.providers ?? []),
-        { provide: PlantsInstance, useValue: instance },
-        ...(name === undefined ? [] : [{ provide: token, useExisting: PlantsService }]),
-      ],
-      // The classes are those of the instance without a name: a module that imports several could not tell them apart.
-      exports:
-        name === undefined
-          ? [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService]
-          : [token],
-    };
-  })
-  .build();
+export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
+  new ConfigurableModuleBuilder<PlantsModuleOptions>({ optionsInjectionToken: PLANTS_OPTIONS })
+    .setClassMethodName('forRoot')
+    .setExtras<PlantsRegistration>(REGISTRATION, (definition, { path = 'plants', name, isGlobal = false }) => {
+      const trimmed = path.replace(/^\/|\/$/g, '');
+      const controller = plantsControllerAt(trimmed, name);
+      const instance: PlantsInstance = { path: trimmed, name, controller };
+      const token = getPlantsServiceToken(name);
+      return {
+        ...definition,
+        global: isGlobal,
+        controllers: [controller],
+        providers: [
+          ...(definition.providers ?? []),
+          { provide: PlantsInstance, useValue: instance },
+          ...(name === undefined ? [] : [{ provide: token, useExisting: PlantsService }]),
+        ],
+        // The classes are those of the instance without a name: a module that imports several could not tell them apart.
+        exports:
+          name === undefined
+            ? [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService]
+            : [token],
+      };
+    })
+    .build();

@@ -1,4 +1,11 @@
-import { Module, type OnApplicationShutdown, type OnModuleInit, RequestMethod, type Type } from '@nestjs/common';
+import {
+  type DynamicModule,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+  RequestMethod,
+  type Type,
+} from '@nestjs/common';
 import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
@@ -6,9 +13,14 @@ import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { PlantRepository } from '../storage/plant-repository.js';
-import { optionsError } from './check-options.js';
-import { PlantCreatedHook } from './plant-created.hook.js';
-import { ConfigurableModuleClass, PlantsInstance } from './plants.module-definition.js';
+import { Admission } from './admission.js';
+import { checkAsyncRegistration, checkRegistration } from './check-options.js';
+import {
+  type ASYNC_OPTIONS_TYPE,
+  ConfigurableModuleClass,
+  type OPTIONS_TYPE,
+  PlantsInstance,
+} from './plants.module-definition.js';
 import type { PlantsController } from './plants.controller.js';
 import { optionProviders } from './plants.providers.js';
 import { PlantsService } from './plants.service.js';
@@ -21,12 +33,24 @@ import { unparsedBodyAt } from './unparsed-body.js';
 export class PlantsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
   /** The path of the route as a client sends it; known when the application has set its prefix. */
   #url = '';
+  #closing: Promise<void> | undefined;
+
+  /** @throws {TypeError} at an option that is wrong or unknown; Nest checks the others when it starts the application */
+  static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
+    checkRegistration(options);
+    return super.forRoot(options);
+  }
+
+  /** @throws {TypeError} at an option that is wrong, missing or unknown */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    checkAsyncRegistration(options);
+    return super.forRootAsync(options);
+  }
 
   constructor(
     private readonly instance: PlantsInstance,
     private readonly repository: PlantRepository,
-    private readonly groupCommit: GroupCommit,
-    private readonly hook: PlantCreatedHook,
+    private readonly admission: Admission,
     private readonly authOptions: BearerAuthOptions,
     private readonly config: ApplicationConfig,
     private readonly moduleRef: ModuleRef,
@@ -40,13 +64,11 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     adapterHost.init$.subscribe(() => {
       // An application context without a server has none.
       const httpAdapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
-      httpAdapter?.use(unparsedBodyAt(() => this.#url, httpAdapter.getType()));
+      httpAdapter?.use(unparsedBodyAt(() => this.#url, httpAdapter));
     });
   }
 
-  /** @throws {TypeError} if another instance has the same path or name */
   onModuleInit(): void {
-    this.#assertDistinct();
     this.#url = `${this.#globalPrefix()}/${this.instance.path}`;
   }
 
@@ -59,37 +81,31 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     return this.authOptions.verifier !== false;
   }
 
-  /** Nest calls this after the server has sent its last answer. */
-  async onApplicationShutdown(): Promise<void> {
-    // Plants whose clients have disconnected may still be in a batch.
-    await this.groupCommit.settled();
-    await this.hook.settled();
-    await this.repository.close();
+  /** Nest calls this after the server has sent its last answer, and again if the application is closed twice. */
+  onApplicationShutdown(): Promise<void> {
+    return (this.#closing ??= this.#close());
   }
 
-  #assertDistinct(): void {
-    const { path, name } = this.instance;
-    for (const other of this.moduleRef.get(PlantsModule, { strict: false, each: true })) {
-      if (other === this) continue;
-      const advice = 'give each a path and a name of its own';
-      if (other.instance.path === path) throw optionsError(`two instances have the path ${path}: ${advice}`);
-      if (other.instance.name === name) {
-        throw optionsError(`two instances have ${name === undefined ? 'no name' : `the name ${name}`}: ${advice}`);
-      }
-    }
+  async #close(): Promise<void> {
+    // Plants whose clients have disconnected may still be in a batch. A call of `onPlantCreated` may create plants in
+    // other instances, so no store closes before all instances are idle.
+    const admissions = this.moduleRef.get(Admission, { strict: false, each: true });
+    while (!admissions.every(({ isIdle }) => isIdle)) await Promise.all(admissions.map((each) => each.settled()));
+    this.admission.close();
+    await this.repository.close();
   }
 
   /**
    * Nest passes the path of a route only to middleware of a MiddlewareConsumer, which comes too late. The exclusions are
    * documented for `setGlobalPrefix`; only their form here, which Nest exports with ApplicationConfig, is not:
-   * https://docs.nestjs.com/faq/global-prefix
+   * https://docs.nestjs.com/faq/global-prefix. Nest tests the path with a slash at its end.
    */
   #globalPrefix(): string {
     const prefix = this.config.getGlobalPrefix().replace(/^\/|\/$/g, '');
     const { exclude = [] } = this.config.getGlobalPrefixOptions();
     const isExcluded = exclude.some(
       ({ pathRegex, requestMethod }) =>
-        [RequestMethod.ALL, RequestMethod.POST].includes(requestMethod) && pathRegex.test(`/${this.instance.path}`),
+        [RequestMethod.ALL, RequestMethod.POST].includes(requestMethod) && pathRegex.test(`/${this.instance.path}/`),
     );
     return prefix === '' || isExcluded ? '' : `/${prefix}`;
   }

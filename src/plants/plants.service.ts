@@ -28,7 +28,7 @@ export class PlantsService {
    *
    * @param options.principal the creator, which gets its share of the requests in flight; none if the host authenticates
    * @throws {ContractException} 422 if it is not a NewPlant, 409 if the id belongs to another plant, 503 if the store is
-   *   overloaded or unavailable
+   *   overloaded, unavailable or closed
    */
   async create(
     newPlant: Readonly<NewPlantDto>,

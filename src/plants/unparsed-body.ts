@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Logger } from '@nestjs/common';
+import type { AbstractHttpAdapter } from '@nestjs/core';
 
 const logger = new Logger('PlantStore');
 
@@ -27,35 +28,47 @@ export function unparsedBody() {
   };
 }
 
-/**
- * Returns middleware that does so for a path, which the global prefix completes before the first request.
- *
- * @param platform as `getType` of the HTTP adapter returns it
- */
-export function unparsedBodyAt(path: () => string, platform: string) {
-  const served = platform === 'express' ? servedByExpress : servedByFastify;
+/** Returns middleware that does so for a path, which the global prefix completes before the first request. */
+export function unparsedBodyAt(path: () => string, httpAdapter: AbstractHttpAdapter) {
+  const routing = routingOf(httpAdapter);
   return (request: IncomingMessage, _response: unknown, next: () => void): void => {
-    if (request.method === 'POST' && served(request.url ?? '') === served(path())) hideBody(request);
+    if (request.method === 'POST' && served(request.url ?? '', routing) === served(path(), routing)) hideBody(request);
     next();
   };
 }
 
-/** Express ignores case and one slash at the end: https://expressjs.com/en/5x/api.html#app.settings.table */
-function servedByExpress(url: string): string {
-  return pathOf(url).replace(/\/$/, '').toLowerCase();
+/** The options of Fastify's router: https://fastify.dev/docs/latest/Reference/Server/#routeroptions */
+interface Routing {
+  readonly caseSensitive?: boolean;
+  readonly ignoreTrailingSlash?: boolean;
+  readonly ignoreDuplicateSlashes?: boolean;
+  readonly useSemicolonDelimiter?: boolean;
+  /** Fastify decodes the path. */
+  readonly decodes: boolean;
 }
 
-/** Fastify decodes the path, and refuses one that cannot be decoded. */
-function servedByFastify(url: string): string | undefined {
+function routingOf(httpAdapter: AbstractHttpAdapter): Routing {
+  if (httpAdapter.getType() !== 'fastify') {
+    // https://expressjs.com/en/5x/api.html#app.settings.table
+    return { caseSensitive: false, ignoreTrailingSlash: true, decodes: false };
+  }
+  const { initialConfig } = httpAdapter.getInstance<{ initialConfig: Routing & { routerOptions?: Routing } }>();
+  return { ...initialConfig, ...initialConfig.routerOptions, decodes: true };
+}
+
+/** Returns the form that all spellings of a path have which the router serves alike; undefined if it refuses the path. */
+function served(url: string, routing: Routing): string | undefined {
+  // A client may send a whole URL (RFC 9112 §3.2.2).
+  const target = url.replace(/^https?:\/\/[^/?#]*/i, '');
+  let [path = ''] = target.split(routing.useSemicolonDelimiter ? /[?#;]/ : /[?#]/, 1);
   try {
-    return decodeURI(pathOf(url));
+    if (routing.decodes) path = decodeURI(path);
   } catch {
     return undefined;
   }
-}
-
-function pathOf(url: string): string {
-  return url.split(/[?#]/, 1)[0] ?? '';
+  if (routing.ignoreDuplicateSlashes) path = path.replace(/\/{2,}/g, '/');
+  if (routing.ignoreTrailingSlash) path = path.replace(/\/$/, '');
+  return routing.caseSensitive === false ? path.toLowerCase() : path;
 }
 
 /** Parsers skip a request without these headers (RFC 9112 §6.3). BodyPipe finds them in `rawHeaders`. */

@@ -9,6 +9,11 @@ export interface DatabaseOptions {
   readonly startTimeout: number;
   /** Maximum number of connections to a server, and so of batches in flight. SQLite does not use it. */
   readonly poolSize: number;
+  /**
+   * Allocates the write-ahead log of a SQLite database at the start, for a store that is going to write for long. A log
+   * that still grows makes a commit slower, because its sync writes the size of the file, too.
+   */
+  readonly allocateLog?: boolean;
   /** Called once if the start waits, with the reason in one line for the operator. */
   readonly onWait?: (reason: string) => void;
 }

@@ -82,24 +82,6 @@ describe('group commit', () => {
       expect(await late).toBe('created');
     });
 
-    it('is settled once all batches are stored, including those that overtook others', async () => {
-      const first = commit.add({ id: 1n, name: 'held first' });
-      await batches(1);
-      let isSettled = false;
-      const settled = commit.settled().then(() => (isSettled = true));
-      const second = commit.add({ id: 2n, name: 'held second' });
-      await batches(2);
-
-      release('held first');
-      await first;
-      await new Promise(setImmediate);
-      expect(isSettled).toBe(false);
-
-      release('held second');
-      await settled;
-      expect(await second).toBe('created');
-    });
-
     async function batches(count: number): Promise<void> {
       while (repository.sizes.length < count) await new Promise(setImmediate);
     }

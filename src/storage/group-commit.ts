@@ -45,8 +45,6 @@ export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
   #queue: PendingPlant[] = [];
   #workers = 0;
-  /** Resolve functions of the `settled()` calls that wait for the last worker. */
-  #settledListeners: (() => void)[] = [];
   /** Time when the last batch started. */
   #batchStarted = 0;
   /** Milliseconds that the last stored batch took. */
@@ -86,12 +84,6 @@ export class GroupCommit {
     return this.#queue.length;
   }
 
-  /** Resolves when everything that was added is stored or refused. */
-  settled(): Promise<void> {
-    if (this.#workers === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#settledListeners.push(resolve));
-  }
-
   #startWorkerIfNeeded(): void {
     if (this.#queue.length === 0 || this.#workers >= this.repository.concurrency) return;
     const untilSlow = this.#batchStarted + SLOW_FACTOR * this.#batchDuration - performance.now();
@@ -117,7 +109,6 @@ export class GroupCommit {
     }
     // In the same turn as the last look at the queue: a plant that is added later must start a new worker.
     this.#workers -= 1;
-    if (this.#workers === 0) for (const resolve of this.#settledListeners.splice(0)) resolve();
   }
 
   async #commit(batch: readonly PendingPlant[]): Promise<void> {

@@ -67,6 +67,11 @@ export class SqliteFiles {
     }
   }
 
+  /** Bytes of the log, those that SQLite will overwrite included. */
+  get logSize(): number {
+    return fstatSync(this.#log).size;
+  }
+
   /** Releases the files; the caller has closed the connection to the database before. */
   close(): void {
     closeSync(this.#log);

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SQLITE_DRIVERS } from '../../test/support/sqlite-drivers.js';
@@ -57,6 +57,47 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
     it('is a strict table in a write-ahead log', () => {
       expect(other.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' });
       expect(other.prepare("SELECT strict FROM pragma_table_list WHERE name = 'plants'").get()).toEqual({ strict: 1n });
+    });
+
+    describe('whose log is allocated at the start', () => {
+      const openAllocated = (): Promise<PlantRepository> =>
+        openSqliteRepository(file, { timeout: 100, allocateLog: true }, driver);
+      const logSize = (): number => statSync(`${file}-wal`).size;
+
+      it('has a log that plants do not let grow, not even beyond a checkpoint', async () => {
+        const allocated = await openAllocated();
+        const size = logSize();
+        expect(size).toBeGreaterThan(33_554_432);
+        expect(await allocated.count()).toBe(0);
+
+        // Each plant fills a page.
+        const plants = Array.from({ length: 9_000 }, (_, id) => ({ id: BigInt(id), name: 'x'.repeat(4_000) }));
+        while (plants.length > 0) await allocated.add(plants.splice(0, 256));
+
+        expect(await allocated.count()).toBe(9_000);
+        expect(statSync(file).size).toBeGreaterThan(33_554_432);
+        expect(logSize()).toBe(size);
+        await allocated.close();
+      });
+
+      it('keeps the plants that are in the log already', async () => {
+        await repository.add([{ id: 1n, name: 'Monstera' }]);
+
+        const allocated = await openAllocated();
+        expect(await allocated.add([{ id: 1n, name: 'Monstera' }])).toEqual(['repeated']);
+        await allocated.close();
+      });
+
+      it('opens at once while another process writes', async () => {
+        other.exec('BEGIN IMMEDIATE');
+
+        const allocated = await openAllocated();
+        expect(logSize()).toBeLessThan(1_048_576);
+
+        other.exec('ROLLBACK');
+        expect(await allocated.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
+        await allocated.close();
+      });
     });
 
     it('is refused when the file is not a database', async () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import { createEmptyFile } from '../files/create-empty-file.js';
 import { makeDirectory } from '../files/make-directory.js';
+import type { DatabaseOptions } from './database-options.js';
 import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { type Failure, RetryingRepository } from './retrying-repository.js';
 import { SqliteCount } from './sqlite-count.js';
@@ -11,17 +12,23 @@ import { SqliteFiles } from './sqlite-files.js';
 import { assertReadable, updateSqliteSchema } from './sqlite-schema.js';
 import { openSqliteSnapshot } from './sqlite-snapshot.js';
 
+/** Pages of the log before a checkpoint: 32 MiB. All clients wait for it, but it writes a page once however often it changed. */
+const LOG_PAGES = 8_192;
+
+/** Pages by which the last batch before a checkpoint may exceed it. */
+const LOG_EXCESS = 512;
+
+/** KiB of SQLite's cache. With random ids only inner pages are read again, and this holds those of 30 million plants. */
+const CACHE_KIB = 4_096;
+
 const SETTINGS = [
   // SQLite waits for a lock by blocking the process, so only the start waits this way.
   'busy_timeout = 5000',
   'journal_mode = WAL',
   // NORMAL, which is common with WAL, syncs only at checkpoints: a power cut would lose acknowledged plants.
   'synchronous = FULL',
-  // Pages of the log before a checkpoint: 32 MiB. All clients wait for a checkpoint, which writes a page once however
-  // often it changed; against that, a log that still grows makes a single commit about twice as slow.
-  'wal_autocheckpoint = 8192',
-  // Four MiB. With random ids only inner pages are read again, and this holds those of 30 million plants.
-  'cache_size = -4096',
+  `wal_autocheckpoint = ${LOG_PAGES}`,
+  `cache_size = -${CACHE_KIB}`,
 ];
 
 /**
@@ -32,7 +39,7 @@ const SETTINGS = [
  */
 export async function openSqliteRepository(
   file: string,
-  { timeout }: { readonly timeout: number },
+  { timeout, allocateLog = false }: Pick<DatabaseOptions, 'timeout' | 'allocateLog'>,
   driver?: SqliteDriver,
 ): Promise<PlantRepository> {
   let database: SqliteDatabase | undefined;
@@ -46,6 +53,7 @@ export async function openSqliteRepository(
     const files = path === ':memory:' ? undefined : filesOf(database, path);
     const repository = new SqliteRepository(database, path, files, timeout, driver);
     database.exec('PRAGMA busy_timeout = 0');
+    if (allocateLog && files !== undefined) growLog(database, files);
     return repository;
   } catch (error) {
     database?.close();
@@ -57,6 +65,25 @@ export async function openSqliteRepository(
 function makePlaceFor(path: string): void {
   if (process.getuid?.() === 0) createEmptyFile(path);
   else makeDirectory(dirname(path));
+}
+
+/**
+ * Lets the log grow to its size by a transaction that is rolled back: pages beyond SQLite's cache are written to the log
+ * before the end of a transaction (https://sqlite.org/pragma.html#pragma_cache_spill), and later ones overwrite them.
+ */
+function growLog(database: SqliteDatabase, files: SqliteFiles): void {
+  const { page_size: pageSize } = database.prepare('PRAGMA page_size').get() as { readonly page_size: bigint };
+  // Another service has allocated it.
+  if (files.logSize >= LOG_PAGES * Number(pageSize)) return;
+  try {
+    // What is left of a crash is copied first, so that the log begins again.
+    database.exec('PRAGMA wal_checkpoint; BEGIN IMMEDIATE; CREATE TABLE filler (bytes)');
+    const bytes = BigInt(LOG_PAGES + LOG_EXCESS) * pageSize + BigInt(CACHE_KIB) * 1_024n;
+    database.exec(`INSERT INTO filler VALUES (zeroblob(${bytes}))`);
+  } catch {
+    // On a full disk, or while another service writes, the log grows as plants are stored.
+  }
+  rollBackQuietly(database.prepare('ROLLBACK'));
 }
 
 /** Asks SQLite for the name of the database, because it follows symbolic links. */
@@ -141,7 +168,7 @@ class SqliteRepository extends RetryingRepository {
       result = work();
       end.run();
     } catch (error) {
-      this.#rollBackQuietly();
+      rollBackQuietly(this.#rollback);
       throw error;
     }
     this.files?.assertInPlace();
@@ -160,12 +187,13 @@ class SqliteRepository extends RetryingRepository {
     this.database.close();
     last.close();
   }
+}
 
-  #rollBackQuietly(): void {
-    try {
-      this.#rollback.run();
-    } catch {
-      // SQLite has already rolled back by itself, as it does for some errors: https://sqlite.org/lang_transaction.html
-    }
+/** @param rollback the statement */
+function rollBackQuietly(rollback: { run(): unknown }): void {
+  try {
+    rollback.run();
+  } catch {
+    // SQLite has already rolled back by itself, as it does for some errors: https://sqlite.org/lang_transaction.html
   }
 }

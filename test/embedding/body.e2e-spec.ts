@@ -1,4 +1,7 @@
-import type { Server } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import {
   Controller,
   type DynamicModule,
@@ -13,7 +16,6 @@ import { NestFactory, RouterModule } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import request from 'supertest';
 import { PlantsModule, type PlantsRegistration, unparsedBody } from '../../src/index.js';
 
 /** Routes of the host beside and below ours; they answer with the body as the host's parser has left it. */
@@ -45,25 +47,36 @@ class HostModule {
 
 const LARGE_ID = '{"id": 9007199254740993, "name": "Monstera"}';
 
+interface Answer {
+  readonly status: number | undefined;
+  readonly body: unknown;
+}
+
+/** Sends a request with this target, which may be a whole URL, and starts the application before the first one. */
+async function send(app: INestApplication<Server>, path: string, body = LARGE_ID, token = 'token'): Promise<Answer> {
+  if (!app.getHttpServer().listening) await app.listen(0, '127.0.0.1');
+  const { port } = app.getHttpServer().address() as AddressInfo;
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const outgoing = request({ port, host: '127.0.0.1', method: 'POST', path, headers, agent: false }).end(body);
+  const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+  return { status: answer.statusCode, body: await json(answer) };
+}
+
 describe.each(['express', 'fastify'])('Without a line in main.ts on %s, PlantsModule reads the body', (platform) => {
   let app: INestApplication<Server>;
   let warnings: string[];
 
   afterEach(() => app.close());
 
-  async function create(module: DynamicModule): Promise<void> {
+  async function create(module: DynamicModule, routerOptions: object = {}): Promise<void> {
     warnings = [];
     const ignore = (): void => undefined;
     const logger = { log: ignore, error: ignore, warn: (message: string) => void warnings.push(message) };
-    const adapter = platform === 'express' ? new ExpressAdapter() : new FastifyAdapter();
+    const adapter = platform === 'express' ? new ExpressAdapter() : new FastifyAdapter({ routerOptions });
     app = await NestFactory.create(module, adapter, { logger, abortOnError: false });
   }
 
-  async function post(path: string, body = LARGE_ID, token = 'token'): Promise<request.Response> {
-    await app.init();
-    if (platform === 'fastify') await (app.getHttpAdapter() as FastifyAdapter).getInstance().ready();
-    return request(app.getHttpServer()).post(path).set('Authorization', `Bearer ${token}`).type('json').send(body);
-  }
+  const post = (path: string, body?: string, token?: string): Promise<Answer> => send(app, path, body, token);
 
   it.each<[string, string, PlantsRegistration, (app: INestApplication) => void]>([
     ['at its default path', '/plants', {}, () => undefined],
@@ -77,6 +90,19 @@ describe.each(['express', 'fastify'])('Without a line in main.ts on %s, PlantsMo
       (app) => void app.setGlobalPrefix('api', { exclude: [{ path: 'plants', method: RequestMethod.POST }] }),
     ],
     [
+      'excluded from the prefix with a slash at its end',
+      '/plants',
+      {},
+      (app) => void app.setGlobalPrefix('api', { exclude: ['/plants/'] }),
+    ],
+    [
+      'excluded from the prefix by a pattern in another case',
+      '/plants',
+      {},
+      (app) => void app.setGlobalPrefix('api', { exclude: ['PL{*rest}'] }),
+    ],
+    ['below a prefix with an upper-case letter', '/Api/plants', {}, (app) => void app.setGlobalPrefix('Api')],
+    [
       'beside versioned routes',
       '/plants',
       {},
@@ -86,22 +112,41 @@ describe.each(['express', 'fastify'])('Without a line in main.ts on %s, PlantsMo
     await create(HostModule.with(registration));
     configure(app);
 
+    await expectBodyRead(path);
+    await expectBodyRead(`${path}?query`);
+  });
+
+  const spellings: [path: string, routerOptions: object][] =
+    platform === 'express'
+      ? [
+          ['/plants/', {}],
+          ['/Plants', {}],
+          ['/PLANTS/?query', {}],
+        ]
+      : [
+          ['/%70lants', {}],
+          ['/plants/', { ignoreTrailingSlash: true }],
+          ['/Plants', { caseSensitive: false }],
+          ['//plants', { ignoreDuplicateSlashes: true }],
+          ['/plants;query', { useSemicolonDelimiter: true }],
+        ];
+
+  it.each([...spellings, ['http://garden.example/plants', {}], ['http://garden.example/plants?query', {}]])(
+    'at %s, which the router serves as well',
+    async (path, routerOptions: object) => {
+      await create(HostModule.with(), routerOptions);
+
+      await expectBodyRead(path);
+    },
+  );
+
+  /** Expects that the module reads the body: after the token was checked, with exact ids, and within its own limit. */
+  async function expectBodyRead(path: string): Promise<void> {
     expect((await post(path)).body).toEqual({ name: 'Monstera' });
-    expect((await post(`${path}?query`)).body).toEqual({ name: 'Monstera' });
     expect((await post(path, '{', 'another')).body).toMatchObject({ error: 401 });
     expect((await post(path, '{')).body).toMatchObject({ error: 400 });
     expect((await post(path, `{"id": 1, "name": "${'x'.repeat(1_024)}"}`)).body).toMatchObject({ error: 413 });
-  });
-
-  it.each(platform === 'express' ? ['/plants/', '/Plants', '/PLANTS/?query'] : ['/%70lants'])(
-    'at %s, which the router serves as well',
-    async (path) => {
-      await create(HostModule.with());
-
-      expect((await post(path)).body).toEqual({ name: 'Monstera' });
-      expect((await post(path, '{', 'another')).body).toMatchObject({ error: 401 });
-    },
-  );
+  }
 
   it('and leaves that of other routes to the application', async () => {
     await create(HostModule.with());
@@ -149,17 +194,11 @@ describe('A body that a parser of the host has read before PlantsModule', () => 
   it('has exact ids up to 2^53, and error 422 beyond', async () => {
     const adapter = new ExpressAdapter();
     adapter.useBodyParser('json', false);
-    const app = await NestFactory.create(HostModule.with(), adapter, { logger: false });
-    await app.init();
-    const post = (body: string) =>
-      request(app.getHttpServer() as Server)
-        .post('/plants')
-        .set('Authorization', 'Bearer token')
-        .type('json')
-        .send(body);
-
-    expect((await post('{"id": 9007199254740991, "name": "Monstera"}')).body).toEqual({ name: 'Monstera' });
-    expect((await post(LARGE_ID)).body).toMatchObject({
+    const app: INestApplication<Server> = await NestFactory.create(HostModule.with(), adapter, { logger: false });
+    expect((await send(app, '/plants', '{"id": 9007199254740991, "name": "Monstera"}')).body).toEqual({
+      name: 'Monstera',
+    });
+    expect((await send(app, '/plants')).body).toMatchObject({
       error: 422,
       message: expect.stringContaining('rounded') as string,
     });

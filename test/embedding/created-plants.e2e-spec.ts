@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { Injectable, type LoggerService, Module } from '@nestjs/common';
+import { type INestApplication, Injectable, type LoggerService, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { PlantsModule, type Principal } from '../../src/index.js';
 
@@ -30,9 +30,11 @@ class ErrorLog implements LoggerService {
   error = (...line: unknown[]): number => this.errors.push(line);
 }
 
+let app: INestApplication<Server>;
+
 async function start() {
   const logger = new ErrorLog();
-  const app = await NestFactory.create(
+  app = await NestFactory.create(
     PlantsModule.forRootAsync({
       imports: [GardenerModule],
       inject: [Gardener],
@@ -54,12 +56,26 @@ async function start() {
     });
     return answer.json();
   };
-  return { app, create, logger, gardener: app.get(Gardener, { strict: false }) };
+  return { create, logger, gardener: app.get(Gardener, { strict: false }) };
 }
 
 describe('onPlantCreated', () => {
+  /** Lets the calls of `sleep` end. */
+  let wake: () => void;
+  let sleep: () => Promise<void>;
+
+  beforeEach(() => {
+    const rest = new Promise<void>((resolve) => (wake = resolve));
+    sleep = () => rest;
+  });
+
+  afterEach(async () => {
+    wake();
+    await app.close();
+  });
+
   it('is called once for each plant that was created, with its principal', async () => {
-    const { app, create, gardener } = await start();
+    const { create, gardener } = await start();
 
     await create('{"id": 1, "name": "Monstera", "tag": "indoor"}', 'second');
     // Neither the same plant again, nor another one with its id, nor an invalid one.
@@ -84,7 +100,7 @@ describe('onPlantCreated', () => {
     ],
     ['rejects', () => Promise.reject(new Error('The gardener is ill.'))],
   ])('is logged and changes no answer if it %s', async (_how, react) => {
-    const { app, create, gardener, logger } = await start();
+    const { create, gardener, logger } = await start();
     gardener.react = react;
 
     expect(await create('{"id": 7, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
@@ -96,10 +112,8 @@ describe('onPlantCreated', () => {
   });
 
   it('leads to error 503 for a principal whose plants occupy its share while calls do not end', async () => {
-    const { app, create, gardener } = await start();
-    let wake = (): void => undefined;
-    const rest = new Promise<void>((resolve) => (wake = resolve));
-    gardener.react = () => rest;
+    const { create, gardener } = await start();
+    gardener.react = sleep;
     const name = 'x'.repeat(1_000_000);
     const created = { name };
     const send = (id: number, token?: string): Promise<unknown> => create(JSON.stringify({ id, name }), token);
@@ -114,22 +128,18 @@ describe('onPlantCreated', () => {
     for (const answer of answers.slice(count)) expect(answer).toMatchObject({ error: 503 });
     expect(await send(100, 'second')).toEqual(created);
     wake();
-    await rest;
     await new Promise(setImmediate);
     expect(await send(101)).toEqual(created);
-    await app.close();
   });
 
   it('delays no answer, and the application closes when it has ended', async () => {
-    const { app, create, gardener } = await start();
-    let wake = (): void => undefined;
-    const rest = new Promise<void>((resolve) => (wake = resolve));
-    gardener.react = () => rest;
+    const { create, gardener } = await start();
+    gardener.react = sleep;
 
     expect(await create('{"id": 1, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
     let isClosed = false;
     const closing = app.close().then(() => (isClosed = true));
-    await once(app.getHttpServer() as Server, 'close');
+    await once(app.getHttpServer(), 'close');
     await new Promise(setImmediate);
     expect(isClosed).toBe(false);
     wake();

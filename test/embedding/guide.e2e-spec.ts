@@ -20,6 +20,7 @@ describe('The guide to embedding', () => {
   const packed = new PackedPackage();
   const installation = packed.install('module', [
     '@nestjs/platform-express',
+    '@nestjs/platform-fastify',
     '@nestjs/swagger',
     '@nestjs/testing',
     'better-sqlite3',
@@ -50,6 +51,7 @@ describe('The guide to embedding', () => {
       ['PlantStoreNewPlant', 'PlantStorePlant', 'PlantStoreError'],
       [200, { name: 'Monstera' }],
       ['9007199254740993 Monstera of token-1'],
+      [200, { name: 'Monstera' }],
       [200, { name: 'Monstera' }],
       [200, { name: 'Monstera' }],
       [true, ['Ficus', 'Monstera']],

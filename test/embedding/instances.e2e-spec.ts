@@ -1,9 +1,17 @@
+import { EventEmitter, once } from 'node:events';
 import type { Server } from 'node:http';
 import { type DynamicModule, type INestApplication, Inject, Injectable, Module } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import request from 'supertest';
-import { BearerAuthGuard, getPlantsServiceToken, PlantsModule, PlantsService } from '../../src/index.js';
+import {
+  BearerAuthGuard,
+  getPlantsServiceToken,
+  PlantsModule,
+  type PlantsRegistration,
+  PlantsService,
+} from '../../src/index.js';
 import { newStore, type Store } from '../support/store.js';
 
 /** A provider of the host that uses both instances. */
@@ -115,39 +123,107 @@ describe.each(['express', 'fastify'])('Two instances of PlantsModule on %s', (pl
   });
 });
 
-describe('Two instances of PlantsModule', () => {
+describe('When an application with two instances of PlantsModule closes', () => {
+  it.each([['first'], ['last']])(
+    'calls of onPlantCreated still create plants in both if the instance that calls is imported %s',
+    async (place) => {
+      const stores = [await newStore(), await newStore()];
+      const errors: unknown[] = [];
+      const logger = { log: () => undefined, warn: () => undefined, error: (...line: unknown[]) => errors.push(line) };
+      const begun = new EventEmitter();
+      let wake = (): void => undefined;
+      const rest = new Promise<void>((resolve) => (wake = resolve));
+      // The first plant leads to the second one in the greenhouse, and that to the third.
+      const outdoors = PlantsModule.forRoot({
+        repository: stores[0]?.url ?? '',
+        authentication: false,
+        onPlantCreated: async ({ id }) => {
+          if (id !== 1n) return;
+          begun.emit('call');
+          await rest;
+          await app.get(Gardener, { strict: false }).greenhouse.create({ id: 2n, name: 'Orchid' });
+        },
+      });
+      const greenhouse = PlantsModule.forRoot({
+        name: 'greenhouse',
+        path: 'greenhouse',
+        repository: stores[1]?.url ?? '',
+        authentication: false,
+        onPlantCreated: () => app.get(Gardener, { strict: false }).plants.create({ id: 3n, name: 'Ficus' }),
+      });
+      const imports = place === 'first' ? [outdoors, greenhouse] : [greenhouse, outdoors];
+      const app: INestApplication<Server> = await NestFactory.create(
+        { ...host(...imports), providers: [Gardener] },
+        { logger, abortOnError: false },
+      );
+      const { plants } = (await app.init()).get(Gardener, { strict: false });
+      const called = once(begun, 'call');
+
+      await plants.create({ id: 1n, name: 'Rose' });
+      await called;
+      const closing = app.close();
+      for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+      wake();
+      await closing;
+
+      expect(errors).toEqual([]);
+      expect((await stores[0]?.rows())?.map(({ id }) => id)).toEqual([1n, 3n]);
+      expect((await stores[1]?.rows())?.map(({ id }) => id)).toEqual([2n]);
+      for (const store of stores) await store.close();
+    },
+  );
+});
+
+describe.each(['express', 'fastify'])('Two instances of PlantsModule on %s do not start', (platform) => {
   const options = { repository: 'sqlite::memory:', authentication: false } as const;
 
-  it.each([
-    ['with one path', {}, 'PlantsModule: two instances have the path plants: give each a path and a name of its own'],
+  it.each<[string, PlantsRegistration, PlantsRegistration, string]>([
+    ['with one path', {}, { name: 'greenhouse' }, 'the path plants'],
+    ['with one path, spelt in two ways', {}, { path: '/plants/', name: 'greenhouse' }, 'the path plants'],
     [
-      'with one path, spelt in two ways',
-      { path: '/plants', name: 'greenhouse' },
-      'PlantsModule: two instances have the path plants: give each a path and a name of its own',
+      'with paths that differ only in case',
+      {},
+      { path: 'Plants', name: 'greenhouse' },
+      'the paths Plants and plants, which differ only in case',
+    ],
+    ['without a name', {}, { path: 'greenhouse' }, 'no name'],
+    [
+      'with one name',
+      { path: 'first', name: 'greenhouse' },
+      { path: 'second', name: 'greenhouse' },
+      'the name greenhouse',
     ],
     [
-      'without a name',
-      { path: 'greenhouse' },
-      'PlantsModule: two instances have no name: give each a path and a name of its own',
+      'with names that make one class name',
+      { path: 'first', name: 'green house' },
+      { path: 'second', name: 'green-house' },
+      "the names 'green-house' and 'green house', which make one class name, GreenHousePlantsController",
     ],
-  ])('%s do not start', async (_with, second, message) => {
-    const module = host(PlantsModule.forRoot(options), PlantsModule.forRoot({ ...options, ...second }));
-    const app = await NestFactory.create(module, { logger: false, abortOnError: false });
-
-    await expect(app.init()).rejects.toThrow(new TypeError(message));
-    await app.close();
-  });
-
-  it('with one name do not start', async () => {
+    [
+      'with a name that makes the class name of the instance without one',
+      {},
+      { path: 'second', name: '-' },
+      "the names '-' and none, which make one class name, PlantsController",
+    ],
+  ])('%s', async (_with, first, second, resemblance) => {
     const module = host(
-      PlantsModule.forRoot({ ...options, path: 'first', name: 'greenhouse' }),
-      PlantsModule.forRoot({ ...options, path: 'second', name: 'greenhouse' }),
+      PlantsModule.forRoot({ ...options, ...first }),
+      PlantsModule.forRoot({ ...options, ...second }),
     );
-    const app = await NestFactory.create(module, { logger: false, abortOnError: false });
+    const adapter = platform === 'express' ? new ExpressAdapter() : new FastifyAdapter();
+    const start = async (): Promise<void> => {
+      const app = await NestFactory.create(module, adapter, { logger: false, abortOnError: false });
+      await app.init().finally(() => app.close());
+    };
 
-    await expect(app.init()).rejects.toThrow('two instances have the name greenhouse');
-    await app.close();
+    await expect(start()).rejects.toThrow(
+      new TypeError(`PlantsModule: two instances have ${resemblance}: give each a path and a name of its own`),
+    );
   });
+});
+
+describe('Two instances of PlantsModule', () => {
+  const options = { repository: 'sqlite::memory:', authentication: false } as const;
 
   it('are one if two modules import the same registration', async () => {
     const plants = PlantsModule.forRoot(options);

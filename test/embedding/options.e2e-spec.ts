@@ -1,8 +1,14 @@
 import { NestFactory } from '@nestjs/core';
-import { PlantsModule, type PlantsModuleOptions, type PlantsRegistration } from '../../src/index.js';
-import { checkRegistration } from '../../src/plants/check-options.js';
+import { PlantRepository, PlantsModule, type PlantsModuleOptions } from '../../src/index.js';
 
 const OPTIONS = { repository: 'sqlite::memory:', authentication: { tokens: ['token'] } } as const;
+
+/** As a JavaScript host may write it. */
+class WithoutClose extends (PlantRepository as unknown as new () => object) {
+  add(): string[] {
+    return [];
+  }
+}
 
 /** Returns how a start with these options of a JavaScript host ends. */
 async function startWith(options: unknown): Promise<string> {
@@ -17,21 +23,25 @@ async function startWith(options: unknown): Promise<string> {
   }
 }
 
+const REPOSITORY =
+  'the option repository must be a URL such as sqlite:data/plants.db, or a class that extends PlantRepository, with add and close, or its instance';
+
+const PATH = 'the option path must be segments of letters, digits and _.~-, not . or .., for example garden/plants';
+
 const TOKENS =
   'the option authentication.tokens must be a list of tokens, each of letters, digits and -._~+/, then any =';
 
 describe('PlantsModule does not start', () => {
   it.each<[string, unknown, string]>([
+    ['without an argument', undefined, 'the options must be an object'],
+    ['without a repository', { authentication: false }, REPOSITORY],
+    ['with a repository of another type', { ...OPTIONS, repository: {} }, REPOSITORY],
     [
-      'without a repository',
-      { authentication: false },
-      'the option repository must be a URL such as sqlite:data/plants.db, or a PlantRepository, as a class or an instance',
+      'with an object that is no PlantRepository',
+      { ...OPTIONS, repository: { add: () => [], close: () => undefined } },
+      REPOSITORY,
     ],
-    [
-      'with a repository of another type',
-      { ...OPTIONS, repository: {} },
-      'the option repository must be a URL such as sqlite:data/plants.db, or a PlantRepository, as a class or an instance',
-    ],
+    ['with a repository without close', { ...OPTIONS, repository: WithoutClose }, REPOSITORY],
     [
       'without authentication',
       { repository: 'sqlite::memory:' },
@@ -103,16 +113,9 @@ describe('PlantsModule does not start', () => {
       { ...OPTIONS, database: { poolSize: '4' } },
       'the option database.poolSize must be a number from 1 to 100',
     ],
-    [
-      'with a parameter in the path',
-      { ...OPTIONS, path: ':garden/plants' },
-      'the option path must be segments of letters, digits and _.~-, for example garden/plants',
-    ],
-    [
-      'with an empty path',
-      { ...OPTIONS, path: '' },
-      'the option path must be segments of letters, digits and _.~-, for example garden/plants',
-    ],
+    ...[':garden/plants', '', '/', '.', '..', 'garden/../plants', './plants', 'plants/..', 'a//b', 'a b'].map(
+      (path): [string, unknown, string] => [`with the path '${path}'`, { ...OPTIONS, path }, PATH],
+    ),
     ['with an empty name', { ...OPTIONS, name: '' }, 'the option name must be a text that is not empty'],
     ['with isGlobal: 1', { ...OPTIONS, isGlobal: 1 }, 'the option isGlobal must be true or false'],
   ])('%s, and says so in one line', async (_with, options, message) => {
@@ -134,22 +137,31 @@ describe('PlantsModule does not start', () => {
     await expect(NestFactory.create(module, { logger: false, abortOnError: false })).rejects.toThrow(message);
   });
 
-  it('with a misspelt option of forRootAsync itself, and says so', () => {
-    const options = { useFactory: () => OPTIONS, pth: 'garden' } as PlantsRegistration & {
-      useFactory: () => typeof OPTIONS;
-    };
+  const useFactory = (): typeof OPTIONS => OPTIONS;
 
-    expect(() => PlantsModule.forRootAsync(options)).toThrow('there is no option pth; there are path, name, isGlobal');
+  it.each<[string, unknown, string]>([
+    ['without an argument', undefined, 'the options must be an object'],
+    ['with a misspelt option', { useFactory, pth: 'garden' }, 'there is no option pth; there are path, name, isGlobal'],
+    ['without a source of the options', {}, 'forRootAsync must have one of useFactory, useClass, useExisting'],
+    [
+      'with two sources of the options',
+      { useFactory, useClass: Map },
+      'forRootAsync must have one of useFactory, useClass, useExisting',
+    ],
+    [
+      'with an option beside useFactory',
+      { useFactory, repository: 'sqlite:plants.db' },
+      'return the option repository from useFactory, not beside it',
+    ],
+    ['with a wrong path', { useFactory, path: '..' }, PATH],
+  ])('with forRootAsync %s, and says so in one line', (_with, options, message) => {
+    expect(() => PlantsModule.forRootAsync(options as Parameters<typeof PlantsModule.forRootAsync>[0])).toThrow(
+      `PlantsModule: ${message}`,
+    );
   });
 });
 
 describe('PlantsModule starts', () => {
-  it('with the options that Nest 11.1 leaves among those of forRootAsync', () => {
-    const given: object = { imports: [], inject: [], useFactory: () => OPTIONS, path: '/garden/' };
-
-    expect(checkRegistration(given)).toEqual({ path: 'garden', name: undefined, isGlobal: false });
-  });
-
   it.each<[string, object]>([
     [
       'with undefined options',

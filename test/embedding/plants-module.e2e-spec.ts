@@ -39,7 +39,7 @@ class OptionsModule {}
 @Injectable()
 class Shelf {
   readonly plants = new Map<bigint, StoredPlant>();
-  closed = false;
+  closed = 0;
 }
 
 @Module({ providers: [Shelf], exports: [Shelf] })
@@ -57,7 +57,7 @@ class ShelfRepository extends PlantRepository {
   }
 
   override close(): Promise<void> {
-    this.shelf.closed = true;
+    this.shelf.closed += 1;
     return Promise.resolve();
   }
 }
@@ -69,7 +69,7 @@ class ScopedVerifier extends TokenVerifier {
   }
 
   override verify(token: string): Principal | undefined {
-    return this.shelf.closed ? undefined : { name: 'host', scopes: [token] };
+    return this.shelf.closed > 0 ? undefined : { name: 'host', scopes: [token] };
   }
 }
 
@@ -148,7 +148,7 @@ describe('PlantsModule', () => {
     expect(JSON.parse(await create('garden'))).toEqual({ name: 'Monstera' });
     expect([...shelf.plants.keys()]).toEqual([1n]);
     await app.close();
-    expect(shelf.closed).toBe(true);
+    expect(shelf.closed).toBe(1);
   });
 
   it('uses instances of a repository and a verifier', async () => {
@@ -161,6 +161,17 @@ describe('PlantsModule', () => {
 
     expect(await statusAndChallengeOf(module, 'Bearer garden')).toEqual([200, null]);
     expect(shelf.plants.size).toBe(1);
+  });
+
+  it('closes the repository once if the application is closed twice', async () => {
+    const shelf = new Shelf();
+    const module = PlantsModule.forRoot({ repository: new ShelfRepository(shelf), authentication: false });
+    const app = await NestFactory.createApplicationContext(module, { logger: false });
+
+    await app.close();
+    await app.close();
+
+    expect(shelf.closed).toBe(1);
   });
 
   it.each<[string, () => unknown]>([

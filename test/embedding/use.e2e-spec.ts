@@ -101,6 +101,20 @@ describe('PlantsService in a host without a server', () => {
   });
 });
 
+describe('PlantsService of an application that has closed', () => {
+  it('refuses plants with error 503', async () => {
+    const module = PlantsModule.forRoot({ repository: 'sqlite::memory:', authentication: false });
+    const app = await NestFactory.createApplicationContext(module, QUIET);
+    const plants = app.get(PlantsService);
+    await app.close();
+
+    const refusal = plants.create({ id: 1n, name: 'Monstera' });
+
+    await expect(refusal).rejects.toBeInstanceOf(ContractException);
+    await expect(refusal).rejects.toMatchObject({ error: 503 });
+  });
+});
+
 describe('The options', () => {
   it('can be replaced in a test of the host', async () => {
     @Global()

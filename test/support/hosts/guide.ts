@@ -83,6 +83,11 @@ configure(app);
 results.push(await send(await listen(app), 'POST', '/garden/plants', 'my-token'));
 await app.close();
 
+const createFastifyApplication = (await load('createFastifyApplication')) as () => Promise<INestApplication>;
+const onFastify = await listen(await createFastifyApplication());
+results.push(await send(onFastify, 'POST', '/garden/plants', 'my-token'));
+await onFastify.close();
+
 /** A provider of a snippet. */
 interface Snippet {
   sow(id: bigint, name: string): Promise<boolean>;
