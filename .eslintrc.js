@@ -71,7 +71,14 @@ export default tseslint.config(
   {
     files: ['bench/**/*.js'],
     languageOptions: {
-      globals: { Buffer: false, clearTimeout: false, performance: false, setImmediate: false, setTimeout: false, URL: false },
+      globals: {
+        Buffer: false,
+        clearTimeout: false,
+        performance: false,
+        setImmediate: false,
+        setTimeout: false,
+        URL: false,
+      },
     },
   },
   {
