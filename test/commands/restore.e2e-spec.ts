@@ -121,7 +121,8 @@ describe('plant-store restore', () => {
 
     expect(status).toBe(1);
     expect(stderr).toContain('plants.db-wal belongs to a database that is not there');
-    expect(readFileSync(directory.file('data/plants.db-wal'))).toEqual(log);
+    // It is too long for toEqual.
+    expect(readFileSync(directory.file('data/plants.db-wal')).equals(log)).toBe(true);
     expect(existsSync(directory.file('data/plants.db'))).toBe(false);
   });
 
