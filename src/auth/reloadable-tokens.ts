@@ -20,13 +20,10 @@ export class ReloadableTokens extends StaticTokens {
   /** The message about the file that was logged last, until the file can be used again. */
   #complaint: string | undefined;
   #reloading: Promise<void> = Promise.resolve();
-  /** All tokens in use. */
-  #current: readonly StaticToken[];
   #follower: (tokens: readonly StaticToken[]) => void = () => undefined;
 
   private constructor(configured: readonly StaticToken[], file: string | undefined) {
     super(configured);
-    this.#current = configured;
     this.#configured = configured;
     this.#file = file;
   }
@@ -70,7 +67,7 @@ export class ReloadableTokens extends StaticTokens {
   /** Calls `follower` with the tokens in use: now, and whenever they change. */
   follow(follower: (tokens: readonly StaticToken[]) => void): void {
     this.#follower = follower;
-    follower(this.#current);
+    follower(this.tokens);
   }
 
   /**
@@ -111,9 +108,8 @@ export class ReloadableTokens extends StaticTokens {
   /** @returns how many tokens the text has */
   #use(text: string, file: string): number {
     const tokens = parseTokens(text, file);
-    this.#current = [...this.#configured, ...tokens];
-    this.replace(this.#current);
-    this.#follower(this.#current);
+    this.replace([...this.#configured, ...tokens]);
+    this.#follower(this.tokens);
     this.#text = text;
     this.#complaint = undefined;
     return tokens.length;

@@ -20,6 +20,11 @@ export class StaticTokens extends TokenVerifier {
     this.#tokens = tokens;
   }
 
+  /** All tokens in use. */
+  protected get tokens(): readonly StaticToken[] {
+    return this.#tokens;
+  }
+
   /** Replaces the list. */
   replace(tokens: readonly StaticToken[]): void {
     this.#tokens = tokens;

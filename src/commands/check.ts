@@ -37,16 +37,12 @@ async function run(options: ReportOptions): Promise<void> {
   printSummary(
     { misspelled, tokens, certificate: expires === undefined ? null : { expires }, database },
     [
-      [
-        'configuration: ok',
-        ...misspelled.map(({ variable, meant }) => `${variable} has no effect: is ${meant} meant?`),
-      ],
-      `tokens: ${tokens ?? 'none yet: run plant-store token create, or let the first start create one, except under systemd'}`,
+      'configuration: ok',
+      ...misspelled.map(({ variable, meant }) => `${variable} has no effect: is ${meant} meant?`),
+      `tokens: ${tokens ?? 'none yet: the first start creates one; under systemd, run plant-store token create'}`,
       `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
       `database: ${database === 'new' ? 'ok, a start creates it' : 'ok'}`,
-    ]
-      .flat()
-      .join('\n'),
+    ].join('\n'),
     options,
   );
 }

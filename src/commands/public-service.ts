@@ -39,7 +39,7 @@ export interface PublicService {
 }
 
 /** Serves the public port with this process. */
-export async function createOwnService(
+export async function createServiceInProcess(
   configuration: Configuration,
   tokens: ReloadableTokens,
   certificate: Certificate | undefined,

@@ -14,7 +14,7 @@ import { isPostgresUrl } from '../storage/database-options.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { listen } from './listen.js';
-import { createOwnService, type PublicService } from './public-service.js';
+import { createServiceInProcess, type PublicService } from './public-service.js';
 import { loadCertificate, nameTokenVariable } from './start-files.js';
 import { exitStopped, onStopSignals } from './stop-signals.js';
 
@@ -34,7 +34,9 @@ export async function startService(configuration: Configuration): Promise<void> 
   const structuredLogger = await StructuredLogger.create(configuration.logLevel, { isShared: hasWorkers });
   const tokens = await openTokens(configuration);
   const certificate = loadCertificate(configuration);
-  const createService = hasWorkers ? (await import('./worker-pool.js')).createServiceWithWorkers : createOwnService;
+  const createService = hasWorkers
+    ? (await import('./worker-pool.js')).createServiceWithWorkers
+    : createServiceInProcess;
   const service = await createService(configuration, tokens, certificate, structuredLogger);
   let management: ManagementListener | undefined;
   try {

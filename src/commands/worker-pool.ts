@@ -11,16 +11,23 @@ import { CommandError, EXIT_STATUS } from './exit-status.js';
 import { openConfiguredStore, type PublicService } from './public-service.js';
 import { type SharedState, type WorkerConfiguration, type WorkerEnd, WorkerProcess } from './worker-process.js';
 
-/** Workers that end before they listen, one after another, after which the service ends. */
+/** The service ends after this many workers in a row have ended before they listened. */
 const MAX_FAILED_STARTS = 3;
 
-/** Serves the public port with workers, to which this process gives what may change while they run. */
+/**
+ * Serves the public port with workers, to which this process gives what may change while they run.
+ *
+ * @throws {ConfigurationError} if this process is a worker of another cluster
+ */
 export async function createServiceWithWorkers(
   configuration: Configuration,
   tokens: ReloadableTokens,
   certificate: Certificate | undefined,
   logger: StructuredLogger,
 ): Promise<PublicService> {
+  if (!cluster.isPrimary) {
+    throw new ConfigurationError('WORKERS must be 1 in a process that belongs to another cluster, for example of PM2');
+  }
   Logger.overrideLogger(logger);
   // The workers have the other connections to a database server. This one is for health checks.
   const repository = await openConfiguredStore(configuration, 1, logger);
@@ -52,11 +59,11 @@ export class WorkerPool implements Workers {
   readonly #logger = new Logger('PlantStore');
   readonly #processes = new Set<WorkerProcess>();
   readonly #listening = new Set<WorkerProcess>();
-  /** Listen on another port, and are being killed. */
+  /** Workers that listen on another port, and are being killed. */
   readonly #misplaced = new Set<WorkerProcess>();
   /** {base_url}, once a worker listens. */
   #baseUrl: string | undefined;
-  /** The port for the next worker; 0 only as long as workers have one that the system has chosen. */
+  /** The port for the next worker; with PORT=0 it stays 0 while a worker listens, because Node gives all the same port. */
   #port: number;
   #isReplacing = false;
   #failedStarts = 0;
@@ -67,21 +74,15 @@ export class WorkerPool implements Workers {
   /**
    * @param store takes the batches of the workers; undefined if each of them opens the store itself
    * @param state what the workers begin with
-   * @throws {ConfigurationError} if this process is a worker of another cluster
    */
   constructor(
     private readonly configuration: Configuration,
     private readonly store: SharedCommit | undefined,
     private state: SharedState,
   ) {
-    if (!cluster.isPrimary) {
-      throw new ConfigurationError(
-        'WORKERS must be 1 in a process that belongs to another cluster, for example of PM2',
-      );
-    }
     this.#port = configuration.port;
-    // An idle worker accepts the next connection. With round robin, connections would wait for the commit in this process,
-    // and Node would leave one open without an answer that is on its way to a worker that ends.
+    // The system gives a connection to an idle worker. With round robin, this process would accept it: it would wait for
+    // a commit, and one on its way to a worker that ends would stay open without an answer.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     cluster.setupPrimary({ args: ['worker'], serialization: 'advanced' });
   }
@@ -122,7 +123,7 @@ export class WorkerPool implements Workers {
   async metrics(): Promise<ReadonlyMap<number, ProcessMetrics>> {
     const workers = [...this.#listening];
     const metrics = await Promise.all(workers.map((worker) => worker.metrics()));
-    return new Map(workers.map(({ number }, index) => [number, metrics[index] ?? []]));
+    return new Map(workers.map(({ id }, index) => [id, metrics[index] ?? []]));
   }
 
   /**

@@ -59,7 +59,7 @@ export interface WorkerEnd {
 /** A worker, as the primary sees it. */
 export class WorkerProcess {
   /** No later worker has the same. */
-  readonly number: number;
+  readonly id: number;
   /** Resolves with {base_url} when it listens; never if it ends before. */
   readonly listening: Promise<string>;
   /** Resolves when its process has ended. */
@@ -77,7 +77,7 @@ export class WorkerProcess {
    */
   constructor(start: Omit<WorkerStart, 'type'>, store: SharedCommit | undefined) {
     this.#worker = cluster.fork();
-    this.number = this.#worker.id;
+    this.id = this.#worker.id;
     this.listening = new Promise((resolve) => {
       this.#worker.on('message', (message: FromWorker) => {
         if (message.type === 'batch') void this.#add(message.plants, store);
@@ -97,6 +97,8 @@ export class WorkerProcess {
         resolve(this.#failure ?? { text, status: status === EXIT_STATUS.done ? EXIT_STATUS.done : EXIT_STATUS.failed });
       });
     });
+    // Each race with `ended` would leave a reaction in memory until the worker ends.
+    void this.ended.then(() => this.#onMetrics());
   }
 
   send(message: ToWorker): void {
@@ -116,7 +118,7 @@ export class WorkerProcess {
     }
     const waiting = new AbortController();
     const timeout = setTimeout(METRICS_TIMEOUT, undefined, { signal: waiting.signal }).catch(() => undefined);
-    await Promise.race([this.#nextMetrics, this.ended, timeout]);
+    await Promise.race([this.#nextMetrics, timeout]);
     waiting.abort();
     return this.#metrics;
   }

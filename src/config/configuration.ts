@@ -42,6 +42,8 @@ function setting<Value, Default extends Value | undefined>(
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 const LOGGED_REQUESTS = ['all', 'failed'] as const;
 const HOST_NAME = [matching(/^[\w.:-]+$/), 'a host name or an IP address, for example 0.0.0.0'] as const;
+const MAX_WORKERS = 64;
+
 const DURATION = [parseDuration, 'a time from 1ms to 60m, for example 30s'] as const;
 
 function numberFrom(least: number, greatest: number, example: number): [Parser<number>, rule: string] {
@@ -72,7 +74,11 @@ const SETTINGS = {
   /** 0 takes any free port. */
   port: setting('PORT', 3000, ...numberFrom(0, 65_535, 8080)),
   /** Processes that serve the public port; 1 is this process itself. */
-  workers: setting('WORKERS', 1, ...orAuto(availableParallelism, numberFrom(1, 64, 4))),
+  workers: setting(
+    'WORKERS',
+    1,
+    ...orAuto(() => Math.min(availableParallelism(), MAX_WORKERS), numberFrom(1, MAX_WORKERS, 4)),
+  ),
   basePath: setting('BASE_PATH', '', parseBasePath, 'a path that begins with a slash, for example /v1'),
   databaseUrlFile: setting('DATABASE_URL_FILE', undefined, ...pathOf('/run/secrets/database-url')),
   databaseUrl: setting('DATABASE_URL', 'sqlite:data/plants.db', ...DATABASE_URL),

@@ -3,10 +3,7 @@ import type { Socket } from 'node:net';
 /** Bytes of an answer that the socket gets at once: a TLS socket keeps them a second time, encrypted. */
 const PORTION = 65_536;
 
-/**
- * Characters from which on an answer is encoded at once. A string occupies up to three times as much as its bytes while
- * it waits for the client.
- */
+/** Characters beyond which an answer is encoded before it waits for its client: as a string, it takes up to thrice its bytes. */
 const LONG_ANSWER = 16_384;
 
 /** A part of an answer, as Node's `Writable` has it. */

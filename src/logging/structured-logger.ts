@@ -136,26 +136,27 @@ function createStdoutStream(isShared: boolean): LogStream {
     maxLength: MAX_WAITING,
     ...(isShared && { maxWrite: ATOMIC_WRITE }),
   });
-  // Losing the log reader must not stop the service.
-  stdout.on('error', () => undefined);
+  let isBroken = false;
+  // Losing the log reader must not stop the service. After EPIPE, the destination discards all lines without an event.
+  stdout.on('error', () => (isBroken = true));
   let lines = '';
   let isWritten = true;
   let timer: NodeJS.Timeout | undefined;
   stdout.on('drain', () => (isWritten = true));
+  const parts = (): string[] => (isShared ? partsOf(lines, ATOMIC_WRITE) : [lines]);
   const write = (): void => {
     clearTimeout(timer);
     timer = undefined;
     if (lines === '') return;
     isWritten = false;
-    for (const part of isShared ? partsOf(lines, ATOMIC_WRITE) : [lines]) stdout.write(part);
+    for (const part of parts()) stdout.write(part);
     lines = '';
   };
   process.once('exit', () => {
     stdout.flushSync();
     // The process would not wait for a write in the background.
-    destination({ dest: 1, sync: true })
-      .on('error', () => undefined)
-      .write(lines);
+    const last = destination({ dest: 1, sync: true }).on('error', () => undefined);
+    for (const part of parts()) last.write(part);
   });
   return {
     write(line) {
@@ -164,7 +165,7 @@ function createStdoutStream(isShared: boolean): LogStream {
     },
     flush(done) {
       write();
-      if (isWritten) done();
+      if (isWritten || isBroken) done();
       else stdout.once('drain', done).once('error', done);
     },
   };

@@ -58,7 +58,7 @@ export class Metrics implements OnApplicationShutdown {
   readonly #batchSizes = new Histogram({
     name: 'plant_store_batch_size_plants',
     help: 'Plants that shared a commit.',
-    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024],
     registers: [this.registry],
   });
   readonly #commitDurations = new Histogram({

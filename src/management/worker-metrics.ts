@@ -1,14 +1,28 @@
 import { Injectable } from '@nestjs/common';
-import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client';
+import {
+  type Aggregator,
+  AggregatorRegistry,
+  type MetricObjectWithValues,
+  type MetricValue,
+  type Registry,
+} from 'prom-client';
 
 /** The metrics of a process, as `Registry.getMetricsAsJSON` returns them. */
 export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[];
+
+/** Aggregators of metrics with alerts, which a sum or an average would hide when one process is at its limit. */
+const AGGREGATORS: Readonly<Record<string, Aggregator>> = {
+  process_start_time_seconds: 'first',
+  process_open_fds: 'max',
+  process_max_fds: 'max',
+  nodejs_eventloop_lag_p99_seconds: 'max',
+};
 
 /** The workers of a service; the class is also the injection token. */
 export abstract class Workers {
   /** Whether one of them listens on the public port. */
   abstract readonly isListening: boolean;
-  /** Returns the metrics of each worker by its number, which no later worker has. */
+  /** Returns the metrics of each worker by its id, which no later worker has. */
   abstract metrics(): Promise<ReadonlyMap<number, ProcessMetrics>>;
 }
 
@@ -39,7 +53,12 @@ export class WorkerMetrics {
     const ended = [...this.#last].flatMap(([worker, metrics]) => (current.has(worker) ? [] : [countersIn(metrics)]));
     if (ended.length > 0) this.#ended = await AggregatorRegistry.aggregate([this.#ended, ...ended]).getMetricsAsJSON();
     this.#last = current;
-    const all = [await primary.getMetricsAsJSON(), ...current.values(), this.#ended];
+    // The aggregator of the first process counts.
+    const own = (await primary.getMetricsAsJSON()).map((metric) => ({
+      ...metric,
+      aggregator: AGGREGATORS[metric.name] ?? metric.aggregator,
+    }));
+    const all = [own, ...current.values(), this.#ended];
     return AggregatorRegistry.aggregate(all).metrics();
   }
 }

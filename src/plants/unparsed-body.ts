@@ -32,7 +32,8 @@ export function unparsedBody() {
 export function unparsedBodyAt(path: () => string, httpAdapter: AbstractHttpAdapter) {
   const routing = routingOf(httpAdapter);
   return (request: IncomingMessage, _response: unknown, next: () => void): void => {
-    if (request.method === 'POST' && served(request.url ?? '', routing) === served(path(), routing)) hideBody(request);
+    if (request.method === 'POST' && canonicalPath(request.url ?? '', routing) === canonicalPath(path(), routing))
+      hideBody(request);
     next();
   };
 }
@@ -56,8 +57,8 @@ function routingOf(httpAdapter: AbstractHttpAdapter): Routing {
   return { ...initialConfig, ...initialConfig.routerOptions, decodes: true };
 }
 
-/** Returns the form that all spellings of a path have which the router serves alike; undefined if it refuses the path. */
-function served(url: string, routing: Routing): string | undefined {
+/** Returns one spelling for all that the router serves alike; undefined if it refuses the path. */
+function canonicalPath(url: string, routing: Routing): string | undefined {
   // A client may send a whole URL (RFC 9112 §3.2.2).
   const target = url.replace(/^https?:\/\/[^/?#]*/i, '');
   let [path = ''] = target.split(routing.useSemicolonDelimiter ? /[?#;]/ : /[?#]/, 1);

@@ -33,32 +33,32 @@ interface PendingPlant {
 }
 
 /**
- * Group commit: plants that arrive while a batch is in flight share the next one. It starts when the clients of the batch
- * before it have been answered, so no plant waits for a timer.
+ * Group commit: plants that arrive while a batch is in flight share the next one, which starts when the clients of that
+ * batch have been answered. So no plant waits for a timer.
  *
- * A worker takes batches from the queue, one after another, until the queue is empty. There are as many workers at the
- * same time as the repository takes batches, but a second worker starts only when there is a full batch for it, or when
+ * A loop takes batches from the queue, one after another, until the queue is empty. There are as many loops at the same
+ * time as the repository takes batches, but a second one starts only when there is a full batch for it, or when
  * the batch in flight is slow: one large batch costs a server less than two small ones.
  */
 @Injectable()
 export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
   #queue: PendingPlant[] = [];
-  #workers = 0;
+  #loops = 0;
   /** Time when the last batch started. */
   #batchStarted = 0;
   /** Milliseconds that the last stored batch took. */
   #batchDuration = 0;
   /** Plants that the store has refused since it last took some. */
   #refused = 0;
-  /** Set while it is too early for another worker. */
+  /** Set while it is too early for another loop. */
   #slowTimer: NodeJS.Timeout | undefined;
 
   /** Bound to the context of the constructor: a batch must not run in the AsyncLocalStorage context of one request. */
-  readonly #startWorker = AsyncResource.bind(() => {
-    this.#workers += 1;
+  readonly #startLoop = AsyncResource.bind(() => {
+    this.#loops += 1;
     this.#batchStarted = performance.now();
-    void this.#work();
+    void this.#run();
   });
 
   constructor(private readonly repository: PlantRepository) {}
@@ -75,7 +75,7 @@ export class GroupCommit {
         return;
       }
       this.#queue.push({ plant, resolve, reject });
-      this.#startWorkerIfNeeded();
+      this.#startLoopIfNeeded();
     });
   }
 
@@ -84,31 +84,31 @@ export class GroupCommit {
     return this.#queue.length;
   }
 
-  #startWorkerIfNeeded(): void {
-    if (this.#queue.length === 0 || this.#workers >= this.repository.concurrency) return;
+  #startLoopIfNeeded(): void {
+    if (this.#queue.length === 0 || this.#loops >= this.repository.concurrency) return;
     const untilSlow = this.#batchStarted + SLOW_FACTOR * this.#batchDuration - performance.now();
-    if (this.#workers === 0 || this.#queue.length >= BATCH_SIZE || untilSlow <= 0) {
-      this.#startWorker();
+    if (this.#loops === 0 || this.#queue.length >= BATCH_SIZE || untilSlow <= 0) {
+      this.#startLoop();
     } else if (this.#slowTimer === undefined) {
       this.#slowTimer = setTimeout(() => {
         this.#slowTimer = undefined;
-        this.#startWorkerIfNeeded();
+        this.#startLoopIfNeeded();
       }, untilSlow).unref();
     }
   }
 
-  async #work(): Promise<void> {
+  async #run(): Promise<void> {
     // Other requests that are read in this turn of the event loop belong to the same batch.
     await new Promise(setImmediate);
     while (this.#queue.length > 0) {
       await this.#commit(this.#queue.splice(0, BATCH_SIZE));
       if (this.#queue.length === 0) break;
-      // So do the next requests of the clients that are answered now, which are read in the turn after this one.
+      // The clients that are answered now send their next requests, which are read in the turn after this one.
       await new Promise(setImmediate);
       await new Promise(setImmediate);
     }
-    // In the same turn as the last look at the queue: a plant that is added later must start a new worker.
-    this.#workers -= 1;
+    // In the same turn as the last look at the queue: a plant that is added later must start a new loop.
+    this.#loops -= 1;
   }
 
   async #commit(batch: readonly PendingPlant[]): Promise<void> {

@@ -12,10 +12,10 @@ import { SqliteFiles } from './sqlite-files.js';
 import { assertReadable, updateSqliteSchema } from './sqlite-schema.js';
 import { openSqliteSnapshot } from './sqlite-snapshot.js';
 
-/** Pages of the log before a checkpoint: 32 MiB. All clients wait for it, but it writes a page once however often it changed. */
+/** Pages of the log that start a checkpoint: 32 MiB. All clients wait for it; a longer log makes it rarer. */
 const LOG_PAGES = 8_192;
 
-/** Pages by which the last batch before a checkpoint may exceed it. */
+/** Pages by which the last batch before a checkpoint usually exceeds it. A larger one, of many workers, lets the log grow. */
 const LOG_EXCESS = 512;
 
 /** KiB of SQLite's cache. With random ids only inner pages are read again, and this holds those of 30 million plants. */

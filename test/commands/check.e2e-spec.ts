@@ -25,7 +25,7 @@ describe('plant-store check', () => {
       status: 0,
       stdout: '',
       stderr:
-        'configuration: ok\ntokens: none yet: run plant-store token create, or let the first start create one, except under systemd\ncertificate: none\n' +
+        'configuration: ok\ntokens: none yet: the first start creates one; under systemd, run plant-store token create\ncertificate: none\n' +
         'database: ok, a start creates it\n',
     });
     expect(readdirSync(directory.path)).toEqual([]);

@@ -230,7 +230,7 @@ describe('A service with WORKERS=2', () => {
   });
 
   it('answers at most 2,048 requests of one client at a time, and the others with error 503', async () => {
-    const { url } = await directory.start({ ...TWO, MAX_CONNECTIONS: '10000' });
+    const { url } = await directory.start({ ...TWO, MAX_CONNECTIONS: '10000', STORE_TIMEOUT: '2m' });
     const other = directory.openDatabase();
     other.exec('BEGIN EXCLUSIVE');
     const answers: (number | undefined)[] = [];
