@@ -88,9 +88,9 @@ async function many() {
   return {
     text: describe(runs, '64 connections'),
     goals: {
-      'of by hand, creates/s': ratio(runs, 'by-hand', 'rate'),
-      'of Fastify, creates/s': ratio(runs, 'fastify-sqlite', 'rate'),
-      'of Elysia on Bun, creates/s': ratio(runs, 'elysia-bun', 'rate'),
+      'creates/s, divided by those of by-hand': ratio(runs, 'by-hand', 'rate'),
+      'creates/s, divided by those of Fastify': ratio(runs, 'fastify-sqlite', 'rate'),
+      'creates/s, divided by those of Elysia on Bun': ratio(runs, 'elysia-bun', 'rate'),
     },
   };
 }
@@ -109,8 +109,8 @@ async function alone() {
       describe(steady, 'One connection, and a write-ahead log that has its size'),
     ].join('\n'),
     goals: {
-      'p50 of one connection, of Fastify, growing log': ratio(growing, 'fastify-sqlite', 'p50'),
-      'p50 of one connection, of Fastify': ratio(steady, 'fastify-sqlite', 'p50'),
+      'p50 of one connection on a growing log, divided by that of Fastify': ratio(growing, 'fastify-sqlite', 'p50'),
+      'p50 of one connection, divided by that of Fastify': ratio(steady, 'fastify-sqlite', 'p50'),
     },
   };
 }
@@ -164,8 +164,8 @@ async function cores() {
       '![creates a second over WORKERS](cores.svg)',
     ].join('\n'),
     goals: {
-      'WORKERS=2 of WORKERS=1, creates/s': pairwise(second, runs[0], 'rate'),
-      'WORKERS=2 of WORKERS=1, CPU µs': pairwise(second, runs[0], 'cpu'),
+      'creates/s of WORKERS=2, divided by those of WORKERS=1': pairwise(second, runs[0], 'rate'),
+      'CPU µs of WORKERS=2, divided by that of WORKERS=1': pairwise(second, runs[0], 'cpu'),
     },
   };
 }
@@ -225,7 +225,7 @@ async function checkpoint() {
       ),
     ].join('\n'),
     goals: {
-      'p99 during checkpoints, WORKERS=2 of WORKERS=1': median(
+      'p99 during checkpoints of WORKERS=2, divided by that of WORKERS=1': median(
         results[1].map(({ p99 }, round) => p99 / results[0][round].p99),
       ).toFixed(2),
     },
@@ -248,9 +248,9 @@ function postgres() {
       });
       const title = `${instances === 1 ? 'One instance' : `${instances} instances`} with 64 connections together`;
       texts.push(describe(runs, `${title}; CPU µs with those of the server`));
-      const name = `with ${instances === 1 ? 'one instance' : `${instances} instances`} on PostgreSQL, of Fastify`;
-      goals[`${name}, CPU µs with the server's`] = ratio(runs, 'fastify-pg', 'cpu');
-      goals[`${name}, creates/s`] = ratio(runs, 'fastify-pg', 'rate');
+      const name = `${instances === 1 ? 'one instance' : `${instances} instances`} on PostgreSQL`;
+      goals[`CPU µs of ${name}, with the server's, divided by that of Fastify`] = ratio(runs, 'fastify-pg', 'cpu');
+      goals[`creates/s of ${name}, divided by those of Fastify`] = ratio(runs, 'fastify-pg', 'rate');
     }
     return { text: texts.join('\n\n'), goals };
   });
