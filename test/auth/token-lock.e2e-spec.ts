@@ -5,7 +5,6 @@ import { hostname } from 'node:os';
 import { changeTokenFile } from '../../src/auth/token-file.js';
 import { acquireLock } from '../../src/files/lock-file.js';
 import { TOKEN } from '../support/client.js';
-import { runCommand } from '../support/command.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { line } from '../support/token-file.js';
 
@@ -22,7 +21,7 @@ beforeEach(() => {
 afterEach(() => directory.remove());
 
 function create(name: string): Promise<{ status: number | null; stderr: string }> {
-  return runCommand('token', directory.path, ['create', '--name', name, '--file', 'tokens']);
+  return directory.run('token', ['create', '--name', name, '--file', 'tokens']);
 }
 
 function names(): string[] {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { backUp, NoBackupError } from '../../src/storage/backup.js';
 import { openRepository } from '../../src/storage/open-repository.js';
-import { type Run, runCommand, spawnCommand } from '../support/command.js';
+import { type Run, spawnCommand } from '../support/command.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { TOKEN } from '../support/client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
@@ -28,7 +28,7 @@ async function create(file: string): Promise<void> {
 }
 
 function run(parameters: readonly string[], variables?: Variables): Promise<Run> {
-  return runCommand('backup', directory.path, parameters, variables);
+  return directory.run('backup', parameters, variables);
 }
 
 /** Inserts many plants, so that a copy takes a while. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create, CREATED, TOKEN } from '../support/client.js';
-import { type Run, runCommand } from '../support/command.js';
+import { type Run } from '../support/command.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line } from '../support/token-file.js';
 
@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => directory.remove());
 
 function check(variables?: Variables, parameters: readonly string[] = []): Promise<Run> {
-  return runCommand('check', directory.path, parameters, variables);
+  return directory.run('check', parameters, variables);
 }
 
 describe('plant-store check', () => {

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { TOKEN } from '../support/client.js';
-import { type Run, runCommand, spawnCommand } from '../support/command.js';
+import { spawnCommand } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
-import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
 
 let directory: ServiceDirectory;
@@ -15,10 +15,6 @@ beforeEach(() => {
 
 afterEach(() => directory.remove());
 
-function run(command: string, parameters: readonly string[] = [], variables?: Variables): Promise<Run> {
-  return runCommand(command, directory.path, parameters, variables);
-}
-
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
@@ -28,7 +24,7 @@ describe('plant-store copy', () => {
     await directory.store(HOSTILE_PLANTS);
     const count = HOSTILE_PLANTS.length;
 
-    expect(await run('copy', ['--to', 'sqlite:other.db'])).toMatchObject({
+    expect(await directory.run('copy', ['--to', 'sqlite:other.db'])).toMatchObject({
       status: 0,
       stderr: `${count} plants: ${count} copied, 0 there already; the copy is complete\n`,
     });
@@ -43,7 +39,7 @@ describe('plant-store copy', () => {
       ],
       'other.db',
     );
-    expect(await run('copy', ['--to', 'sqlite:other.db'])).toMatchObject({
+    expect(await directory.run('copy', ['--to', 'sqlite:other.db'])).toMatchObject({
       status: 3,
       stderr:
         `${count + 2} plants: 1 copied, ${count} there already; the stores differ: ` +
@@ -58,7 +54,7 @@ describe('plant-store copy', () => {
   ])('%s is refused', async (_, parameters, complaint) => {
     await directory.store([]);
 
-    expect(await run('copy', parameters)).toEqual({
+    expect(await directory.run('copy', parameters)).toEqual({
       status: 2,
       stdout: '',
       stderr: expect.stringMatching(complaint) as unknown,
@@ -69,9 +65,9 @@ describe('plant-store copy', () => {
 describe('plant-store verify', () => {
   it('prints the SHA-256 that sha256sum prints of an export', async () => {
     await directory.store(HOSTILE_PLANTS);
-    const { stdout } = await run('export');
+    const { stdout } = await directory.run('export');
 
-    expect(await run('verify', ['--json'])).toEqual({
+    expect(await directory.run('verify', ['--json'])).toEqual({
       status: 0,
       stdout: `{"plants":${HOSTILE_PLANTS.length},"sha256":"${sha256(stdout)}"}\n`,
       stderr: '',
@@ -94,7 +90,7 @@ describe('plant-store verify', () => {
     await directory.store([1n, 2n, 3n, 2n ** 63n - 1n].map((id) => ({ id, name: 'a' })));
     await directory.store([{ id: 2n, name: 'a', tag: '' }, ...[3n, 4n].map((id) => ({ id, name: 'a' }))], 'other.db');
 
-    expect(await run('verify', [], { OTHER_DATABASE_URL: 'sqlite:other.db' })).toEqual({
+    expect(await directory.run('verify', [], { OTHER_DATABASE_URL: 'sqlite:other.db' })).toEqual({
       status: 3,
       stdout: '',
       stderr:
@@ -114,12 +110,14 @@ describe.each<[command: string, parameters: readonly string[]]>([
   it('changes nothing in a backup', async () => {
     await directory.store(HOSTILE_PLANTS);
     await directory.store(HOSTILE_PLANTS, 'other.db');
-    await run('backup', ['backup.db']);
+    await directory.run('backup', ['backup.db']);
     const before = readFileSync(directory.file('backup.db'));
 
-    expect(await run(command, parameters, { DATABASE_URL: 'sqlite:backup.db' })).toMatchObject({ status: 0 });
+    expect(await directory.run(command, parameters, { DATABASE_URL: 'sqlite:backup.db' })).toMatchObject({ status: 0 });
     expect(readFileSync(directory.file('backup.db')).equals(before)).toBe(true);
-    expect(await run('restore', ['backup.db'], { DATABASE_URL: 'sqlite:restored.db' })).toMatchObject({ status: 0 });
+    expect(await directory.run('restore', ['backup.db'], { DATABASE_URL: 'sqlite:restored.db' })).toMatchObject({
+      status: 0,
+    });
   });
 
   it('changes nothing in the database of another program', async () => {
@@ -128,7 +126,7 @@ describe.each<[command: string, parameters: readonly string[]]>([
     database.close();
     const before = readFileSync(directory.file('foreign.db'));
 
-    const { stderr } = await run(command, parameters, { DATABASE_URL: 'sqlite:foreign.db' });
+    const { stderr } = await directory.run(command, parameters, { DATABASE_URL: 'sqlite:foreign.db' });
 
     if (command !== 'import') {
       expect(stderr).toBe('plant-store: the database of DATABASE_URL has no table of plants: no service has used it\n');
@@ -146,8 +144,8 @@ describe('While 64 clients create,', () => {
     await workload.operations(500);
     const before = workload.history.filter(({ outcome }) => outcome === 'ok').map(({ id }) => id);
 
-    const exported = await run('export', ['plants.ndjson']);
-    const copied = await run('copy', ['--to', 'sqlite:other.db']);
+    const exported = await directory.run('export', ['plants.ndjson']);
+    const copied = await directory.run('copy', ['--to', 'sqlite:other.db']);
     await workload.stop();
     await service.stop();
 
@@ -159,7 +157,7 @@ describe('While 64 clients create,', () => {
     expect(before.filter((id) => !ids.has(id))).toEqual([]);
     expect([...workload.errors.keys()].filter((error) => error !== 409)).toEqual([]);
     // The second copy, after the stop.
-    expect(await run('copy', ['--to', 'sqlite:other.db'])).toMatchObject({ status: 0 });
-    expect(await run('verify', ['--against', 'sqlite:other.db'])).toMatchObject({ status: 0 });
+    expect(await directory.run('copy', ['--to', 'sqlite:other.db'])).toMatchObject({ status: 0 });
+    expect(await directory.run('verify', ['--against', 'sqlite:other.db'])).toMatchObject({ status: 0 });
   });
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { type Run, runCommand, spawnCommand } from '../support/command.js';
+import { spawnCommand } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 
 let directory: ServiceDirectory;
@@ -11,10 +11,6 @@ beforeEach(() => {
 
 afterEach(() => directory.remove());
 
-function run(command: string, parameters: readonly string[] = [], variables?: Variables): Promise<Run> {
-  return runCommand(command, directory.path, parameters, variables);
-}
-
 describe('plant-store export', () => {
   it('writes each plant as a NewPlant, in the order of the ids', async () => {
     await directory.store([
@@ -23,14 +19,14 @@ describe('plant-store export', () => {
       { id: 7n, name: 'Ficus' },
     ]);
 
-    expect(await run('export')).toEqual({
+    expect(await directory.run('export')).toEqual({
       status: 0,
       stdout:
         '{"id":-1,"name":"","tag":""}\n{"id":7,"name":"Ficus"}\n' +
         '{"id":9007199254740993,"name":"Monstera","tag":"a \\"b\\"\\n"}\n',
       stderr: '3 plants exported\n',
     });
-    expect(await run('export', ['-', '--format', 'csv', '--after', '-1'])).toEqual({
+    expect(await directory.run('export', ['-', '--format', 'csv', '--after', '-1'])).toEqual({
       status: 0,
       stdout: 'id,name,tag\r\n7,Ficus,\r\n9007199254740993,Monstera,"a ""b""\n"\r\n',
       stderr: '2 plants exported\n',
@@ -40,12 +36,12 @@ describe('plant-store export', () => {
   it('creates a file that only its owner can read, and overwrites none', async () => {
     await directory.store([{ id: 1n, name: 'Monstera' }]);
 
-    expect(await run('export', ['plants.ndjson', '--json'])).toEqual({
+    expect(await directory.run('export', ['plants.ndjson', '--json'])).toEqual({
       status: 0,
       stdout: '{"file":"plants.ndjson","plants":1}\n',
       stderr: '',
     });
-    expect(await run('export', ['plants.ndjson'])).toEqual({
+    expect(await directory.run('export', ['plants.ndjson'])).toEqual({
       status: 1,
       stdout: '',
       stderr: 'plant-store: plants.ndjson already exists: name another file\n',
@@ -90,7 +86,7 @@ describe('plant-store export', () => {
     await ended;
 
     expect(existsSync(directory.file('plants.ndjson'))).toBe(false);
-    expect(await run('export', ['plants.ndjson'])).toMatchObject({
+    expect(await directory.run('export', ['plants.ndjson'])).toMatchObject({
       status: 0,
       stderr: 'plants.ndjson has 200000 plants\n',
     });
@@ -103,7 +99,7 @@ describe('plant-store export', () => {
     ['has a bad id', 2, /--after.*int64/, ['--after', '9223372036854775808'], {}],
     ['has a bad format', 2, /--format/, ['--format', 'xml'], {}],
   ])('that %s fails with status %i and one line', async (_, status, complaint, parameters, variables) => {
-    const failure = await run('export', parameters, variables);
+    const failure = await directory.run('export', parameters, variables);
 
     expect(failure).toEqual({ status, stdout: '', stderr: expect.stringMatching(complaint) as unknown });
     expect(failure.stderr).toMatch(/^[^\n]+\n$/);

@@ -1,5 +1,5 @@
 import { create, CREATED } from '../support/client.js';
-import { runCommand } from '../support/command.js';
+import type { Run } from '../support/command.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { newStore, type Store } from '../support/store.js';
 
@@ -37,7 +37,7 @@ describe('A service on PostgreSQL', () => {
     expect(others).toEqual([]);
     expect(warning).toContain('run DATABASE_URL=sqlite:data/plants.db plant-store copy --to URL');
     expect(await warnings()).toEqual([]);
-    const { status } = await runCommand('copy', directory.path, ['--to', store.url], {
+    const { status } = await directory.run('copy', ['--to', store.url], {
       DATABASE_URL: 'sqlite:data/plants.db',
     });
     expect(status).not.toBe(2);
@@ -49,8 +49,7 @@ describe('A service on PostgreSQL', () => {
   });
 
   it('is checked without a change', async () => {
-    const check = (): ReturnType<typeof runCommand> =>
-      runCommand('check', directory.path, ['--json'], { ...WITH_TOKEN, DATABASE_URL: store.url });
+    const check = (): Promise<Run> => directory.run('check', ['--json'], { ...WITH_TOKEN, DATABASE_URL: store.url });
     await store.query('DROP TABLE IF EXISTS plants, plant_store_schema');
 
     expect(JSON.parse((await check()).stdout)).toMatchObject({ database: 'new' });

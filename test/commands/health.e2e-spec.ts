@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Run, runCommand } from '../support/command.js';
+import { type Run } from '../support/command.js';
 import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 
@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => directory.remove());
 
 function health(parameters: readonly string[], variables: Variables): Promise<Run> {
-  return runCommand('health', directory.path, parameters, variables);
+  return directory.run('health', parameters, variables);
 }
 
 describe('plant-store health', () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
-import { type Run, runCommand, spawnCommand } from '../support/command.js';
+import { spawnCommand } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import type { Row } from '../support/store.js';
@@ -18,10 +18,6 @@ beforeEach(() => {
 });
 
 afterEach(() => directory.remove());
-
-function run(command: string, parameters: readonly string[] = [], variables?: Variables, input = ''): Promise<Run> {
-  return runCommand(command, directory.path, parameters, variables, input);
-}
 
 function rowsOf(plants: readonly StoredPlant[]): Row[] {
   return plants.map(({ id, name, tag }) => ({ id, name, tag: tag ?? null }));
@@ -40,7 +36,7 @@ describe('plant-store import', () => {
       '{"id":2,"name":"Aloe"}',
     ].join('\n');
 
-    const { status, stdout, stderr } = await run(
+    const { status, stdout, stderr } = await directory.run(
       'import',
       ['--rejects', 'rejects.txt', '--json'],
       { BODY_LIMIT: '1kb' },
@@ -65,7 +61,7 @@ describe('plant-store import', () => {
   it('names the temporary directory of a dry run that cannot be written', async () => {
     const TMPDIR = directory.file('nowhere');
 
-    expect(await run('import', ['--dry-run'], { TMPDIR })).toEqual({
+    expect(await directory.run('import', ['--dry-run'], { TMPDIR })).toEqual({
       status: 1,
       stdout: '',
       stderr:
@@ -79,7 +75,7 @@ describe('plant-store import', () => {
     directory.write('plants.ndjson', '{"id":1,"name":"Ficus"}\n');
     const before = readFileSync(directory.file(file));
 
-    expect(await run('import', ['plants.ndjson', '--rejects', file])).toEqual({
+    expect(await directory.run('import', ['plants.ndjson', '--rejects', file])).toEqual({
       status: 1,
       stdout: '',
       stderr: `plant-store: ${file} already exists: name another file for the rejected rows\n`,
@@ -88,7 +84,7 @@ describe('plant-store import', () => {
   });
 
   it('refuses a directory, and creates no store', async () => {
-    expect(await run('import', ['.'])).toEqual({
+    expect(await directory.run('import', ['.'])).toEqual({
       status: 1,
       stdout: '',
       stderr: 'plant-store: . is a directory: name a file\n',
@@ -98,14 +94,14 @@ describe('plant-store import', () => {
 
   it('says in a dry run what would happen, and changes nothing', async () => {
     const input = '{"id":1,"name":"a"}\n{"id":1,"name":"b"}\n{"id":2,"name":"c"}\n{"id":2,"name":"c"}\n{"id":0}\n';
-    expect(await run('import', ['--dry-run'], {}, input)).toMatchObject({
+    expect(await directory.run('import', ['--dry-run'], {}, input)).toMatchObject({
       status: 3,
       stderr: expect.stringMatching(/dry run: 2 created, 1 repeated, 1 conflict, 1 rejected\n$/) as unknown,
     });
     expect(readdirSync(directory.path)).toEqual([]);
 
     await directory.store([{ id: 2n, name: 'other' }]);
-    expect(await run('import', ['--dry-run'], {}, input)).toMatchObject({
+    expect(await directory.run('import', ['--dry-run'], {}, input)).toMatchObject({
       status: 3,
       stderr: expect.stringMatching(/dry run: 1 created, 0 repeated, 3 conflicts, 1 rejected\n$/) as unknown,
     });
@@ -123,7 +119,7 @@ describe('plant-store import', () => {
       HOSTILE_PLANTS.filter(({ id }) => BigInt(Number(id)) === id && id ** 2n < 2n ** 106n),
     ],
   ])('reads %s, in %s as %s writes it', async (file, format, _, plants) => {
-    const { status, stderr } = await run('import', [join(FIXTURES, file), '--format', format]);
+    const { status, stderr } = await directory.run('import', [join(FIXTURES, file), '--format', format]);
 
     expect({ status, stderr }).toEqual({
       status: 0,
@@ -138,7 +134,7 @@ describe('plant-store import', () => {
     ['a quotation mark that is not closed', '"id,name,tag\n1,Monstera,\n'],
     ['a line that is too long', `${'id'.repeat(1_000)},name\nid,name\n1,Monstera\n`],
   ])('refuses CSV that begins with %s', async (_, input) => {
-    expect(await run('import', ['--format', 'csv'], { BODY_LIMIT: '1kb' }, input)).toEqual({
+    expect(await directory.run('import', ['--format', 'csv'], { BODY_LIMIT: '1kb' }, input)).toEqual({
       status: 1,
       stdout: '',
       stderr: expect.stringMatching(
@@ -149,7 +145,7 @@ describe('plant-store import', () => {
   });
 
   it('refuses a file that does not exist', async () => {
-    expect(await run('import', ['missing.ndjson'])).toMatchObject({
+    expect(await directory.run('import', ['missing.ndjson'])).toMatchObject({
       status: 1,
       stderr: expect.stringMatching(/^plant-store: ENOENT[^\n]+\n$/) as unknown,
     });
@@ -162,18 +158,20 @@ describe.each(FORMATS)('An export as %s', (format) => {
 
   it('is imported as the same plants', async () => {
     await directory.store(HOSTILE_PLANTS);
-    await run('export', [file, '--format', format]);
+    await directory.run('export', [file, '--format', format]);
     const count = HOSTILE_PLANTS.length;
 
-    expect(await run('import', [file, '--format', format], OTHER)).toEqual({
+    expect(await directory.run('import', [file, '--format', format], OTHER)).toEqual({
       status: 0,
       stdout: '',
       stderr: `${count} created, 0 repeated, 0 conflicts, 0 rejected\n`,
     });
     expect(directory.rows('other.db')).toEqual(rowsOf(HOSTILE_PLANTS));
-    const { stderr } = await run('verify', ['--against', 'sqlite:other.db']);
+    const { stderr } = await directory.run('verify', ['--against', 'sqlite:other.db']);
     expect(stderr).toMatch(new RegExp(`^${count} plants in both stores, SHA-256 [0-9a-f]{64}\n$`));
-    expect(await run('import', ['--format', format], OTHER, readFileSync(directory.file(file), 'utf8'))).toMatchObject({
+    expect(
+      await directory.run('import', ['--format', format], OTHER, readFileSync(directory.file(file), 'utf8')),
+    ).toMatchObject({
       status: 0,
       stderr: `0 created, ${count} repeated, 0 conflicts, 0 rejected\n`,
     });
@@ -182,7 +180,7 @@ describe.each(FORMATS)('An export as %s', (format) => {
   it('goes on after an import was interrupted or killed', async () => {
     await directory.store([]);
     directory.fill(100_000);
-    await run('export', [file, '--format', format]);
+    await directory.run('export', [file, '--format', format]);
     for (const signal of ['SIGINT', 'SIGKILL'] as const) {
       const child = spawnCommand('import', directory.path, [file, '--format', format], OTHER);
       const ended = once(child, 'close');
@@ -191,7 +189,7 @@ describe.each(FORMATS)('An export as %s', (format) => {
       expect(await ended).toEqual(signal === 'SIGINT' ? [130, null] : [null, 'SIGKILL']);
     }
 
-    expect(await run('import', [file, '--format', format], OTHER)).toMatchObject({ status: 0 });
-    expect(await run('verify', ['--against', 'sqlite:other.db'])).toMatchObject({ status: 0 });
+    expect(await directory.run('import', [file, '--format', format], OTHER)).toMatchObject({ status: 0 });
+    expect(await directory.run('verify', ['--against', 'sqlite:other.db'])).toMatchObject({ status: 0 });
   });
 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
-import { type Run, runCommand, spawnCommand } from '../support/command.js';
+import { type Run, spawnCommand } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { PostgresServer } from '../support/postgres.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
@@ -46,7 +46,7 @@ function fill(count: number): void {
 }
 
 function run(command: string, parameters: readonly string[] = [], variables?: Variables): Promise<Run> {
-  return runCommand(command, directory.path, parameters, { DATABASE_START_TIMEOUT: '1s', ...variables });
+  return directory.run(command, parameters, { DATABASE_START_TIMEOUT: '1s', ...variables });
 }
 
 /** A path where the server may read and write. */

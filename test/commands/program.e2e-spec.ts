@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { line, put } from '../support/token-file.js';
 import { TOKEN } from '../support/client.js';
-import { MAIN, runCommand, spawnCommand } from '../support/command.js';
+import { MAIN, spawnCommand } from '../support/command.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -34,7 +34,7 @@ function importsOf(file: string, found = new Set<string>()): Set<string> {
 
 describe('plant-store', () => {
   it('prints its version', async () => {
-    expect(await runCommand('--version', directory.path, [])).toEqual({
+    expect(await directory.run('--version')).toEqual({
       status: 0,
       stdout: `${version}\n`,
       stderr: '',
@@ -51,7 +51,7 @@ describe('plant-store', () => {
   });
 
   it('lists its commands', async () => {
-    const { status, stdout } = await runCommand('--help', directory.path, []);
+    const { status, stdout } = await directory.run('--help');
 
     expect(status).toBe(0);
     const [, list = ''] = stdout.split('\nCommands:\n');
@@ -59,7 +59,7 @@ describe('plant-store', () => {
   });
 
   it.each(COMMANDS)('has a help with an example for %s', async (name) => {
-    const { status, stdout, stderr } = await runCommand(name, directory.path, ['--help']);
+    const { status, stdout, stderr } = await directory.run(name, ['--help']);
 
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toContain(`Usage: plant-store ${name} `);
@@ -81,7 +81,7 @@ describe('plant-store', () => {
     [['token', 'help'], "unknown command 'help'"],
     [['health', 'now'], "too many arguments for 'health'. Expected 0 arguments but got 1."],
   ])('refuses %j with status 2', async ([name = '', ...parameters], complaint) => {
-    expect(await runCommand(name, directory.path, parameters)).toEqual({
+    expect(await directory.run(name, parameters)).toEqual({
       status: 2,
       stdout: '',
       stderr: `plant-store: ${complaint}\n`,

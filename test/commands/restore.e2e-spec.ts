@@ -14,7 +14,7 @@ import {
 import { backUp } from '../../src/storage/backup.js';
 import { openRepository } from '../../src/storage/open-repository.js';
 import { create, CREATED } from '../support/client.js';
-import { MAIN, type Run, runCommand, spawnCommand } from '../support/command.js';
+import { MAIN, type Run, spawnCommand } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 
 let directory: ServiceDirectory;
@@ -26,7 +26,7 @@ beforeEach(() => {
 afterEach(() => directory.remove());
 
 function restore(parameters: readonly string[], variables?: Variables): Promise<Run> {
-  return runCommand('restore', directory.path, parameters, variables);
+  return directory.run('restore', parameters, variables);
 }
 
 /** Makes the backup `backup.db` of a database that is then removed. */

@@ -1,6 +1,5 @@
 import { chownSync, mkdirSync, statSync } from 'node:fs';
 import { create, CREATED } from '../support/client.js';
-import { runCommand } from '../support/command.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 /** The user of a service. */
@@ -23,7 +22,7 @@ function ownersOf(...names: string[]): Record<string, number> {
 }
 
 function run(name: string, parameters: readonly string[], input?: string): Promise<{ readonly stderr: string }> {
-  return runCommand(name, directory.path, parameters, VARIABLES, input);
+  return directory.run(name, parameters, VARIABLES, input);
 }
 
 describe('Root, for a service that has a user of its own', () => {

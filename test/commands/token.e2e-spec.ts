@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
-import { type Run, runCommand } from '../support/command.js';
+import { type Run } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { line, put, until } from '../support/token-file.js';
 
@@ -25,7 +25,7 @@ beforeEach(() => {
 afterEach(() => directory.remove());
 
 function token(parameters: readonly string[], variables?: Variables): Promise<Run> {
-  return runCommand('token', directory.path, parameters, variables);
+  return directory.run('token', parameters, variables);
 }
 
 describe('plant-store token', () => {

@@ -1,4 +1,3 @@
-import { runCommand } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { openRepository } from '../../src/storage/open-repository.js';
 
@@ -22,7 +21,7 @@ describe('The message about a store that cannot be opened', () => {
     const repository = await openRepository(`sqlite:${directory.file('data/plants.db')}`);
     await repository.close();
 
-    expect(await runCommand(command, directory.path, parameters, variables)).toEqual({
+    expect(await directory.run(command, parameters, variables)).toEqual({
       status: 1,
       stdout: '',
       stderr: expect.stringMatching(new RegExp(`^plant-store: ${variable}: the database \\S+ [^\\n]+\\n$`)) as unknown,

@@ -4,7 +4,6 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { connect as connectWithTls } from 'node:tls';
 import { create, CREATED, monstera, TOKEN } from '../support/client.js';
-import { runCommand } from '../support/command.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { AUDIENCE, IdentityProvider, newKey } from '../support/identity-provider.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
@@ -215,9 +214,9 @@ describe('A service with WORKERS=2', () => {
     const workload = new Workload(() => services[(turn += 1) % 2]?.url ?? '', { token: TOKEN, clients: 16, seed: 4 });
     await workload.operations(500);
     const commands = await Promise.all([
-      runCommand('backup', directory.path, ['backup.db']),
-      runCommand('export', directory.path, ['plants.ndjson']),
-      runCommand('import', directory.path, ['-'], {}, '{"id": -1, "name": "imported"}\n'),
+      directory.run('backup', ['backup.db']),
+      directory.run('export', ['plants.ndjson']),
+      directory.run('import', ['-'], {}, '{"id": -1, "name": "imported"}\n'),
     ]);
     await workload.operations(workload.history.length + 500);
     await workload.stop();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { openRepository } from '../../src/storage/open-repository.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { TOKEN } from './client.js';
+import { type Run, runCommand } from './command.js';
 import { type LaunchOptions, ServiceProcess, type Variables } from './service-process.js';
 import { openSqliteFile, readPlants, type SqliteFile } from './sqlite-file.js';
 import type { Row } from './store.js';
@@ -65,6 +66,11 @@ export class ServiceDirectory {
     const status = await service.ended;
     expect(service.stdout).toBe('');
     return { status, complaint: service.stderr };
+  }
+
+  /** Runs a command in the directory to its end. */
+  run(command: string, parameters: readonly string[] = [], variables?: Variables, input = ''): Promise<Run> {
+    return runCommand(command, this.path, parameters, variables, input);
   }
 
   /** Returns the path of a file in the directory. */
