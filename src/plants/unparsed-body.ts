@@ -31,9 +31,10 @@ export function unparsedBody() {
 /** Returns middleware that does so for a path, which the global prefix completes before the first request. */
 export function unparsedBodyAt(path: () => string, httpAdapter: AbstractHttpAdapter) {
   const routing = routingOf(httpAdapter);
+  let served: string | undefined;
   return (request: IncomingMessage, _response: unknown, next: () => void): void => {
-    if (request.method === 'POST' && canonicalPath(request.url ?? '', routing) === canonicalPath(path(), routing))
-      hideBody(request);
+    served ??= canonicalPath(path(), routing);
+    if (request.method === 'POST' && canonicalPath(request.url ?? '', routing) === served) hideBody(request);
     next();
   };
 }
