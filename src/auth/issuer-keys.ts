@@ -163,7 +163,7 @@ async function download(url: URL): Promise<string> {
   });
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // Read the body whatever the status, so that the connection can be reused.
+  // Read the body of a failure, too, so that the connection can be reused.
   for await (const chunk of response.body ?? []) {
     chunks.push(chunk);
     size += chunk.length;

@@ -87,7 +87,7 @@ export class WorkerPool implements Workers {
     cluster.setupPrimary({ args: ['worker'], serialization: 'advanced' });
   }
 
-  /** Whether a worker listens. */
+  /** True while a worker listens. */
   get isListening(): boolean {
     return this.#listening.size > 0;
   }

@@ -9,7 +9,7 @@ import { type BatchResult, resultOf } from '../storage/remote-repository.js';
 import type { SharedCommit } from '../storage/shared-commit.js';
 import { EXIT_STATUS, type ExitStatus } from './exit-status.js';
 
-/** What the primary reads, and its workers use; it may change while they run. */
+/** Settings that the primary reads and its workers use; they may change while the workers run. */
 export interface SharedState {
   readonly tokens: readonly StaticToken[];
   readonly certificate: Certificate | undefined;

@@ -53,7 +53,7 @@ export class StructuredLogger implements LoggerService {
       const { createTerminalStream } = await import('./terminal-stream.js');
       return new StructuredLogger(level, createTerminalStream(process.stdout));
     }
-    // Writes to a file are atomic, whatever their length: https://man7.org/linux/man-pages/man2/write.2.html#BUGS
+    // Writes to a file are atomic at any length: https://man7.org/linux/man-pages/man2/write.2.html#BUGS
     return new StructuredLogger(level, createStdoutStream(isShared && !fstatSync(1).isFile()));
   }
 

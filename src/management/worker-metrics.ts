@@ -20,7 +20,7 @@ const AGGREGATORS: Readonly<Record<string, Aggregator>> = {
 
 /** The workers of a service; the class is also the injection token. */
 export abstract class Workers {
-  /** Whether one of them listens on the public port. */
+  /** True while one of them listens on the public port. */
   abstract readonly isListening: boolean;
   /** Returns the metrics of each worker by its id, which no later worker has. */
   abstract metrics(): Promise<ReadonlyMap<number, ProcessMetrics>>;

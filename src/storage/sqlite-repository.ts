@@ -76,7 +76,7 @@ function growLog(database: SqliteDatabase, files: SqliteFiles): void {
   // Another service has allocated it.
   if (files.logSize >= LOG_PAGES * Number(pageSize)) return;
   try {
-    // What is left of a crash is copied first, so that the log begins again.
+    // The checkpoint copies plants that a crash has left in the log, so that the log begins again.
     database.exec('PRAGMA wal_checkpoint; BEGIN IMMEDIATE; CREATE TABLE filler (bytes)');
     const bytes = BigInt(LOG_PAGES + LOG_EXCESS) * pageSize + BigInt(CACHE_KIB) * 1_024n;
     database.exec(`INSERT INTO filler VALUES (zeroblob(${bytes}))`);
