@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SQLITE_DRIVERS } from '../../test/support/sqlite-drivers.js';
@@ -183,6 +183,23 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
       renameSync(`${directory}-away`, directory);
 
       await repository.check();
+    });
+  });
+
+  describe('a log that a copy of itself replaces', () => {
+    it('takes no plant, and a restart keeps those that it had', async () => {
+      other.close();
+      await repository.add([{ id: 1n, name: 'Monstera' }]);
+      copyFileSync(`${file}-wal`, `${file}-copy`);
+      renameSync(`${file}-copy`, `${file}-wal`);
+
+      await expect(repository.add([{ id: 2n, name: 'Ficus' }])).rejects.toThrow(/were removed or replaced$/);
+
+      await repository.close();
+      repository = await open();
+      other = await openSqliteDatabase(file, driver);
+      expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['repeated']);
+      expect(await repository.add([{ id: 3n, name: 'Aloe' }])).toEqual(['created']);
     });
   });
 
