@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
-import { describeError } from './commands/describe-error.js';
-import { EXIT_STATUS, type ExitStatus } from './commands/exit-status.js';
-import { exitInterrupted, exitStopped, onStopSignals } from './commands/stop-signals.js';
+import { describeError } from './process/describe-error.js';
+import { EXIT_STATUS, type ExitStatus } from './process/exit-status.js';
+import { exitInterrupted, exitStopped, onStopSignals } from './process/stop-signals.js';
 import { readVersion } from './config/version.js';
 
 /** Each command is in a file of its own, which adds its options, help and action when it is used. */

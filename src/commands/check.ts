@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { parseTokens, readTokenFile } from '../auth/token-file.js';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
-import { checkHost } from './listen.js';
+import { checkHost } from '../process/listen.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
@@ -21,7 +21,7 @@ async function run(options: ReportOptions): Promise<void> {
   const { host, managementHost, managementPort, misspelled } = configuration;
   await checkHost('HOST', host);
   if (managementPort !== 'off') await checkHost('MANAGEMENT_HOST', managementHost);
-  const { loadCertificate, nameTokenVariable } = await import('./start-files.js');
+  const { loadCertificate, nameTokenVariable } = await import('../process/start-files.js');
   const tokens = await countTokens(configuration).catch((error: unknown) => {
     throw nameTokenVariable(error, configuration);
   });

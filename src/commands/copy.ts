@@ -4,11 +4,11 @@ import { isSameDatabase } from '../storage/database-options.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 import { type Comparison, compareSnapshots, describeDifferences } from '../transfer/compare-snapshots.js';
 import { PlantWriter } from '../transfer/plant-writer.js';
-import { EXIT_STATUS } from './exit-status.js';
-import { collectEarlier } from './heap.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
+import { collectEarlier } from '../process/heap.js';
 import { openExistingSnapshot, openStore } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
-import { abortOnSignals } from './stop-signals.js';
+import { abortOnSignals } from '../process/stop-signals.js';
 
 export function configure(command: Command): void {
   command

@@ -5,10 +5,10 @@ import { loadConfiguration } from '../config/configuration.js';
 import { createLargeFile, FileExistsError } from '../files/create-large-file.js';
 import { encodePlants, type Format, FORMATS, HEADERS } from '../formats/encode-plants.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
-import { CommandError, EXIT_STATUS, fileError } from './exit-status.js';
+import { CommandError, EXIT_STATUS, fileError } from '../process/exit-status.js';
 import { openExistingSnapshot } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type Progress, type ReportOptions, showProgress } from './report.js';
-import { abortOnSignals } from './stop-signals.js';
+import { abortOnSignals } from '../process/stop-signals.js';
 
 interface ExportOptions extends ReportOptions {
   readonly format: Format;

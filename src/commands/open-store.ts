@@ -8,7 +8,7 @@ import {
   RepositoryStartError,
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
-import { CommandError, EXIT_STATUS } from './exit-status.js';
+import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
 
 /**
  * Opens a store, or creates it.

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { sqliteFile } from '../storage/database-options.js';
-import { CommandError, EXIT_STATUS } from './exit-status.js';
+import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
-import { abortOnSignals } from './stop-signals.js';
+import { abortOnSignals } from '../process/stop-signals.js';
 
 export function configure(command: Command): void {
   command

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { setHeapFlags } from './heap.js';
+import { setHeapFlags } from '../process/heap.js';
 
 export function configure(command: Command): void {
   command
@@ -13,6 +13,6 @@ async function start(): Promise<void> {
   setHeapFlags();
   const configuration = loadConfiguration();
   // Imported here, so that a wrong setting is reported before the service loads.
-  const { startService } = await import('./service.js');
+  const { startService } = await import('../process/service.js');
   await startService(configuration);
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type Configuration, loadConfiguration, otherDatabase } from '../config/configuration.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
 import { compareSnapshots, describeDifferences, type Digest, digestOf } from '../transfer/compare-snapshots.js';
-import { EXIT_STATUS } from './exit-status.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import { openExistingSnapshot } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 

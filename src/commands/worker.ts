@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { CommandError, EXIT_STATUS } from './exit-status.js';
-import { setHeapFlags } from './heap.js';
-import { exitStopped, onStopSignals } from './stop-signals.js';
-import type { FromWorker, WorkerStart } from './worker-process.js';
+import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
+import { setHeapFlags } from '../process/heap.js';
+import { exitStopped, onStopSignals } from '../process/stop-signals.js';
+import type { FromWorker, WorkerStart } from '../process/worker-process.js';
 
 export function configure(command: Command): void {
   command.description('Serves the public port for a service with WORKERS, which starts it.').action(run);
@@ -20,6 +20,6 @@ async function run(): Promise<void> {
     process.once('message', resolve);
     process.send?.({ type: 'ready' } satisfies FromWorker);
   });
-  const { startWorker } = await import('./worker-service.js');
+  const { startWorker } = await import('../process/worker-service.js');
   await startWorker(start);
 }

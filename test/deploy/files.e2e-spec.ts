@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { EXIT_STATUS } from '../../src/commands/exit-status.js';
+import { EXIT_STATUS } from '../../src/process/exit-status.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { findViolation } from '../../src/http/message-rules.js';
