@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { DamagedLogError, FilesNotInPlaceError } from './sqlite-errors.js';
 
 /** The only version of the log and its index since SQLite 3.7.0, of 2010. */
@@ -69,7 +69,8 @@ export class SqliteFiles {
    */
   #openLog(): number {
     try {
-      return openSync(this.#logPath, 'r');
+      // Without O_NONBLOCK, opening a pipe waits for a writer.
+      return openSync(this.#logPath, constants.O_RDONLY | constants.O_NONBLOCK);
     } catch (error) {
       throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? new FilesNotInPlaceError() : error;
     }

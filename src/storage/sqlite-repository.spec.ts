@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -186,8 +187,8 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
     });
   });
 
-  describe('a log that a copy of itself replaces', () => {
-    it('takes no plant, and a restart keeps those that it had', async () => {
+  describe('a log that is replaced', () => {
+    it('by a copy of itself takes no plant, and a restart keeps those that it had', async () => {
       other.close();
       await repository.add([{ id: 1n, name: 'Monstera' }]);
       copyFileSync(`${file}-wal`, `${file}-copy`);
@@ -200,6 +201,17 @@ describe.each(SQLITE_DRIVERS)('with %s,', (driver) => {
       other = await openSqliteDatabase(file, driver);
       expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['repeated']);
       expect(await repository.add([{ id: 3n, name: 'Aloe' }])).toEqual(['created']);
+    });
+
+    it('by a pipe takes no plant, until it is back', async () => {
+      await repository.add([{ id: 1n, name: 'Monstera' }]);
+      renameSync(`${file}-wal`, `${file}-away`);
+      execFileSync('mkfifo', [`${file}-wal`]);
+
+      await expect(repository.add([{ id: 2n, name: 'Ficus' }])).rejects.toThrow(RepositoryUnavailableError);
+
+      renameSync(`${file}-away`, `${file}-wal`);
+      expect(await repository.add([{ id: 2n, name: 'Ficus' }])).toEqual(['created']);
     });
   });
 
