@@ -60,6 +60,8 @@ const { values: options, positionals } = parseArgs({
 });
 const rounds = Number(options.rounds);
 const seconds = Number(options.seconds);
+/** A trial leaves the README and its plots as they are. */
+const isTrial = options.before !== undefined || options.only !== undefined || rounds < 5;
 
 /** A built checkout of another version is compared with this one, and the README stays as it is. */
 if (options.before !== undefined) addBefore(options.before);
@@ -71,8 +73,7 @@ for (const name of positionals.length > 0 ? positionals : GOALS) {
   const { text, goals = {} } = await scenario();
   console.log(`${name}: ${text}`);
   for (const [goal, value] of Object.entries(goals)) console.log(`goal: ${goal}: ${value}`);
-  // Some of the rounds or programs are a trial.
-  if (options.before === undefined && options.only === undefined && rounds >= 5) await publish(name, text, goals);
+  if (!isTrial) await publish(name, text, goals);
 }
 
 /** Runs the programs with their logs, and then some of them without. */
@@ -127,37 +128,51 @@ async function slowDisk() {
   return { text: describe(runs, '256 connections, each fsync takes 5 ms longer') };
 }
 
-/** Runs WORKERS on all cores, which the generator shares. */
+/** Runs WORKERS on all cores, which the generator shares, and services that share nothing: no WORKERS can do better. */
 async function cores() {
   await pin(ALL_CORES);
-  const programs = workerCounts().map((workers) => ({ name: 'plant-store', workers, cores: ALL_CORES }));
+  const programs = [
+    ...workerCounts().map((workers) => ({ name: 'plant-store', workers, cores: ALL_CORES })),
+    { name: 'plant-store', instances: 2, cores: ALL_CORES },
+  ];
   const runs = await compare(programs, { connections: 64, warm: { connections: 64, seconds: 3 }, cores: ALL_CORES });
-  const points = runs.map((run) => ({
-    workers: run.workers,
-    rate: of(run, 'rate'),
-    p50: of(run, 'p50'),
-    p99: of(run, 'p99'),
-    cpu: of(run, 'cpu'),
-    primary: of(run, 'primaryCpu'),
-  }));
-  const [one, ...more] = points;
-  const last = more.at(-1);
+  const points = runs
+    .filter(({ workers }) => workers !== undefined)
+    .map((run) => ({
+      workers: run.workers,
+      rate: of(run, 'rate'),
+      cpu: of(run, 'cpu'),
+      primary: of(run, 'primaryCpu'),
+    }));
+  const [one] = points;
+  const last = points.at(-1);
   // With one worker, one process does everything.
   const limit = (workers) =>
     workers === 1 ? 1e6 / one.cpu : Math.min((workers * 1e6) / (last.cpu - last.primary), 1e6 / last.primary);
-  if (options.only === undefined) writeFileSync(join(HERE, 'cores.svg'), plotCores(points, limit));
-  const rows = points.map(({ workers, rate, p50, p99, cpu, primary }) => [
-    ...[workers, Math.round(rate), cpu.toFixed(1)],
-    ...(workers === 1 ? ['', ''] : [primary.toFixed(1), (cpu - primary).toFixed(1)]),
-    ...[p50.toFixed(2), p99.toFixed(2)],
-  ]);
+  if (!isTrial) writeFileSync(join(HERE, 'cores.svg'), plotCores(points, limit));
+  const rows = runs.map((run) => {
+    const [cpu, primary] = [of(run, 'cpu'), of(run, 'primaryCpu')];
+    return [
+      ...[titleOf(run), Math.round(of(run, 'rate')), cpu.toFixed(1)],
+      ...(run.workers > 1 ? [primary.toFixed(1), (cpu - primary).toFixed(1)] : ['', '']),
+      ...[of(run, 'p50').toFixed(2), of(run, 'p99').toFixed(2)],
+      ...['rate', 'cpu'].map((field) => (run === runs[0] ? '' : pairwise(run, runs[0], field))),
+    ];
+  });
   const saturated = (last.cpu - last.primary) / last.primary;
   const second = runs.find(({ workers }) => workers === 2);
+  const apart = runs.at(-1);
   return {
     text: [
-      `64 connections, ${rounds} rounds of ${seconds} s; medians. The service and wrk share ${availableParallelism()} cores.`,
+      `64 connections, ${rounds} rounds of ${seconds} s; medians; a ratio is divided by WORKERS=1. The service and wrk share ${availableParallelism()} cores.`,
       '',
-      table(['WORKERS', 'creates/s', 'CPU µs', 'of the primary', 'of the workers', 'p50 ms', 'p99 ms'], rows),
+      table(
+        [
+          ...['program', 'creates/s', 'CPU µs', 'of the primary', 'of the workers', 'p50 ms', 'p99 ms'],
+          ...['creates/s ratio', 'CPU ratio'],
+        ],
+        rows,
+      ),
       '',
       `The primary can store at most ${Math.round(1e6 / last.primary)} plants a second, which ${saturated.toFixed(1)} workers send: more than ${Math.ceil(saturated)} workers, each with a core, beside the primary's own do not help.`,
       '',
@@ -166,6 +181,8 @@ async function cores() {
     goals: {
       'creates/s of WORKERS=2, divided by those of WORKERS=1': pairwise(second, runs[0], 'rate'),
       'CPU µs of WORKERS=2, divided by that of WORKERS=1': pairwise(second, runs[0], 'cpu'),
+      'creates/s of 2 services with a database each, divided by those of WORKERS=1': pairwise(apart, runs[0], 'rate'),
+      'CPU µs of 2 services with a database each, divided by that of WORKERS=1': pairwise(apart, runs[0], 'cpu'),
     },
   };
 }
@@ -320,7 +337,9 @@ async function compare(programs, { warm, preload, postgres, ...measurement }) {
         const warmed = await loadAll(started, { ...measurement, ...warm }, postgres);
         const measured = await loadAll(started, { seconds, ...measurement }, postgres);
         const answered = warmed.answers + measured.answers + started[0].checked;
-        await assertStored(started[0], answered, warm.connections + measurement.connections);
+        // Instances share a PostgreSQL database.
+        const stores = client ? [started[0]] : started;
+        await assertStored(stores, answered, warm.connections + measurement.connections);
         // Bare does not wait for the disk.
         if (preload && measured.p50 < 5)
           throw new Error(`${program.name}: the disk was not slow, p50 ${measured.p50} ms`);
@@ -394,8 +413,9 @@ function describe(runs, title) {
   ].join('\n');
 }
 
-function titleOf({ name, log, workers }) {
-  return [name, log === false && 'without log', workers && `WORKERS=${workers}`].filter(Boolean).join(', ');
+function titleOf({ name, log, workers, instances }) {
+  const title = [name, log === false && 'without log', workers && `WORKERS=${workers}`].filter(Boolean).join(', ');
+  return instances > 1 ? `${instances} × ${title}` : title;
 }
 
 /** Returns the median of a figure of a program. */
@@ -424,7 +444,7 @@ async function memory() {
       rows.push([creates, memoryOf(program, 'VmRSS').toFixed(1), memoryOf(program, 'VmHWM').toFixed(1)]);
       console.error(rows.at(-1).join(' '));
     }
-    await assertStored(program, creates, Infinity);
+    await assertStored([program], creates, Infinity);
   } finally {
     await stop(program);
   }
@@ -451,7 +471,7 @@ async function growth() {
   } finally {
     rmSync(program.directory, { recursive: true });
   }
-  writeFileSync(join(HERE, 'growth.svg'), plotGrowth(points));
+  if (!isTrial) writeFileSync(join(HERE, 'growth.svg'), plotGrowth(points));
   const rows = points.map(({ plants, rate, p99 }) => [
     plants - 1,
     Math.round(rate),

@@ -147,21 +147,28 @@ export async function load(program, connections, seconds, cores = CLIENT_CORE) {
   return result;
 }
 
-/** Checks that every answer has a row; requests that the generator abandoned at its end may have one, too. */
-export async function assertStored({ name, client, directory, keepsNothing }, answered, unanswered) {
+/**
+ * Checks that every answer has a row; requests that the generator abandoned at its end may have one, too.
+ *
+ * @param programs with stores of their own
+ */
+export async function assertStored(programs, answered, unanswered) {
+  const [{ name, keepsNothing }] = programs;
   if (keepsNothing) return;
-  const query = 'SELECT count(*) AS rows FROM plants';
-  let rows;
-  if (client) {
-    rows = Number((await client.query(query)).rows[0].rows);
-  } else {
-    const database = new Database(join(directory, 'plants.db'), { readonly: true });
-    ({ rows } = database.prepare(query).get());
-    database.close();
-  }
+  const counts = await Promise.all(programs.map(countRows));
+  const rows = counts.reduce((sum, count) => sum + count);
   if (rows < answered || rows > answered + unanswered) {
     throw new Error(`${name}: ${answered} answers, but ${rows} rows`);
   }
+}
+
+async function countRows({ client, directory }) {
+  const query = 'SELECT count(*) AS rows FROM plants';
+  if (client) return Number((await client.query(query)).rows[0].rows);
+  const database = new Database(join(directory, 'plants.db'), { readonly: true });
+  const { rows } = database.prepare(query).get();
+  database.close();
+  return rows;
 }
 
 export async function stop(program, { keep = false } = {}) {
