@@ -63,9 +63,9 @@ export class SqliteFiles {
   }
 
   /**
-   * Opens the file that has the name of the log. Another file than the log lacks the frames of the index. The identity
-   * would tell it as well, but since Linux 6.13 a file whose times are queried gets new ones with each write: each commit
-   * of one plant would write 14 KiB to the disk in 3 operations, instead of 10 KiB in 2.
+   * Opens the file that has the name of the log. If it is another one, it lacks the frames of the index. `stat` would tell
+   * by the identity, but then the next commit would write the inode, too: a file whose times were queried gets new ones
+   * with each write (https://docs.kernel.org/filesystems/multigrain-ts.html). Measured: 364 µs a commit instead of 257.
    */
   #openLog(): number {
     try {
