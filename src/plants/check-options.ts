@@ -7,7 +7,7 @@ import type { PlantsInstance, PlantsModuleOptions, PlantsRegistration } from './
 /** Throws a TypeError, whose message is one line, if the value of an option is wrong. */
 type Check = (value: unknown, option: string) => void;
 
-const authentication = mustHave({
+const authenticationMembers = objectOf({
   tokens: mustBe(
     (value) =>
       Array.isArray(value) && value.length > 0 && value.every((token) => isText(token) && isBearerToken(token)),
@@ -35,7 +35,7 @@ const OPTIONS: Readonly<Record<keyof PlantsModuleOptions, Check>> = {
       value,
       option,
     );
-    authentication(value, option);
+    authenticationMembers(value, option);
   },
   scope: mayBe(
     (value) => isText(value) && isScope(value),
@@ -46,10 +46,10 @@ const OPTIONS: Readonly<Record<keyof PlantsModuleOptions, Check>> = {
     (value) => value === Infinity || isWithin(value, 1, 1_000_000),
     'a number from 1 to 1000000, or Infinity',
   ),
-  body: mustHave({
+  body: objectOf({
     limit: mayBe((value) => parseBodyLimit(String(value)) !== undefined, `a number of bytes, or ${BODY_LIMIT_RULE}`),
   }),
-  database: mustHave({
+  database: objectOf({
     timeout: mayBe((value) => isWithin(value, 1, 3_600_000), 'milliseconds, from 1 to 3600000'),
     startTimeout: mayBe((value) => isWithin(value, 1, 3_600_000), 'milliseconds, from 1 to 3600000'),
     poolSize: mayBe((value) => isWithin(value, 1, 100), 'a number from 1 to 100'),
@@ -64,7 +64,7 @@ const SOURCES = ['useFactory', 'useClass', 'useExisting'];
 const OPTIONS_OF_SOURCES = ['imports', 'inject', 'provideInjectionTokensFrom'];
 
 /** Makes the one line about options that cannot be used. */
-export function optionsError(complaint: string): TypeError {
+function optionsError(complaint: string): TypeError {
   return new TypeError(`PlantsModule: ${complaint}`);
 }
 
@@ -159,7 +159,8 @@ function checkMembers(given: object, checks: Readonly<Record<string, Check>>, pa
   }
 }
 
-function mustHave(checks: Readonly<Record<string, Check>>): Check {
+/** Checks an object without other members than these, or undefined. */
+function objectOf(checks: Readonly<Record<string, Check>>): Check {
   return (value, option) => {
     if (value === undefined) return;
     if (!isObject(value)) throw optionsError(`the option ${option} must be { ${Object.keys(checks).join(', ')} }`);
