@@ -103,7 +103,7 @@ export class Metrics implements OnApplicationShutdown {
     subscribe(REFUSAL_CHANNEL, this.#onRefusal);
   }
 
-  /** Counts no batches from now on. */
+  /** Counts no batches from now on: the primary of several workers counts theirs. */
   leaveBatchesToPrimary(): void {
     unsubscribe(BATCH_CHANNEL, this.#onBatch);
   }
