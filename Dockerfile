@@ -26,7 +26,7 @@ ENV NODE_ENV=production HOST=0.0.0.0
 USER 1000:1000
 VOLUME /data
 EXPOSE 3000 3001
-# Whether the process responds. A restart does not help a service that is not ready.
+# Asks whether the process responds, and not whether the service is ready: a restart would not help.
 HEALTHCHECK --interval=15s --timeout=3s --start-period=40s CMD ["plant-store", "health"]
 # Not through npm or a shell, so that it receives the signals.
 CMD ["plant-store"]

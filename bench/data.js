@@ -14,6 +14,8 @@ const QUERY = 'SELECT id, name, tag FROM plants ORDER BY id';
 const HEAD = ['', 'plants', 'seconds', 'user CPU s', 'peak MB', 'their tool', 'seconds', 'user CPU s', 'ratio'];
 
 /**
+ * Runs the data commands and the tools in turn.
+ *
  * @param plants the number of plants that are moved on SQLite; on PostgreSQL, at most a million
  * @param url of an empty PostgreSQL database
  * @param query runs SQL there
@@ -22,25 +24,17 @@ const HEAD = ['', 'plants', 'seconds', 'user CPU s', 'peak MB', 'their tool', 's
 export async function compareData(plants, url, query) {
   const directory = mkdtempSync(join(tmpdir(), 'bench-'));
   const rows = [HEAD];
+  let count = plants;
   const compare = async (name, store, parameters, tool, theirs) => {
     const peer = isInstalled(tool) ? await measure(directory, [tool, ...theirs]) : undefined;
     const own = await measure(directory, [process.execPath, MAIN, ...parameters], { DATABASE_URL: store });
-    const result = peer
+    const theirCells = peer
       ? [tool, peer.seconds.toFixed(1), peer.cpu.toFixed(1), (peer.seconds / own.seconds).toFixed(2)]
-      : [];
-    const missing = tool === undefined ? ['', '', '', ''] : [`${tool} is not installed`, '', '', ''];
-    rows.push([
-      name,
-      count,
-      own.seconds.toFixed(1),
-      own.cpu.toFixed(1),
-      own.memory.toFixed(0),
-      ...(peer ? result : missing),
-    ]);
+      : [tool === undefined ? '' : `${tool} is not installed`, '', '', ''];
+    rows.push([name, count, own.seconds.toFixed(1), own.cpu.toFixed(1), own.memory.toFixed(0), ...theirCells]);
     console.error(rows.at(-1).join(' '));
   };
   const [sqlite, csv] = ['sqlite:ours.db', ['--format', 'csv']];
-  let count = plants;
   try {
     await writeCsv(join(directory, 'plants.csv'), count);
     await compare('SQLite import', sqlite, ['import', ...csv, 'plants.csv'], 'sqlite3', [
@@ -82,7 +76,7 @@ export async function compareData(plants, url, query) {
   }
 }
 
-/** A third of the plants has no tag, and a third has special characters. */
+/** Writes plants as CSV: a third of them has no tag, and a third has a tag with special characters. */
 async function writeCsv(file, plants) {
   const tags = ['', 'indoor', '"a, ""b"""'];
   function* chunks() {
@@ -99,7 +93,7 @@ function isInstalled(tool) {
   return tool !== undefined && spawnSync(tool, ['--version']).status === 0;
 }
 
-/** Runs a program to its end, and reads its CPU seconds and its peak RSS in megabytes until then. */
+/** Runs a program to its end, and samples its CPU seconds in user mode and its peak RSS in megabytes. */
 async function measure(directory, [program, ...parameters], environment) {
   const log = openSync(join(directory, 'log'), 'w');
   const started = performance.now();

@@ -7,14 +7,17 @@ import { TOKEN } from './programs.js';
 /** Milliseconds without a write to the database after which its checkpoint has ended, the sync included. */
 const PAUSE = 100;
 
-/** Checkpoints that a measurement waits for, and how many times as long as it should take it may take for them. */
+/** A measurement goes on until it has seen this many checkpoints, but at most for this many times its duration. */
 const CHECKPOINTS = 2;
 const PATIENCE = 5;
 
 /**
- * Creates plants on so many connections, and returns the latencies of those requests that were in flight during a
- * checkpoint, and of the others, in milliseconds. A checkpoint begins with a write to the database: in WAL mode, nothing
- * else writes to it.
+ * Creates plants, and returns the latencies in milliseconds: of the requests that were in flight during a checkpoint, and
+ * of the others. A checkpoint begins with a write to the database: in WAL mode, nothing else writes to it.
+ *
+ * @param database the path of its file
+ * @param connections number of connections, each with one request in flight
+ * @param seconds the duration without waiting for checkpoints
  */
 export async function measureCheckpoints(origin, database, connections, seconds) {
   const writes = [];
@@ -41,7 +44,7 @@ export async function measureCheckpoints(origin, database, connections, seconds)
   for (const request of requests) {
     latencies[during(request) ? 'during' : 'otherwise'].push(request.end - request.begin);
   }
-  return { checkpoints: writes.length, answers: requests.length, ...latencies };
+  return { checkpoints: writes.length, ...latencies };
 }
 
 /** Sends one request after another on a connection, until the measurement has ended. */

@@ -21,11 +21,11 @@ export function plotGrowth(points) {
 }
 
 /**
- * Plots creates a second over WORKERS: those that were measured, and the limit that follows from the CPU time of the
- * primary and of the workers, if each has a core of its own.
+ * Plots creates a second over WORKERS: the measured ones, and the limit that follows from the CPU time of the primary and
+ * of the workers, if each has a core of its own.
  *
- * @param points of WORKERS, with their rate
- * @param limit the limit of so many workers
+ * @param points the measured ones: `workers` and `rate`
+ * @param limit returns the limit for a number of workers
  */
 export function plotCores(points, limit) {
   const workers = Array.from({ length: 8 }, (_, index) => index + 1);

@@ -22,13 +22,14 @@ export interface ApplicationOptions {
 export class AppModule {
   /** @param options.basePath the path part of {base_url} */
   static forRoot({ basePath, ...options }: PlantsModuleOptions & { readonly basePath: string }): DynamicModule {
+    const path = `${basePath}/plants`;
     return {
       module: AppModule,
-      imports: [PlantsModule.forRoot({ ...options, path: `${basePath}/plants` })],
+      imports: [PlantsModule.forRoot({ ...options, path })],
       controllers: [NotFoundController],
       providers: [
         RefusalLog,
-        { provide: PlantsPath, useValue: { path: `${basePath}/plants` } satisfies PlantsPath },
+        { provide: PlantsPath, useValue: { path } satisfies PlantsPath },
         { provide: APP_GUARD, useExisting: BearerAuthGuard },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],

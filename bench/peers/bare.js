@@ -1,4 +1,4 @@
-/** The upper limit: node:http, JSON.parse and JSON.stringify, without authentication, validation and store. */
+/** node:http, JSON.parse and JSON.stringify without authentication, validation, store and log: for orientation. */
 import { createServer } from 'node:http';
 
 const server = createServer((request, response) => {

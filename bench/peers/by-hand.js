@@ -1,8 +1,8 @@
 /**
  * Plant Store by hand: the same work for a request on `node:http`, without a framework. It checks the token, the message
  * and the body in the same order, keeps ids exact, shares a commit among the requests of a turn, logs a line a request,
- * and gives the contract's answers. It lacks what a request does not need, such as metrics and TLS, and the limits that
- * bound the memory of many clients together.
+ * and gives the contract's answers. It has no metrics, no TLS, no limits for many clients together, and no checks of the
+ * database's files.
  */
 import { isUtf8 } from 'node:buffer';
 import { hash, randomUUID, timingSafeEqual } from 'node:crypto';

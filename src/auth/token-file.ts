@@ -8,8 +8,7 @@ import type { StaticToken } from './static-tokens.js';
 import { TokenFileError } from './token-file-error.js';
 
 /** The text of a file without tokens. An empty file would be refused, because it may be half written. */
-const HEADER =
-  '# Tokens of Plant Store: name, digest, and optionally expiry. "npm run token -- --help" changes them.\n';
+const HEADER = '# Tokens of Plant Store: name, digest, and optionally expiry. "plant-store token" changes them.\n';
 
 /** RFC 3339 §5.6, with the offset that makes it an instant, and without leap seconds, which a Date does not have. */
 const DATE_TIME = /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;

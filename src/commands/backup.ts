@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from '../process/stop-signals.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 
 export function configure(command: Command): void {
   command
@@ -17,7 +17,7 @@ async function run(target: string, options: ReportOptions): Promise<void> {
   const { databaseUrl } = loadConfiguration();
   const { backUp, BackupError, NoBackupError } = await import('../storage/backup.js');
   const signal = abortOnSignals();
-  const progress = await showProgress('%', 100);
+  const progress = await showProgress('%', () => 100);
   let plants: number;
   try {
     plants = await backUp(databaseUrl, target, (part) => {

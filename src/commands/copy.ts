@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import { ConfigurationError, loadConfiguration, otherDatabase } from '../config/configuration.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
+import { collectEarlier } from '../process/heap.js';
+import { abortOnSignals } from '../process/stop-signals.js';
 import { isSameDatabase } from '../storage/database-options.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 import { type Comparison, compareSnapshots, describeDifferences } from '../transfer/compare-snapshots.js';
 import { PlantWriter } from '../transfer/plant-writer.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
-import { collectEarlier } from '../process/heap.js';
 import { openExistingSnapshot, openStore } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
-import { abortOnSignals } from '../process/stop-signals.js';
 
 export function configure(command: Command): void {
   command
@@ -53,7 +53,7 @@ async function run(options: ReportOptions & { readonly to?: string }): Promise<v
 
 /** Returns the number of plants in the snapshot. */
 async function copy(snapshot: PlantSnapshot, writer: PlantWriter, signal: AbortSignal): Promise<number> {
-  const progress = await showProgress('plants copied', process.stderr.isTTY ? await snapshot.count() : undefined);
+  const progress = await showProgress('plants copied', () => snapshot.count());
   let plants = 0;
   try {
     for await (const page of snapshot.pages()) {
@@ -75,7 +75,7 @@ async function compare(
   plants: number,
   signal: AbortSignal,
 ): Promise<Comparison> {
-  const progress = await showProgress('plants compared', plants);
+  const progress = await showProgress('plants compared', () => plants);
   const copied = await repository.snapshot();
   try {
     return await compareSnapshots(snapshot, copied, (count) => {

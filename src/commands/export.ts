@@ -4,11 +4,11 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { createLargeFile, FileExistsError } from '../files/create-large-file.js';
 import { encodePlants, type Format, FORMATS, HEADERS } from '../formats/encode-plants.js';
-import type { PlantSnapshot } from '../storage/plant-repository.js';
 import { CommandError, EXIT_STATUS, fileError } from '../process/exit-status.js';
-import { openExistingSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type Progress, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from '../process/stop-signals.js';
+import type { PlantSnapshot } from '../storage/plant-repository.js';
+import { openExistingSnapshot } from './open-store.js';
+import { counted, JSON_OPTION, NO_PROGRESS, printSummary, type ReportOptions, showProgress } from './report.js';
 
 interface ExportOptions extends ReportOptions {
   readonly format: Format;
@@ -42,7 +42,9 @@ async function run(file: string | undefined, options: ExportOptions): Promise<vo
   const snapshot = await openExistingSnapshot(configuration.databaseUrl, 'DATABASE_URL', configuration);
   let plants = 0;
   const isFile = file !== undefined && file !== '-';
-  const progress = await showExport(snapshot, isFile);
+  // Not where the plants themselves go to the terminal.
+  const isShown = isFile || !process.stdout.isTTY;
+  const progress = isShown ? await showProgress('plants', () => snapshot.count()) : NO_PROGRESS;
   const chunks = encode(snapshot, options, (count) => {
     plants += count;
     progress.update(plants);
@@ -98,13 +100,6 @@ async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
   } catch (error) {
     throw fileError('stdout', error);
   }
-}
-
-/** Shows the progress, unless the plants go to the same terminal. */
-async function showExport(snapshot: PlantSnapshot, isFile: boolean): Promise<Progress> {
-  if (!process.stderr.isTTY || (!isFile && process.stdout.isTTY))
-    return { update: () => undefined, stop: () => undefined };
-  return showProgress('plants', await snapshot.count());
 }
 
 function parseId(text: string): bigint {

@@ -6,15 +6,15 @@ import { type Configuration, loadConfiguration } from '../config/configuration.j
 import type { Format } from '../formats/encode-plants.js';
 import type { Reading } from '../formats/read-plant.js';
 import { FormatError, type Row, type RowParser } from '../formats/row-parser.js';
+import { CommandError, EXIT_STATUS, fileError } from '../process/exit-status.js';
+import { collectEarlier } from '../process/heap.js';
+import { abortOnSignals } from '../process/stop-signals.js';
 import type { PlantRepository, StoredPlant } from '../storage/plant-repository.js';
 import { DryRunRepository } from '../transfer/dry-run-repository.js';
 import { PlantWriter } from '../transfer/plant-writer.js';
-import { CommandError, EXIT_STATUS, fileError } from '../process/exit-status.js';
 import { formatOption } from './export.js';
-import { collectEarlier } from '../process/heap.js';
 import { openStore, openStoreSnapshot } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
-import { abortOnSignals } from '../process/stop-signals.js';
 
 /** Number of rows with which a batch is full: a transaction of them takes a few ms, and more are hardly faster. */
 const BATCH_ROWS = 4_096;

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
+import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
 import { type DatabaseOptions, sqliteFile } from '../storage/database-options.js';
 import { openRepository, openSnapshot } from '../storage/open-repository.js';
 import {
@@ -8,7 +9,6 @@ import {
   RepositoryStartError,
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
-import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
 
 /**
  * Opens a store, or creates it.

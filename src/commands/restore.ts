@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { sqliteFile } from '../storage/database-options.js';
 import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 import { abortOnSignals } from '../process/stop-signals.js';
+import { sqliteFile } from '../storage/database-options.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 
 export function configure(command: Command): void {
   command
@@ -31,7 +31,7 @@ async function run(backup: string, options: ReportOptions): Promise<void> {
   }
   const { restore, RestoreError } = await import('../storage/restore.js');
   const signal = abortOnSignals();
-  const progress = await showProgress('%', 100);
+  const progress = await showProgress('%', () => 100);
   let plants: number;
   try {
     const onProgress = (copied: number, total: number): void => progress.update((100 * copied) / Math.max(total, 1));

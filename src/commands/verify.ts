@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration, otherDatabase } from '../config/configuration.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
 import { compareSnapshots, describeDifferences, type Digest, digestOf } from '../transfer/compare-snapshots.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
 import { openExistingSnapshot } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
 
@@ -58,7 +58,7 @@ async function compare(
 }
 
 async function digestWithProgress(snapshot: PlantSnapshot): Promise<Digest> {
-  const progress = await showProgress('plants', process.stderr.isTTY ? await snapshot.count() : undefined);
+  const progress = await showProgress('plants', () => snapshot.count());
   try {
     return await digestOf(snapshot, (plants) => progress.update(plants));
   } finally {

@@ -136,7 +136,7 @@ const SETTINGS = {
   shutdownTimeout: setting('SHUTDOWN_TIMEOUT', 10_000, ...DURATION),
   /** Minimum severity to log. */
   logLevel: setting('LOG_LEVEL', 'info', oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(', ')}, for example warn`),
-  /** Requests to log: all, or those that were refused. */
+  /** Requests to log: all, or those with an error. */
   logRequests: setting('LOG_REQUESTS', 'all', oneOf(LOGGED_REQUESTS), 'all or failed, for example failed'),
   managementHost: setting('MANAGEMENT_HOST', '127.0.0.1', ...HOST_NAME),
   managementPort: setting('MANAGEMENT_PORT', 3001, ...offOr('off' as const, numberFrom(0, 65_535, 8081))),
@@ -180,7 +180,7 @@ export interface Configuration extends Settings {
 }
 
 /** A variable whose name is one edit away from that of a setting. */
-export interface Misspelling {
+interface Misspelling {
   readonly variable: string;
   readonly meant: string;
 }

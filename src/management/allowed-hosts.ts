@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 
 /**
- * Decides which Host headers the management listener answers. The name of a page in a browser may be rebound to this
- * address, but the page's requests still carry that name. An IP address cannot be rebound.
+ * Decides which Host headers the management listener answers, against DNS rebinding: the name of a page in a browser may
+ * come to resolve to this address, but the page's requests still carry that name. An IP address cannot be rebound.
  */
 export class AllowedHosts {
   readonly #names: ReadonlySet<string>;

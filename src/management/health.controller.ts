@@ -18,7 +18,7 @@ export class HealthController {
     private readonly indicator: HealthIndicatorService,
     private readonly readiness: Readiness,
     private readonly repository: PlantRepository,
-    /** Of a service with workers. */
+    /** Present in a service with workers. */
     @Optional() private readonly workers?: Workers,
   ) {}
 

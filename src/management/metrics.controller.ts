@@ -8,7 +8,7 @@ import { WorkerMetrics } from './worker-metrics.js';
 export class MetricsController {
   constructor(
     private readonly metrics: Metrics,
-    /** Of a service with workers. */
+    /** Present in a service with workers. */
     @Optional() private readonly workers?: WorkerMetrics,
   ) {}
 

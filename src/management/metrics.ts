@@ -8,7 +8,7 @@ import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js
 import { BATCH_CHANNEL, type BatchMessage } from '../storage/group-commit.js';
 import { type Outcome, OUTCOMES } from '../storage/plant-repository.js';
 
-/** Seconds: from an answer without the store to the longest that a request waits. */
+/** Buckets in seconds: from an answer without the store to the longest wait of a request. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** The version in `plant_store_build_info`; the class is also the injection token. */
@@ -103,7 +103,7 @@ export class Metrics implements OnApplicationShutdown {
     subscribe(REFUSAL_CHANNEL, this.#onRefusal);
   }
 
-  /** Counts no batches from now on. */
+  /** Counts no batches from now on: the primary of several workers counts theirs. */
   leaveBatchesToPrimary(): void {
     unsubscribe(BATCH_CHANNEL, this.#onBatch);
   }

@@ -22,7 +22,7 @@ const AGGREGATORS: Readonly<Record<string, Aggregator>> = {
 export abstract class Workers {
   /** True while one of them listens on the public port. */
   abstract readonly isListening: boolean;
-  /** Returns the metrics of each worker by its id, which no later worker has. */
+  /** Returns the metrics of each worker that listens, by its id, which no later worker gets. */
   abstract metrics(): Promise<ReadonlyMap<number, ProcessMetrics>>;
 }
 

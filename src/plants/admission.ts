@@ -1,6 +1,6 @@
 import { ContractException } from '../contract/contract.exception.js';
 
-/** Requests in flight: those whose body is being read, those that wait for the store, and plants of which a host is told. */
+/** Requests in flight: their body is being read, they wait for the store, or their call of `onPlantCreated` runs. */
 const MAX_REQUESTS = 2_048;
 
 /** Bytes of all their bodies. The limit is higher if two bodies of the greatest length would not fit. */

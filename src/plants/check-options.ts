@@ -7,10 +7,10 @@ import type { PlantsInstance, PlantsModuleOptions, PlantsRegistration } from './
 /** Throws a TypeError, whose message is one line, if the value of an option is wrong. */
 type Check = (value: unknown, option: string) => void;
 
-const authentication = mustHave({
+const authenticationMembers = objectOf({
   tokens: mustBe(
     (value) =>
-      Array.isArray(value) && value.length > 0 && value.every((token) => isText(token) && isBearerToken(token)),
+      Array.isArray(value) && value.length > 0 && value.every((token) => isString(token) && isBearerToken(token)),
     'a list of tokens, each of letters, digits and -._~+/, then any =',
   ),
   verifier: mustBe((value) => isClassOrInstance(value, 'verify'), 'a TokenVerifier, as a class or an instance'),
@@ -18,7 +18,7 @@ const authentication = mustHave({
 
 const REGISTRATION: Readonly<Record<keyof PlantsRegistration, Check>> = {
   path: mayBe(isPath, 'segments of letters, digits and _.~-, not . or .., for example garden/plants'),
-  name: mayBe((value) => isText(value) && value !== '', 'a text that is not empty'),
+  name: mayBe((value) => isString(value) && value !== '', 'a text that is not empty'),
   isGlobal: mayBe((value) => typeof value === 'boolean', 'true or false'),
 };
 
@@ -26,7 +26,7 @@ const REPOSITORY_METHODS: readonly (keyof PlantRepository)[] = ['add', 'close', 
 
 const OPTIONS: Readonly<Record<keyof PlantsModuleOptions, Check>> = {
   repository: mustBe(
-    (value) => (isText(value) && value !== '') || isClassOrInstance(value, ...REPOSITORY_METHODS),
+    (value) => (isString(value) && value !== '') || isClassOrInstance(value, ...REPOSITORY_METHODS),
     'a URL such as sqlite:data/plants.db, or a class that extends PlantRepository, with add and close, or its instance',
   ),
   authentication(value, option) {
@@ -35,21 +35,21 @@ const OPTIONS: Readonly<Record<keyof PlantsModuleOptions, Check>> = {
       value,
       option,
     );
-    authentication(value, option);
+    authenticationMembers(value, option);
   },
   scope: mayBe(
-    (value) => isText(value) && isScope(value),
+    (value) => isString(value) && isScope(value),
     'printable ASCII without spaces, quotation marks and backslashes',
   ),
-  realm: mayBe((value) => isText(value) && isRealm(value), 'printable ASCII without quotation marks and backslashes'),
+  realm: mayBe((value) => isString(value) && isRealm(value), 'printable ASCII without quotation marks and backslashes'),
   refusedTokensPerMinute: mayBe(
     (value) => value === Infinity || isWithin(value, 1, 1_000_000),
     'a number from 1 to 1000000, or Infinity',
   ),
-  body: mustHave({
+  body: objectOf({
     limit: mayBe((value) => parseBodyLimit(String(value)) !== undefined, `a number of bytes, or ${BODY_LIMIT_RULE}`),
   }),
-  database: mustHave({
+  database: objectOf({
     timeout: mayBe((value) => isWithin(value, 1, 3_600_000), 'milliseconds, from 1 to 3600000'),
     startTimeout: mayBe((value) => isWithin(value, 1, 3_600_000), 'milliseconds, from 1 to 3600000'),
     poolSize: mayBe((value) => isWithin(value, 1, 100), 'a number from 1 to 100'),
@@ -64,7 +64,7 @@ const SOURCES = ['useFactory', 'useClass', 'useExisting'];
 const OPTIONS_OF_SOURCES = ['imports', 'inject', 'provideInjectionTokensFrom'];
 
 /** Makes the one line about options that cannot be used. */
-export function optionsError(complaint: string): TypeError {
+function optionsError(complaint: string): TypeError {
   return new TypeError(`PlantsModule: ${complaint}`);
 }
 
@@ -159,7 +159,8 @@ function checkMembers(given: object, checks: Readonly<Record<string, Check>>, pa
   }
 }
 
-function mustHave(checks: Readonly<Record<string, Check>>): Check {
+/** Checks an object without other members than these, or undefined. */
+function objectOf(checks: Readonly<Record<string, Check>>): Check {
   return (value, option) => {
     if (value === undefined) return;
     if (!isObject(value)) throw optionsError(`the option ${option} must be { ${Object.keys(checks).join(', ')} }`);
@@ -188,11 +189,11 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 /** Clients resolve the segments `.` and `..`, and send another path (RFC 3986 §5.2.4). */
 function isPath(value: unknown): boolean {
-  const segments = isText(value) ? value.replace(/^\/|\/$/g, '').split('/') : [''];
+  const segments = isString(value) ? value.replace(/^\/|\/$/g, '').split('/') : [''];
   return segments.every((segment) => /^(?!\.{1,2}$)[\w.~-]+$/.test(segment));
 }
 
-function isText(value: unknown): value is string {
+function isString(value: unknown): value is string {
   return typeof value === 'string';
 }
 

@@ -28,7 +28,11 @@ export function unparsedBody() {
   };
 }
 
-/** Returns middleware that does so for a path, which the global prefix completes before the first request. */
+/**
+ * Returns the middleware that PlantsModule registers for its own path.
+ *
+ * @param path called at the first request, when the application has set its global prefix
+ */
 export function unparsedBodyAt(path: () => string, httpAdapter: AbstractHttpAdapter) {
   const routing = routingOf(httpAdapter);
   let served: string | undefined;

@@ -7,8 +7,11 @@ export class ListenError extends Error {
 }
 
 /**
- * @param variables the names of those that set the address
+ * Explains to the operator why the system refuses an address.
+ *
+ * @param variables the names of the variables that set the address
  * @param begin begins to listen
+ * @returns the result of `begin`
  * @throws {ListenError} if the system refuses the address
  */
 export async function listen<Result>(

@@ -13,15 +13,19 @@ export function exitInterrupted(): void {
   process.exit(EXIT_STATUS.interrupted);
 }
 
-/** Listens to the signals that stop a process, and removes the listener that it replaces. */
+/**
+ * Listens to the signals that stop a process.
+ *
+ * @param replaced the listener until now, which is removed
+ */
 export function onStopSignals(
   listener: (signal: NodeJS.Signals) => void,
-  instead?: (signal: NodeJS.Signals) => void,
+  replaced?: (signal: NodeJS.Signals) => void,
 ): void {
   for (const signal of SIGNALS) {
     process.on(signal, listener);
     // Afterwards, because a signal that has arrived is lost with the last listener.
-    if (instead !== undefined) process.off(signal, instead);
+    if (replaced !== undefined) process.off(signal, replaced);
   }
 }
 

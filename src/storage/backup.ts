@@ -47,7 +47,7 @@ export async function backUp(
   // An absolute path, because node:sqlite takes a name that begins with `file:` as a URI.
   const draft = `${resolve(target)}.${randomUUID()}`;
   try {
-    const source = await openSnapshot(file, driver);
+    const source = await openSource(file, driver);
     try {
       create(draft);
       await source.backup(draft, onProgress);
@@ -102,7 +102,7 @@ function publish(draft: string, target: string): void {
 }
 
 /** Opens a connection that sees the database as it is now, whatever is written later. */
-async function openSnapshot(file: string, driver: SqliteDriver | undefined): Promise<SqliteDatabase> {
+async function openSource(file: string, driver: SqliteDriver | undefined): Promise<SqliteDatabase> {
   if (!existsSync(file)) throw new BackupError(`there is no database ${file}: DATABASE_URL must name one that exists`);
   let database: SqliteDatabase | undefined;
   try {

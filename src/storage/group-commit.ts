@@ -33,12 +33,12 @@ interface PendingPlant {
 }
 
 /**
- * Group commit: plants that arrive while a batch is in flight share the next one, which starts when the clients of that
- * batch have been answered. So no plant waits for a timer.
+ * Group commit: plants that arrive while a batch is in flight share the next one, which starts once the clients of the
+ * first have been answered. So no plant waits for a timer.
  *
- * A loop takes batches from the queue, one after another, until the queue is empty. There are as many loops at the same
- * time as the repository takes batches, but a second one starts only when there is a full batch for it, or when
- * the batch in flight is slow: one large batch costs a server less than two small ones.
+ * A loop takes batches from the queue, one after another, until the queue is empty. There are at most as many loops as the
+ * repository takes batches at the same time. A second one starts only when there is a full batch for it, or when the batch
+ * in flight is slow: one large batch costs a server less than two small ones.
  */
 @Injectable()
 export class GroupCommit {

@@ -1,11 +1,11 @@
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
-/** The result of a batch, as one process tells it to another. */
+/** The result of a batch, as one process sends it to another. */
 export type BatchResult =
   | { readonly outcomes: readonly Outcome[] }
   | { readonly message: string; readonly stack: string | undefined; readonly isUnavailable: boolean };
 
-/** Adds a batch, and returns its outcomes or the error as what `RemoteRepository.settle` takes. */
+/** Waits for the outcomes of a batch, and returns them, or the error, for `RemoteRepository.settle`. */
 export async function resultOf(adding: Promise<readonly Outcome[]>): Promise<BatchResult> {
   try {
     return { outcomes: await adding };
@@ -31,7 +31,7 @@ export class RemoteRepository extends PlantRepository {
     });
   }
 
-  /** Ends the batch in flight. */
+  /** Resolves or rejects the batch in flight. */
   settle(result: BatchResult): void {
     const pending = this.#pending;
     this.#pending = undefined;

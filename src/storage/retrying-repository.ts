@@ -37,7 +37,7 @@ export abstract class RetryingRepository extends PlantRepository {
   /** Returns what an error means; undefined for a defect. */
   protected abstract failureOf(error: unknown): Failure | undefined;
 
-  /** Explains an error to the operator; completes "the database did not store them: …". */
+  /** Explains an error to the operator; completes a line such as "the database did not store them: …". */
   protected describe(error: unknown): string {
     return messageOf(error);
   }

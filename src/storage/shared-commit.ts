@@ -15,7 +15,7 @@ interface PendingBatch {
 
 /**
  * Joins the batches of several processes: those that arrive while a commit is in flight share the next one. A process
- * sends its next batch after the outcomes of the one before, so that not more wait than there are processes.
+ * sends a batch only after it has the outcomes of the previous one, so at most one batch of each process waits.
  */
 export class SharedCommit {
   #waiting: PendingBatch[] = [];

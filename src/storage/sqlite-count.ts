@@ -26,7 +26,7 @@ export class SqliteCount {
     );
   }
 
-  /** Returns the number of plants, after counting them if necessary. Is called again only when it has returned. */
+  /** Returns the number of plants, after counting them if necessary. Call it again only after it has returned. */
   async get(): Promise<number> {
     const { data_version: version } = this.#dataVersion.get() as { readonly data_version: bigint };
     if (version !== this.#version || this.#next !== undefined) {

@@ -19,13 +19,13 @@ export interface SqliteDatabase {
 }
 
 /** A prepared statement. It reads integers as bigint, because a number cannot hold an int64. */
-export interface SqliteStatement {
+interface SqliteStatement {
   run(...parameters: SqliteValue[]): { readonly changes: number | bigint };
   /** Returns the first row, as an object of its columns. */
   get(...parameters: SqliteValue[]): unknown;
 }
 
-export type SqliteValue = bigint | string | null;
+type SqliteValue = bigint | string | null;
 
 export type SqliteDriver = 'node:sqlite' | 'better-sqlite3';
 

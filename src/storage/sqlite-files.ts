@@ -5,9 +5,9 @@ import { DamagedLogError, FilesNotInPlaceError } from './sqlite-errors.js';
 const INDEX_VERSION = 3_007_000;
 
 /**
- * The files of an open database: the database, its write-ahead log and the log's index. SQLite goes on writing
- * to files that other programs have removed, replaced or truncated, where no later start and no other process would find
- * the plants.
+ * The files of an open database: the database, its write-ahead log and the log's index. SQLite goes on writing to files
+ * that other programs have removed, replaced or truncated, and no later start and no other process would find the plants
+ * there.
  */
 export class SqliteFiles {
   /** Path and identity of the database and of the index. */
@@ -57,9 +57,22 @@ export class SqliteFiles {
     throw this.logIsIntact() ? new FilesNotInPlaceError() : new DamagedLogError();
   }
 
-  /** Returns whether nobody has truncated or overwritten the log that SQLite writes, wherever it is now. */
+  /** Returns false if another program has truncated or overwritten the log that SQLite writes, wherever it is now. */
   logIsIntact(): boolean {
     return this.#hasFramesOfIndex(this.#log);
+  }
+
+  /** Bytes of the log, including those that SQLite will overwrite. */
+  get logSize(): number {
+    return fstatSync(this.#log).size;
+  }
+
+  /** Releases the files; the caller has closed the connection to the database before. */
+  close(): void {
+    closeSync(this.#log);
+    // Closing a file releases all locks of the process on it: https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
+    // So the index stays open unless SQLite removed it with the last connection.
+    if (fstatSync(this.#index).nlink === 0) closeSync(this.#index);
   }
 
   /**
@@ -77,9 +90,9 @@ export class SqliteFiles {
   }
 
   /**
-   * Returns whether a log has the last frame that the index names. This holds at any time while
-   * only SQLite writes: a commit writes the log before the index, and a checkpoint that restarts or truncates the log first sets
-   * the index to no frames. The format of both: https://sqlite.org/walformat.html
+   * Returns whether a log has the last frame that the index names. This holds at any time while only SQLite writes: a
+   * commit writes the log before the index, and a checkpoint that restarts or truncates the log first sets the index to no
+   * frames. The format of both: https://sqlite.org/walformat.html
    */
   #hasFramesOfIndex(log: number): boolean {
     for (;;) {
@@ -92,22 +105,10 @@ export class SqliteFiles {
     }
   }
 
-  /** Bytes of the log, those that SQLite will overwrite included. */
-  get logSize(): number {
-    return fstatSync(this.#log).size;
-  }
-
-  /** Releases the files; the caller has closed the connection to the database before. */
-  close(): void {
-    closeSync(this.#log);
-    // Closing a file releases all locks of the process on it: https://sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled_by_a_separate_thread_doing_close_
-    // So the index stays open unless SQLite removed it with the last connection.
-    if (fstatSync(this.#index).nlink === 0) closeSync(this.#index);
-  }
-
+  /** Compares the log with the header of the index as it was read; true if the header names no frame or is invalid. */
   #hasLastFrame(log: number): boolean {
     const words = this.#indexWords;
-    // Two different copies: another process is changing them, or was killed meanwhile. SQLite then repairs the index.
+    // The copies differ while another process changes them, or after it was killed. SQLite then repairs the index.
     for (let position = 0; position < 12; position += 1) if (words[position] !== words[position + 12]) return true;
     const [version, , , , lastFrame = 0, , checksum1, checksum2] = words;
     if (version !== INDEX_VERSION || lastFrame === 0) return true;

@@ -15,7 +15,7 @@ import { openSqliteSnapshot } from './sqlite-snapshot.js';
 /** Pages of the log that start a checkpoint: 32 MiB. All clients wait for it; a longer log makes it rarer. */
 const LOG_PAGES = 8_192;
 
-/** Pages by which the last batch before a checkpoint usually exceeds it. A larger one, of many workers, lets the log grow. */
+/** Pages that the last batch before a checkpoint adds at most, as a rule. A larger one, of many workers, grows the log. */
 const LOG_EXCESS = 512;
 
 /** KiB of SQLite's cache. With random ids only inner pages are read again, and this holds those of 30 million plants. */
@@ -155,8 +155,8 @@ class SqliteRepository extends RetryingRepository {
   }
 
   /**
-   * Runs `work` in a transaction. The files are checked before it, which must not write to a log without holding the
-   * locks of its new users, and after it, before a client is told.
+   * Runs `work` in a transaction, and checks the files before and after it. Before, because the locks in a replaced index
+   * no longer keep other processes from writing to the same log; after, because a client is answered next.
    *
    * @param end the statement that ends it: COMMIT or ROLLBACK
    */
@@ -189,11 +189,11 @@ class SqliteRepository extends RetryingRepository {
   }
 }
 
-/** @param rollback the statement */
+/** Rolls back, if there is still a transaction. */
 function rollBackQuietly(rollback: { run(): unknown }): void {
   try {
     rollback.run();
   } catch {
-    // SQLite has already rolled back by itself, as it does for some errors: https://sqlite.org/lang_transaction.html
+    // SQLite itself rolls back after some errors: https://sqlite.org/lang_transaction.html
   }
 }

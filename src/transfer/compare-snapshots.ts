@@ -12,7 +12,7 @@ export interface Digest {
 }
 
 /** How two stores differ in an id: only the first has it, only the other one has it, or their plants differ. */
-export type Difference = 'missing' | 'additional' | 'different';
+type Difference = 'missing' | 'additional' | 'different';
 
 export interface Comparison {
   /** Number of ids of each kind. */

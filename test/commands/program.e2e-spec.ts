@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { line, put } from '../support/token-file.js';
 import { TOKEN } from '../support/client.js';
 import { MAIN, spawnCommand } from '../support/command.js';
@@ -71,6 +71,12 @@ describe('plant-store', () => {
     const bytes = [...new Set(files)].map((file) => statSync(file).size).reduce((sum, size) => sum + size, 0);
 
     expect(bytes).toBeLessThan(200_000);
+  });
+
+  it('loads the service from the parts that rolldown.config.js names', () => {
+    const parts = [...importsOf(join(MAIN, '../chunks/service.js'))].map((file) => basename(file));
+
+    expect(parts.sort()).toEqual(['program.js', 'rolldown-runtime.js', 'rules.js', 'service.js', 'shared.js']);
   });
 
   it.each([
