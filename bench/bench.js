@@ -43,7 +43,7 @@ const SCENARIOS = {
   data,
 };
 
-/** The scenarios of the goals, without names on the command line. */
+/** The scenarios that run if the command line names none. */
 const GOALS = ['default', 'one', 'cores', 'checkpoint', 'postgres'];
 
 const { values: options, positionals } = parseArgs({
@@ -63,7 +63,7 @@ const seconds = Number(options.seconds);
 /** A trial leaves the README and its plots as they are. */
 const isTrial = options.before !== undefined || options.only !== undefined || rounds < 5;
 
-/** A built checkout of another version is compared with this one, and the README stays as it is. */
+// With another version to compare with, no peer runs.
 if (options.before !== undefined) addBefore(options.before);
 else if (positionals.join() !== 'data') prepare();
 for (const name of positionals.length > 0 ? positionals : GOALS) {
@@ -96,22 +96,21 @@ async function many() {
   };
 }
 
-/** Runs one connection on a log that grows, as it does after a start, and on one that SQLite overwrites. */
+/** Runs one connection just after the start, when the logs of the peers still grow, and on warmed-up programs. */
 async function alone() {
   const names = ['plant-store', 'by-hand', 'fastify-sqlite'];
   const programs = names.map((name) => ({ name }));
-  // The log of Plant Store grows for 8,192 creates, so it is still growing at the end.
-  const growing = await compare(programs, { connections: 1, warm: { connections: 1, seconds: 1 }, seconds: 2 });
-  const steady = await compare(programs, { connections: 1, warm: { connections: 64, seconds: 3 }, seconds: 3 });
+  const started = await compare(programs, { connections: 1, warm: { connections: 1, seconds: 1 }, seconds: 2 });
+  const warmedUp = await compare(programs, { connections: 1, warm: { connections: 64, seconds: 3 }, seconds: 3 });
   return {
     text: [
-      describe(growing, 'One connection, and a write-ahead log that still grows'),
+      describe(started, 'One connection, just after the start'),
       '',
-      describe(steady, 'One connection, and a write-ahead log that has its size'),
+      describe(warmedUp, 'One connection, warmed up'),
     ].join('\n'),
     goals: {
-      'p50 of one connection on a growing log, divided by that of Fastify': ratio(growing, 'fastify-sqlite', 'p50'),
-      'p50 of one connection, divided by that of Fastify': ratio(steady, 'fastify-sqlite', 'p50'),
+      'p50 of one connection just after the start, divided by that of Fastify': ratio(started, 'fastify-sqlite', 'p50'),
+      'p50 of one connection, divided by that of Fastify': ratio(warmedUp, 'fastify-sqlite', 'p50'),
     },
   };
 }
@@ -340,7 +339,6 @@ async function compare(programs, { warm, preload, postgres, ...measurement }) {
         // Instances share a PostgreSQL database.
         const stores = client ? [started[0]] : started;
         await assertStored(stores, answered, warm.connections + measurement.connections);
-        // Bare does not wait for the disk.
         if (preload && measured.p50 < 5)
           throw new Error(`${program.name}: the disk was not slow, p50 ${measured.p50} ms`);
         results.push({ ...measured, memory: memoryOf(started[0], 'VmHWM') });
@@ -389,7 +387,7 @@ async function createDatabase(postgres, name) {
 function describe(runs, title) {
   const rows = runs.map((run) => {
     const own = runs.find(({ name, log }) => name === 'plant-store' && log === run.log);
-    const compare = (field) => (own === undefined || own === run ? '' : pairwise(own, run, field));
+    const ratioOf = (field) => (own === undefined || own === run ? '' : pairwise(own, run, field));
     return [
       titleOf(run),
       Math.round(of(run, 'rate')),
@@ -397,7 +395,7 @@ function describe(runs, title) {
       of(run, 'p50').toFixed(2),
       of(run, 'p99').toFixed(2),
       Math.round(of(run, 'memory')),
-      ...['rate', 'cpu', 'p50', 'p99'].map(compare),
+      ...['rate', 'cpu', 'p50', 'p99'].map(ratioOf),
     ];
   });
   return [

@@ -13,7 +13,7 @@ export const PEERS = join(import.meta.dirname, 'peers');
 export const TOKEN = randomBytes(32).toString('base64url');
 const SERVER_CORE = '0';
 const CLIENT_CORE = '1';
-const ALL_CORES = `0-${availableParallelism() - 1}`;
+export const ALL_CORES = `0-${availableParallelism() - 1}`;
 
 const service = (main) => ({
   command: [process.execPath, resolve(main)],
@@ -45,11 +45,14 @@ export function addBefore(directory) {
 /**
  * Starts a program, and checks that it answers correctly.
  *
- * @param options.cores those of the program: by default one, which the load generator does not use
+ * @param options.cores of the program: by default one, which the load generator does not use
  * @param options.directory of its data, which exists; by default a new one
  * @param options.client of the PostgreSQL database that it uses
  */
-export async function start(name, { cores = SERVER_CORE, directory, client, preload, workers, ...rest } = {}) {
+export async function start(
+  name,
+  { cores = SERVER_CORE, directory, client, preload, workers, log, check = true } = {},
+) {
   const { command, environment, withoutLog, keepsNothing } = PROGRAMS[name];
   const program = {
     name,
@@ -66,7 +69,7 @@ export async function start(name, { cores = SERVER_CORE, directory, client, prel
       NODE_ENV: 'production',
       TOKEN,
       ...environment,
-      ...(rest.log === false && withoutLog),
+      ...(log === false && withoutLog),
       ...(client && { DATABASE_URL: urlOf(client) }),
       ...(preload && { LD_PRELOAD: preload }),
       ...(workers && { WORKERS: String(workers) }),
@@ -92,18 +95,16 @@ export async function start(name, { cores = SERVER_CORE, directory, client, prel
     await stop(program);
     throw new Error(`${name} has no ${workers} workers: this version does not know WORKERS`);
   }
-  if (rest.check !== false) await check(program);
+  if (check) await assertCorrect(program);
   return program;
 }
 
-/** Starts programs with one core for the server, and the rest of this process on the other one. */
+/** Runs this process, with all its threads, on these cores: by default on the one that the server does not use. */
 export function pin(cores = CLIENT_CORE) {
   return run('taskset', ['-acp', cores, String(process.pid)]);
 }
 
-export { ALL_CORES };
-
-async function check(program) {
+async function assertCorrect(program) {
   const post = (token) =>
     fetch(`${program.origin}/plants`, {
       method: 'POST',
