@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync, statSync } from 'node:fs';
 import { DamagedLogError, FilesNotInPlaceError } from './sqlite-errors.js';
 
 /** The only version of the log and its index since SQLite 3.7.0, of 2010. */
@@ -13,7 +13,7 @@ export class SqliteFiles {
   /** Path and identity of the database and of the index. */
   readonly #identities: readonly (readonly [path: string, identity: string])[];
   readonly #logPath: string;
-  /** The log that SQLite writes. */
+  readonly #logIdentity: string;
   readonly #log: number;
   readonly #index: number;
   /** Both copies of the header of the index, whose numbers have the byte order of the machine. */
@@ -31,12 +31,15 @@ export class SqliteFiles {
   constructor(path: string, realPath: string) {
     this.#logPath = `${realPath}-wal`;
     const index = `${realPath}-shm`;
-    this.#identities = [path, index].map((name) => {
-      const identity = identityOf(name);
+    const expect = (name: string, mayBeEmpty: boolean): string => {
+      const identity = identityOf(name, mayBeEmpty);
       if (identity === undefined) throw new FilesNotInPlaceError();
-      return [name, identity];
-    });
-    this.#log = openSync(this.#logPath, 'r');
+      return identity;
+    };
+    this.#identities = [path, index].map((name) => [name, expect(name, false)]);
+    this.#logIdentity = expect(this.#logPath, true);
+    // Without O_NONBLOCK, opening a pipe waits for a writer.
+    this.#log = openSync(this.#logPath, constants.O_RDONLY | constants.O_NONBLOCK);
     this.#index = openSync(index, 'r');
   }
 
@@ -46,20 +49,26 @@ export class SqliteFiles {
    */
   assertInPlace(): void {
     for (const [path, identity] of this.#identities) {
-      if (identityOf(path) !== identity) throw new FilesNotInPlaceError();
+      if (identityOf(path, false) !== identity) throw new FilesNotInPlaceError();
     }
-    const log = this.#openLog();
-    try {
-      if (this.#hasFramesOfIndex(log)) return;
-    } finally {
-      closeSync(log);
-    }
-    throw this.logIsIntact() ? new FilesNotInPlaceError() : new DamagedLogError();
+    if (!this.#logIsInPlace()) throw new FilesNotInPlaceError();
+    if (!this.logIsIntact()) throw new DamagedLogError();
   }
 
-  /** Returns false if another program has truncated or overwritten the log that SQLite writes, wherever it is now. */
+  /**
+   * Returns whether the log has the last frame that the index names. This holds at any time while only SQLite writes: a
+   * commit writes the log before the index, and a checkpoint that restarts or truncates the log first sets the index to no
+   * frames. The format of both: https://sqlite.org/walformat.html
+   */
   logIsIntact(): boolean {
-    return this.#hasFramesOfIndex(this.#log);
+    for (;;) {
+      readSync(this.#index, this.#indexHeader, 0, 96, 0);
+      if (this.#hasLastFrame()) return true;
+      const before = Buffer.from(this.#indexHeader);
+      readSync(this.#index, this.#indexHeader, 0, 96, 0);
+      // Unless another process has changed both meanwhile, the log is damaged.
+      if (this.#indexHeader.equals(before)) return false;
+    }
   }
 
   /** Bytes of the log, including those that SQLite will overwrite. */
@@ -76,37 +85,16 @@ export class SqliteFiles {
   }
 
   /**
-   * Opens the file that has the name of the log. If it is another one, it lacks the frames of the index. `stat` would tell
-   * by the identity, but then the next commit would write the inode, too: a file whose times were queried gets new ones
+   * Returns whether the log is still the file that its path leads to. Linux tells the path of an open file, see proc(5).
+   * `stat` alone would do, but the next commit would write the inode as well: a file whose times were queried gets new ones
    * with each write (https://docs.kernel.org/filesystems/multigrain-ts.html). Measured: 364 µs a commit instead of 257.
    */
-  #openLog(): number {
-    try {
-      // Without O_NONBLOCK, opening a pipe waits for a writer.
-      return openSync(this.#logPath, constants.O_RDONLY | constants.O_NONBLOCK);
-    } catch (error) {
-      throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? new FilesNotInPlaceError() : error;
-    }
-  }
-
-  /**
-   * Returns whether a log has the last frame that the index names. This holds at any time while only SQLite writes: a
-   * commit writes the log before the index, and a checkpoint that restarts or truncates the log first sets the index to no
-   * frames. The format of both: https://sqlite.org/walformat.html
-   */
-  #hasFramesOfIndex(log: number): boolean {
-    for (;;) {
-      readSync(this.#index, this.#indexHeader, 0, 96, 0);
-      if (this.#hasLastFrame(log)) return true;
-      const before = Buffer.from(this.#indexHeader);
-      readSync(this.#index, this.#indexHeader, 0, 96, 0);
-      // Unless another process has changed both meanwhile, the log is damaged.
-      if (this.#indexHeader.equals(before)) return false;
-    }
+  #logIsInPlace(): boolean {
+    return pathOf(this.#log) === this.#logPath || identityOf(this.#logPath, true) === this.#logIdentity;
   }
 
   /** Compares the log with the header of the index as it was read; true if the header names no frame or is invalid. */
-  #hasLastFrame(log: number): boolean {
+  #hasLastFrame(): boolean {
     const words = this.#indexWords;
     // The copies differ while another process changes them, or after it was killed. SQLite then repairs the index.
     for (let position = 0; position < 12; position += 1) if (words[position] !== words[position + 12]) return true;
@@ -115,9 +103,9 @@ export class SqliteFiles {
     // 65,536 does not fit, and is 1.
     const pageSize = this.#indexHalfWords[7] === 1 ? 65_536 : (this.#indexHalfWords[7] ?? 0);
     return (
-      readSync(log, this.#logHeader, 0, 32, 0) === 32 &&
+      readSync(this.#log, this.#logHeader, 0, 32, 0) === 32 &&
       this.#logHeader.subarray(16, 24).equals(this.#salts) &&
-      readSync(log, this.#frameHeader, 0, 24, 32 + (lastFrame - 1) * (24 + pageSize)) === 24 &&
+      readSync(this.#log, this.#frameHeader, 0, 24, 32 + (lastFrame - 1) * (24 + pageSize)) === 24 &&
       this.#frameHeader.subarray(8, 16).equals(this.#salts) &&
       this.#frameHeader.readUInt32BE(16) === checksum1 &&
       this.#frameHeader.readUInt32BE(20) === checksum2
@@ -125,11 +113,20 @@ export class SqliteFiles {
   }
 }
 
+/** Returns the path of an open file; undefined if the system does not tell it. */
+function pathOf(file: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/self/fd/${file}`);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Identifies the file that a path leads to; undefined if it leads to none, or to one that has lost its contents. */
-function identityOf(path: string): string | undefined {
+function identityOf(path: string, mayBeEmpty: boolean): string | undefined {
   try {
     const { dev, ino, size } = statSync(path);
-    return size === 0 ? undefined : `${dev}:${ino}`;
+    return size === 0 && !mayBeEmpty ? undefined : `${dev}:${ino}`;
   } catch {
     return undefined;
   }

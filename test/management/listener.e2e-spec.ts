@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { Agent, request, type IncomingMessage } from 'node:http';
+import { Agent, request, type IncomingMessage, type RequestOptions } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { monstera, TOKEN } from '../support/client.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import type { LaunchOptions } from '../support/service-process.js';
 
@@ -92,17 +93,22 @@ describe('The management listener', () => {
 
   it('answers every path again after file descriptors were exhausted, and the contract meanwhile', async () => {
     await start({}, { wrapper: ['sh', '-c', 'ulimit -n 80; exec "$@"', 'sh'] });
-    // One connection, because a new one needs a descriptor.
+    // One connection to each port, because a new one needs a descriptor.
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const get = async (path: string): Promise<number | undefined> => {
-      const outgoing = request(`${management}${path}`, { agent }).end();
+    const send = async (address: string, options: RequestOptions = {}, body = ''): Promise<number | undefined> => {
+      const outgoing = request(address, { ...options, agent }).end(body);
       const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
       await text(answer);
       return answer.statusCode;
     };
+    const get = (path: string): Promise<number | undefined> => send(`${management}${path}`);
+    const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' };
+    const post = (plant: object): Promise<number | undefined> =>
+      send(`${url}/plants`, { method: 'POST', headers }, JSON.stringify(plant));
+    expect(await post(monstera(1))).toBe(200);
     while ((await get('/docs/swagger-ui.css')) === 200) await open(url);
 
-    expect([await get('/openapi.json'), await get('/docs')]).toEqual([200, 200]);
+    expect([await get('/openapi.json'), await get('/docs'), await post(monstera(2))]).toEqual([200, 200, 200]);
     for (const socket of sockets) socket.destroy();
     while ((await get('/docs/swagger-ui.css')) !== 200);
     for (const path of ['/docs', '/openapi.json', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui-init.js']) {
