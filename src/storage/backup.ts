@@ -4,8 +4,9 @@ import { dirname, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { syncDirectory } from '../files/sync-directory.js';
 import { sqliteFile } from './database-options.js';
+import { messageOf } from './message-of.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
-import { sqliteStartError } from './sqlite-errors.js';
+import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 
 /** Files that SQLite keeps beside a database, under its name with these endings. */
 const COMPANIONS = ['-journal', '-wal', '-shm'];
@@ -62,6 +63,12 @@ export async function backUp(
     assertNew(target);
     publish(draft, target);
     return count;
+  } catch (error) {
+    if (sqliteFailure(error) === undefined) throw error;
+    throw new BackupError(
+      `no backup was made, because ${file} could not be copied (${messageOf(error)}): check its disk, and the room for ${target}`,
+      { cause: error },
+    );
   } finally {
     for (const suffix of ['', ...COMPANIONS]) rmSync(draft + suffix, { force: true });
   }

@@ -67,6 +67,17 @@ describe('On a full disk', () => {
     expect(readFileSync(directory.file('copy.ndjson'), 'utf8')).toBe(NDJSON);
   });
 
+  it('a backup leaves no file, and is complete when there is room', async () => {
+    await run('import', ['plants.ndjson']);
+
+    expect(await run('backup', ['backup.db'], {}, fullAt(NDJSON.length / 3))).toEqual(
+      failure(/^plant-store: no backup was made, because data\/plants\.db could not be copied [^\n]+\n$/),
+    );
+    expect(readdirSync(directory.path).sort()).toEqual(['data', 'plants.ndjson']);
+
+    expect(await run('backup', ['backup.db'])).toMatchObject({ status: 0 });
+  });
+
   it('an import says how to go on, and then has the same result', async () => {
     const target = { DATABASE_URL: 'sqlite:data/plants.db', DATABASE_START_TIMEOUT: '1ms' };
 
