@@ -51,6 +51,7 @@ export async function createServiceWithWorkers(
     },
     setCertificate: (changed) => pool.share({ certificate: changed }),
     close: () => pool.close().finally(() => repository.close()),
+    abort: () => pool.abort(),
   };
 }
 
@@ -133,14 +134,17 @@ export class WorkerPool implements Workers {
    */
   async close(): Promise<void> {
     this.#isReplacing = false;
-    const listening = [...this.#listening];
-    const others = [...this.#processes].filter((worker) => !this.#listening.has(worker));
-    for (const worker of listening) worker.send({ type: 'stop' });
-    for (const worker of others) worker.kill();
-    const ends = await Promise.all(listening.map(({ ended }) => ended));
-    await Promise.all(others.map(({ ended }) => ended));
-    const failed = ends.find(({ status }) => status !== EXIT_STATUS.done);
+    const workers = [...this.#processes];
+    for (const worker of workers) worker.stop();
+    const ends = await Promise.all(workers.map(({ ended }) => ended));
+    const failed = ends.find(({ status }, index) => workers[index]?.hasListened && status !== EXIT_STATUS.done);
     if (failed !== undefined) throw new Error(`a worker could not close: ${failed.text}`);
+  }
+
+  /** Ends the workers without answers to their requests in flight. */
+  async abort(): Promise<void> {
+    this.#isReplacing = false;
+    await Promise.all([...this.#processes].map((worker) => worker.abort()));
   }
 
   #start(): WorkerProcess {
@@ -179,12 +183,12 @@ export class WorkerPool implements Workers {
 
   #onEnd(worker: WorkerProcess, { text }: WorkerEnd): void {
     this.#processes.delete(worker);
-    const hasListened = this.#listening.delete(worker);
+    this.#listening.delete(worker);
     if (this.#listening.size === 0 && this.#baseUrl !== undefined) this.#port ||= Number(new URL(this.#baseUrl).port);
     if (!this.#isReplacing) return;
     if (this.#misplaced.delete(worker)) {
       // The next one knows the port.
-    } else if (hasListened) {
+    } else if (worker.hasListened) {
       this.#logger.error(`A worker has ended, and another one starts: ${text}`);
     } else {
       this.#failedStarts += 1;
