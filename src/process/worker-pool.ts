@@ -60,7 +60,7 @@ export class WorkerPool implements Workers {
   readonly #logger = new Logger('PlantStore');
   readonly #processes = new Set<WorkerProcess>();
   readonly #listening = new Set<WorkerProcess>();
-  /** Workers that listen on another port, and are being killed. */
+  /** Workers that listen on another port, and are being stopped. */
   readonly #misplaced = new Set<WorkerProcess>();
   /** {base_url}, once a worker listens. */
   #baseUrl: string | undefined;
@@ -177,7 +177,7 @@ export class WorkerPool implements Workers {
     } else {
       // The port that the system had chosen was closed with the last worker, and this one has got another.
       this.#misplaced.add(worker);
-      worker.kill();
+      worker.stop();
     }
   }
 

@@ -134,10 +134,6 @@ export class WorkerProcess {
     const timeout = setTimeout(END_TIMEOUT, undefined, { signal: waiting.signal }).catch(() => undefined);
     await Promise.race([this.ended, timeout]);
     waiting.abort();
-    this.kill();
-  }
-
-  kill(): void {
     this.#worker.process.kill('SIGKILL');
   }
 
