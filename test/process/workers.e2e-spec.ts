@@ -82,6 +82,7 @@ describe('A service with WORKERS=2', () => {
       agent.destroy();
     }
 
+    await service.stop();
     expect(service.stdout.match(/number of tokens now: 1/g)).toHaveLength(1);
   });
 
@@ -111,6 +112,7 @@ describe('A service with WORKERS=2', () => {
     });
 
     expect(same).toBe(second);
+    await service.stop();
     expect(service.stdout.match(/The certificate has changed/g)).toHaveLength(1);
   });
 
