@@ -49,7 +49,7 @@ export default {
       testMatch: [
         '<rootDir>/test/contract/openapi.e2e-spec.ts',
         '<rootDir>/test/storage/crash.e2e-spec.ts',
-        '<rootDir>/test/http/{memory,shutdown}.e2e-spec.ts',
+        '<rootDir>/test/http/{memory,overload,shutdown}.e2e-spec.ts',
       ],
       globals: { WORKERS: 2 },
     },

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
 import { setHeapFlags } from '../process/heap.js';
 import { exitStopped, onStopSignals } from '../process/stop-signals.js';
-import type { FromWorker, WorkerStart } from '../process/worker-process.js';
 
 export function configure(command: Command): void {
   command.description('Serves the public port for a service with WORKERS, which starts it.').action(run);
@@ -16,10 +15,6 @@ async function run(): Promise<void> {
   process.on('SIGHUP', ignore);
   process.once('disconnect', exitStopped);
   setHeapFlags();
-  const start = await new Promise<WorkerStart>((resolve) => {
-    process.once('message', resolve);
-    process.send?.({ type: 'ready' } satisfies FromWorker);
-  });
-  const { startWorker } = await import('../process/worker-service.js');
-  await startWorker(start);
+  const { serveForPrimary } = await import('../process/worker-service.js');
+  serveForPrimary();
 }

@@ -33,6 +33,8 @@ export class WorkerMetrics {
   /** The counters of workers that have ended. Without them, sums would fall, which Prometheus takes for a restart. */
   #ended: ProcessMetrics = [];
   #reading: Promise<unknown> = Promise.resolve();
+  /** The reading that begins after the one in progress. */
+  #next: Promise<string> | undefined;
 
   constructor(private readonly workers: Workers) {}
 
@@ -42,10 +44,16 @@ export class WorkerMetrics {
    * @param primary the metrics of this process, which come first
    */
   join(primary: Registry): Promise<string> {
-    // One after another, so that the counters of a worker that has ended are added once.
-    const joined = this.#reading.then(() => this.#join(primary));
-    this.#reading = joined.catch(() => undefined);
-    return joined;
+    // One after another, so that the counters of a worker that has ended are added once. Scrapes share the next reading:
+    // while a worker does not answer, each reading takes a second.
+    if (this.#next === undefined) {
+      this.#next = this.#reading.then(() => {
+        this.#next = undefined;
+        return this.#join(primary);
+      });
+      this.#reading = this.#next.catch(() => undefined);
+    }
+    return this.#next;
   }
 
   async #join(primary: Registry): Promise<string> {

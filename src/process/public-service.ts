@@ -36,6 +36,8 @@ export interface PublicService {
   setCertificate(certificate: Certificate): void;
   /** Resolves when the requests in flight are answered, and the store is closed. */
   close(): Promise<void>;
+  /** Ends the other processes of the service at once; the caller ends this one. */
+  abort(): Promise<void>;
 }
 
 /** Serves the public port with this process. */
@@ -64,6 +66,7 @@ export async function createServiceInProcess(
     },
     setCertificate: (changed) => server.setCertificate(changed),
     close: () => app.close(),
+    abort: () => Promise.resolve(),
   };
 }
 

@@ -126,11 +126,12 @@ async function listenForOperators(
 
 /** At the first signal, stops after requests in flight are answered; at the second one, stops at once. */
 function stopOnSignals(service: PublicService, management: ManagementListener | undefined, timeout: number): void {
+  const stopNow = (): void => void service.abort().finally(() => process.exit());
   const stop = (): void => {
-    onStopSignals(exitStopped, stopAfterSignal);
+    onStopSignals(stopNow, stopAfterSignal);
     setTimeout(() => {
       logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
-      process.exit();
+      stopNow();
     }, timeout).unref();
     // A load balancer learns of the shutdown while requests are still answered.
     management?.reportShutdown();

@@ -51,6 +51,7 @@ export async function createServiceWithWorkers(
     },
     setCertificate: (changed) => pool.share({ certificate: changed }),
     close: () => pool.close().finally(() => repository.close()),
+    abort: () => pool.abort(),
   };
 }
 
@@ -59,7 +60,7 @@ export class WorkerPool implements Workers {
   readonly #logger = new Logger('PlantStore');
   readonly #processes = new Set<WorkerProcess>();
   readonly #listening = new Set<WorkerProcess>();
-  /** Workers that listen on another port, and are being killed. */
+  /** Workers that listen on another port, and are being stopped. */
   readonly #misplaced = new Set<WorkerProcess>();
   /** {base_url}, once a worker listens. */
   #baseUrl: string | undefined;
@@ -133,14 +134,17 @@ export class WorkerPool implements Workers {
    */
   async close(): Promise<void> {
     this.#isReplacing = false;
-    const listening = [...this.#listening];
-    const others = [...this.#processes].filter((worker) => !this.#listening.has(worker));
-    for (const worker of listening) worker.send({ type: 'stop' });
-    for (const worker of others) worker.kill();
-    const ends = await Promise.all(listening.map(({ ended }) => ended));
-    await Promise.all(others.map(({ ended }) => ended));
-    const failed = ends.find(({ status }) => status !== EXIT_STATUS.done);
+    const workers = [...this.#processes];
+    for (const worker of workers) worker.stop();
+    const ends = await Promise.all(workers.map(({ ended }) => ended));
+    const failed = ends.find(({ status }, index) => workers[index]?.hasListened && status !== EXIT_STATUS.done);
     if (failed !== undefined) throw new Error(`a worker could not close: ${failed.text}`);
+  }
+
+  /** Ends the workers without answers to their requests in flight. */
+  async abort(): Promise<void> {
+    this.#isReplacing = false;
+    await Promise.all([...this.#processes].map((worker) => worker.abort()));
   }
 
   #start(): WorkerProcess {
@@ -173,18 +177,18 @@ export class WorkerPool implements Workers {
     } else {
       // The port that the system had chosen was closed with the last worker, and this one has got another.
       this.#misplaced.add(worker);
-      worker.kill();
+      worker.stop();
     }
   }
 
   #onEnd(worker: WorkerProcess, { text }: WorkerEnd): void {
     this.#processes.delete(worker);
-    const hasListened = this.#listening.delete(worker);
+    this.#listening.delete(worker);
     if (this.#listening.size === 0 && this.#baseUrl !== undefined) this.#port ||= Number(new URL(this.#baseUrl).port);
     if (!this.#isReplacing) return;
     if (this.#misplaced.delete(worker)) {
       // The next one knows the port.
-    } else if (hasListened) {
+    } else if (worker.hasListened) {
       this.#logger.error(`A worker has ended, and another one starts: ${text}`);
     } else {
       this.#failedStarts += 1;

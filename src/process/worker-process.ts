@@ -34,7 +34,7 @@ export type ToWorker =
   | { readonly type: 'result'; readonly result: BatchResult }
   /** Asks for the metrics. */
   | { readonly type: 'metrics' }
-  /** Ends the worker after its requests in flight. */
+  /** Ends the worker after its requests in flight; one that has not started yet, instead of its start. */
   | { readonly type: 'stop' };
 
 export type FromWorker =
@@ -49,6 +49,9 @@ export type FromWorker =
 
 /** Milliseconds that a worker has to tell its metrics; one that is busy for longer counts with its last ones. */
 const METRICS_TIMEOUT = 1_000;
+
+/** Milliseconds that a worker has to write its last log lines before it is killed. */
+const END_TIMEOUT = 1_000;
 
 /** How a worker has ended; the text is for the operator. */
 export interface WorkerEnd {
@@ -65,6 +68,9 @@ export class WorkerProcess {
   /** Resolves when its process has ended. */
   readonly ended: Promise<WorkerEnd>;
   readonly #worker: Worker;
+  #isReady = false;
+  #isStopping = false;
+  #hasListened = false;
   #metrics: ProcessMetrics = [];
   /** Resolves with the next metrics; undefined unless they were asked for. */
   #nextMetrics: Promise<void> | undefined;
@@ -81,10 +87,13 @@ export class WorkerProcess {
     this.listening = new Promise((resolve) => {
       this.#worker.on('message', (message: FromWorker) => {
         if (message.type === 'batch') void this.#add(message.plants, store);
-        else if (message.type === 'ready') this.send({ type: 'start', ...start });
-        else if (message.type === 'listening') resolve(message.baseUrl);
+        else if (message.type === 'ready') this.#begin(start);
         else if (message.type === 'metrics') this.#receiveMetrics(message.metrics);
-        else this.#failure = message;
+        else if (message.type === 'failed') this.#failure = message;
+        else {
+          this.#hasListened = true;
+          resolve(message.baseUrl);
+        }
       });
     });
     this.ended = new Promise((resolve) => {
@@ -101,12 +110,30 @@ export class WorkerProcess {
     void this.ended.then(() => this.#onMetrics());
   }
 
+  /** True from the time when it listens. */
+  get hasListened(): boolean {
+    return this.#hasListened;
+  }
+
   send(message: ToWorker): void {
     // A worker that can no longer be written to has ended, or is about to.
     this.#worker.send(message, () => undefined);
   }
 
-  kill(): void {
+  /** Ends the worker after its requests in flight. */
+  stop(): void {
+    this.#isStopping = true;
+    if (this.#isReady) this.send({ type: 'stop' });
+  }
+
+  /** Ends the worker without answers to its requests in flight, also one that no longer reacts. */
+  async abort(): Promise<void> {
+    // A worker ends when the primary has gone.
+    if (this.#worker.isConnected()) this.#worker.process.disconnect();
+    const waiting = new AbortController();
+    const timeout = setTimeout(END_TIMEOUT, undefined, { signal: waiting.signal }).catch(() => undefined);
+    await Promise.race([this.ended, timeout]);
+    waiting.abort();
     this.#worker.process.kill('SIGKILL');
   }
 
@@ -121,6 +148,11 @@ export class WorkerProcess {
     await Promise.race([this.#nextMetrics, timeout]);
     waiting.abort();
     return this.#metrics;
+  }
+
+  #begin(start: Omit<WorkerStart, 'type'>): void {
+    this.#isReady = true;
+    this.send(this.#isStopping ? { type: 'stop' } : { type: 'start', ...start });
   }
 
   #receiveMetrics(metrics: ProcessMetrics): void {

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { StaticTokens } from '../auth/static-tokens.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
+import type { Certificate } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { PublicServer } from '../http/public-server.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
@@ -13,24 +14,27 @@ import { RemoteRepository } from '../storage/remote-repository.js';
 import { describeError } from './describe-error.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { createPublicApplication, listenForClients, openConfiguredStore } from './public-service.js';
+import { exitStopped } from './stop-signals.js';
 import type { FromWorker, SharedState, ToWorker, WorkerStart } from './worker-process.js';
 
 const logger = new Logger('PlantStore');
 
-/** Serves the public port until the primary stops this process. An error goes to the primary, and ends the process. */
-export async function startWorker({ configuration, state }: WorkerStart): Promise<void> {
-  try {
-    const { jwtJwksUrl } = configuration;
-    const jwksUrl = jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl);
-    await new PublicWorker({ ...configuration, jwtJwksUrl: jwksUrl }, state).start();
-  } catch (error) {
-    const { text, status } = describeError(error);
-    process.send?.({ type: 'failed', text, status } satisfies FromWorker, () => process.exit(status));
-  }
+/** Serves the public port from the first message of the primary until its last one. */
+export function serveForPrimary(): void {
+  let worker: PublicWorker | undefined;
+  process.on('message', (message: ToWorker) => {
+    if (message.type === 'start') void (worker = new PublicWorker(message)).start();
+    else if (worker !== undefined) worker.receive(message);
+    else if (message.type === 'stop') exitStopped();
+  });
+  send({ type: 'ready' });
 }
 
 /** One of the processes that serve the public port. */
 class PublicWorker {
+  readonly #configuration: Configuration;
+  /** The certificate of the start. */
+  readonly #certificate: Certificate | undefined;
   readonly #tokens: StaticTokens;
   readonly #origins: Set<string>;
   /** The store of the primary; undefined if each worker opens the store itself. */
@@ -38,31 +42,49 @@ class PublicWorker {
   #app: PublicApplication | undefined;
   #metrics: Metrics | undefined;
 
-  constructor(
-    private readonly configuration: Configuration,
-    private readonly state: SharedState,
-  ) {
+  constructor({ configuration, state }: WorkerStart) {
+    const { jwtJwksUrl } = configuration;
+    this.#configuration = { ...configuration, jwtJwksUrl: jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl) };
+    this.#certificate = state.certificate;
     this.#tokens = new StaticTokens(state.tokens);
     this.#origins = new Set(state.origins);
     if (sqliteFile(configuration.databaseUrl) === undefined) return;
     this.#remote = new RemoteRepository((plants) => send({ type: 'batch', plants }));
   }
 
+  /** Listens. An error goes to the primary, and ends the process. */
   async start(): Promise<void> {
-    const { configuration } = this;
+    try {
+      send({ type: 'listening', baseUrl: await this.#listen() });
+    } catch (error) {
+      const { text, status } = describeError(error);
+      process.send?.({ type: 'failed', text, status } satisfies FromWorker, () => process.exit(status));
+    }
+  }
+
+  /** Receives the messages after the first one. */
+  receive(message: ToWorker): void {
+    if (message.type === 'result') this.#remote?.settle(message.result);
+    else if (message.type === 'state') this.#use(message.state);
+    else if (message.type === 'metrics') void this.#sendMetrics();
+    else if (message.type === 'stop') void this.#stop();
+  }
+
+  /** @returns {base_url} */
+  async #listen(): Promise<string> {
+    const configuration = this.#configuration;
     const structuredLogger = await StructuredLogger.create(configuration.logLevel, { isShared: true });
     this.#app = await createPublicApplication(configuration, {
       repository:
         this.#remote ?? (await openConfiguredStore(configuration, configuration.databasePoolSize, structuredLogger)),
       tokens: this.#tokens,
-      certificate: this.state.certificate,
+      certificate: this.#certificate,
       origins: this.#origins,
       logger: structuredLogger,
     });
     structuredLogger.logRequests(configuration.logRequests);
     if (configuration.managementPort !== 'off') await this.#count(this.#app);
-    process.on('message', (message: ToWorker) => this.#receive(message));
-    send({ type: 'listening', baseUrl: await listenForClients(this.#app, configuration) });
+    return listenForClients(this.#app, configuration);
   }
 
   async #count(app: PublicApplication): Promise<void> {
@@ -70,13 +92,6 @@ class PublicWorker {
     this.#metrics = new Metrics(app.get(GroupCommit, { strict: false }), { version: readVersion() });
     // Batches of several workers share a commit there.
     if (this.#remote !== undefined) this.#metrics.leaveBatchesToPrimary();
-  }
-
-  #receive(message: ToWorker): void {
-    if (message.type === 'result') this.#remote?.settle(message.result);
-    else if (message.type === 'state') this.#use(message.state);
-    else if (message.type === 'metrics') void this.#sendMetrics();
-    else if (message.type === 'stop') void this.#stop();
   }
 
   #use({ tokens, certificate, origins }: SharedState): void {
@@ -90,6 +105,8 @@ class PublicWorker {
   }
 
   async #stop(): Promise<void> {
+    const server = this.#app?.getHttpServer() as PublicServer | undefined;
+    if (server?.listening !== true) exitStopped();
     try {
       await this.#app?.close();
       process.exit(EXIT_STATUS.done);

@@ -6,7 +6,6 @@ import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import * as hostile from '../support/hostile-clients.js';
 import { report } from '../support/report.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
-import { WORKERS } from '../support/workers.js';
 
 const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
@@ -130,13 +129,8 @@ const ATTACKS: [title: string, pattern: hostile.Pattern, variables: Variables | 
   ],
 ];
 
-/** The patterns with workers: they also occupy the primary, which gets the large plants. */
-const WITH_WORKERS = ['do not read large answers', 'send chunks of one byte while others do not read large answers'];
-
-const attacks = WORKERS === 1 ? ATTACKS : ATTACKS.filter(([title]) => WITH_WORKERS.includes(title));
-
 describe(`Each process stays below ${MAX_RESIDENT / 1e6} MB and serves others while clients`, () => {
-  it.each(attacks)('%s', async (title, pattern, variables) => {
+  it.each(ATTACKS)('%s', async (title, pattern, variables) => {
     const outcome = await attack(pattern, variables === TLS ? install() : variables);
 
     const { honest } = outcome;

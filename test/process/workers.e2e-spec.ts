@@ -1,13 +1,15 @@
 import { once } from 'node:events';
-import { readFileSync, rmSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectWithTls } from 'node:tls';
-import { create, CREATED, monstera, TOKEN } from '../support/client.js';
+import { create, CREATED, monstera, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { ask, newAgent, send } from '../support/connections.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { AUDIENCE, IdentityProvider, newKey } from '../support/identity-provider.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
-import type { ServiceProcess } from '../support/service-process.js';
+import { line, put } from '../support/token-file.js';
+import { onCores, withEachWorker } from '../support/workers.js';
 import { Workload } from '../support/workload.js';
 
 const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
@@ -22,59 +24,19 @@ beforeEach(() => {
 
 afterEach(() => directory.remove());
 
-/** Returns variables that run code of a test in each worker, before the service. */
-function inWorkers(code: string): Variables {
-  const condition = `import { existsSync } from 'node:fs'; if (process.argv[2] === 'worker') { ${code} }`;
-  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(condition)}` };
-}
+describe('A service with WORKERS=auto', () => {
+  it.each([
+    ['as many workers as there are cores', availableParallelism(), {}],
+    ['three workers on three cores', 3, onCores(3)],
+    ['one process and no worker on one core', 1, onCores(1)],
+  ])('has %s', async (_what, cores, variables) => {
+    const { service, url } = await directory.start({ ...WITH_TOKEN, WORKERS: 'auto', ...variables });
 
-/** Kills workers, and waits until the service has noticed it. */
-async function kill(service: ServiceProcess, workers: readonly number[]): Promise<void> {
-  for (const pid of workers) process.kill(pid, 'SIGKILL');
-  while (service.workers().some((pid) => workers.includes(pid))) await new Promise(setImmediate);
-}
-
-interface Reply {
-  /** 200 or the error number; undefined without an answer. */
-  readonly result: number | undefined;
-  /** Whether the connection was open before. */
-  readonly isReused: boolean;
-}
-
-/** Sends a request, by default on a connection of its own. */
-function send(url: string, token: string, id: number, agent: Agent | false = false): Promise<Reply> {
-  return new Promise((resolve) => {
-    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-    const outgoing = request(`${url}/plants`, { method: 'POST', agent, headers }, (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (part: string) => (text += part));
-      response.on('end', () => {
-        const result = (JSON.parse(text) as { error?: number }).error ?? response.statusCode;
-        resolve({ result, isReused: outgoing.reusedSocket });
-      });
-    });
-    outgoing.on('error', () => resolve({ result: undefined, isReused: outgoing.reusedSocket }));
-    outgoing.end(JSON.stringify(monstera(id)));
+    expect(service.workers()).toHaveLength(cores === 1 ? 0 : cores);
+    expect(await ask(url)).toBe(200);
+    expect(await service.stop()).toBe(0);
   });
-}
-
-async function ask(url: string, token: string, id = 1): Promise<number | undefined> {
-  return (await send(url, token, id)).result;
-}
-
-function newAgent(): Agent {
-  return new Agent({ keepAlive: true, maxSockets: 1 });
-}
-
-/** Sends a request on the connection of each agent. */
-function askAll(url: string, agents: readonly Agent[]): Promise<Reply[]> {
-  return Promise.all(agents.map((agent, id) => send(url, TOKEN, id, agent)));
-}
-
-/** Calls until the result has been the expected one so many times in a row that each worker has given it. */
-async function everywhere<Result>(expected: Result, call: () => Promise<Result>): Promise<void> {
-  for (let times = 0; times < 20;) times = (await call()) === expected ? times + 1 : 0;
-}
+});
 
 describe('A service with WORKERS=2', () => {
   it('logs its start once, lets two processes answer, and ends with status 0', async () => {
@@ -97,19 +59,38 @@ describe('A service with WORKERS=2', () => {
     expect(service.stderr.match(/^curl /gm)).toHaveLength(1);
   });
 
-  it('uses a changed token file in all workers, and logs the change once', async () => {
-    const { service, url, token } = await directory.firstStart({ WORKERS: '2' });
+  it('uses a changed token file in each worker, on connections that were open before, and logs the change once', async () => {
+    const file = directory.write('tokens', line('first', TOKEN));
+    const variables = { WORKERS: '2', ACCESS_TOKENS_FILE: file, REFUSED_TOKENS_PER_MINUTE: 'off' };
+    const { service, url } = await directory.start(variables);
+    const agents = await withEachWorker(service, async () => {
+      const agent = newAgent();
+      expect(await send(url, TOKEN, 1, agent)).toEqual({ result: 200, isReused: false });
+      return agent;
+    });
 
-    directory.write('data/tokens', '# none\n');
-    await everywhere(401, () => ask(url, token));
+    put(file, line('second', SECOND_TOKEN));
+    for (const agent of agents) {
+      const results = new Set<number | undefined>();
+      for (let reply = await send(url, TOKEN, 1, agent); ; reply = await send(url, TOKEN, 1, agent)) {
+        expect(reply.isReused).toBe(true);
+        results.add(reply.result);
+        if (reply.result !== 200) break;
+      }
+      expect([...results].at(-1)).toBe(401);
+      expect(await send(url, SECOND_TOKEN, 1, agent)).toEqual({ result: 200, isReused: true });
+      agent.destroy();
+    }
 
-    expect(service.stdout.match(/number of tokens now: 0/g)).toHaveLength(1);
+    await service.stop();
+    expect(service.stdout.match(/number of tokens now: 1/g)).toHaveLength(1);
   });
 
-  it('uses a changed certificate in all workers, and logs the change once', async () => {
+  it('uses a changed certificate in each worker, and logs the change once', async () => {
     const install = (name: string): void => {
-      for (const end of ['crt', 'key'])
+      for (const end of ['crt', 'key']) {
         directory.write(end, readFileSync(join(CERTIFICATES, `${name}.${end}`), 'utf8'));
+      }
     };
     install('first');
     const { service, url } = await directory.start({ ...TWO, TLS_CERT_FILE: 'crt', TLS_KEY_FILE: 'key' });
@@ -120,11 +101,18 @@ describe('A service with WORKERS=2', () => {
       socket.destroy();
       return fingerprint256;
     };
-    const first = await fingerprint();
+    const [first = '', other] = await withEachWorker(service, fingerprint);
+    expect(other).toBe(first);
 
     install('second');
-    await everywhere(false, async () => (await fingerprint()) === first);
+    const [second, same] = await withEachWorker(service, async () => {
+      let current = first;
+      while (current === first) current = await fingerprint();
+      return current;
+    });
 
+    expect(same).toBe(second);
+    await service.stop();
     expect(service.stdout.match(/The certificate has changed/g)).toHaveLength(1);
   });
 
@@ -226,139 +214,5 @@ describe('A service with WORKERS=2', () => {
     expect(imported).toMatchObject({ id: -1n, name: 'imported' });
     expect(violationsIn(workload.history, storeFrom(created))).toEqual([]);
     expect(await Promise.all(services.map(({ service }) => service.stop()))).toEqual([0, 0]);
-  });
-
-  it('answers at most 2,048 requests of one client at a time, and the others with error 503', async () => {
-    const { url } = await directory.start({ ...TWO, MAX_CONNECTIONS: '10000', STORE_TIMEOUT: '2m' });
-    const other = directory.openDatabase();
-    other.exec('BEGIN EXCLUSIVE');
-    const answers: (number | undefined)[] = [];
-    let refused = (): void => undefined;
-    const someRefused = new Promise<void>((resolve) => (refused = resolve));
-    const all = Array.from({ length: 2_200 }, async (_, id) => {
-      answers.push(await ask(url, TOKEN, id));
-      if (answers.length === 152) refused();
-    });
-    await someRefused;
-    expect(new Set(answers)).toEqual(new Set([503]));
-    other.close();
-    await Promise.all(all);
-
-    const stored = answers.filter((answer) => answer === 200).length;
-    expect(answers.filter((answer) => answer === 503)).toHaveLength(2_200 - stored);
-    expect(stored).toBeGreaterThanOrEqual(1_024);
-    expect(directory.rows()).toHaveLength(stored);
-  });
-});
-
-describe('A worker that is killed', () => {
-  it('is replaced, and connections of the other one stay open', async () => {
-    const { service, url } = await directory.start(TWO);
-    const [first = 0, second = 0] = service.workers();
-    const agents = { first: [0, 1, 2].map(newAgent), second: [3, 4, 5].map(newAgent) };
-    // The one that is stopped accepts no connection.
-    process.kill(second, 'SIGSTOP');
-    const opened = await askAll(url, agents.first);
-    process.kill(second, 'SIGCONT');
-    process.kill(first, 'SIGSTOP');
-    opened.push(...(await askAll(url, agents.second)));
-    process.kill(first, 'SIGCONT');
-    expect(opened).toEqual(Array(6).fill({ result: 200, isReused: false }));
-
-    await kill(service, [first]);
-
-    expect(await askAll(url, agents.second)).toEqual(Array(3).fill({ result: 200, isReused: true }));
-    expect(await askAll(url, agents.first)).toEqual(Array(3).fill({ result: 200, isReused: false }));
-    for (const agent of [...agents.first, ...agents.second]) agent.destroy();
-    expect(await service.stop()).toBe(0);
-  });
-
-  it('is replaced on the same port when it was the last one', async () => {
-    const { service, url } = await directory.start(TWO);
-
-    await kill(service, service.workers());
-    while ((await ask(url, TOKEN)) !== 200);
-
-    expect(await service.stop()).toBe(0);
-  });
-
-  it('is not counted in the readiness, and its counters stay', async () => {
-    const code = "while (existsSync('hold')) {}";
-    const { service, url, management } = await directory.startManaged({ WORKERS: '2', ...inWorkers(code) });
-    const count = async (): Promise<number> => {
-      const text = await (await fetch(`${management}/metrics`)).text();
-      return Number(/^plant_store_http_requests_total\{status="200",error=""\} (\d+)$/m.exec(text)?.[1]);
-    };
-    const ready = async (): Promise<number> => (await fetch(`${management}/health/ready`)).status;
-    for (let id = 1; id <= 5; id += 1) expect(await ask(url, TOKEN, id)).toBe(200);
-    expect(await count()).toBe(5);
-
-    directory.write('hold', '');
-    await kill(service, service.workers());
-    const answer = await fetch(`${management}/health/ready`);
-    expect(answer.status).toBe(503);
-    expect(await answer.json()).toMatchObject({ error: { service: { message: 'no worker listens' } } });
-    expect(await count()).toBe(5);
-
-    rmSync(directory.file('hold'));
-    while ((await ready()) !== 200);
-    expect(await ask(url, TOKEN, 6)).toBe(200);
-    expect(await count()).toBe(6);
-  });
-
-  it('ends the service with one line when it cannot start', async () => {
-    const { status, complaint } = await directory.failedStart({ ...TWO, ...inWorkers('process.exit(7)') });
-
-    expect(complaint).toMatch(/^plant-store: worker \d+ ended with status 7\n$/);
-    expect(status).toBe(1);
-  });
-
-  it('ends the service with one line when another process listens on its port', async () => {
-    const { url } = await directory.start();
-
-    const { status, complaint } = await directory.failedStart({ ...TWO, PORT: new URL(url).port });
-
-    expect(complaint).toMatch(/^plant-store: HOST and PORT: cannot listen on [^\n]+\n$/);
-    expect(status).toBe(1);
-  });
-
-  it('ends the service with status 1 when it cannot be replaced', async () => {
-    const code = "if (existsSync('broken')) process.exit(7);";
-    const { service, url } = await directory.start({ ...TWO, ...inWorkers(code) });
-    const workload = new Workload(() => url, { token: TOKEN, clients: 16, seed: 2 });
-    await workload.operations(100);
-
-    directory.write('broken', '');
-    await kill(service, service.workers().slice(1));
-    expect(await service.ended).toBe(1);
-    await workload.stop();
-
-    const fatal = service.lines.filter((line) => line.includes('"level":"fatal"'));
-    expect(fatal).toEqual([expect.stringMatching(/its workers cannot start: worker \d+ ended with status 7"/)]);
-    expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
-  });
-});
-
-describe('The primary that is killed', () => {
-  it('takes its workers with it', async () => {
-    const { service } = await directory.start(TWO);
-
-    // The output ends with the last process that has it open.
-    expect(await service.stop('SIGKILL')).toBeNull();
-  });
-});
-
-describe('A signal', () => {
-  it('to all processes at once lets requests in flight be answered', async () => {
-    const { service, url } = await directory.start(TWO);
-    const workload = new Workload(() => url, { token: TOKEN, clients: 16, seed: 3 });
-    await workload.operations(200);
-
-    for (const worker of service.workers()) process.kill(worker, 'SIGTERM');
-    expect(await service.stop()).toBe(0);
-    await workload.stop();
-
-    expect(workload.cut).toBe(0);
-    expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
   });
 });

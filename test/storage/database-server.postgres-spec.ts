@@ -70,6 +70,26 @@ describe('A service with WORKERS=2', () => {
     expect(Number(connections?.count)).toBeLessThanOrEqual(7);
     expect(await service.stop()).toBe(0);
   });
+
+  it('breaks no promise when the server is killed and restarted, with the same workers', async () => {
+    const service = launch(database, { WORKERS: '2' });
+    const url = await service.listening();
+    const workers = service.workers();
+
+    const workload = await runFaults('2 workers, killed 2 times', [url], async (running) => {
+      for (let kills = 0; kills < 2; kills += 1) {
+        await server.kill();
+        await server.restart();
+        await running.acknowledged(100);
+      }
+    });
+
+    expect(violationsIn(workload.history, await storedIn(server, database))).toEqual([]);
+    expect([...workload.errors.keys()].filter((error) => error !== 409 && error !== 503)).toEqual([]);
+    // The workers are the same processes.
+    expect(service.workers()).toEqual(workers);
+    expect(await service.stop()).toBe(0);
+  });
 });
 
 describe('A statement', () => {

@@ -1,2 +1,59 @@
+import { spawnSync } from 'node:child_process';
+
 /** With how many workers services start: in the project `workers` of jest.config.js, more than one. */
 export const WORKERS = Number(Reflect.get(globalThis, 'WORKERS') ?? 1);
+
+/** A service with workers, see `ServiceProcess`. */
+interface ServiceWithWorkers {
+  /** Returns the process ids of the workers. */
+  workers(): number[];
+}
+
+/** Returns variables that run code of a test in each worker, before the service. */
+export function inWorkers(code: string): Readonly<Record<string, string>> {
+  const condition = `import { existsSync } from 'node:fs'; if (process.argv[2] === 'worker') { ${code} }`;
+  return importing(condition);
+}
+
+/** Returns variables that let the service see so many cores. */
+export function onCores(count: number): Readonly<Record<string, string>> {
+  return importing(
+    "import os from 'node:os'; import { syncBuiltinESMExports } from 'node:module';" +
+      `os.availableParallelism = () => ${count}; syncBuiltinESMExports();`,
+  );
+}
+
+function importing(code: string): Readonly<Record<string, string>> {
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
+}
+
+/** Kills workers, and waits until the service has noticed it. */
+export async function killWorkers(service: ServiceWithWorkers, workers: readonly number[]): Promise<void> {
+  for (const pid of workers) process.kill(pid, 'SIGKILL');
+  while (service.workers().some((pid) => workers.includes(pid))) await new Promise(setImmediate);
+}
+
+/** Calls once for each worker while all others are stopped, so that it alone accepts connections. */
+export async function withEachWorker<Result>(
+  service: ServiceWithWorkers,
+  call: () => Promise<Result>,
+): Promise<Result[]> {
+  const workers = service.workers();
+  const results: Result[] = [];
+  for (const worker of workers) {
+    const others = workers.filter((other) => other !== worker);
+    for (const other of others) stop(other);
+    try {
+      results.push(await call());
+    } finally {
+      for (const other of others) process.kill(other, 'SIGCONT');
+    }
+  }
+  return results;
+}
+
+/** Stops a process, and waits until it stands still. */
+function stop(pid: number): void {
+  process.kill(pid, 'SIGSTOP');
+  while (!spawnSync('ps', ['-o', 'stat=', '-p', `${pid}`], { encoding: 'utf8' }).stdout.startsWith('T'));
+}

@@ -1,0 +1,120 @@
+import { once } from 'node:events';
+import { SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { Client, creation } from '../support/load-client.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import type { ServiceProcess } from '../support/service-process.js';
+
+let directory: ServiceDirectory;
+let service: ServiceProcess;
+let url: string;
+
+beforeEach(() => {
+  directory = new ServiceDirectory();
+});
+
+afterEach(() => directory.remove());
+
+async function start(variables: Variables = {}): Promise<void> {
+  ({ service, url } = await directory.start({ ...WITH_TOKEN, ...variables }));
+}
+
+describe('Connections', () => {
+  it('beyond MAX_CONNECTIONS get error 503 without a request while all others are in use', async () => {
+    await start({ MAX_CONNECTIONS: '20' });
+    const clients = await Promise.all(Array.from({ length: 20 }, () => Client.open(url)));
+    // Each has an answer, so that the service knows of it, and then half a request.
+    for (const [id, client] of clients.entries()) {
+      client.socket.write(creation(id));
+      await client.answered(1);
+      client.socket.write(creation(id).replace('Content-Type', 'Expect: 100-continue\r\nContent-Type').slice(0, -1));
+      while (!client.received.includes('100 Continue')) await once(client.socket, 'data');
+    }
+
+    const refused = await Client.open(url);
+    await refused.closed;
+    expect(refused.answers).toEqual([503]);
+    expect(refused.received).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n(?:.+\r\n)*Retry-After: 1\r\n/);
+    expect(refused.received).toMatch(/\r\nConnection: close\r\n/);
+
+    clients[0]?.socket.end();
+    await clients[0]?.closed;
+    const welcome = await Client.open(url);
+    welcome.socket.write(creation(100));
+    await welcome.answered(1);
+    expect(welcome.answers).toEqual([200]);
+    for (const { socket } of [...clients, welcome]) socket.destroy();
+  });
+
+  it('beyond MAX_CONNECTIONS replace those that only wait, first those without a valid token', async () => {
+    await start({ MAX_CONNECTIONS: '20' });
+    const known = await Client.open(url);
+    known.socket.write(creation(1));
+    await known.answered(1);
+    // Their clients send nothing, half a head, garbage or a wrong token, and keep them open.
+    const beginnings = ['', 'POST /plants HTTP/1.1\r\nHost: loc', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'];
+    const strangers: Client[] = [];
+    for (let count = 0; count < 100; count += 1) {
+      const client = await Client.open(url);
+      client.socket.on('error', () => undefined).write(beginnings[count % beginnings.length] ?? '');
+      strangers.push(client);
+    }
+    // Each of them gets in while strangers hold all connections.
+    for (let id = 2; id < 40; id += 1) {
+      const client = await Client.open(url);
+      client.socket.end(creation(id));
+      await client.answered(1);
+      expect(client.answers).toEqual([200]);
+    }
+
+    known.socket.write(creation(1));
+    await known.answered(2);
+    expect(known.answers).toEqual([200, 200]);
+    for (const { socket } of [known, ...strangers]) socket.destroy();
+  });
+
+  it('of a client stay open while another one fills MAX_CONNECTIONS with bodies that it does not send', async () => {
+    await start({ MAX_CONNECTIONS: '20', ACCESS_TOKENS: `${TOKEN},${SECOND_TOKEN}` });
+    const idle: Client[] = [];
+    for (let id = 0; id < 4; id += 1) {
+      const client = await Client.open(url);
+      client.socket.write(creation(id));
+      await client.answered(1);
+      idle.push(client);
+    }
+    const others: Client[] = [];
+    for (let count = 0; count < 16; count += 1) {
+      const client = await Client.open(url);
+      const text = creation(100).replace(TOKEN, SECOND_TOKEN);
+      client.socket.write(text.replace('Content-Type', 'Expect: 100-continue\r\nContent-Type').slice(0, -1));
+      while (!client.received.includes('100 Continue')) await once(client.socket, 'data');
+      others.push(client);
+    }
+    for (let count = 0; count < 20; count += 1) {
+      const refused = await Client.open(url);
+      await refused.closed;
+      expect(refused.answers).toEqual([503]);
+    }
+
+    for (const [id, client] of idle.entries()) {
+      client.socket.write(creation(id));
+      await client.answered(2);
+      expect(client.answers).toEqual([200, 200]);
+    }
+    for (const { socket } of [...idle, ...others]) socket.destroy();
+  });
+
+  it('that are idle, 3000 of them, do not affect another client', async () => {
+    await start({ MAX_CONNECTIONS: '4000' });
+    const idle: Client[] = [];
+    for (let count = 0; count < 3_000; count += 100) {
+      idle.push(...(await Promise.all(Array.from({ length: 100 }, () => Client.open(url)))));
+    }
+    const client = await Client.open(url);
+    client.socket.write(creation(1));
+    await client.answered(1);
+
+    expect(client.answers).toEqual([200]);
+    expect((service.peakResident() ?? 0) / 1e6).toBeLessThan(400);
+    for (const { socket } of [client, ...idle]) socket.destroy();
+  });
+});
