@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import {
   appendFileSync,
   chownSync,
@@ -12,12 +12,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 import { ReloadableTokens } from '../../src/auth/reloadable-tokens.js';
 import { changeTokenFile } from '../../src/auth/token-file.js';
 import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
-import { line, put, until } from '../support/token-file.js';
+import { line, put } from '../support/token-file.js';
 
 let directory: ServiceDirectory;
 let file: string;
@@ -33,6 +34,7 @@ describe('A token file', () => {
   let tokens: ReloadableTokens;
   let unwatch: () => void;
   let service: Service;
+  let changes: EventEmitter;
 
   beforeEach(async () => {
     put(file, line('tests', TOKEN));
@@ -42,6 +44,8 @@ describe('A token file', () => {
       firstTokenFile: '',
       generateFirst: true,
     });
+    changes = new EventEmitter();
+    tokens.follow(() => changes.emit('change'));
     unwatch = tokens.watch();
     service = await startService({ verifier: tokens });
   });
@@ -50,6 +54,15 @@ describe('A token file', () => {
     unwatch();
     await service.close();
   });
+
+  /** Waits until the file has been reloaded, and a request has this result. */
+  async function until(expected: number, token: string): Promise<void> {
+    for (;;) {
+      const change = once(changes, 'change');
+      if ((await attempt(service.url, token)) === expected) return;
+      await change;
+    }
+  }
 
   it.each<[string, (text: string) => void]>([
     ['is replaced', (text) => put(file, text)],
@@ -81,7 +94,7 @@ describe('A token file', () => {
     expect(await attempt(service.url, TOKEN)).toBe(200);
     change(`${line('tests', SECOND_TOKEN)}${line('others', 'a-third-token')}`);
 
-    await until(200, service.url, SECOND_TOKEN);
+    await until(200, SECOND_TOKEN);
     expect(await attempt(service.url, TOKEN)).toBe(401);
     expect(await attempt(service.url, 'a-third-token')).toBe(200);
   });
@@ -102,14 +115,14 @@ describe('A token file', () => {
     symlinkSync('v2', directory.file('..new'));
     renameSync(directory.file('..new'), directory.file('..data'));
 
-    await until(200, service.url, SECOND_TOKEN);
+    await until(200, SECOND_TOKEN);
     expect(await attempt(service.url, TOKEN)).toBe(401);
   });
 
   it('may lose its last token', async () => {
     put(file, '# no tokens\n');
 
-    await until(401, service.url, TOKEN);
+    await until(401, TOKEN);
     expect(service.log()).toEqual([]);
   });
 
@@ -120,6 +133,8 @@ describe('A token file', () => {
     expect(await attempt(service.url, SECOND_TOKEN)).toBe(200);
 
     let last = Date.now();
+    // The requests matter from shortly before to shortly after the expiry.
+    await wait(expires.getTime() - 100 - last);
     for (let sent = last; (await attempt(service.url, SECOND_TOKEN)) === 200; sent = Date.now()) last = sent;
 
     expect(last).toBeLessThan(expires.getTime());
@@ -156,7 +171,7 @@ describe('A token file', () => {
 
       rmSync(file, { recursive: true, force: true });
       put(file, line('tests', SECOND_TOKEN));
-      await until(200, service.url, SECOND_TOKEN);
+      await until(200, SECOND_TOKEN);
       expect(await attempt(service.url, TOKEN)).toBe(401);
     },
   );

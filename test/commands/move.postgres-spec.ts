@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { type Run, spawnCommand } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { PostgresServer } from '../support/postgres.js';
@@ -72,7 +73,8 @@ describe('A copy from SQLite to PostgreSQL, and back to SQLite,', () => {
       stdout: expect.stringContaining(`{"plants":${count},"created":0,"repeated":${count},`) as unknown,
     });
     expect(await run('copy', ['--to', 'sqlite:back.db'], { DATABASE_URL_FILE: 'url' })).toMatchObject({ status: 0 });
-    expect(directory.rows('back.db')).toEqual(directory.rows());
+    // They are too many for toEqual.
+    expect(isDeepStrictEqual(directory.rows('back.db'), directory.rows())).toBe(true);
     const digests = await Promise.all(
       [{}, { DATABASE_URL: url }, { DATABASE_URL: 'sqlite:back.db' }].map((variables) =>
         run('verify', ['--json'], variables),

@@ -1,8 +1,9 @@
+import { once } from 'node:events';
 import pg from 'pg';
 import { create, refusal } from '../support/client.js';
 import { FaultProxy } from '../support/fault-proxy.js';
 import { violationsIn } from '../support/history.js';
-import { PostgresServer } from '../support/postgres.js';
+import { PostgresServer, type Sessions } from '../support/postgres.js';
 import { nameOf, runFaults, storedIn } from '../support/postgres-history.js';
 import { report } from '../support/report.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
@@ -14,6 +15,8 @@ const VARIABLES = { ...WITH_TOKEN, STORE_TIMEOUT: '1s', DATABASE_POOL_SIZE: `${P
 let directory: ServiceDirectory;
 let server: PostgresServer;
 let database: string;
+/** The sessions of the service, and that of `other`. */
+let sessions: Sessions;
 /** Another user of the database. */
 let other: pg.Client;
 let monitor: pg.Client;
@@ -25,6 +28,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   directory = new ServiceDirectory();
   database = await server.createDatabase();
+  sessions = server.sessions(nameOf(database));
   other = new pg.Client({ connectionString: database });
   other.on('error', () => undefined);
   await other.connect();
@@ -40,19 +44,13 @@ afterEach(async () => {
 
 afterAll(() => server.remove());
 
-/** Returns how many backends other users than `other` have in the database. */
-async function backends(): Promise<number> {
-  const { rows } = await monitor.query<{ count: string }>(
-    `SELECT count(*) - 1 AS count FROM pg_stat_activity WHERE datname = '${nameOf(database)}'`,
+/** Waits until the service has no session, and checks that no backend is left. */
+async function expectNoBackend(): Promise<void> {
+  while (sessions.open > 1) await once(sessions, 'end');
+  const { rows } = await monitor.query<{ application_name: string }>(
+    `SELECT application_name FROM pg_stat_activity WHERE datname = '${nameOf(database)}'`,
   );
-  return Number(rows[0]?.count);
-}
-
-/** Returns the largest number of backends until a condition holds. */
-async function mostBackendsUntil(condition: () => boolean | Promise<boolean>): Promise<number> {
-  let most = 0;
-  while (!(await condition())) most = Math.max(most, await backends());
-  return most;
+  expect(rows).toHaveLength(1);
 }
 
 async function configure(setting: string): Promise<void> {
@@ -89,15 +87,14 @@ describe('A fault for longer than STORE_TIMEOUT under 32 clients', () => {
       const workload = await runFaults(what, [url], async (running) => {
         await begin();
         const refused = (running.errors.get(503) ?? 0) + 150;
-        expect(await mostBackendsUntil(() => (running.errors.get(503) ?? 0) >= refused)).toBeLessThanOrEqual(
-          POOL_SIZE + 1,
-        );
+        await running.until(() => (running.errors.get(503) ?? 0) >= refused);
         await end();
         const before = performance.now();
         await running.acknowledged(1);
         report(`${Math.round(performance.now() - before)} ms from the end of the fault to the next success`);
       });
 
+      expect(sessions.most).toBeLessThanOrEqual(1 + POOL_SIZE + 1);
       expect(violationsIn(workload.history, await storedIn(server, database))).toEqual([]);
       expect([...workload.errors.keys()].sort()).toEqual([409, 503]);
       expect(await service.stop()).toBe(0);
@@ -149,7 +146,8 @@ describe('A locked table', () => {
     const stopped = service.stop();
     expect(await waiting).toEqual(refusal(503));
     expect(await stopped).toBe(0);
-    expect(await mostBackendsUntil(async () => (await backends()) === 0)).toBeLessThanOrEqual(POOL_SIZE);
+    await expectNoBackend();
+    expect(sessions.most).toBeLessThanOrEqual(1 + POOL_SIZE);
   });
 
   it('lets a killed service leave no backend for longer than STORE_TIMEOUT', async () => {
@@ -160,7 +158,8 @@ describe('A locked table', () => {
 
     await service.stop('SIGKILL');
     await expect(waiting).rejects.toThrow();
-    expect(await mostBackendsUntil(async () => (await backends()) === 0)).toBeLessThanOrEqual(POOL_SIZE);
+    await expectNoBackend();
+    expect(sessions.most).toBeLessThanOrEqual(1 + POOL_SIZE);
   });
 
   it('ends a start with status 1, a line that says where to look, and no backend', async () => {
@@ -168,13 +167,13 @@ describe('A locked table', () => {
     await service.stop();
     await other.query('BEGIN; LOCK TABLE plant_store_schema IN ACCESS EXCLUSIVE MODE');
 
+    await expectNoBackend();
+    sessions.most = 0;
     const start = directory.launch({ ...VARIABLES, DATABASE_URL: database, DATABASE_START_TIMEOUT: '2s' });
-    let ended = false;
-    void start.ended.then(() => (ended = true));
-    expect(await mostBackendsUntil(() => ended)).toBe(1);
     expect(await start.ended).toBe(1);
     expect(start.stderr).toMatch(/does not execute statements in time; look at pg_locks/);
-    expect(await mostBackendsUntil(async () => (await backends()) === 0)).toBeLessThanOrEqual(1);
+    await expectNoBackend();
+    expect(sessions.most).toBe(2);
   });
 });
 

