@@ -82,8 +82,8 @@ export class WorkerPool implements Workers {
     private state: SharedState,
   ) {
     this.#port = configuration.port;
-    // The system gives a connection to an idle worker. With round robin, this process would accept it: it would wait for
-    // a commit, and one on its way to a worker that ends would stay open without an answer.
+    // The system gives a connection to an idle worker. With round robin, this process would accept them: they would wait
+    // for its commits, and one that it hands to a worker that ends would stay open without an answer.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     cluster.setupPrimary({ args: ['worker'], serialization: 'advanced' });
   }

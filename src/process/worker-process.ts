@@ -47,7 +47,7 @@ export type FromWorker =
   | { readonly type: 'batch'; readonly plants: readonly StoredPlant[] }
   | { readonly type: 'metrics'; readonly metrics: ProcessMetrics };
 
-/** Milliseconds that a worker has to tell its metrics; one that is busy for longer counts with its last ones. */
+/** Milliseconds that a worker has to send its metrics; one that is busy for longer counts with its last ones. */
 const METRICS_TIMEOUT = 1_000;
 
 /** Milliseconds that a worker has to write its last log lines before it is killed. */
@@ -61,7 +61,7 @@ export interface WorkerEnd {
 
 /** A worker, as the primary sees it. */
 export class WorkerProcess {
-  /** No later worker has the same. */
+  /** Unique, also among the workers that have ended. */
   readonly id: number;
   /** Resolves with {base_url} when it listens; never if it ends before. */
   readonly listening: Promise<string>;
@@ -97,7 +97,7 @@ export class WorkerProcess {
       });
     });
     this.ended = new Promise((resolve) => {
-      // Of a process that could not be created. It also comes before the exit of one that can no longer be written to.
+      // Comes for a process that could not be created, and before the exit of one that can no longer be written to.
       this.#worker.on('error', ({ message }: Error) => {
         if (this.#worker.process.pid === undefined) resolve({ text: message, status: EXIT_STATUS.failed });
       });

@@ -48,8 +48,8 @@ class PublicWorker {
     this.#certificate = state.certificate;
     this.#tokens = new StaticTokens(state.tokens);
     this.#origins = new Set(state.origins);
-    if (sqliteFile(configuration.databaseUrl) === undefined) return;
-    this.#remote = new RemoteRepository((plants) => send({ type: 'batch', plants }));
+    const isRemote = sqliteFile(configuration.databaseUrl) !== undefined;
+    this.#remote = isRemote ? new RemoteRepository((plants) => send({ type: 'batch', plants })) : undefined;
   }
 
   /** Listens. An error goes to the primary, and ends the process. */
@@ -65,7 +65,7 @@ class PublicWorker {
   /** Receives the messages after the first one. */
   receive(message: ToWorker): void {
     if (message.type === 'result') this.#remote?.settle(message.result);
-    else if (message.type === 'state') this.#use(message.state);
+    else if (message.type === 'state') this.#apply(message.state);
     else if (message.type === 'metrics') void this.#sendMetrics();
     else if (message.type === 'stop') void this.#stop();
   }
@@ -83,18 +83,18 @@ class PublicWorker {
       logger: structuredLogger,
     });
     structuredLogger.logRequests(configuration.logRequests);
-    if (configuration.managementPort !== 'off') await this.#count(this.#app);
+    if (configuration.managementPort !== 'off') await this.#createMetrics(this.#app);
     return listenForClients(this.#app, configuration);
   }
 
-  async #count(app: PublicApplication): Promise<void> {
+  async #createMetrics(app: PublicApplication): Promise<void> {
     const { Metrics } = await import('../management/metrics.js');
     this.#metrics = new Metrics(app.get(GroupCommit, { strict: false }), { version: readVersion() });
-    // Batches of several workers share a commit there.
+    // The primary counts the batches: those of several workers share a commit.
     if (this.#remote !== undefined) this.#metrics.leaveBatchesToPrimary();
   }
 
-  #use({ tokens, certificate, origins }: SharedState): void {
+  #apply({ tokens, certificate, origins }: SharedState): void {
     this.#tokens.replace(tokens);
     for (const origin of origins) this.#origins.add(origin);
     if (certificate !== undefined) (this.#app?.getHttpServer() as PublicServer).setCertificate(certificate);
