@@ -10,10 +10,10 @@ const INDEX_VERSION = 3_007_000;
  * there.
  */
 export class SqliteFiles {
-  /** Path and identity of the database and of the index. */
+  /** Path and identity of each file. */
   readonly #identities: readonly (readonly [path: string, identity: string])[];
+  /** Path of the log, which alone may be empty. */
   readonly #logPath: string;
-  readonly #logIdentity: string;
   readonly #log: number;
   readonly #index: number;
   /** Both copies of the header of the index, whose numbers have the byte order of the machine. */
@@ -31,13 +31,11 @@ export class SqliteFiles {
   constructor(path: string, realPath: string) {
     this.#logPath = `${realPath}-wal`;
     const index = `${realPath}-shm`;
-    const expect = (name: string, mayBeEmpty: boolean): string => {
-      const identity = identityOf(name, mayBeEmpty);
+    this.#identities = [path, this.#logPath, index].map((name) => {
+      const identity = this.#identityOf(name);
       if (identity === undefined) throw new FilesNotInPlaceError();
-      return identity;
-    };
-    this.#identities = [path, index].map((name) => [name, expect(name, false)]);
-    this.#logIdentity = expect(this.#logPath, true);
+      return [name, identity];
+    });
     // Without O_NONBLOCK, opening a pipe waits for a writer.
     this.#log = openSync(this.#logPath, constants.O_RDONLY | constants.O_NONBLOCK);
     this.#index = openSync(index, 'r');
@@ -49,9 +47,8 @@ export class SqliteFiles {
    */
   assertInPlace(): void {
     for (const [path, identity] of this.#identities) {
-      if (identityOf(path, false) !== identity) throw new FilesNotInPlaceError();
+      if (!this.#isOpenLog(path) && this.#identityOf(path) !== identity) throw new FilesNotInPlaceError();
     }
-    if (!this.#logIsInPlace()) throw new FilesNotInPlaceError();
     if (!this.logIsIntact()) throw new DamagedLogError();
   }
 
@@ -85,12 +82,22 @@ export class SqliteFiles {
   }
 
   /**
-   * Returns whether the log is still the file that its path leads to. Linux tells the path of an open file, see proc(5).
-   * `stat` alone would do, but the next commit would write the inode as well: a file whose times were queried gets new ones
+   * Returns true if the path is still that of the open log. Linux tells the path of an open file, see proc(5). The identity
+   * would do, but after `stat` the next commit would write the inode as well: a file whose times were queried gets new ones
    * with each write (https://docs.kernel.org/filesystems/multigrain-ts.html). Measured: 364 µs a commit instead of 257.
    */
-  #logIsInPlace(): boolean {
-    return pathOf(this.#log) === this.#logPath || identityOf(this.#logPath, true) === this.#logIdentity;
+  #isOpenLog(path: string): boolean {
+    return path === this.#logPath && pathOf(this.#log) === path;
+  }
+
+  /** Identifies the file that a path leads to; undefined if it leads to none, or to one that has lost its contents. */
+  #identityOf(path: string): string | undefined {
+    try {
+      const { dev, ino, size } = statSync(path);
+      return size === 0 && path !== this.#logPath ? undefined : `${dev}:${ino}`;
+    } catch {
+      return undefined;
+    }
   }
 
   /** Compares the log with the header of the index as it was read; true if the header names no frame or is invalid. */
@@ -117,16 +124,6 @@ export class SqliteFiles {
 function pathOf(file: number): string | undefined {
   try {
     return readlinkSync(`/proc/self/fd/${file}`);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Identifies the file that a path leads to; undefined if it leads to none, or to one that has lost its contents. */
-function identityOf(path: string, mayBeEmpty: boolean): string | undefined {
-  try {
-    const { dev, ino, size } = statSync(path);
-    return size === 0 && !mayBeEmpty ? undefined : `${dev}:${ino}`;
   } catch {
     return undefined;
   }
