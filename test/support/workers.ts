@@ -1,13 +1,8 @@
 import { spawnSync } from 'node:child_process';
+import type { ServiceProcess } from './service-process.js';
 
 /** With how many workers services start: in the project `workers` of jest.config.js, more than one. */
 export const WORKERS = Number(Reflect.get(globalThis, 'WORKERS') ?? 1);
-
-/** A service with workers, see `ServiceProcess`. */
-interface ServiceWithWorkers {
-  /** Returns the process ids of the workers. */
-  workers(): number[];
-}
 
 /** Returns variables that run code of a test in each worker, before the service. */
 export function inWorkers(code: string): Readonly<Record<string, string>> {
@@ -28,16 +23,13 @@ function importing(code: string): Readonly<Record<string, string>> {
 }
 
 /** Kills workers, and waits until the service has noticed it. */
-export async function killWorkers(service: ServiceWithWorkers, workers: readonly number[]): Promise<void> {
+export async function killWorkers(service: ServiceProcess, workers: readonly number[]): Promise<void> {
   for (const pid of workers) process.kill(pid, 'SIGKILL');
   while (service.workers().some((pid) => workers.includes(pid))) await new Promise(setImmediate);
 }
 
 /** Calls once for each worker while all others are stopped, so that it alone accepts connections. */
-export async function withEachWorker<Result>(
-  service: ServiceWithWorkers,
-  call: () => Promise<Result>,
-): Promise<Result[]> {
+export async function withEachWorker<Result>(service: ServiceProcess, call: () => Promise<Result>): Promise<Result[]> {
   const workers = service.workers();
   const results: Result[] = [];
   for (const worker of workers) {
