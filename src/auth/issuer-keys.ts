@@ -16,7 +16,7 @@ const REFRESH_AGE = 240_000;
 /** Milliseconds after which keys are not used without a refresh, unless the issuer cannot be reached. */
 const MAX_AGE = 300_000;
 
-/** The least milliseconds between two fetches, whatever tokens arrive. */
+/** Minimum milliseconds between two fetches, however many tokens name unknown keys. */
 const COOLDOWN = 1_000;
 
 /** Requests that may wait for a fetch at the same time; it bounds the memory for unauthenticated requests. */

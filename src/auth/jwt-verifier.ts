@@ -95,7 +95,7 @@ export class JwtVerifier extends TokenVerifier {
     };
   }
 
-  /** @throws {TokenRefusedError} if the token is not valid whatever its signature */
+  /** @throws {TokenRefusedError} if the token is not valid, even with a valid signature */
   #checkClaims({ iss, aud, exp }: JWTPayload): void {
     if (iss !== this.#settings.issuer) throw new TokenRefusedError('wrong-issuer');
     if (![aud].flat().includes(this.#settings.audience)) throw new TokenRefusedError('wrong-audience');

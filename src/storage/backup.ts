@@ -108,7 +108,7 @@ function publish(draft: string, target: string): void {
   syncDirectory(dirname(draft));
 }
 
-/** Opens a connection that sees the database as it is now, whatever is written later. */
+/** Opens a connection that sees the database as it is now, without what is written later. */
 async function openSource(file: string, driver: SqliteDriver | undefined): Promise<SqliteDatabase> {
   if (!existsSync(file)) throw new BackupError(`there is no database ${file}: DATABASE_URL must name one that exists`);
   let database: SqliteDatabase | undefined;

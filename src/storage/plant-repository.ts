@@ -16,7 +16,7 @@ export const OUTCOMES = ['created', 'repeated', 'conflict'] as const;
 
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** The plants of a store at one moment, whatever is created later. Its methods are called one after another. */
+/** The plants of a store at one moment, without those that are created later. Its methods are called one after another. */
 export interface PlantSnapshot {
   /** Returns the number of plants. */
   count(): Promise<number>;
