@@ -32,7 +32,6 @@ async function run(options: ReportOptions): Promise<void> {
   const database = await checkStore(configuration.databaseUrl, {
     timeout: configuration.storeTimeout,
     startTimeout: configuration.databaseStartTimeout,
-    poolSize: 1,
   });
   printSummary(
     { misspelled, tokens, certificate: expires === undefined ? null : { expires }, database },

@@ -7,8 +7,6 @@ export interface DatabaseOptions {
   readonly timeout: number;
   /** Milliseconds that the start waits for a server that cannot be reached yet. SQLite does not use it. */
   readonly startTimeout: number;
-  /** Maximum number of connections to a server, and so of batches in flight. SQLite does not use it. */
-  readonly poolSize: number;
   /**
    * Allocates the write-ahead log of a SQLite database at the start, for a store that is going to write for long. A log
    * that still grows makes a commit slower, because its sync writes the size of the file, too.
@@ -18,7 +16,7 @@ export interface DatabaseOptions {
   readonly onWait?: (reason: string) => void;
 }
 
-export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000, poolSize: 4 };
+export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000 };
 
 /** The modes of libpq without `allow` and `prefer`, which let an attacker on the network disable TLS. */
 export const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];

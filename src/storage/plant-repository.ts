@@ -70,9 +70,6 @@ export abstract class PlantRepository {
     return Promise.resolve(undefined);
   }
 
-  /** Number of batches that the store takes at the same time. */
-  readonly concurrency: number = 1;
-
   /** Releases the store, which is not used afterwards. */
   abstract close(): Promise<void>;
 }
