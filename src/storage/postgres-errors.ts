@@ -2,7 +2,7 @@ import pg from 'pg';
 import { databaseName } from './database-options.js';
 import { messageOf } from './message-of.js';
 import type { RepositoryStartError } from './plant-repository.js';
-import type { Failure } from './retrying-repository.js';
+import type { Failure } from './retry.js';
 import { startError, UnusableDatabaseError } from './start-error.js';
 
 /** An error of the server, the connection or the driver. */

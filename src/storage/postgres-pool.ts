@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig, type QueryResult, type QueryResultRow } from 'pg';
+import type { PlantValue } from './plant-columns.js';
 import { isConnectionUsableAfter, isUnanswered } from './postgres-errors.js';
 
 /** Maximum connections: one for the batch in flight, and one for a check or for an attempt after one that hangs. */
@@ -117,9 +118,9 @@ function createPool(settings: PoolConfig, max: number, timeout: number): pg.Pool
   return pool;
 }
 
-/** Writes a text as a literal of SQL; null if it is undefined. */
-export function literal(text: string | undefined): string {
-  return text === undefined ? 'NULL' : pg.escapeLiteral(text);
+/** Writes a value as a literal of SQL. */
+export function literal(value: PlantValue): string {
+  return value === null ? 'NULL' : pg.escapeLiteral(String(value));
 }
 
 /** Lets the server cancel each of the statements that follow in the transaction. It does not cancel a commit. */

@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { createEmptyFile } from '../files/create-empty-file.js';
+import { COLUMN_NAMES } from './plant-columns.js';
 import { MAX_ID, MIN_ID } from './snapshot-page.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteStartError } from './sqlite-errors.js';
@@ -142,7 +143,7 @@ function create(path: string): void {
 /** Copies the plants in steps, so that the process can handle signals. */
 async function copyPlants(database: SqliteDatabase, onProgress: (copied: number) => void): Promise<void> {
   const insert = database.prepare(
-    `INSERT INTO main.plants SELECT id, name, tag FROM backup.plants WHERE id >= ? ORDER BY id LIMIT ${STEP}`,
+    `INSERT INTO main.plants (${COLUMN_NAMES.join()}) SELECT ${COLUMN_NAMES.join()} FROM backup.plants WHERE id >= ? ORDER BY id LIMIT ${STEP}`,
   );
   const last = database.prepare('SELECT max(id) AS id FROM main.plants');
   let copied = 0;

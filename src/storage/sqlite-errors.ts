@@ -1,6 +1,6 @@
 import { messageOf } from './message-of.js';
 import type { RepositoryStartError } from './plant-repository.js';
-import type { Failure } from './retrying-repository.js';
+import type { Failure } from './retry.js';
 import { startError } from './start-error.js';
 
 const LOCKED = 'is locked by another process; stop it first';

@@ -3,8 +3,16 @@ import { dirname, resolve } from 'node:path';
 import { createEmptyFile } from '../files/create-empty-file.js';
 import { makeDirectory } from '../files/make-directory.js';
 import type { DatabaseOptions } from './database-options.js';
-import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
-import { type Failure, RetryingRepository } from './retrying-repository.js';
+import { COLUMN_NAMES, isSamePlant, plantOf, rowOf, type PlantRow } from './plant-columns.js';
+import {
+  type Outcome,
+  PlantRepository,
+  type PlantSnapshot,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from './plant-repository.js';
+import { messageOf } from './message-of.js';
+import { Retry } from './retry.js';
 import { SqliteCount } from './sqlite-count.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
@@ -20,6 +28,12 @@ const LOG_EXCESS = 512;
 
 /** KiB of SQLite's cache. With random ids only inner pages are read again, and this holds those of 30 million plants. */
 const CACHE_KIB = 4_096;
+
+/** Milliseconds between two attempts: another process holds the lock for about as long. */
+const RETRY_INTERVAL = 1;
+
+/** Maximum milliseconds of a check: health probes do not wait for long. */
+const CHECK_TIMEOUT = 1_000;
 
 const SETTINGS = [
   // SQLite waits for a lock by blocking the process, so only the start waits this way.
@@ -92,7 +106,11 @@ function filesOf(database: SqliteDatabase, path: string): SqliteFiles {
   return new SqliteFiles(path, file);
 }
 
-class SqliteRepository extends RetryingRepository {
+class SqliteRepository extends PlantRepository {
+  readonly #retry = new Retry(
+    (error) => sqliteFailure(error) === 'transient',
+    () => RETRY_INTERVAL,
+  );
   readonly #begin;
   readonly #insert;
   readonly #find;
@@ -105,14 +123,17 @@ class SqliteRepository extends RetryingRepository {
     private readonly path: string,
     /** Undefined for a database in memory. */
     private readonly files: SqliteFiles | undefined,
-    timeout: number,
+    private readonly timeout: number,
     private readonly driver: SqliteDriver | undefined,
   ) {
-    super(timeout);
+    super();
     // A deferred transaction could not wait for another writer once it has read.
     this.#begin = database.prepare('BEGIN IMMEDIATE');
-    this.#insert = database.prepare('INSERT INTO plants (id, name, tag) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING');
-    this.#find = database.prepare('SELECT name, tag FROM plants WHERE id = ?');
+    const places = COLUMN_NAMES.map(() => '?').join();
+    this.#insert = database.prepare(
+      `INSERT INTO plants (${COLUMN_NAMES.join()}) VALUES (${places}) ON CONFLICT (id) DO NOTHING`,
+    );
+    this.#find = database.prepareQuery(`SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ?`);
     this.#commit = database.prepare('COMMIT');
     this.#rollback = database.prepare('ROLLBACK');
     this.#count = new SqliteCount(database);
@@ -132,26 +153,36 @@ class SqliteRepository extends RetryingRepository {
     this.files?.close();
   }
 
-  protected override attempt(batch: readonly StoredPlant[]): readonly Outcome[] {
+  override add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    return this.#retry
+      .run(() => this.#attempt(batch), this.timeout)
+      .catch((error: unknown) => {
+        throw sqliteFailure(error) === undefined ? error : unavailable('the database did not store them', error);
+      });
+  }
+
+  /** Writes a plant with a random id in a transaction that it rolls back. */
+  override check(): Promise<void> {
+    const plant = { id: randomBytes(8).readBigInt64LE(), name: '' };
+    const write = (): Outcome => this.#transaction(this.#rollback, () => this.#add(plant));
+    return this.#retry.run(write, Math.min(this.timeout, CHECK_TIMEOUT)).then(
+      () => undefined,
+      (error: unknown) => {
+        throw unavailable('the database cannot store plants', error);
+      },
+    );
+  }
+
+  #attempt(batch: readonly StoredPlant[]): readonly Outcome[] {
     const outcomes = this.#transaction(this.#commit, () => batch.map((plant) => this.#add(plant)));
     this.#count.add(batch, outcomes);
     return outcomes;
   }
 
-  protected override tryToWrite(): void {
-    this.#transaction(this.#rollback, () => this.#insert.run(randomBytes(8).readBigInt64LE(), '', null));
-  }
-
-  protected override failureOf(error: unknown): Failure | undefined {
-    return sqliteFailure(error);
-  }
-
   #add(plant: StoredPlant): Outcome {
-    const { id, name } = plant;
-    const tag = plant.tag ?? null;
-    if (Number(this.#insert.run(id, name, tag).changes) === 1) return 'created';
-    const stored = this.#find.get(id) as { readonly name: string; readonly tag: string | null };
-    return stored.name === name && stored.tag === tag ? 'repeated' : 'conflict';
+    if (Number(this.#insert.run(...rowOf(plant)).changes) === 1) return 'created';
+    const [stored] = [...this.#find(plant.id)] as PlantRow[];
+    return stored !== undefined && isSamePlant(plant, plantOf(stored)) ? 'repeated' : 'conflict';
   }
 
   /**
@@ -187,6 +218,11 @@ class SqliteRepository extends RetryingRepository {
     this.database.close();
     last.close();
   }
+}
+
+/** Makes the error that a repository throws. */
+function unavailable(what: string, error: unknown): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`${what}: ${messageOf(error)}`, { cause: error });
 }
 
 /** Rolls back, if there is still a transaction. */

@@ -40,7 +40,7 @@ export function updateSqliteSchema(database: SqliteDatabase): void {
 export function assertKnownSchema(database: SqliteDatabase): void {
   if (userVersion(database) > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
   const columns = Array.from(database.prepareQuery(PLANT_COLUMNS)() as Iterable<ColumnRow>, columnOf);
-  if (columns.length > 0) assertPlantColumns('plants', columns, { id: 'INTEGER', name: 'TEXT', tag: 'TEXT' }, OWN_FILE);
+  if (columns.length > 0) assertPlantColumns('sqlite', 'plants', columns, OWN_FILE);
 }
 
 function userVersion(database: SqliteDatabase): number {

@@ -1,27 +1,20 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
-import {
-  MAX_ID,
-  MIN_ID,
-  PAGE_LENGTH,
-  PAGE_PLANTS,
-  type PageRow,
-  plantOf,
-  plantsOf,
-  type PlantRow,
-  unreadable,
-} from './snapshot-page.js';
+import { COLUMN_NAMES, lengthOf, plantOf, type PlantRow, plantsOf } from './plant-columns.js';
+import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, unreadable } from './snapshot-page.js';
 import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
 import { sqliteStartError } from './sqlite-errors.js';
 import { assertKnownSchema, hasPlants } from './sqlite-schema.js';
 
-const PLANTS = `SELECT id, name, tag FROM plants WHERE id >= ? ORDER BY id LIMIT ${PAGE_PLANTS}`;
+const PLANTS = `SELECT ${COLUMN_NAMES.join()} FROM plants`;
+const PAGE = `${PLANTS} WHERE id >= ? ORDER BY id LIMIT ${PAGE_PLANTS}`;
+const LENGTH = COLUMN_NAMES.map((name) => `ifnull(length(${name}), 0)`).join(' + ');
 
 /** The next plants, or none if their texts are too long for one page. */
 const SHORT_PAGE = `
-  SELECT json_group_array(id), json_group_array(name), json_group_array(tag) FROM (${PLANTS})
-  WHERE (SELECT sum(length(name) + ifnull(length(tag), 0)) FROM (${PLANTS})) <= ${PAGE_LENGTH}`;
+  SELECT ${COLUMN_NAMES.map((name) => `json_group_array(${name})`).join()} FROM (${PAGE})
+  WHERE (SELECT sum(${LENGTH}) FROM (${PAGE})) <= ${PAGE_LENGTH}`;
 
 /**
  * Takes a snapshot on a read-only connection of its own, so that the writer goes on. While it is open, a checkpoint
@@ -79,9 +72,9 @@ class SqliteSnapshot implements PlantSnapshot {
   readonly #selectFrom;
 
   constructor(private readonly database: SqliteDatabase) {
-    this.#select = database.prepareQuery('SELECT id, name, tag FROM plants WHERE id = ?');
+    this.#select = database.prepareQuery(`${PLANTS} WHERE id = ?`);
     this.#selectPage = database.prepareQuery(SHORT_PAGE);
-    this.#selectFrom = database.prepareQuery('SELECT id, name, tag FROM plants WHERE id >= ? ORDER BY id');
+    this.#selectFrom = database.prepareQuery(`${PLANTS} WHERE id >= ? ORDER BY id`);
   }
 
   count(): Promise<number> {
@@ -116,7 +109,7 @@ class SqliteSnapshot implements PlantSnapshot {
   }
 
   #pageFrom(from: bigint): readonly StoredPlant[] {
-    const plants = [...(this.#selectPage(from, from) as Iterable<PageRow>)].flatMap(plantsOf);
+    const plants = [...(this.#selectPage(from, from) as Iterable<readonly string[]>)].flatMap(plantsOf);
     return plants.length > 0 ? plants : this.#longPageFrom(from);
   }
 
@@ -125,8 +118,9 @@ class SqliteSnapshot implements PlantSnapshot {
     const page: StoredPlant[] = [];
     let length = 0;
     for (const row of this.#selectFrom(from) as Iterable<PlantRow>) {
-      page.push(plantOf(row));
-      length += row[1].length + (row[2]?.length ?? 0);
+      const plant = plantOf(row);
+      page.push(plant);
+      length += lengthOf(plant);
       if (page.length >= PAGE_PLANTS || length >= PAGE_LENGTH) break;
     }
     return page;
