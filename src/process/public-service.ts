@@ -120,10 +120,7 @@ async function createVerifier(
 }
 
 /** Opens the store, or creates it. */
-export function openConfiguredStore(
-  configuration: Configuration,
-  logger: LoggerService,
-): Promise<PlantRepository> {
+export function openConfiguredStore(configuration: Configuration, logger: LoggerService): Promise<PlantRepository> {
   const { databaseUrl, storeTimeout, databaseStartTimeout } = configuration;
   return openRepository(databaseUrl, {
     timeout: storeTimeout,

@@ -1,4 +1,5 @@
 import { assertPlantColumns, type Column } from './plant-columns.js';
+import { MISSING_PRIVILEGES } from './postgres-errors.js';
 import type { PostgresPool } from './postgres-pool.js';
 import { NEWER_SCHEMA, UnusableDatabaseError } from './start-error.js';
 
@@ -34,8 +35,7 @@ const PLANT_COLUMNS = `
  * instance wait for another one that makes the same step, and then fail with 23505: the caller tries again. It takes no
  * lock of the session, which PgBouncer in transaction mode and CockroachDB do not have.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own,
- *   or there is no schema
+ * @throws {UnusableDatabaseError} as `schemaVersion`
  */
 export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
   const version = await schemaVersion(pool);
@@ -51,17 +51,43 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
 /**
  * Returns the number of steps that were made; 0 if there are no tables yet.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own,
- *   or there is no schema
+ * @throws {UnusableDatabaseError} when the schema is newer than the program, the table of plants is not its own, there is
+ *   no schema, or the encoding is not UTF-8
  */
 export async function schemaVersion(pool: PostgresPool): Promise<number> {
+  await assertEncoding(pool);
   const columns = await pool.transact<Column & { readonly table: string }>(PLANT_COLUMNS);
   const [plants] = columns;
   if (plants === undefined) await assertSchema(pool);
   else assertPlantColumns('postgres', plants.table, columns, OWN_SCHEMA);
-  const version = (await recordedVersion(pool)) ?? Number(plants !== undefined);
+  const version = await recordedVersion(pool);
   if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
   return version;
+}
+
+/** @throws {UnusableDatabaseError} when the user may not add plants */
+export function assertUsable(pool: PostgresPool): Promise<void> {
+  return assertGranted(pool, "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')");
+}
+
+/** @throws {UnusableDatabaseError} when the user may not create tables */
+export function assertCreatable(pool: PostgresPool): Promise<void> {
+  return assertGranted(pool, "has_schema_privilege(current_schema(), 'CREATE')");
+}
+
+async function assertGranted(pool: PostgresPool, condition: string): Promise<void> {
+  const [privileges] = await pool.transact<{ granted: boolean }>(`SELECT ${condition} AS granted`);
+  if (privileges?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
+}
+
+async function assertEncoding(pool: PostgresPool): Promise<void> {
+  const [encoding] = await pool.transact<{ name: string }>("SELECT current_setting('server_encoding') AS name");
+  const { name = '' } = encoding ?? {};
+  if (name !== 'UTF8') {
+    throw new UnusableDatabaseError(
+      `has the encoding ${name}, which cannot hold every text; create it with ENCODING 'UTF8'`,
+    );
+  }
 }
 
 async function assertSchema(pool: PostgresPool): Promise<void> {
@@ -74,17 +100,14 @@ async function assertSchema(pool: PostgresPool): Promise<void> {
   );
 }
 
-/**
- * Returns the number in `plant_store_schema`. Earlier versions of the program made step 1 with Kysely's migrations, whose
- * numbers are not read: a user that may only SELECT and INSERT on plants is enough to go on with their database.
- */
-async function recordedVersion(pool: PostgresPool): Promise<number | undefined> {
+/** Returns the number in `plant_store_schema`; 0 if there is no such table, or no row in it. */
+async function recordedVersion(pool: PostgresPool): Promise<number> {
   const [table] = await pool.transact<{ exists: boolean }>(
     "SELECT to_regclass('plant_store_schema') IS NOT NULL AS exists",
   );
-  if (table?.exists !== true) return undefined;
-  const [newest] = await pool.transact<{ version: number | null }>(
-    'SELECT max(version) AS version FROM plant_store_schema',
+  if (table?.exists !== true) return 0;
+  const [newest] = await pool.transact<{ version: number }>(
+    'SELECT coalesce(max(version), 0) AS version FROM plant_store_schema',
   );
-  return newest?.version ?? undefined;
+  return newest?.version ?? 0;
 }
