@@ -134,18 +134,13 @@ class PostgresRepository extends PlantRepository {
     const timeout = Math.min(this.options.timeout, CHECK_TIMEOUT);
     // A random id, so that no client who creates a plant waits for the end of this transaction.
     const insertion = insertionOf([{ id: randomBytes(8).readBigInt64LE(), name: '' }]);
-    const finished = new AbortController();
-    const timedOut = setTimeout(timeout, undefined, { signal: finished.signal }).then(() => {
-      throw new Error(`it did not answer within ${timeout} ms`);
-    });
     try {
       // Stop retrying one interval early, so that the last error wins over the timeout.
       const checked = this.#retry.run(() => this.pool.rehearse(insertion, timeout), timeout - RETRY_INTERVAL);
-      await Promise.race([checked, timedOut]);
+      const isLate = await Promise.race([checked.then(() => false), setTimeout(timeout, true, { ref: false })]);
+      if (isLate) throw new Error(`it did not answer within ${timeout} ms`);
     } catch (error) {
       throw unavailable('the database cannot store plants', error);
-    } finally {
-      finished.abort();
     }
   }
 

@@ -18,6 +18,17 @@ const DISTRIBUTE_PLANTS =
 const OWN_SCHEMA =
   "create a schema for the service's tables, and name it in the URL: ?options=-csearch_path=plant_store";
 
+const STATE = `
+  SELECT current_setting('server_encoding') AS encoding, current_setting('search_path') AS path,
+    current_schema() IS NOT NULL AS "hasSchema", to_regclass('plant_store_schema') IS NOT NULL AS "isNumbered"`;
+
+interface State {
+  readonly encoding: string;
+  readonly path: string;
+  readonly hasSchema: boolean;
+  readonly isNumbered: boolean;
+}
+
 /** The columns of the table of plants that statements without a schema find; no rows if there is none. */
 const PLANT_COLUMNS = `
   SELECT relnamespace::regnamespace::text || '.' || relname AS table, attname AS name,
@@ -55,14 +66,36 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
  *   no schema, or the encoding is not UTF-8
  */
 export async function schemaVersion(pool: PostgresPool): Promise<number> {
-  await assertEncoding(pool);
+  const [state] = await pool.transact<State>(STATE);
+  if (state?.encoding !== 'UTF8') {
+    throw new UnusableDatabaseError(
+      `has the encoding ${state?.encoding}, which cannot hold every text; create it with ENCODING 'UTF8'`,
+    );
+  }
+  if (!state.hasSchema) {
+    throw new UnusableDatabaseError(
+      `has none of the schemas in search_path, ${state.path}; create one with CREATE SCHEMA`,
+    );
+  }
+  const version = state.isNumbered ? await recordedVersion(pool) : 0;
+  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
+  // A table that is still to be updated may lack columns.
+  if (version === 0 || version === STEPS.length) await assertOwnTable(pool);
+  return version;
+}
+
+async function recordedVersion(pool: PostgresPool): Promise<number> {
+  const [newest] = await pool.transact<{ version: number | null }>(
+    'SELECT max(version) AS version FROM plant_store_schema',
+  );
+  return newest?.version ?? 0;
+}
+
+/** @throws {UnusableDatabaseError} when another program made the table of plants */
+async function assertOwnTable(pool: PostgresPool): Promise<void> {
   const columns = await pool.transact<Column & { readonly table: string }>(PLANT_COLUMNS);
   const [plants] = columns;
-  if (plants === undefined) await assertSchema(pool);
-  else assertPlantColumns('postgres', plants.table, columns, OWN_SCHEMA);
-  const version = await recordedVersion(pool);
-  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
-  return version;
+  if (plants !== undefined) assertPlantColumns('postgres', plants.table, columns, OWN_SCHEMA);
 }
 
 /** @throws {UnusableDatabaseError} when the user may not add plants */
@@ -78,36 +111,4 @@ export function assertCreatable(pool: PostgresPool): Promise<void> {
 async function assertGranted(pool: PostgresPool, condition: string): Promise<void> {
   const [privileges] = await pool.transact<{ granted: boolean }>(`SELECT ${condition} AS granted`);
   if (privileges?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
-}
-
-async function assertEncoding(pool: PostgresPool): Promise<void> {
-  const [encoding] = await pool.transact<{ name: string }>("SELECT current_setting('server_encoding') AS name");
-  const { name = '' } = encoding ?? {};
-  if (name !== 'UTF8') {
-    throw new UnusableDatabaseError(
-      `has the encoding ${name}, which cannot hold every text; create it with ENCODING 'UTF8'`,
-    );
-  }
-}
-
-async function assertSchema(pool: PostgresPool): Promise<void> {
-  const [missing] = await pool.transact<{ path: string }>(
-    "SELECT current_setting('search_path') AS path WHERE current_schema() IS NULL",
-  );
-  if (missing === undefined) return;
-  throw new UnusableDatabaseError(
-    `has none of the schemas in search_path, ${missing.path}; create one with CREATE SCHEMA`,
-  );
-}
-
-/** Returns the number in `plant_store_schema`; 0 if there is no such table, or no row in it. */
-async function recordedVersion(pool: PostgresPool): Promise<number> {
-  const [table] = await pool.transact<{ exists: boolean }>(
-    "SELECT to_regclass('plant_store_schema') IS NOT NULL AS exists",
-  );
-  if (table?.exists !== true) return 0;
-  const [newest] = await pool.transact<{ version: number }>(
-    'SELECT coalesce(max(version), 0) AS version FROM plant_store_schema',
-  );
-  return newest?.version ?? 0;
 }
