@@ -134,7 +134,6 @@ export function openConfiguredStore(
     timeout: storeTimeout,
     startTimeout: databaseStartTimeout,
     poolSize,
-    allocateLog: true,
     onWait: (reason) => void logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
   });
 }

@@ -41,15 +41,6 @@ const CHECK_TIMEOUT = 1_000;
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
-/**
- * The number that the server keeps for its planner and for autovacuum. The first is as old as the last ANALYZE or VACUUM,
- * and -1 before it; the second is exact, but lost in a crash of the server. Null if the server has neither, as for a table
- * that Citus has distributed.
- */
-const ESTIMATE =
-  'SELECT nullif(greatest(reltuples, n_live_tup), 0)::float8 AS count FROM pg_class ' +
-  "LEFT JOIN pg_stat_user_tables ON relid = pg_class.oid WHERE pg_class.oid = 'plants'::regclass";
-
 const TABLE_PRIVILEGES = "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')";
 
 /** Maximum number of plants that are inserted without COPY, which knows no ON CONFLICT. Requests never have more. */
@@ -191,11 +182,6 @@ class PostgresRepository extends PlantRepository {
 
   override snapshot(): Promise<PlantSnapshot> {
     return openPostgresSnapshot(this.url, this.options);
-  }
-
-  override async count(): Promise<number | undefined> {
-    const [estimate] = await this.pool.transact<{ count: number | null }>(ESTIMATE);
-    return estimate?.count ?? undefined;
   }
 
   override async close(): Promise<void> {
