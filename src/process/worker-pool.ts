@@ -30,7 +30,7 @@ export async function createServiceWithWorkers(
   }
   Logger.overrideLogger(logger);
   // The workers have the other connections to a database server. This one is for health checks.
-  const repository = await openConfiguredStore(configuration, 1, logger);
+  const repository = await openConfiguredStore(configuration, logger);
   const queue = new SharedCommit(repository);
   const isOwner = sqliteFile(configuration.databaseUrl) !== undefined;
   const pool = new WorkerPool(configuration, isOwner ? queue : undefined, {

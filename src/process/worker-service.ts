@@ -75,8 +75,7 @@ class PublicWorker {
     const configuration = this.#configuration;
     const structuredLogger = await StructuredLogger.create(configuration.logLevel, { isShared: true });
     this.#app = await createPublicApplication(configuration, {
-      repository:
-        this.#remote ?? (await openConfiguredStore(configuration, configuration.databasePoolSize, structuredLogger)),
+      repository: this.#remote ?? (await openConfiguredStore(configuration, structuredLogger)),
       tokens: this.#tokens,
       certificate: this.#certificate,
       origins: this.#origins,
