@@ -125,7 +125,6 @@ export function openConfiguredStore(configuration: Configuration, logger: Logger
   return openRepository(databaseUrl, {
     timeout: storeTimeout,
     startTimeout: databaseStartTimeout,
-    allocateLog: true,
     onWait: (reason) => void logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
   });
 }

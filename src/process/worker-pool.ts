@@ -5,7 +5,7 @@ import { type Configuration, ConfigurationError } from '../config/configuration.
 import type { Certificate } from '../http/certificate.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import type { ProcessMetrics, Workers } from '../management/worker-metrics.js';
-import { sqliteFile } from '../storage/database-options.js';
+import { sqliteFile } from '../storage/sqlite-engine.js';
 import { SharedCommit } from '../storage/shared-commit.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
 import { openConfiguredStore, type PublicService } from './public-service.js';

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { databaseName } from './database-options.js';
+import { databaseName } from './engines.js';
 import { messageOf } from './message-of.js';
 import type { RepositoryStartError } from './plant-repository.js';
 import type { Failure } from './retry.js';

@@ -1,6 +1,5 @@
-import { checkStore } from '../../src/storage/check-store.js';
 import { DATABASE_DEFAULTS } from '../../src/storage/database-options.js';
-import { openRepository } from '../../src/storage/open-repository.js';
+import { checkStore, openRepository } from '../../src/storage/open-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 
 const OPTIONS = { startTimeout: 10_000 };
