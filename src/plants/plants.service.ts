@@ -10,7 +10,7 @@ import {
 } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { type NewPlantDto, toNewPlant } from './dto/new-plant.dto.js';
-import { PlantDto } from './dto/plant.dto.js';
+import { type PlantDto, toPlant } from './dto/plant.dto.js';
 import { PlantCreatedHook } from './plant-created.hook.js';
 
 @Injectable()
@@ -45,11 +45,7 @@ export class PlantsService {
       else leave();
     }
     if (outcome === 'conflict') throw new ContractException(409);
-    // Copied by hand: class-transformer's plainToInstance takes 2.5 µs for these two fields.
-    const created = new PlantDto();
-    created.name = plant.name;
-    if (plant.tag !== undefined) created.tag = plant.tag;
-    return created;
+    return toPlant(plant);
   }
 
   /**

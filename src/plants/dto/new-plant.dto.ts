@@ -1,27 +1,33 @@
 import { validateSync } from 'class-validator';
 import { ContractException } from '../../contract/contract.exception.js';
-import { IsInt64, isInt64 } from './is-int64.js';
-import { isText } from './is-text.js';
+import { copyFields, Field, fieldsOf } from './field.decorator.js';
+import { INT64 } from './is-int64.js';
 import { PlantDto } from './plant.dto.js';
 
 /** The NewPlant of the contract: a Plant and its id. */
 export class NewPlantDto extends PlantDto {
-  @IsInt64()
+  @Field(INT64)
   id!: bigint;
 }
 
+/** The fields of a NewPlant, whose values may have any type. */
+export type NewPlantFields = Partial<Record<keyof NewPlantDto, unknown>>;
+
+const FIELDS = fieldsOf(NewPlantDto);
+
+/** The names of the fields of a NewPlant. */
+export const FIELD_NAMES: readonly string[] = FIELDS.map(({ name }) => name);
+
 /**
- * Returns the fields of a NewPlant, whose values may have any type, as a NewPlant.
+ * Returns the fields of a NewPlant as a NewPlant; other fields are ignored.
  *
  * @throws {ContractException} 422 if they are not one
  */
-export function toNewPlant({ id, name, tag }: Readonly<Partial<Record<'id' | 'name' | 'tag', unknown>>>): NewPlantDto {
-  const plant = Object.assign(new NewPlantDto(), { id, name, tag });
-  // The predicates of the DTO's decorators. validateSync looks their metadata up for each object, which takes longer than
-  // everything else here.
-  if (isInt64(plant.id) && isText(plant.name) && (plant.tag === undefined || isText(plant.tag))) return plant;
+export function toNewPlant(fields: Readonly<NewPlantFields>): NewPlantDto {
+  const plant = copyFields(new NewPlantDto(), FIELDS, fields);
+  // The rules alone: validateSync looks them up for each object, which takes as long as everything else here.
+  if (FIELDS.every(({ name, isValid }) => isValid(plant[name]))) return plant;
   const errors = validateSync(plant, { validationError: { target: false, value: false } });
-  if (errors.length === 0) throw new Error('toNewPlant and NewPlantDto disagree');
   const messages = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
   throw new ContractException(422, `${messages.join('; ')}.`);
 }
