@@ -16,7 +16,7 @@ export type NewPlantFields = Partial<Record<keyof NewPlantDto, unknown>>;
 const FIELDS = fieldsOf(NewPlantDto);
 
 /** The names of the fields of a NewPlant. */
-export const FIELD_NAMES: readonly string[] = FIELDS.map(({ name }) => name);
+export const NEW_PLANT_FIELDS: readonly string[] = FIELDS.map(({ name }) => name);
 
 /**
  * Returns the fields of a NewPlant as a NewPlant; other fields are ignored.

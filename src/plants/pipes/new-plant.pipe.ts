@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
-import { FIELD_NAMES, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/new-plant.dto.js';
+import { NEW_PLANT_FIELDS, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/new-plant.dto.js';
 import { exactInteger } from './exact-integer.js';
 import { visitTopLevelMembers } from './top-level-members.js';
 
@@ -23,7 +23,7 @@ function parseFields(body: Uint8Array): NewPlantFields {
   const parsed = assertObject(parseJson(text));
   const seen: string[] = [];
   visitTopLevelMembers(text, (name, source) => {
-    if (!FIELD_NAMES.includes(name)) return;
+    if (!NEW_PLANT_FIELDS.includes(name)) return;
     if (seen.includes(name)) throw new ContractException(400, `The field ${name} is given twice: give it once.`);
     seen.push(name);
     if (name === 'id') parsed.id = exactInteger(source) ?? parsed.id;
