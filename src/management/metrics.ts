@@ -1,7 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../auth/refusals.js';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
@@ -100,7 +99,6 @@ export class Metrics implements OnApplicationShutdown {
     for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
     subscribe(REQUEST_CHANNEL, this.#onRequest);
     subscribe(BATCH_CHANNEL, this.#onBatch);
-    subscribe(REFUSAL_CHANNEL, this.#onRefusal);
   }
 
   /** Counts no batches from now on: the primary of several workers counts theirs. */
@@ -111,7 +109,6 @@ export class Metrics implements OnApplicationShutdown {
   onApplicationShutdown(): void {
     unsubscribe(REQUEST_CHANNEL, this.#onRequest);
     unsubscribe(BATCH_CHANNEL, this.#onBatch);
-    unsubscribe(REFUSAL_CHANNEL, this.#onRefusal);
     this.registry.clear();
   }
 
@@ -130,8 +127,9 @@ export class Metrics implements OnApplicationShutdown {
   }
 
   readonly #onRequest = (message: unknown): void => {
-    const { status, error, duration } = message as RequestMessage;
+    const { status, error, refusal, duration } = message as RequestMessage;
     this.#answers.get(error ?? status)?.inc();
+    if (refusal !== undefined) this.#refusals.inc({ reason: refusal });
     if (duration !== undefined) this.#durations.observe(duration / 1_000);
   };
 
@@ -140,9 +138,5 @@ export class Metrics implements OnApplicationShutdown {
     this.#batchSizes.observe(batch.size);
     this.#commitDurations.observe(batch.seconds);
     for (const [outcome, plants] of this.#outcomes) plants.inc(batch[outcome]);
-  };
-
-  readonly #onRefusal = (message: unknown): void => {
-    this.#refusals.inc({ reason: (message as AuthenticationRefused).reason });
   };
 }

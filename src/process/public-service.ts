@@ -1,6 +1,5 @@
 import type { LoggerService } from '@nestjs/common';
 import { createApplication } from '../app.module.js';
-import type { ReloadableTokens } from '../auth/reloadable-tokens.js';
 import type { StaticTokens } from '../auth/static-tokens.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
@@ -43,7 +42,7 @@ export interface PublicService {
 /** Serves the public port with this process. */
 export async function createServiceInProcess(
   configuration: Configuration,
-  tokens: ReloadableTokens,
+  tokens: StaticTokens,
   certificate: Certificate | undefined,
   logger: StructuredLogger,
 ): Promise<PublicService> {
@@ -88,7 +87,6 @@ export async function createPublicApplication(
       repository: parts.repository,
       authentication: { verifier: await createVerifier(parts.tokens, configuration) },
       scope: configuration.requiredScope,
-      refusedTokensPerMinute: configuration.refusedTokensPerMinute,
       body: { limit: configuration.bodyLimit },
     },
     http: {

@@ -2,10 +2,13 @@ import 'reflect-metadata';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Logger } from '@nestjs/common';
+import { FileTokens } from '../auth/file-tokens.js';
 import { isLoopbackHost } from '../auth/jwt-settings.js';
-import { ReloadableTokens } from '../auth/reloadable-tokens.js';
+import { digestToken, generateToken, numberTokens, StaticTokens } from '../auth/static-tokens.js';
+import { addToken } from '../auth/token-file.js';
 import { type Configuration, isJournal } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
+import { createEmptyFile } from '../files/create-empty-file.js';
 import { watchFiles } from '../files/watch-files.js';
 import { CertificateError, certificateExpiry, isSameCertificate, readCertificate } from '../http/certificate.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
@@ -20,6 +23,9 @@ import { exitStopped, onStopSignals } from './stop-signals.js';
 
 /** The default store, relative to the working directory. */
 const DEFAULT_SQLITE_FILE = 'data/plants.db';
+
+/** The name of the token that the first start creates. */
+const FIRST_TOKEN_NAME = 'first-start';
 
 const logger = new Logger('PlantStore');
 
@@ -48,8 +54,8 @@ export async function startService(configuration: Configuration): Promise<void> 
     service.allowOrigins(managementOrigins);
     // Install the handlers before logging that the service is up: a supervisor may signal at once.
     stopOnSignals(service, management, configuration.shutdownTimeout);
-    const firstToken = await tokens.keepFirstToken();
-    reloadTokens(tokens);
+    const firstToken = await createFirstToken(tokens, configuration);
+    process.on('SIGHUP', () => void (tokens instanceof FileTokens && tokens.reload()));
     logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
     for (const { variable, meant } of configuration.misspelled) {
       logger.warn(`${variable} has no effect: is ${meant} meant?`);
@@ -70,15 +76,36 @@ export async function startService(configuration: Configuration): Promise<void> 
   }
 }
 
-async function openTokens(configuration: Configuration): Promise<ReloadableTokens> {
+/** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
+async function openTokens(configuration: Configuration): Promise<StaticTokens> {
+  const { accessTokens, accessTokensFile, firstTokenFile } = configuration;
+  const configured = numberTokens(accessTokens);
+  if (accessTokensFile === undefined && configured.length > 0) return new StaticTokens(configured);
+  const mayBeMissing = accessTokensFile === undefined;
+  const tokens = new FileTokens(accessTokensFile ?? firstTokenFile, { configured, mayBeMissing });
   try {
-    const { accessTokens, accessTokensFile, firstTokenFile, jwtIssuer } = configuration;
-    // The journal would keep the token.
-    const generateFirst = jwtIssuer === undefined && !isJournal();
-    return await ReloadableTokens.open({ accessTokens, accessTokensFile, firstTokenFile, generateFirst });
+    await tokens.onModuleInit();
   } catch (error) {
     throw nameTokenVariable(error, configuration);
   }
+  return tokens;
+}
+
+/**
+ * Creates a token if none is configured.
+ *
+ * @returns the token; undefined if there is one already
+ * @throws {TokenFileError} if its file cannot be used
+ */
+async function createFirstToken(tokens: StaticTokens, configuration: Configuration): Promise<string | undefined> {
+  // The journal would keep the token.
+  if (!(tokens instanceof FileTokens) || !lacksTokens(configuration) || isJournal()) return undefined;
+  // Another process may create it at the same time.
+  if (!createEmptyFile(configuration.firstTokenFile)) return undefined;
+  const token = generateToken();
+  await addToken(configuration.firstTokenFile, { name: FIRST_TOKEN_NAME, digest: digestToken(token) });
+  await tokens.onModuleInit();
+  return token;
 }
 
 /** Warns an operator who changed DATABASE_URL and did not copy the plants: clients could now give their ids to others. */
@@ -97,7 +124,7 @@ async function warnOfForgottenStore(repository: PlantRepository, { databaseUrl }
 
 async function createManagement(
   service: PublicService,
-  tokens: ReloadableTokens,
+  tokens: StaticTokens,
   { managementHost, managementPort, managementAllowedHosts }: Configuration,
 ): Promise<ManagementListener | undefined> {
   if (managementPort === 'off') return undefined;
@@ -154,12 +181,6 @@ function stopOnSignals(service: PublicService, management: ManagementListener | 
     process.exitCode = EXIT_STATUS.failed;
     stop();
   });
-}
-
-/** Reloads the token file when it changes, and at SIGHUP. */
-function reloadTokens(tokens: ReloadableTokens): void {
-  tokens.watch();
-  process.on('SIGHUP', () => void tokens.reload());
 }
 
 function lacksTokens({ accessTokens, accessTokensFile, firstTokenFile, jwtIssuer }: Configuration): boolean {

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
-import type { ReloadableTokens } from '../auth/reloadable-tokens.js';
+import type { StaticTokens } from '../auth/static-tokens.js';
 import { type Configuration, ConfigurationError } from '../config/configuration.js';
 import type { Certificate } from '../http/certificate.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
@@ -21,7 +21,7 @@ const MAX_FAILED_STARTS = 3;
  */
 export async function createServiceWithWorkers(
   configuration: Configuration,
-  tokens: ReloadableTokens,
+  tokens: StaticTokens,
   certificate: Certificate | undefined,
   logger: StructuredLogger,
 ): Promise<PublicService> {
@@ -155,15 +155,14 @@ export class WorkerPool implements Workers {
     return worker;
   }
 
-  /** The workers divide the limits that clients can see among themselves. */
+  /** The workers divide the connections among themselves. */
   #configurationOfWorker(): WorkerConfiguration {
-    const { workers, maxConnections, refusedTokensPerMinute, jwtJwksUrl } = this.configuration;
+    const { workers, maxConnections, jwtJwksUrl } = this.configuration;
     return {
       ...this.configuration,
       jwtJwksUrl: jwtJwksUrl?.href,
       port: this.#port,
       maxConnections: Math.ceil(maxConnections / workers),
-      refusedTokensPerMinute: Math.ceil(refusedTokensPerMinute / workers),
     };
   }
 

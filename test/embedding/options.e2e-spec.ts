@@ -61,7 +61,7 @@ describe('PlantsModule does not start', () => {
     [
       'with a misspelt option',
       { relm: 'plants' },
-      'there is no option relm; there are repository, authentication, body, database, refusedTokensPerMinute, scope, realm, onPlantCreated',
+      'there is no option relm; there are repository, authentication, body, database, scope, realm, onPlantCreated',
     ],
     ['with a size without a number', { body: { limit: 'mb' } }, BODY],
     ['with a limit of 0', { body: { limit: 0 } }, BODY],
