@@ -139,8 +139,7 @@ describe.each(['express', 'fastify'])('On %s', (platform) => {
         message: expect.stringContaining('rounded') as string,
       });
       expect(warnings).toEqual([
-        `The application has parsed a body of POST ${path} before PlantsModule, which limits ids to 2^53: ` +
-          `add app.use('${path}', unparsedBody()) before app.listen`,
+        `Exact ids need app.use('${path}', unparsedBody()) in main.ts: the application has parsed a body first`,
       ]);
     });
 

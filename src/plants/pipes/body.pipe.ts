@@ -31,8 +31,7 @@ export class BodyPipe implements PipeTransform<() => PlantRequest, unknown> {
     const path = route?.path ?? routeOptions?.url;
     if (!this.#hasWarned) {
       this.#logger.warn(
-        `The application has parsed a body of POST ${path} before PlantsModule, which limits ids to 2^53: ` +
-          `add app.use('${path}', unparsedBody()) before app.listen`,
+        `Exact ids need app.use('${path}', unparsedBody()) in main.ts: the application has parsed a body first`,
       );
     }
     this.#hasWarned = true;
