@@ -1,9 +1,10 @@
 import { type DynamicModule, type LoggerService, Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD, NestFactory, RouterModule } from '@nestjs/core';
 import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
 import { ContractExceptionFilter } from './contract/contract-exception.filter.js';
 import { createFastifyAdapter, type PublicApplication } from './http/fastify-adapter.js';
 import { NotFoundController, PlantsPath } from './http/not-found.controller.js';
+import { PLANTS_PATH } from './plants/plants.controller.js';
 import { PlantsModule } from './plants/plants.module.js';
 import type { PlantsModuleOptions } from './plants/plants.module-definition.js';
 
@@ -21,13 +22,12 @@ export interface ApplicationOptions {
 export class AppModule {
   /** @param options.basePath the path part of {base_url} */
   static forRoot({ basePath, ...options }: PlantsModuleOptions & { readonly basePath: string }): DynamicModule {
-    const path = `${basePath}/plants`;
     return {
       module: AppModule,
-      imports: [PlantsModule.forRoot({ ...options, path })],
+      imports: [PlantsModule.forRoot(options), RouterModule.register([{ path: basePath, module: PlantsModule }])],
       controllers: [NotFoundController],
       providers: [
-        { provide: PlantsPath, useValue: { path } satisfies PlantsPath },
+        { provide: PlantsPath, useValue: { path: `${basePath}/${PLANTS_PATH}` } satisfies PlantsPath },
         { provide: APP_GUARD, useExisting: BearerAuthGuard },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],

@@ -1,15 +1,7 @@
 import 'reflect-metadata';
-import { Controller, Get, Module } from '@nestjs/common';
+import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { PlantsModule } from 'plant-store';
-
-@Controller()
-class GardenController {
-  @Get()
-  welcome(): string {
-    return 'Welcome to the garden.';
-  }
-}
 
 @Module({
   imports: [
@@ -18,7 +10,6 @@ class GardenController {
       authentication: { tokens: [process.env.PLANT_TOKEN ?? ''] },
     }),
   ],
-  controllers: [GardenController],
 })
 class GardenModule {}
 

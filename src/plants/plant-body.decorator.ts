@@ -7,6 +7,10 @@ export type PlantRequest = (IncomingMessage | { readonly raw: IncomingMessage })
   readonly body?: unknown;
   /** The bytes of the body, if the application sets Nest's option `rawBody`. */
   readonly rawBody?: Uint8Array;
+  /** The route of Express, with its whole path. */
+  readonly route?: { readonly path: string };
+  /** The route of Fastify, with its whole path. */
+  readonly routeOptions?: { readonly url?: string };
 };
 
 /**

@@ -1,13 +1,4 @@
-import {
-  Controller,
-  HttpCode,
-  HttpStatus,
-  Post,
-  type Type,
-  UseFilters,
-  UseGuards,
-  VERSION_NEUTRAL,
-} from '@nestjs/common';
+import { Controller, HttpCode, HttpStatus, Post, UseFilters, UseGuards, VERSION_NEUTRAL } from '@nestjs/common';
 import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
 import { CurrentPrincipal } from '../auth/current-principal.decorator.js';
 import type { Principal } from '../auth/principal.js';
@@ -19,7 +10,11 @@ import { NewPlantPipe } from './pipes/new-plant.pipe.js';
 import { PlantBody } from './plant-body.decorator.js';
 import { PlantsService } from './plants.service.js';
 
-/** The operations of the contract. Each instance of the module has a subclass with its path. */
+/** The path of the operations, below the prefix of the application. */
+export const PLANTS_PATH = 'plants';
+
+/** The operations of the contract. A host may version its routes; this path has no version. */
+@Controller({ path: PLANTS_PATH, version: VERSION_NEUTRAL })
 @UseGuards(BearerAuthGuard)
 @UseFilters(ContractExceptionFilter)
 export class PlantsController {
@@ -36,15 +31,4 @@ export class PlantsController {
   ): Promise<PlantDto> {
     return this.plants.create(plant, { principal });
   }
-}
-
-/** Returns the controller of an instance: Nest reads the path from the class. */
-export function plantsControllerAt(path: string, name = ''): Type<PlantsController> {
-  // A host may version its routes; the path of these is the contract's.
-  @Controller({ path, version: VERSION_NEUTRAL })
-  class PlantsControllerAtPath extends PlantsController {}
-  // For Nest's log lines, and for tags and operation ids of a host's OpenAPI document.
-  const words = name.split(/[^\p{L}\p{N}]+/u).map((word) => word.charAt(0).toUpperCase() + word.slice(1));
-  Object.defineProperty(PlantsControllerAtPath, 'name', { value: `${words.join('')}${PlantsController.name}` });
-  return PlantsControllerAtPath;
 }

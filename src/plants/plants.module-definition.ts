@@ -1,12 +1,7 @@
-import { ConfigurableModuleBuilder, type InjectionToken, type Type } from '@nestjs/common';
-import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
-import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
+import { ConfigurableModuleBuilder, type Type } from '@nestjs/common';
 import type { TokenVerifier } from '../auth/token-verifier.js';
-import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
-import { PlantRepository } from '../storage/plant-repository.js';
+import type { PlantRepository } from '../storage/plant-repository.js';
 import type { PlantCreatedListener } from './plant-created.hook.js';
-import { type PlantsController, plantsControllerAt } from './plants.controller.js';
-import { PlantsService } from './plants.service.js';
 
 /** The options of PlantsModule. Nest instantiates classes given here, with the providers that the module can see. */
 export interface PlantsModuleOptions {
@@ -48,55 +43,16 @@ export interface PlantsModuleOptions {
   readonly onPlantCreated?: PlantCreatedListener | undefined;
 }
 
-/** Options that Nest needs before the others; `forRootAsync` takes these beside `useFactory`. */
-export interface PlantsRegistration {
-  /** The path of the route, below the global prefix. Defaults to `plants`. */
-  readonly path?: string | undefined;
-  /** The name of this instance of the module; all instances but one need one. */
-  readonly name?: string | undefined;
-  /** If true, all modules can inject what this one exports. Defaults to false. */
-  readonly isGlobal?: boolean | undefined;
-}
-
-/** The path, the name and the controller of an instance of the module; the class is also the injection token. */
-export abstract class PlantsInstance {
-  abstract readonly path: string;
-  abstract readonly name: string | undefined;
-  abstract readonly controller: Type<PlantsController>;
-}
-
 /** The injection token of the options. */
 export const PLANTS_OPTIONS = Symbol('PLANTS_OPTIONS');
 
-/** Returns the injection token of the PlantsService of the instance with this name. */
-export function getPlantsServiceToken(name?: string): InjectionToken<PlantsService> {
-  return name === undefined ? PlantsService : `PlantsService:${name}`;
-}
-
-const REGISTRATION: PlantsRegistration = { path: 'plants', name: undefined, isGlobal: false };
-
-export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
-  new ConfigurableModuleBuilder<PlantsModuleOptions>({ optionsInjectionToken: PLANTS_OPTIONS })
+export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<PlantsModuleOptions>({
+  optionsInjectionToken: PLANTS_OPTIONS,
+})
     .setClassMethodName('forRoot')
-    .setExtras<PlantsRegistration>(REGISTRATION, (definition, { path = 'plants', name, isGlobal = false }) => {
-      const trimmed = path.replace(/^\/|\/$/g, '');
-      const controller = plantsControllerAt(trimmed, name);
-      const instance: PlantsInstance = { path: trimmed, name, controller };
-      const token = getPlantsServiceToken(name);
-      return {
+  // With `isGlobal`, all modules of the application can inject what this one exports.
+  .setExtras<{ readonly isGlobal?: boolean | undefined }>({ isGlobal: false }, (definition, { isGlobal = false }) => ({
         ...definition,
         global: isGlobal,
-        controllers: [controller],
-        providers: [
-          ...(definition.providers ?? []),
-          { provide: PlantsInstance, useValue: instance },
-          ...(name === undefined ? [] : [{ provide: token, useExisting: PlantsService }]),
-        ],
-        // The classes are those of the instance without a name: a module that imports several could not tell them apart.
-        exports:
-          name === undefined
-            ? [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService]
-            : [token],
-      };
-    })
+  }))
     .build();

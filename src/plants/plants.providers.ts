@@ -7,9 +7,9 @@ import { openRepository } from '../storage/open-repository.js';
 import { PlantRepository, RepositoryStartError } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
-import { assertDistinct, checkOptions } from './check-options.js';
+import { checkOptions } from './check-options.js';
 import { PlantCreatedHook } from './plant-created.hook.js';
-import { PLANTS_OPTIONS, PlantsInstance, type PlantsModuleOptions } from './plants.module-definition.js';
+import { PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
 
 /** The options after their check. */
 const CHECKED_OPTIONS = Symbol('CHECKED_OPTIONS');
@@ -20,10 +20,12 @@ const logger = new Logger('PlantStore');
 export const optionProviders: FactoryProvider[] = [
   {
     provide: CHECKED_OPTIONS,
-    inject: [PLANTS_OPTIONS, PlantsInstance, ModuleRef],
-    useFactory: (options: unknown, instance: PlantsInstance, module: ModuleRef): PlantsModuleOptions => {
-      // Before a store is opened, and before Fastify refuses the second route in words that do not name the module.
-      assertDistinct(instance, module.get(PlantsInstance, { strict: false, each: true }));
+    inject: [PLANTS_OPTIONS, ModuleRef],
+    useFactory: (options: PlantsModuleOptions, module: ModuleRef): PlantsModuleOptions => {
+      // Express would serve the plants of the first registration alone, without a word.
+      if (module.get<unknown[]>(PLANTS_OPTIONS, { strict: false, each: true }).length > 1) {
+        throw new TypeError('PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal');
+      }
       return checkOptions(options);
     },
   },

@@ -10,8 +10,8 @@ import {
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
-import { type NewPlantDto, toNewPlant, toPlant } from './dto/new-plant.dto.js';
-import type { PlantDto } from './dto/plant.dto.js';
+import { type NewPlantDto, toNewPlant } from './dto/new-plant.dto.js';
+import { type PlantDto, toPlant } from './dto/plant.dto.js';
 import { PlantCreatedHook } from './plant-created.hook.js';
 
 @Injectable()

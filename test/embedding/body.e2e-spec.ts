@@ -9,14 +9,13 @@ import {
   Module,
   Post,
   Req,
-  RequestMethod,
   VersioningType,
 } from '@nestjs/common';
 import { NestFactory, RouterModule } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import { PlantsModule, type PlantsRegistration, unparsedBody } from '../../src/index.js';
+import { PlantsModule, unparsedBody } from '../../src/index.js';
 
 /** Routes of the host beside and below ours; they answer with the body as the host's parser has left it. */
 @Controller()
@@ -29,7 +28,7 @@ class OwnController {
 
 @Module({})
 class HostModule {
-  static with(registration: PlantsRegistration = {}): DynamicModule {
+  static with(...imports: DynamicModule[]): DynamicModule {
     return {
       module: HostModule,
       imports: [
@@ -37,8 +36,8 @@ class HostModule {
           repository: 'sqlite::memory:',
           authentication: { tokens: ['token'] },
           body: { limit: '1kb' },
-          ...registration,
         }),
+        ...imports,
       ],
       controllers: [OwnController],
     };
@@ -62,83 +61,21 @@ async function send(app: INestApplication<Server>, path: string, body = LARGE_ID
   return { status: answer.statusCode, body: await json(answer) };
 }
 
-describe.each(['express', 'fastify'])('Without a line in main.ts on %s, PlantsModule reads the body', (platform) => {
+describe.each(['express', 'fastify'])('On %s', (platform) => {
   let app: INestApplication<Server>;
   let warnings: string[];
 
   afterEach(() => app.close());
 
-  async function create(module: DynamicModule, routerOptions: object = {}): Promise<void> {
+  async function create(module = HostModule.with(), options: object = {}): Promise<void> {
     warnings = [];
     const ignore = (): void => undefined;
     const logger = { log: ignore, error: ignore, warn: (message: string) => void warnings.push(message) };
-    const adapter = platform === 'express' ? new ExpressAdapter() : new FastifyAdapter({ routerOptions });
-    app = await NestFactory.create(module, adapter, { logger, abortOnError: false });
+    const adapter = platform === 'express' ? new ExpressAdapter() : new FastifyAdapter();
+    app = await NestFactory.create(module, adapter, { logger, abortOnError: false, ...options });
   }
 
   const post = (path: string, body?: string, token?: string): Promise<Answer> => send(app, path, body, token);
-
-  it.each<[string, string, PlantsRegistration, (app: INestApplication) => void]>([
-    ['at its default path', '/plants', {}, () => undefined],
-    ['at another path', '/garden/plants', { path: 'garden/plants' }, () => undefined],
-    ['below a prefix', '/api/plants', {}, (app) => void app.setGlobalPrefix('api')],
-    ['below a prefix with slashes', '/api/v1/plants', {}, (app) => void app.setGlobalPrefix('/api/v1/')],
-    [
-      'excluded from the prefix',
-      '/plants',
-      {},
-      (app) => void app.setGlobalPrefix('api', { exclude: [{ path: 'plants', method: RequestMethod.POST }] }),
-    ],
-    [
-      'excluded from the prefix with a slash at its end',
-      '/plants',
-      {},
-      (app) => void app.setGlobalPrefix('api', { exclude: ['/plants/'] }),
-    ],
-    [
-      'excluded from the prefix by a pattern in another case',
-      '/plants',
-      {},
-      (app) => void app.setGlobalPrefix('api', { exclude: ['PL{*rest}'] }),
-    ],
-    ['below a prefix with an upper-case letter', '/Api/plants', {}, (app) => void app.setGlobalPrefix('Api')],
-    [
-      'beside versioned routes',
-      '/plants',
-      {},
-      (app) => void app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' }),
-    ],
-  ])('%s', async (_where, path, registration, configure) => {
-    await create(HostModule.with(registration));
-    configure(app);
-
-    await expectBodyRead(path);
-    await expectBodyRead(`${path}?query`);
-  });
-
-  const spellings: [path: string, routerOptions: object][] =
-    platform === 'express'
-      ? [
-          ['/plants/', {}],
-          ['/Plants', {}],
-          ['/PLANTS/?query', {}],
-        ]
-      : [
-          ['/%70lants', {}],
-          ['/plants/', { ignoreTrailingSlash: true }],
-          ['/Plants', { caseSensitive: false }],
-          ['//plants', { ignoreDuplicateSlashes: true }],
-          ['/plants;query', { useSemicolonDelimiter: true }],
-        ];
-
-  it.each([...spellings, ['http://garden.example/plants', {}], ['http://garden.example/plants?query', {}]])(
-    'at %s, which the router serves as well',
-    async (path, routerOptions: object) => {
-      await create(HostModule.with(), routerOptions);
-
-      await expectBodyRead(path);
-    },
-  );
 
   /** Expects that the module reads the body: after the token was checked, with exact ids, and within its own limit. */
   async function expectBodyRead(path: string): Promise<void> {
@@ -146,62 +83,100 @@ describe.each(['express', 'fastify'])('Without a line in main.ts on %s, PlantsMo
     expect((await post(path, '{', 'another')).body).toMatchObject({ error: 401 });
     expect((await post(path, '{')).body).toMatchObject({ error: 400 });
     expect((await post(path, `{"id": 1, "name": "${'x'.repeat(1_024)}"}`)).body).toMatchObject({ error: 413 });
+    expect(warnings).toEqual([]);
   }
 
-  it('and leaves that of other routes to the application', async () => {
-    await create(HostModule.with());
-
-    for (const path of ['/plants/own', '/own/plants', '/other']) {
-      expect((await post(path, '{"word": "leaf"}')).body).toEqual({ body: { word: 'leaf' } });
-    }
-    expect(warnings).toEqual([]);
-  });
-
-  it('in an application of @nestjs/testing', async () => {
-    const module = await Test.createTestingModule({ imports: [HostModule.with()] }).compile();
-    app = platform === 'express' ? module.createNestApplication() : module.createNestApplication(new FastifyAdapter());
-
-    expect((await post('/plants')).body).toEqual({ name: 'Monstera' });
-  });
-
-  it('where RouterModule sets the path, with unparsedBody()', async () => {
-    await create({
-      ...HostModule.with(),
-      imports: [
-        ...(HostModule.with().imports ?? []),
-        RouterModule.register([{ path: 'garden', module: PlantsModule }]),
+  describe('without a line in main.ts, PlantsModule reads the body', () => {
+    it.each<[string, string, (app: INestApplication) => void]>([
+      ['at its path', '/plants', () => undefined],
+      ['with a query', '/plants?query', () => undefined],
+      ['below a prefix', '/api/plants', (app) => void app.setGlobalPrefix('api')],
+      ['below a prefix with slashes', '/Api/v1/plants', (app) => void app.setGlobalPrefix('/Api/v1/')],
+      [
+        'beside versioned routes',
+        '/plants',
+        (app) => void app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' }),
       ],
-    });
-    app.use('/garden/plants', unparsedBody());
+    ])('%s', async (_where, path, configure) => {
+      await create();
+      configure(app);
 
-    expect((await post('/garden/plants')).body).toEqual({ name: 'Monstera' });
-    expect(warnings).toEqual([]);
+      await expectBodyRead(path);
+    });
+
+    it('in an application of @nestjs/testing', async () => {
+      const module = await Test.createTestingModule({ imports: [HostModule.with()] }).compile();
+      app =
+        platform === 'express' ? module.createNestApplication() : module.createNestApplication(new FastifyAdapter());
+
+      expect((await post('/plants')).body).toEqual({ name: 'Monstera' });
+    });
+
+    it('and leaves that of other routes to the application', async () => {
+      await create();
+
+      for (const path of ['/plants/own', '/own/plants', '/other']) {
+        expect((await post(path, '{"word": "leaf"}')).body).toEqual({ body: { word: 'leaf' } });
+      }
+      expect(warnings).toEqual([]);
+    });
   });
 
-  it('and unparsedBody() warns once if nothing serves its path', async () => {
-    await create(HostModule.with());
-    app.use('/nowhere', unparsedBody());
+  const belowGarden = () => HostModule.with(RouterModule.register([{ path: 'garden', module: PlantsModule }]));
+  const exclude = (app: INestApplication): void => void app.setGlobalPrefix('api', { exclude: ['plants'] });
 
-    expect((await post('/nowhere')).status).toBe(404);
-    expect((await post('/nowhere')).status).toBe(404);
-    expect(warnings).toEqual([
-      'unparsedBody() is registered for a path that nothing serves: give it the path of PlantsModule',
-    ]);
+  describe.each<[string, string, () => DynamicModule, (app: INestApplication) => void]>([
+    ['RouterModule sets the path', '/garden/plants', belowGarden, () => undefined],
+    ['the path is excluded from the prefix', '/plants', () => HostModule.with(), exclude],
+  ])('where %s', (_where, path, moduleOf, configure) => {
+    it('takes a parsed body as far as it is certain, and logs once which line to add', async () => {
+      await create(moduleOf());
+      configure(app);
+
+      expect((await post(path, '{"id": 9007199254740991, "name": "Monstera"}')).body).toEqual({ name: 'Monstera' });
+      expect((await post(path)).body).toMatchObject({
+        error: 422,
+        message: expect.stringContaining('rounded') as string,
+      });
+      expect(warnings).toEqual([
+        `Exact ids need app.use('${path}', unparsedBody()) in main.ts: the application has parsed a body first`,
+      ]);
+    });
+
+    it('reads the body itself with unparsedBody()', async () => {
+      await create(moduleOf());
+      configure(app);
+      app.use(path, unparsedBody());
+
+      await expectBodyRead(path);
+    });
+
+    it('has exact ids with rawBody', async () => {
+      await create(moduleOf(), { rawBody: true });
+      configure(app);
+
+      expect((await post(path)).body).toEqual({ name: 'Monstera' });
+      expect((await post(path, '{"id": 9007199254740992, "name": "Aloe"}')).body).toEqual({ name: 'Aloe' });
+      expect(warnings).toEqual([]);
+    });
+  });
+
+  it('takes a parsed body at another spelling of the path as far as it is certain', async () => {
+    await create();
+    const path = platform === 'express' ? '/Plants/' : '/%70lants';
+
+    expect((await post(path, '{"id": 1, "name": "Monstera"}')).body).toEqual({ name: 'Monstera' });
+    expect((await post(path)).body).toMatchObject({ error: 422 });
+    expect(warnings).toEqual([expect.stringContaining("app.use('/plants', unparsedBody())")]);
   });
 });
 
-describe('A body that a parser of the host has read before PlantsModule', () => {
-  it('has exact ids up to 2^53, and error 422 beyond', async () => {
-    const adapter = new ExpressAdapter();
-    adapter.useBodyParser('json', false);
-    const app: INestApplication<Server> = await NestFactory.create(HostModule.with(), adapter, { logger: false });
-    expect((await send(app, '/plants', '{"id": 9007199254740991, "name": "Monstera"}')).body).toEqual({
-      name: 'Monstera',
-    });
-    expect((await send(app, '/plants')).body).toMatchObject({
-      error: 422,
-      message: expect.stringContaining('rounded') as string,
-    });
-    await app.close();
-  });
+it('On Express, takes the result of a parser that the adapter has before PlantsModule', async () => {
+  const adapter = new ExpressAdapter();
+  adapter.useBodyParser('json', false);
+  const app: INestApplication<Server> = await NestFactory.create(HostModule.with(), adapter, { logger: false });
+
+  expect((await send(app, '/plants', '{"id": 1, "name": "Monstera"}')).body).toEqual({ name: 'Monstera' });
+  expect((await send(app, '/plants')).body).toMatchObject({ error: 422 });
+  await app.close();
 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type INestApplication, Injectable, type LoggerService, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { PlantsModule, type Principal } from '../../src/index.js';
+import { PlantsModule, PlantsService, type Principal } from '../../src/index.js';
 
 type Told = readonly [id: bigint, name: string, tag: string | undefined, principal: string | undefined];
 
@@ -144,5 +144,24 @@ describe('onPlantCreated', () => {
     expect(isClosed).toBe(false);
     wake();
     await closing;
+  });
+
+  it('may create other plants while the application closes', async () => {
+    const { create, gardener, logger } = await start();
+    const plants = app.get(PlantsService);
+    gardener.react = async () => {
+      await sleep();
+      const id = BigInt(gardener.told.length);
+      if (id < 3n) await plants.create({ id: id + 1n, name: 'Ficus' });
+    };
+
+    await create('{"id": 1, "name": "Monstera"}');
+    const closing = app.close();
+    await once(app.getHttpServer(), 'close');
+    wake();
+    await closing;
+
+    expect(gardener.told.map(([id]) => id)).toEqual([1n, 2n, 3n]);
+    expect(logger.errors).toEqual([]);
   });
 });

@@ -26,11 +26,8 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
   const hosts = (['express', 'fastify'] as const).flatMap((platform) =>
     [
       { body: 'nothing' as const },
-      { body: 'rawBody' as const },
-      { body: 'unparsedBody' as const },
       { body: 'nothing' as const, global: true },
       { body: 'rawBody' as const, global: true },
-      { body: 'unparsedBody' as const, global: true },
     ].map((variant) => {
       const title = [platform, variant.body, ...(variant.global ? ['all global'] : [])].join(', ');
       const file = join(data, `${system}-${title.replace(/\W+/g, '-')}.db`);
@@ -105,14 +102,22 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
     });
 
     it.each<[string, number, string, Headers]>([
-      ['no token', 401, '{"id": 2, "name": "a"}', { authorization: '' }],
+      ['no token, with any body', 401, '{', { authorization: '' }],
       ["another host's token", 401, '{"id": 2, "name": "a"}', { authorization: 'Bearer the-token-of-the-host' }],
       ['the id of another plant', 409, '{"id": 1, "name": "another"}', {}],
-      ['a field of another type', 422, '{"id": "1", "name": "a"}', {}],
       ['a list', 422, '[]', {}],
       ['a field with null', 422, '{"id": 2, "name": "a", "tag": null}', {}],
       ['a form', 415, 'id=1&name=a', { 'content-type': 'application/x-www-form-urlencoded' }],
       ['no body', 400, '', {}],
+      ['a body that is not JSON', 400, '{', {}],
+      ['a field given twice', 400, '{"id": 2, "id": 3, "name": "a"}', {}],
+      ['a body over the limit', 413, `{"id": 2, "name": "${'a'.repeat(1_000)}"}`, {}],
+      [
+        'a chunked body over the limit',
+        413,
+        `{"id": 2, "name": "${'a'.repeat(300_000)}"}`,
+        { 'transfer-encoding': 'chunked' },
+      ],
     ])('refuses %s with error %i', async (_what, error, text, headers) => {
       const answer = await post(text, headers);
 
@@ -125,22 +130,6 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
       for (const other of hosts.filter((other) => other.token !== token)) {
         expect(errorOf(await post('{"id": 2, "name": "a"}', { authorization: `Bearer ${other.token}` }))).toBe(401);
       }
-    });
-
-    it.each<[string, number, string, Headers]>([
-      ['no token, with any body', 401, '{', { authorization: '' }],
-      ['a body that is not JSON', 400, '{', {}],
-      ['a field given twice', 400, '{"id": 2, "id": 3, "name": "a"}', {}],
-      ['another media type', 415, '{"id": 2, "name": "a"}', { 'content-type': 'text/plain' }],
-      ['a body over the limit', 413, `{"id": 2, "name": "${'a'.repeat(1_000)}"}`, {}],
-      [
-        'a chunked body over the limit',
-        413,
-        `{"id": 2, "name": "${'a'.repeat(300_000)}"}`,
-        { 'transfer-encoding': 'chunked' },
-      ],
-    ])('refuses %s with error %i', async (_what, error, text, headers) => {
-      expect(errorOf(await post(text, headers))).toBe(error);
     });
 
     if ('global' in host) {
@@ -242,7 +231,7 @@ describe('A host that starts and stops a hundred times', () => {
 });
 
 describe('The example', () => {
-  it('creates a plant, and has its own route', async () => {
+  it('creates a plant', async () => {
     const installation = plantStore.install('module');
     installation.compile(EXAMPLE, 'main.js');
     const running = installation.start(['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
@@ -256,7 +245,6 @@ describe('The example', () => {
     });
 
     expect(await answer.json()).toEqual({ name: 'Monstera' });
-    expect(await (await fetch(url)).text()).toBe('Welcome to the garden.');
     await running.stop('SIGTERM');
     expect(running.stderr).toBe('');
     expect(readPlants(join(installation.directory, 'plants.db'))).toEqual([

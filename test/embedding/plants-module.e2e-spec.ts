@@ -263,27 +263,4 @@ describe('PlantsModule', () => {
     session.close();
     await app.close();
   });
-
-  it.each<[string, object, string]>([
-    ['no repository', { authentication: false }, 'the option repository must be a URL'],
-    ['no authentication', { repository: 'sqlite::memory:' }, 'the option authentication must be { tokens'],
-    [
-      'no verifier',
-      { ...OPTIONS, authentication: { verifier: undefined } },
-      'the option authentication.verifier must be',
-    ],
-    ['no tokens', { ...OPTIONS, authentication: { tokens: [] } }, 'the option authentication.tokens must be a list'],
-    [
-      'a non-ASCII token',
-      { ...OPTIONS, authentication: { tokens: ['ä'] } },
-      'the option authentication.tokens must be',
-    ],
-    ['a scope with a space', { ...OPTIONS, scope: 'two scopes' }, 'the option scope'],
-    ['a realm with a quote', { ...OPTIONS, realm: '"' }, 'the option realm'],
-    ['a URL of an unknown engine', { ...OPTIONS, repository: 'plants.db' }, 'must be of the form sqlite:'],
-  ])('does not start with %s', async (_what, options, message) => {
-    const module = PlantsModule.forRoot(options as PlantsModuleOptions);
-
-    await expect(start(module).then((app) => app.init())).rejects.toThrow(message);
-  });
 });

@@ -115,6 +115,25 @@ describe('PlantsService of an application that has closed', () => {
   });
 });
 
+describe('With isGlobal', () => {
+  it('modules that do not import PlantsModule inject its service', async () => {
+    @Module({ providers: [Garden] })
+    class GardenModule {}
+    const plants = PlantsModule.forRootAsync({
+      isGlobal: true,
+      useFactory: () => ({ repository: store.url, authentication: false as const }),
+    });
+    @Module({ imports: [plants, GardenModule] })
+    class HostModule {}
+    const app = await NestFactory.createApplicationContext(HostModule, QUIET);
+
+    await app.get(Garden, { strict: false }).plants.create({ id: 1n, name: 'Monstera' });
+
+    expect(await store.rows()).toHaveLength(1);
+    await app.close();
+  });
+});
+
 describe('The options', () => {
   it('can be replaced in a test of the host', async () => {
     @Global()

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'yaml';
-import { deriveDocument } from './derived-document.js';
 
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 export interface JsonObject {
@@ -28,13 +27,6 @@ const SETS = new Set(['required', 'enum', 'type']);
 
 export const CONTRACT_FILE = new URL('../../contract/openapi.yaml', import.meta.url);
 export const CONTRACT = parse(readFileSync(CONTRACT_FILE, 'utf8')) as JsonObject;
-const DERIVED = JSON.parse(JSON.stringify(await deriveDocument())) as JsonObject;
-
-/** Each of the two documents with the other one. */
-export const DOCUMENTS = [
-  { title: 'contract/openapi.yaml', document: CONTRACT, other: DERIVED },
-  { title: 'The document derived from the code', document: DERIVED, other: CONTRACT },
-];
 
 /**
  * Returns what a document promises: with references resolved, allOf merged and defaults filled in, and without prose.

@@ -1,4 +1,4 @@
-import { registerDecorator } from 'class-validator';
+import type { Rule } from './field.decorator.js';
 
 const MIN = -(2n ** 63n);
 const MAX = 2n ** 63n - 1n;
@@ -8,18 +8,9 @@ export function isInt64(value: unknown): value is bigint {
   return typeof value === 'bigint' && value >= MIN && value <= MAX;
 }
 
-/** Checks that the value is an int64 as a bigint; class-validator's IsInt and Min refuse bigints. */
-export function IsInt64(): PropertyDecorator {
-  return (target, propertyName) =>
-    registerDecorator({
-      name: 'isInt64',
-      target: target.constructor,
-      propertyName: String(propertyName),
-      validator: {
-        validate: isInt64,
-        defaultMessage: (validation) =>
-          `$property must be an integer from ${MIN} to ${MAX}` +
-          (typeof validation?.value === 'string' ? ': send it without quotation marks' : ''),
-      },
-    });
-}
+/** The rule of an int64; class-validator's IsInt and Min refuse bigints. */
+export const INT64: Rule = {
+  isValid: isInt64,
+  describe: (value) =>
+    `an integer from ${MIN} to ${MAX}` + (typeof value === 'string' ? ': send it without quotation marks' : ''),
+};

@@ -1,14 +1,21 @@
 import { Expose } from 'class-transformer';
-import { IsText } from './is-text.js';
+import { copyFields, Field, fieldsOf, optional } from './field.decorator.js';
+import { TEXT } from './is-text.js';
 
 /** The Plant of the contract. Expose is for hosts whose ClassSerializerInterceptor uses the strategy excludeAll. */
 export class PlantDto {
   @Expose()
-  @IsText()
+  @Field(TEXT)
   name!: string;
 
-  // Not IsOptional, which also accepts null: the field may be absent, but it is not nullable.
   @Expose()
-  @IsText({ validateIf: (_plant, value) => value !== undefined })
+  @Field(optional(TEXT))
   tag?: string;
+}
+
+const FIELDS = fieldsOf(PlantDto);
+
+/** Returns the Plant of a NewPlant: its fields without the id. class-transformer's plainToInstance takes 2.5 µs. */
+export function toPlant(newPlant: Readonly<PlantDto>): PlantDto {
+  return copyFields(new PlantDto(), FIELDS, newPlant);
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Injectable, type PipeTransform } from '@nestjs/common';
+import { Injectable, Logger, type PipeTransform } from '@nestjs/common';
 import { principalOf } from '../../auth/principal.js';
 import { ContractException } from '../../contract/contract.exception.js';
 import { Admission } from '../admission.js';
@@ -9,6 +9,9 @@ import { readBody } from './read-body.js';
 /** Turns a request into its body: bytes where possible, otherwise the result of the application's parser. */
 @Injectable()
 export class BodyPipe implements PipeTransform<() => PlantRequest, unknown> {
+  readonly #logger = new Logger('PlantStore');
+  #hasWarned = false;
+
   constructor(private readonly admission: Admission) {}
 
   /** @throws {ContractException} 417, 400 without a body, 415, 413, 503 or 408, in this order of checks */
@@ -19,8 +22,20 @@ export class BodyPipe implements PipeTransform<() => PlantRequest, unknown> {
     assertBody(raw);
     assertJson(raw);
     const isParsed = request.body !== undefined || raw.readableDidRead;
-    if (isParsed) return request.rawBody ?? request.body;
+    if (isParsed) return request.rawBody ?? this.#takeParsed(request);
     return readBody(raw, contentLength(raw), this.admission, principalOf(request)?.name);
+  }
+
+  /** Logs once which line keeps the parser of the application away from the body. */
+  #takeParsed({ body, route, routeOptions }: PlantRequest): unknown {
+    const path = route?.path ?? routeOptions?.url;
+    if (!this.#hasWarned) {
+      this.#logger.warn(
+        `Exact ids need app.use('${path}', unparsedBody()) in main.ts: the application has parsed a body first`,
+      );
+    }
+    this.#hasWarned = true;
+    return body;
   }
 }
 

@@ -1,14 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
-import { NEW_PLANT_FIELDS, type NewPlantDto, toNewPlant } from '../dto/new-plant.dto.js';
+import { NEW_PLANT_FIELDS, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/new-plant.dto.js';
 import { exactInteger } from './exact-integer.js';
 import { visitTopLevelMembers } from './top-level-members.js';
-
-const FIELD_NAMES: readonly string[] = NEW_PLANT_FIELDS;
-
-/** The fields of a NewPlant before validation: their values may have any type. */
-type Fields = Partial<Record<keyof NewPlantDto, unknown>>;
 
 /** Turns a body into a valid NewPlant. */
 @Injectable()
@@ -19,27 +14,28 @@ export class NewPlantPipe implements PipeTransform<unknown, NewPlantDto> {
    *   422 if the body is not a NewPlant, or the host's parser has rounded the id
    */
   transform(body: unknown): NewPlantDto {
-    return toNewPlant(body instanceof Uint8Array ? parseFields(body) : pickParsedFields(body));
+    return toNewPlant(body instanceof Uint8Array ? parseFields(body) : certainFields(body));
   }
 }
 
-function parseFields(body: Uint8Array): Fields {
+function parseFields(body: Uint8Array): NewPlantFields {
   const text = decodeUtf8(body);
-  const fields = pickFields(parseJson(text));
+  const parsed = assertObject(parseJson(text));
   const seen: string[] = [];
   visitTopLevelMembers(text, (name, source) => {
-    if (!FIELD_NAMES.includes(name)) return;
+    if (!NEW_PLANT_FIELDS.includes(name)) return;
     if (seen.includes(name)) throw new ContractException(400, `The field ${name} is given twice: give it once.`);
     seen.push(name);
-    if (name === 'id') fields.id = exactInteger(source) ?? fields.id;
+    if (name === 'id') parsed.id = exactInteger(source) ?? parsed.id;
   });
-  return fields;
+  return parsed;
 }
 
-function pickParsedFields(parsed: unknown): Fields {
-  const fields = pickFields(parsed);
-  const { id } = fields;
-  if (Number.isSafeInteger(id)) return { ...fields, id: BigInt(id as number) };
+/** Takes the result of a host's parser as far as it is certain. */
+function certainFields(body: unknown): NewPlantFields {
+  const parsed = assertObject(body);
+  const { id } = parsed;
+  if (Number.isSafeInteger(id)) return { ...parsed, id: BigInt(id as number) };
   // Other numbers are not int64, whether rounded or not.
   if (Number.isInteger(id) && Math.abs(id as number) <= 2 ** 63) {
     throw new ContractException(
@@ -48,14 +44,12 @@ function pickParsedFields(parsed: unknown): Fields {
         'rawBody or use unparsedBody().',
     );
   }
-  return fields;
+  return parsed;
 }
 
-function pickFields(parsed: unknown): Fields {
+function assertObject(parsed: unknown): NewPlantFields {
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new ContractException(422);
-  const fields: Fields = {};
-  for (const field of NEW_PLANT_FIELDS) fields[field] = (parsed as Fields)[field];
-  return fields;
+  return parsed;
 }
 
 function decodeUtf8(body: Uint8Array): string {

@@ -34,7 +34,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
 import { IsString } from 'class-validator';
 import { Strategy } from 'passport-http-bearer';
-import { PlantsController, PlantsModule, unparsedBody } from 'plant-store';
+import { PlantsController, PlantsModule } from 'plant-store';
 import { catchError, map, type Observable, throwError } from 'rxjs';
 
 /** The description of one application of this process. */
@@ -43,8 +43,8 @@ export interface Host {
   /** The token of PlantsModule; without it, the application does not import PlantsModule. */
   readonly token?: string;
   readonly repository: string;
-  /** The host's treatment of the body: none, Nest's rawBody, or unparsedBody(). */
-  readonly body: 'nothing' | 'rawBody' | 'unparsedBody';
+  /** The host's treatment of the body: none, or Nest's rawBody. */
+  readonly body: 'nothing' | 'rawBody';
   /** True to register guard, filter, interceptor, pipes, prefix and versioning globally. */
   readonly global?: boolean;
   /** True to limit the rate to two requests. */
@@ -131,8 +131,7 @@ class HostInterceptor implements NestInterceptor {
   constructor(private readonly exempt: readonly Type[]) {}
 
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    const { prototype } = context.getClass() as { readonly prototype: unknown };
-    if (this.exempt.some((type) => prototype instanceof type)) return next.handle();
+    if (this.exempt.includes(context.getClass())) return next.handle();
     return next.handle().pipe(
       map((data: unknown) => ({ data })),
       catchError(() => throwError(() => new BadGatewayException())),
@@ -205,7 +204,6 @@ export async function start(host: Host) {
       new HostPipe(),
     );
   }
-  if (host.body === 'unparsedBody') app.use(host.global === true ? '/api/plants' : '/plants', unparsedBody());
   await app.listen(0, '127.0.0.1');
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
   return { app, port };

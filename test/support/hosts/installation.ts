@@ -15,9 +15,6 @@ export const ROOT = join(import.meta.dirname, '../../..');
 /** The packages of the hosts. With HOST_MODULES, those of another directory: for example, to try Nest 11. */
 const MODULES = process.env.HOST_MODULES ?? join(ROOT, 'node_modules');
 
-/** As `typeorm`, an optional peer of @nestjs/terminus, it would be installed with the service. */
-const ALIASES: Readonly<Record<string, string>> = { typeorm: 'typeorm-of-example' };
-
 /** No host has these tools, and some refer to dependencies of the repository. */
 const OVERRIDES_OF_TOOLS = { 'openapi-typescript': undefined, '@nestjs/cli': undefined };
 
@@ -74,7 +71,7 @@ export class Installation {
     for (const name of new Set([...Object.keys(dependencies), ...peers, ...own])) {
       const link = join(this.directory, 'node_modules', name);
       mkdirSync(dirname(link), { recursive: true });
-      symlinkSync(join(MODULES, ALIASES[name] ?? name), link, 'junction');
+      symlinkSync(join(MODULES, name), link, 'junction');
     }
   }
 
