@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { showProgress } from './data/progress.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command

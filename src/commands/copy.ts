@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import { ConfigurationError, loadConfiguration, otherDatabase } from '../config/configuration.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
-import { collectEarlier } from '../process/heap.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import { isSameDatabase } from '../storage/database-options.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
-import { type Comparison, compareSnapshots, describeDifferences } from '../transfer/compare-snapshots.js';
-import { PlantWriter } from '../transfer/plant-writer.js';
+import { type Comparison, compareSnapshots, describeDifferences } from './data/compare-snapshots.js';
+import { PlantWriter } from './data/plant-writer.js';
+import { showProgress } from './data/progress.js';
 import { openExistingSnapshot, openStore } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command
@@ -24,9 +24,8 @@ export function configure(command: Command): void {
 }
 
 async function run(options: ReportOptions & { readonly to?: string }): Promise<void> {
-  collectEarlier();
   const configuration = loadConfiguration();
-  const { databaseUrl, databaseStartTimeout } = configuration;
+  const { databaseUrl } = configuration;
   const target = otherDatabase(configuration, '--to', options.to);
   if (target === undefined) throw new ConfigurationError('name the other store: set --to or OTHER_DATABASE_URL');
   const variable = options.to === undefined ? 'OTHER_DATABASE_URL' : '--to';
@@ -39,7 +38,7 @@ async function run(options: ReportOptions & { readonly to?: string }): Promise<v
     // Only now, because a signal ends the wait for a server at once.
     const signal = abortOnSignals();
     try {
-      const writer = new PlantWriter(repository, databaseStartTimeout, signal);
+      const writer = new PlantWriter(repository);
       const plants = await copy(snapshot, writer, signal);
       const comparison = await compare(snapshot, repository, plants, signal);
       report(plants, writer, comparison, options);
@@ -65,7 +64,6 @@ async function copy(snapshot: PlantSnapshot, writer: PlantWriter, signal: AbortS
     return plants;
   } finally {
     progress.stop();
-    await writer.finish();
   }
 }
 

@@ -1,14 +1,15 @@
 import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { createLargeFile, FileExistsError } from '../files/create-large-file.js';
-import { encodePlants, type Format, FORMATS, HEADERS } from '../formats/encode-plants.js';
 import { CommandError, EXIT_STATUS, fileError } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
+import { encodePlants, type Format, formatOption, HEADERS } from './data/formats.js';
+import { NO_PROGRESS, showProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, NO_PROGRESS, printSummary, type ReportOptions, showProgress } from './report.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 interface ExportOptions extends ReportOptions {
   readonly format: Format;
@@ -28,10 +29,6 @@ export function configure(command: Command): void {
     .option(...JSON_OPTION)
     .addHelpText('after', '\nExample:\n  plant-store export --format csv plants.csv')
     .action(run);
-}
-
-export function formatOption(): Option {
-  return new Option('--format <format>', 'format of the file').choices(FORMATS).default('ndjson');
 }
 
 async function run(file: string | undefined, options: ExportOptions): Promise<void> {

@@ -3,32 +3,16 @@ import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
-import type { Format } from '../formats/encode-plants.js';
-import type { Reading } from '../formats/read-plant.js';
-import { FormatError, type Row, type RowParser } from '../formats/row-parser.js';
 import { CommandError, EXIT_STATUS, fileError } from '../process/exit-status.js';
-import { collectEarlier } from '../process/heap.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import type { PlantRepository, StoredPlant } from '../storage/plant-repository.js';
-import { DryRunRepository } from '../transfer/dry-run-repository.js';
-import { PlantWriter } from '../transfer/plant-writer.js';
-import { formatOption } from './export.js';
+import { DryRunRepository } from './data/dry-run-repository.js';
+import { type Format, formatOption } from './data/formats.js';
+import { PlantWriter } from './data/plant-writer.js';
+import { showProgress } from './data/progress.js';
+import type { Row } from './data/rows.js';
 import { openStore, openStoreSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
-
-/** Number of rows with which a batch is full: a transaction of them takes a few ms, and more are hardly faster. */
-const BATCH_ROWS = 4_096;
-
-/** Length of the texts of a batch after which no other row is added. */
-const BATCH_LENGTH = 1_048_576;
-
-/** Bytes that are read from a file at once. */
-const CHUNK_SIZE = 65_536;
-
-interface RejectedRow {
-  readonly line: number;
-  readonly reason: string;
-}
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 interface ImportOptions extends ReportOptions {
   readonly format: Format;
@@ -54,7 +38,6 @@ export function configure(command: Command): void {
 }
 
 async function run(file: string | undefined, options: ImportOptions): Promise<void> {
-  collectEarlier();
   const configuration = loadConfiguration();
   // Before the store, which is created if it does not exist.
   const stream = file === undefined || file === '-' ? process.stdin : await openFile(file);
@@ -62,16 +45,16 @@ async function run(file: string | undefined, options: ImportOptions): Promise<vo
   const repository = await openTarget(configuration, options.dryRun ?? false);
   // Only now, because a signal ends the wait for a server, or for the writer of a pipe, at once.
   const signal = abortOnSignals();
-  const input = addAbortSignal(signal, stream);
-  const writer = new PlantWriter(repository, configuration.databaseStartTimeout, signal);
+  const writer = new PlantWriter(repository);
   try {
-    const parser = await createParser(options.format, configuration.bodyLimit);
-    await importRows(input, parser, writer, rejects);
+    // The rules of POST /plants take ten times as long to load as the help.
+    const { readRows } = await import('./data/read-rows.js');
+    const batches = readRows(options.format, addAbortSignal(signal, stream), configuration.bodyLimit);
+    await importRows(batches, writer, rejects);
   } catch (error) {
-    await writer.finish().catch(() => undefined);
     if (signal.aborted || writer.total > 0) process.stderr.write(`${summaryOf(writer, rejects).words}\n`);
     signal.throwIfAborted();
-    throw error instanceof FormatError ? new CommandError(error.message) : error;
+    throw error;
   } finally {
     rejects.close();
     await repository.close();
@@ -84,7 +67,7 @@ async function run(file: string | undefined, options: ImportOptions): Promise<vo
 async function openFile(file: string): Promise<Readable> {
   const handle = await open(file);
   if ((await handle.stat()).isDirectory()) throw new CommandError(`${file} is a directory: name a file`);
-  return handle.createReadStream({ highWaterMark: CHUNK_SIZE });
+  return handle.createReadStream();
 }
 
 async function openTarget(configuration: Configuration, isDryRun: boolean): Promise<PlantRepository> {
@@ -93,37 +76,33 @@ async function openTarget(configuration: Configuration, isDryRun: boolean): Prom
   return DryRunRepository.open(await openStoreSnapshot(databaseUrl, 'DATABASE_URL', configuration));
 }
 
-/** Loads the rules of POST /plants, which the help does not need. */
-async function createParser(format: Format, maxLength: number): Promise<RowParser> {
-  if (format === 'csv') return new (await import('../formats/csv-parser.js')).CsvParser(maxLength);
-  return new (await import('../formats/ndjson-parser.js')).NdjsonParser(maxLength);
-}
-
-async function importRows(input: Readable, parser: RowParser, writer: PlantWriter, rejects: Rejects): Promise<void> {
-  let batch = new Batch();
-  const flush = async (): Promise<void> => {
-    const full = batch;
-    batch = new Batch();
-    await writer.add(full.plants, (conflicts) => {
-      for (const { line, reason } of full.rejected(conflicts)) rejects.add(line, reason);
-    });
-  };
-  const take = async (rows: readonly Row[]): Promise<void> => {
-    for (const { line, reading } of rows) {
-      if (batch.add(reading, line)) await flush();
-    }
-  };
+/** Adds the rows of each chunk as a batch. */
+async function importRows(
+  batches: AsyncIterable<readonly Row[]>,
+  writer: PlantWriter,
+  rejects: Rejects,
+): Promise<void> {
   const progress = await showProgress('rows');
   try {
-    for await (const chunk of input) {
-      await take(parser.push(chunk as Buffer));
+    for await (const batch of batches) {
+      await addBatch(batch, writer, rejects);
       progress.update(writer.total + rejects.count);
     }
-    await take(parser.end());
-    await flush();
-    await writer.finish();
   } finally {
     progress.stop();
+  }
+}
+
+async function addBatch(batch: readonly Row[], writer: PlantWriter, rejects: Rejects): Promise<void> {
+  const plants: StoredPlant[] = [];
+  for (const { plant } of batch) if (plant !== undefined) plants.push(plant);
+  const outcomes = await writer.add(plants);
+  const conflicts = new Set(plants.filter((_, index) => outcomes[index] === 'conflict'));
+  for (const { line, plant, reason } of batch) {
+    if (reason !== undefined) rejects.add(line, reason);
+    else if (plant !== undefined && conflicts.has(plant)) {
+      rejects.add(line, `The id ${plant.id} belongs to another plant.`);
+    }
   }
 }
 
@@ -134,42 +113,6 @@ function summaryOf({ counts }: PlantWriter, rejects: Rejects): { summary: object
     summary: { created, repeated, conflict, rejected },
     words: `${created} created, ${repeated} repeated, ${counted(conflict, 'conflict')}, ${rejected} rejected`,
   };
-}
-
-/** Rows that are added together. */
-class Batch {
-  readonly plants: StoredPlant[] = [];
-  /** The lines of the plants. */
-  readonly #lines: number[] = [];
-  /** Rows that are no plants. */
-  readonly #refused: RejectedRow[] = [];
-  #length = 0;
-
-  /** Returns whether the batch is full. */
-  add(reading: Reading, line: number): boolean {
-    if ('reason' in reading) {
-      this.#refused.push({ line, reason: reading.reason });
-      this.#length += reading.reason.length;
-    } else {
-      this.plants.push(reading);
-      this.#lines.push(line);
-      this.#length += reading.name.length + (reading.tag?.length ?? 0);
-    }
-    return this.plants.length + this.#refused.length >= BATCH_ROWS || this.#length >= BATCH_LENGTH;
-  }
-
-  /**
-   * Returns the rejected rows in the order of their lines.
-   *
-   * @param conflicts the indices of plants whose ids belong to others
-   */
-  rejected(conflicts: readonly number[]): readonly RejectedRow[] {
-    const taken = conflicts.map((index) => ({
-      line: this.#lines[index] ?? 0,
-      reason: `The id ${this.plants[index]?.id} belongs to another plant.`,
-    }));
-    return [...this.#refused, ...taken].sort((one, other) => one.line - other.line);
-  }
 }
 
 /** Writes the number of the line of each rejected row, and the reason. */

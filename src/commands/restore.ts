@@ -3,7 +3,8 @@ import { loadConfiguration } from '../config/configuration.js';
 import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import { sqliteFile } from '../storage/database-options.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { showProgress } from './data/progress.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command

@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import { type Configuration, loadConfiguration, otherDatabase } from '../config/configuration.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
-import { compareSnapshots, describeDifferences, type Digest, digestOf } from '../transfer/compare-snapshots.js';
+import { compareSnapshots, describeDifferences, type Digest, digestOf } from './data/compare-snapshots.js';
+import { showProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command
@@ -48,7 +49,7 @@ async function compare(
   const isEqual = digest.sha256 === otherDigest.sha256;
   const comparison = isEqual
     ? { differences: { missing: 0, additional: 0, different: 0 }, examples: [] }
-    : await compareSnapshots(snapshot, other, () => undefined);
+    : await compareSnapshots(snapshot, other);
   const summary = { ...digest, against: otherDigest, equal: isEqual, ...comparison };
   const words = isEqual
     ? `${counted(digest.plants, 'plant')} in both stores, SHA-256 ${digest.sha256}`

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
-import { encodePlants } from '../formats/encode-plants.js';
-import { isSamePlant } from '../storage/plant-columns.js';
-import type { PlantSnapshot, StoredPlant } from '../storage/plant-repository.js';
+import { isSamePlant } from '../../storage/plant-columns.js';
+import type { PlantSnapshot, StoredPlant } from '../../storage/plant-repository.js';
+import { encodePlants } from './formats.js';
 
 /** Maximum number of ids that are named as examples. */
 const MAX_EXAMPLES = 10;
+
+/** Stands behind the last plant of a snapshot: its id is greater than all others. */
+const END: StoredPlant = { id: 2n ** 63n, name: '' };
 
 export interface Digest {
   readonly plants: number;
@@ -42,7 +45,7 @@ export async function digestOf(snapshot: PlantSnapshot, onProgress: (plants: num
 export async function compareSnapshots(
   snapshot: PlantSnapshot,
   other: PlantSnapshot,
-  onProgress: (plants: number) => void,
+  onProgress: (plants: number) => void = () => undefined,
 ): Promise<Comparison> {
   const differences: Record<Difference, number> = { missing: 0, additional: 0, different: 0 };
   const examples: { id: bigint; difference: Difference }[] = [];
@@ -53,47 +56,32 @@ export async function compareSnapshots(
   const [left, right] = [new Cursor(snapshot), new Cursor(other)];
   for (;;) {
     // Awaits once a page: a promise for each plant would take longer than everything else.
-    await Promise.all([left.load(), right.load()]);
-    onProgress(left.count);
-    if (left.current === undefined && right.current === undefined) return { differences, examples };
-    while (left.isReady && right.isReady) {
-      const [one, two] = [left.current, right.current];
-      if (one === undefined && two === undefined) break;
-      if (two === undefined || (one !== undefined && one.id < two.id)) {
-        if (one !== undefined) note(one, 'missing');
-        left.advance();
-      } else if (one === undefined || two.id < one.id) {
-        note(two, 'additional');
-        right.advance();
-      } else {
-        if (!isSamePlant(one, two)) note(one, 'different');
-        left.advance();
-        right.advance();
-      }
-    }
+    const [one, two] = [left.plant ?? (await left.load()), right.plant ?? (await right.load())];
+    if (one === END && two === END) return { differences, examples };
+    if (one.id < two.id) note(one, 'missing');
+    else if (two.id < one.id) note(two, 'additional');
+    else if (!isSamePlant(one, two)) note(one, 'different');
+    if (one.id <= two.id) left.advance();
+    if (two.id <= one.id) right.advance();
+    if (left.plant === undefined) onProgress(left.count);
   }
 }
 
 /** A position in the plants of a snapshot. */
 class Cursor {
+  /** Number of plants before the position. */
   count = 0;
   readonly #pages;
   #page: readonly StoredPlant[] = [];
   #index = 0;
-  #isAtEnd = false;
 
   constructor(snapshot: PlantSnapshot) {
     this.#pages = snapshot.pages()[Symbol.asyncIterator]();
   }
 
-  /** Undefined at the end of the plants. */
-  get current(): StoredPlant | undefined {
+  /** Undefined if the next page is not loaded yet. */
+  get plant(): StoredPlant | undefined {
     return this.#page[this.#index];
-  }
-
-  /** False at the end of a page, unless it is the last one. */
-  get isReady(): boolean {
-    return this.#isAtEnd || this.#index < this.#page.length;
   }
 
   advance(): void {
@@ -101,13 +89,12 @@ class Cursor {
     this.count += 1;
   }
 
-  /** Loads the next page if this one has ended. */
-  async load(): Promise<void> {
-    if (this.isReady) return;
+  /** Loads the next page, and returns its first plant. */
+  async load(): Promise<StoredPlant> {
     const next = await this.#pages.next();
-    this.#isAtEnd = next.done === true;
-    this.#page = next.done === true ? [] : next.value;
+    this.#page = next.done === true ? [END] : next.value;
     this.#index = 0;
+    return this.plant ?? this.load();
   }
 }
 
