@@ -31,6 +31,11 @@ const KEPT_IN = [
   [['management'], ['@nestjs/terminus', 'js-yaml', 'prom-client']],
 ];
 
+const REMOVED_CALL = {
+  selector: 'ExpressionStatement > CallExpression[callee.name=/^(?:de|en)codeURI(?:Component)?$/]',
+  message: 'Rolldown 1.2 removes this call from the bundle, even in a `try`: use its result.',
+};
+
 const layering = Object.entries(ROOMS).map(([room, below]) => {
   const others = Object.keys(ROOMS).filter((other) => other !== room && !below.includes(other));
   return {
@@ -50,6 +55,15 @@ const layering = Object.entries(ROOMS).map(([room, below]) => {
             },
             ...foreignPackages(room),
           ],
+        },
+      ],
+      // no-restricted-imports does not see import().
+      'no-restricted-syntax': [
+        'error',
+        REMOVED_CALL,
+        {
+          selector: `ImportExpression[source.value=/^(?:\\.\\.\\u002F)+(?:${others.join('|')})\\u002F/]`,
+          message: `${room}/ must not import from this room.`,
         },
       ],
     },
@@ -97,13 +111,7 @@ export default tseslint.config(
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       // TypeScript's types are structural, and so are Nest's options and our DTOs.
       '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: 'ExpressionStatement > CallExpression[callee.name=/^(?:de|en)codeURI(?:Component)?$/]',
-          message: 'Rolldown 1.2 removes this call from the bundle, even in a `try`: use its result.',
-        },
-      ],
+      'no-restricted-syntax': ['error', REMOVED_CALL],
       'no-restricted-properties': [
         'error',
         {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
-import { showProgress } from './data/progress.js';
+import { withProgress } from './data/progress.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
@@ -18,18 +18,20 @@ async function run(target: string, options: ReportOptions): Promise<void> {
   const { databaseUrl } = loadConfiguration();
   const { backUp, BackupError, NoBackupError } = await import('../storage/backup.js');
   const signal = abortOnSignals();
-  const progress = await showProgress('%', () => 100);
   let plants: number;
   try {
-    plants = await backUp(databaseUrl, target, (part) => {
-      signal.throwIfAborted();
-      progress.update(100 * part);
-    });
+    plants = await withProgress(
+      '%',
+      () => 100,
+      (update) =>
+        backUp(databaseUrl, target, (part) => {
+          signal.throwIfAborted();
+          update(100 * part);
+        }),
+    );
   } catch (error) {
     if (error instanceof NoBackupError) throw new CommandError(error.message, EXIT_STATUS.badUsage, { cause: error });
     throw error instanceof BackupError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
-  } finally {
-    progress.stop();
   }
   printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
 }

@@ -21,13 +21,11 @@ async function run(options: ReportOptions): Promise<void> {
   const { host, managementHost, managementPort, misspelled } = configuration;
   await checkHost('HOST', host);
   if (managementPort !== 'off') await checkHost('MANAGEMENT_HOST', managementHost);
-  const { loadCertificate, nameTokenVariable } = await import('../process/start-files.js');
+  const { checkCertificate, nameTokenVariable } = await import('../process/start-files.js');
   const tokens = await countTokens(configuration).catch((error: unknown) => {
     throw nameTokenVariable(error, configuration);
   });
-  const certificate = loadCertificate(configuration);
-  const { certificateExpiry } = await import('../http/certificate.js');
-  const expires = certificate === undefined ? undefined : certificateExpiry(certificate);
+  const expires = checkCertificate(configuration);
   const { checkStore } = await import('../storage/check-store.js');
   const database = await checkStore(configuration.databaseUrl, {
     timeout: configuration.storeTimeout,

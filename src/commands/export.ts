@@ -7,7 +7,7 @@ import { CommandError, EXIT_STATUS, fileError } from '../process/exit-status.js'
 import { abortOnSignals } from '../process/stop-signals.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
 import { encodePlants, type Format, formatOption, HEADERS } from './data/formats.js';
-import { NO_PROGRESS, showProgress } from './data/progress.js';
+import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
@@ -37,19 +37,20 @@ async function run(file: string | undefined, options: ExportOptions): Promise<vo
     throw new CommandError('the name of the file is empty: name a file to create', EXIT_STATUS.badUsage);
   }
   const snapshot = await openExistingSnapshot(configuration.databaseUrl, 'DATABASE_URL', configuration);
-  let plants = 0;
   const isFile = file !== undefined && file !== '-';
-  // Not where the plants themselves go to the terminal.
-  const isShown = isFile || !process.stdout.isTTY;
-  const progress = isShown ? await showProgress('plants', () => snapshot.count()) : NO_PROGRESS;
-  const chunks = encode(snapshot, options, (count) => {
-    plants += count;
-    progress.update(plants);
-  });
-  try {
+  let plants = 0;
+  const write = async (update: (plants: number) => void): Promise<void> => {
+    const chunks = encode(snapshot, options, (count) => {
+      plants += count;
+      update(plants);
+    });
     await (isFile ? writeFile(file, chunks) : writeToStdout(chunks));
+  };
+  try {
+    // Not where the plants themselves go to the terminal.
+    if (!isFile && process.stdout.isTTY) await write(() => undefined);
+    else await withProgress('plants', () => snapshot.count(), write);
   } finally {
-    progress.stop();
     await snapshot.close();
   }
   const words = isFile ? `${file} has ${counted(plants, 'plant')}` : `${counted(plants, 'plant')} exported`;

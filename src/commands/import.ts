@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
@@ -9,7 +9,7 @@ import type { PlantRepository, StoredPlant } from '../storage/plant-repository.j
 import { DryRunRepository } from './data/dry-run-repository.js';
 import { type Format, formatOption } from './data/formats.js';
 import { PlantWriter } from './data/plant-writer.js';
-import { showProgress } from './data/progress.js';
+import { withProgress } from './data/progress.js';
 import type { Row } from './data/rows.js';
 import { openStore, openStoreSnapshot } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
@@ -47,21 +47,34 @@ async function run(file: string | undefined, options: ImportOptions): Promise<vo
   const signal = abortOnSignals();
   const writer = new PlantWriter(repository);
   try {
-    // The rules of POST /plants take ten times as long to load as the help.
+    // The rules of POST /plants take longer to load than the help.
     const { readRows } = await import('./data/read-rows.js');
     const batches = readRows(options.format, addAbortSignal(signal, stream), configuration.bodyLimit);
-    await importRows(batches, writer, rejects);
+    await withProgress(
+      'rows',
+      () => undefined,
+      async (update) => {
+        for await (const batch of batches) {
+          await addRows(batch, writer, rejects);
+          update(writer.count + rejects.count);
+        }
+      },
+    );
   } catch (error) {
-    if (signal.aborted || writer.total > 0) process.stderr.write(`${summaryOf(writer, rejects).words}\n`);
+    if (signal.aborted || writer.count > 0) process.stderr.write(`${describe(writer, rejects)}\n`);
     signal.throwIfAborted();
     throw error;
   } finally {
     rejects.close();
     await repository.close();
   }
-  const { summary, words } = summaryOf(writer, rejects);
-  printSummary({ ...summary, dryRun: options.dryRun }, options.dryRun ? `dry run: ${words}` : words, options);
-  if (rejects.count > 0) process.exitCode = EXIT_STATUS.differences;
+  const words = describe(writer, rejects);
+  printSummary(
+    { ...writer.outcomes, rejected: rejects.count, dryRun: options.dryRun },
+    options.dryRun ? `dry run: ${words}` : words,
+    options,
+  );
+  if (rejects.count + writer.outcomes.conflict > 0) process.exitCode = EXIT_STATUS.differences;
 }
 
 async function openFile(file: string): Promise<Readable> {
@@ -76,47 +89,24 @@ async function openTarget(configuration: Configuration, isDryRun: boolean): Prom
   return DryRunRepository.open(await openStoreSnapshot(databaseUrl, 'DATABASE_URL', configuration));
 }
 
-/** Adds the rows of each chunk as a batch. */
-async function importRows(
-  batches: AsyncIterable<readonly Row[]>,
-  writer: PlantWriter,
-  rejects: Rejects,
-): Promise<void> {
-  const progress = await showProgress('rows');
-  try {
-    for await (const batch of batches) {
-      await addBatch(batch, writer, rejects);
-      progress.update(writer.total + rejects.count);
-    }
-  } finally {
-    progress.stop();
-  }
-}
-
-async function addBatch(batch: readonly Row[], writer: PlantWriter, rejects: Rejects): Promise<void> {
+async function addRows(rows: readonly Row[], writer: PlantWriter, rejects: Rejects): Promise<void> {
   const plants: StoredPlant[] = [];
-  for (const { plant } of batch) if (plant !== undefined) plants.push(plant);
-  const outcomes = await writer.add(plants);
-  const conflicts = new Set(plants.filter((_, index) => outcomes[index] === 'conflict'));
-  for (const { line, plant, reason } of batch) {
+  for (const { plant } of rows) if (plant !== undefined) plants.push(plant);
+  const conflicts = new Set(plants.length === 0 ? [] : await writer.add(plants));
+  for (const { line, plant, reason } of rows) {
     if (reason !== undefined) rejects.add(line, reason);
-    else if (plant !== undefined && conflicts.has(plant)) {
-      rejects.add(line, `The id ${plant.id} belongs to another plant.`);
-    }
+    else if (plant !== undefined && conflicts.has(plant)) rejects.addConflict(line, plant);
   }
 }
 
-function summaryOf({ counts }: PlantWriter, rejects: Rejects): { summary: object; words: string } {
-  const { created, repeated, conflict } = counts;
-  const rejected = rejects.count - conflict;
-  return {
-    summary: { created, repeated, conflict, rejected },
-    words: `${created} created, ${repeated} repeated, ${counted(conflict, 'conflict')}, ${rejected} rejected`,
-  };
+function describe({ outcomes }: PlantWriter, rejects: Rejects): string {
+  const { created, repeated, conflict } = outcomes;
+  return `${created} created, ${repeated} repeated, ${counted(conflict, 'conflict')}, ${rejects.count} rejected`;
 }
 
 /** Writes the number of the line of each rejected row, and the reason. */
 class Rejects {
+  /** Number of rows that are no plants. */
   count = 0;
   readonly #descriptor: number | undefined;
 
@@ -126,25 +116,28 @@ class Rejects {
    */
   constructor(private readonly file: string | undefined) {
     if (file === undefined) return;
-    const existing = statSync(file, { throwIfNoEntry: false });
-    if (existing?.isFile() === true && existing.size > 0) {
-      throw new CommandError(`${file} already exists: name another file for the rejected rows`);
-    }
     this.#descriptor = openSync(file, 'a', 0o600);
+    if (fstatSync(this.#descriptor).size === 0) return;
+    throw new CommandError(`${file} already exists: name another file for the rejected rows`);
   }
 
   add(line: number, reason: string): void {
     this.count += 1;
+    this.#write(line, reason);
+  }
+
+  addConflict(line: number, { id }: StoredPlant): void {
+    this.#write(line, `The id ${id} belongs to another plant.`);
+  }
+
+  #write(line: number, reason: string): void {
     const text = `line ${line}: ${reason}\n`;
-    if (this.file === undefined || this.#descriptor === undefined) {
-      process.stderr.write(text);
-      return;
-    }
     try {
       // Unlike writeSync, it writes the rest, or fails, if a full disk takes a part of the line.
-      writeFileSync(this.#descriptor, text);
+      if (this.#descriptor === undefined) process.stderr.write(text);
+      else writeFileSync(this.#descriptor, text);
     } catch (error) {
-      throw fileError(this.file, error);
+      throw fileError(this.file ?? 'stderr', error);
     }
   }
 

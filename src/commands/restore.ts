@@ -3,7 +3,7 @@ import { loadConfiguration } from '../config/configuration.js';
 import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import { sqliteFile } from '../storage/database-options.js';
-import { showProgress } from './data/progress.js';
+import { withProgress } from './data/progress.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
@@ -32,15 +32,16 @@ async function run(backup: string, options: ReportOptions): Promise<void> {
   }
   const { restore, RestoreError } = await import('../storage/restore.js');
   const signal = abortOnSignals();
-  const progress = await showProgress('%', () => 100);
   let plants: number;
   try {
-    const onProgress = (copied: number, total: number): void => progress.update((100 * copied) / Math.max(total, 1));
-    plants = await restore(file, backup, { signal, onProgress });
+    plants = await withProgress(
+      '%',
+      () => 100,
+      (update) =>
+        restore(file, backup, { signal, onProgress: (copied, total) => update((100 * copied) / Math.max(total, 1)) }),
+    );
   } catch (error) {
     throw error instanceof RestoreError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
-  } finally {
-    progress.stop();
   }
   printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);
 }

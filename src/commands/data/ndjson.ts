@@ -1,6 +1,4 @@
 import { NewPlantPipe } from '../../plants/pipes/new-plant.pipe.js';
-import { COLUMN_NAMES } from '../../storage/plant-columns.js';
-import type { StoredPlant } from '../../storage/plant-repository.js';
 import { type Row, tooLong, toRow } from './rows.js';
 
 const LINE_FEED = 0x0a;

@@ -7,32 +7,25 @@ import {
 
 /** Adds plants to a store, one batch after another, and counts the outcomes. */
 export class PlantWriter {
-  readonly counts: Record<Outcome, number> = { created: 0, repeated: 0, conflict: 0 };
+  readonly outcomes: Record<Outcome, number> = { created: 0, repeated: 0, conflict: 0 };
+  /** Number of plants, with any outcome. */
+  count = 0;
 
   constructor(private readonly repository: PlantRepository) {}
 
-  /** The number of plants that were created or repeated. */
-  get total(): number {
-    return this.counts.created + this.counts.repeated;
-  }
-
   /**
-   * Adds a batch, which may be empty.
+   * Adds a batch, and returns the plants whose ids belong to others.
    *
-   * @throws {RepositoryUnavailableError} if it was not stored
+   * @throws {RepositoryUnavailableError} if the batch was not stored
    */
-  async add(plants: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    if (plants.length === 0) return [];
-    try {
-      const outcomes = await this.repository.add(plants);
-      for (const outcome of outcomes) this.counts[outcome] += 1;
-      return outcomes;
-    } catch (error) {
-      if (!(error instanceof RepositoryUnavailableError)) throw error;
-      throw new RepositoryUnavailableError(
-        `${error.message}; run the same command again: it goes on where this one ended`,
-        { cause: error },
-      );
-    }
+  async add(batch: readonly StoredPlant[]): Promise<readonly StoredPlant[]> {
+    const outcomes = await this.repository.add(batch).catch((cause: unknown) => {
+      if (!(cause instanceof RepositoryUnavailableError)) throw cause;
+      const advice = 'run the same command again: it goes on where this one ended';
+      throw new RepositoryUnavailableError(`${cause.message}; ${advice}`, { cause });
+    });
+    this.count += batch.length;
+    for (const outcome of outcomes) this.outcomes[outcome] += 1;
+    return batch.filter((_, index) => outcomes[index] === 'conflict');
   }
 }
