@@ -17,13 +17,19 @@ interface CommandEntry {
 const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   start: { summary: 'start the service; this is the default', load: () => import('./commands/start.js') },
   token: { summary: 'create, list and revoke static tokens', load: () => import('./commands/token.js') },
-  backup: { summary: 'copy a SQLite store to a file, while the service runs', load: () => import('./commands/backup.js') },
+  backup: {
+    summary: 'copy a SQLite store to a file, while the service runs',
+    load: () => import('./commands/backup.js'),
+  },
   restore: { summary: 'fill an empty SQLite store from a backup', load: () => import('./commands/restore.js') },
   export: { summary: 'write all plants as NDJSON or CSV', load: () => import('./commands/export.js') },
   import: { summary: 'add plants from NDJSON or CSV', load: () => import('./commands/import.js') },
   copy: { summary: 'copy all plants to another store', load: () => import('./commands/copy.js') },
   verify: { summary: 'count and digest the plants, or compare two stores', load: () => import('./commands/verify.js') },
-  health: { summary: 'ask the running service whether it is alive or ready', load: () => import('./commands/health.js') },
+  health: {
+    summary: 'ask the running service whether it is alive or ready',
+    load: () => import('./commands/health.js'),
+  },
   check: { summary: 'check everything that a start needs', load: () => import('./commands/check.js') },
   worker: { summary: 'serve the public port for start', load: () => import('./commands/worker.js') },
 };

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
+import { CommandError } from '../process/command-error.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import { withProgress } from './data/progress.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';

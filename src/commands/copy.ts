@@ -70,5 +70,5 @@ async function copy(snapshot: PlantSnapshot, writer: PlantWriter, options: Repor
     `${counted(writer.count, 'plant')}: ${created} copied, ${repeated} there already; ${outcome}`,
     options,
   );
-  if (!isComplete) process.exitCode = EXIT_STATUS.differences;
+  if (!isComplete) process.exitCode = EXIT_STATUS.findings;
 }

@@ -3,7 +3,8 @@ import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
-import { CommandError, EXIT_STATUS, fileError } from '../process/exit-status.js';
+import { CommandError, fileError } from '../process/command-error.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import type { PlantRepository, StoredPlant } from '../storage/plant-repository.js';
 import { DryRunRepository } from './data/dry-run-repository.js';
@@ -74,7 +75,7 @@ async function run(file: string | undefined, options: ImportOptions): Promise<vo
     options.dryRun ? `dry run: ${words}` : words,
     options,
   );
-  if (rejects.count + writer.outcomes.conflict > 0) process.exitCode = EXIT_STATUS.differences;
+  if (rejects.count + writer.outcomes.conflict > 0) process.exitCode = EXIT_STATUS.findings;
 }
 
 async function openFile(file: string): Promise<Readable> {

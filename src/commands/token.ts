@@ -9,7 +9,7 @@ import {
   removeTokens,
 } from '../auth/token-file.js';
 import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
-import { CommandError } from '../process/exit-status.js';
+import { CommandError } from '../process/command-error.js';
 import { JSON_OPTION, printSummary, type ReportOptions, toJson } from './report.js';
 
 /** The options of `token`, which its subcommands share. */

@@ -77,7 +77,7 @@ async function compare(
             `${additional} additional, ${different} different; the first ids: ${first}`,
       options,
     );
-    if (!isEqual) process.exitCode = EXIT_STATUS.differences;
+    if (!isEqual) process.exitCode = EXIT_STATUS.findings;
   } finally {
     await other.close();
   }

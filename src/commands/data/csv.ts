@@ -3,7 +3,7 @@ import { type CsvErrorCode, parse, type Parser } from 'csv-parse';
 import { ContractException } from '../../contract/contract.exception.js';
 import { toNewPlant } from '../../plants/dto/new-plant.dto.js';
 import { exactInteger } from '../../plants/pipes/exact-integer.js';
-import { CommandError } from '../../process/exit-status.js';
+import { CommandError } from '../../process/command-error.js';
 import { COLUMN_NAMES, isRequiredOfPlants } from '../../storage/plant-columns.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 import { type Row, tooLong, toRow } from './rows.js';
