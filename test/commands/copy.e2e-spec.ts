@@ -35,8 +35,8 @@ describe('plant-store copy', () => {
     expect(await directory.run('copy', ['--to', 'sqlite:other.db'])).toMatchObject({
       status: 3,
       stderr:
-        `${count + 2} plants: 1 copied, ${count} there already; the stores differ: ` +
-        '0 missing, 1 additional, 1 different; the first ids: 100001 (different), 100002 (additional)\n',
+        `${count + 2} plants: 1 copied, ${count} there already; ` +
+        '1 conflict: other plants have these ids, such as 100001\n',
     });
   });
 

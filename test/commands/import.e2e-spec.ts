@@ -180,8 +180,11 @@ describe.each(FORMATS)('An export as %s', (format) => {
       stderr: `${count} created, 0 repeated, 0 conflicts, 0 rejected\n`,
     });
     expect(directory.rows('other.db')).toEqual(rowsOf(HOSTILE_PLANTS));
-    const { stderr } = await directory.run('verify', ['--against', 'sqlite:other.db']);
-    expect(stderr).toMatch(new RegExp(`^${count} plants in both stores, SHA-256 [0-9a-f]{64}\n$`));
+    expect(await directory.run('verify', ['--against', 'sqlite:other.db'])).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: `${count} plants in both stores\n`,
+    });
     expect(
       await directory.run('import', ['--format', format], OTHER, readFileSync(directory.file(file), 'utf8')),
     ).toMatchObject({
