@@ -22,7 +22,7 @@ const KEPT_IN = [
   [['auth'], ['jose']],
   [['commands'], ['cli-progress', 'csv-parse', 'csv-stringify']],
   [['commands', 'main'], ['commander']],
-  [['storage'], ['better-sqlite3', 'pg', 'pg-copy-streams']],
+  [['storage'], ['@photostructure/sqlite', 'pg']],
   [
     ['http', 'management'],
     ['fastify', '@nestjs/platform-fastify'],

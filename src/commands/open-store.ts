@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
 import { CommandError } from '../process/command-error.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
-import { type DatabaseOptions, sqliteFile } from '../storage/database-options.js';
+import type { DatabaseOptions } from '../storage/database-options.js';
 import { openRepository, openSnapshot } from '../storage/open-repository.js';
 import {
   type PlantRepository,
@@ -10,6 +10,7 @@ import {
   RepositoryStartError,
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
+import { sqliteFile } from '../storage/sqlite-engine.js';
 
 /**
  * Opens a store, or creates it.
@@ -50,7 +51,7 @@ async function open<Store>(
   openUrl: (url: string, options: DatabaseOptions) => Promise<Store>,
   url: string,
   variable: string,
-  { storeTimeout, databaseStartTimeout, databasePoolSize }: Configuration,
+  { storeTimeout, databaseStartTimeout }: Configuration,
 ): Promise<Store> {
   if (sqliteFile(url) === ':memory:') {
     throw new CommandError(
@@ -62,7 +63,6 @@ async function open<Store>(
     return await openUrl(url, {
       timeout: storeTimeout,
       startTimeout: databaseStartTimeout,
-      poolSize: databasePoolSize,
     });
   } catch (error) {
     if (!(error instanceof RepositoryStartError || error instanceof RepositoryUnavailableError)) throw error;

@@ -7,7 +7,9 @@ import { isBearerToken } from '../auth/bearer-token.js';
 import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES, withoutQuery } from '../auth/jwt-settings.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
-import { DATABASE_DEFAULTS, databaseName, isDatabaseUrl, sqliteFile } from '../storage/database-options.js';
+import { DATABASE_DEFAULTS } from '../storage/database-options.js';
+import { databaseName, isDatabaseUrl } from '../storage/engines.js';
+import { sqliteFile } from '../storage/sqlite-engine.js';
 import {
   integer,
   isNetwork,
@@ -86,7 +88,6 @@ const SETTINGS = {
   otherDatabaseUrlFile: setting('OTHER_DATABASE_URL_FILE', undefined, ...pathOf('/run/secrets/other-database-url')),
   otherDatabaseUrl: setting('OTHER_DATABASE_URL', undefined, ...DATABASE_URL),
   databaseStartTimeout: setting('DATABASE_START_TIMEOUT', DATABASE_DEFAULTS.startTimeout, ...DURATION),
-  databasePoolSize: setting('DATABASE_POOL_SIZE', DATABASE_DEFAULTS.poolSize, ...numberFrom(1, 100, 8)),
   storeTimeout: setting('STORE_TIMEOUT', DATABASE_DEFAULTS.timeout, ...DURATION),
   /** In clear text. */
   accessTokens: setting(

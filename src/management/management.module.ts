@@ -7,7 +7,6 @@ import { BuildInfo, Metrics, PlantQueue } from './metrics.js';
 import { MetricsController } from './metrics.controller.js';
 import { Readiness } from './readiness.js';
 import { Expiries, ServiceGauges } from './service-gauges.js';
-import { StoredPlants } from './stored-plants.js';
 import { WorkerMetrics, Workers } from './worker-metrics.js';
 
 /** The parts of a service that its operator sees. */
@@ -33,7 +32,6 @@ export class ManagementModule {
         Metrics,
         Readiness,
         ServiceGauges,
-        StoredPlants,
         { provide: PlantRepository, useValue: repository },
         { provide: PlantQueue, useValue: queue },
         { provide: Expiries, useValue: expiries },

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Metrics } from './metrics.js';
-import { StoredPlants } from './stored-plants.js';
 
 /** The next expiry of what an operator has to renew; the class is also the injection token. */
 export abstract class Expiries {
@@ -13,8 +12,7 @@ export abstract class Expiries {
 /** Adds to the metrics what a service has once, however many processes serve it. */
 @Injectable()
 export class ServiceGauges {
-  constructor(metrics: Metrics, storedPlants: StoredPlants, expiries: Expiries) {
-    metrics.addGauge('plant_store_stored_plants', 'Plants in the store.', () => storedPlants.count);
+  constructor(metrics: Metrics, expiries: Expiries) {
     metrics.addGauge('plant_store_certificate_expiry_seconds', 'Time until the certificate expires.', () =>
       secondsUntil(expiries.certificate()),
     );

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Principal } from '../auth/principal.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
+import { lengthOf } from '../storage/plant-columns.js';
 import {
   type Outcome,
   PlantRepository,
@@ -9,8 +10,8 @@ import {
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
-import { type NewPlantDto, toNewPlant } from './dto/new-plant.dto.js';
-import { PlantDto } from './dto/plant.dto.js';
+import { type NewPlantDto, toNewPlant, toPlant } from './dto/new-plant.dto.js';
+import type { PlantDto } from './dto/plant.dto.js';
 import { PlantCreatedHook } from './plant-created.hook.js';
 
 @Injectable()
@@ -45,11 +46,7 @@ export class PlantsService {
       else leave();
     }
     if (outcome === 'conflict') throw new ContractException(409);
-    // Copied by hand: class-transformer's plainToInstance takes 2.5 µs for these two fields.
-    const created = new PlantDto();
-    created.name = plant.name;
-    if (plant.tag !== undefined) created.tag = plant.tag;
-    return created;
+    return toPlant(plant);
   }
 
   /**
@@ -64,7 +61,7 @@ export class PlantsService {
   /** Takes a place among the requests in flight, and returns a function that leaves it. */
   #enter(plant: Readonly<NewPlantDto>, principal: string | undefined): () => void {
     // A UTF-16 unit occupies up to two bytes.
-    const bytes = 2 * (plant.name.length + (plant.tag?.length ?? 0));
+    const bytes = 2 * lengthOf(plant);
     this.admission.enter(principal);
     // The result does not matter: the plant is in memory already, and beyond the limit the next request is refused.
     this.admission.charge(principal, bytes);

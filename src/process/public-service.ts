@@ -47,7 +47,7 @@ export async function createServiceInProcess(
   certificate: Certificate | undefined,
   logger: StructuredLogger,
 ): Promise<PublicService> {
-  const repository = await openConfiguredStore(configuration, configuration.databasePoolSize, logger);
+  const repository = await openConfiguredStore(configuration, logger);
   const origins = new Set(configuration.corsOrigins);
   const app = await createPublicApplication(configuration, { repository, tokens, certificate, origins, logger });
   logger.logRequests(configuration.logRequests);
@@ -119,22 +119,12 @@ async function createVerifier(
   ]);
 }
 
-/**
- * Opens the store, or creates it.
- *
- * @param poolSize maximum number of connections to a database server
- */
-export function openConfiguredStore(
-  configuration: Configuration,
-  poolSize: number,
-  logger: LoggerService,
-): Promise<PlantRepository> {
+/** Opens the store, or creates it. */
+export function openConfiguredStore(configuration: Configuration, logger: LoggerService): Promise<PlantRepository> {
   const { databaseUrl, storeTimeout, databaseStartTimeout } = configuration;
   return openRepository(databaseUrl, {
     timeout: storeTimeout,
     startTimeout: databaseStartTimeout,
-    poolSize,
-    allocateLog: true,
     onWait: (reason) => void logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
   });
 }

@@ -10,7 +10,7 @@ import { watchFiles } from '../files/watch-files.js';
 import { CertificateError, certificateExpiry, isSameCertificate, readCertificate } from '../http/certificate.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { ManagementListener } from '../management/management-listener.js';
-import { isPostgresUrl } from '../storage/database-options.js';
+import { isPostgresUrl } from '../storage/postgres-engine.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { listen } from './listen.js';

@@ -5,7 +5,7 @@ import { type Configuration, ConfigurationError } from '../config/configuration.
 import type { Certificate } from '../http/certificate.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import type { ProcessMetrics, Workers } from '../management/worker-metrics.js';
-import { sqliteFile } from '../storage/database-options.js';
+import { sqliteFile } from '../storage/sqlite-engine.js';
 import { SharedCommit } from '../storage/shared-commit.js';
 import { CommandError } from './command-error.js';
 import { EXIT_STATUS } from './exit-status.js';
@@ -31,7 +31,7 @@ export async function createServiceWithWorkers(
   }
   Logger.overrideLogger(logger);
   // The workers have the other connections to a database server. This one is for health checks.
-  const repository = await openConfiguredStore(configuration, 1, logger);
+  const repository = await openConfiguredStore(configuration, logger);
   const queue = new SharedCommit(repository);
   const isOwner = sqliteFile(configuration.databaseUrl) !== undefined;
   const pool = new WorkerPool(configuration, isOwner ? queue : undefined, {

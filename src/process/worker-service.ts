@@ -8,7 +8,7 @@ import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { PublicServer } from '../http/public-server.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { Metrics } from '../management/metrics.js';
-import { sqliteFile } from '../storage/database-options.js';
+import { sqliteFile } from '../storage/sqlite-engine.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { RemoteRepository } from '../storage/remote-repository.js';
 import { describeError } from './describe-error.js';
@@ -75,8 +75,7 @@ class PublicWorker {
     const configuration = this.#configuration;
     const structuredLogger = await StructuredLogger.create(configuration.logLevel, { isShared: true });
     this.#app = await createPublicApplication(configuration, {
-      repository:
-        this.#remote ?? (await openConfiguredStore(configuration, configuration.databasePoolSize, structuredLogger)),
+      repository: this.#remote ?? (await openConfiguredStore(configuration, structuredLogger)),
       tokens: this.#tokens,
       certificate: this.#certificate,
       origins: this.#origins,

@@ -105,7 +105,7 @@ describe('A copy from SQLite to PostgreSQL, and back to SQLite,', () => {
     if (tables === undefined) return false;
     const [row] = await server.query<{ busy: boolean }>(
       `SELECT EXISTS (SELECT FROM plants) AND (NOT ${isSecond} OR EXISTS (SELECT FROM pg_stat_activity
-       WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ 'COPY plants|COMMIT')) AS busy`,
+       WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ~ 'INSERT INTO plants ')) AS busy`,
       database,
     );
     return row?.busy === true;

@@ -104,7 +104,6 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   OTHER_DATABASE_URL: ['plants.db', 'mysql://user:secret@localhost/plants'],
   OTHER_DATABASE_URL_FILE: ['\n'],
   DATABASE_START_TIMEOUT: ['soon', '61m'],
-  DATABASE_POOL_SIZE: ['0', '101', 'many'],
   ACCESS_TOKENS: ['not one secret', 'secret-one,,secret-two', 'geheimnis-ä'],
   ACCESS_TOKENS_FILE: ['\n'],
   JWT_ISSUER: [
