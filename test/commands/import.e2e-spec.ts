@@ -74,7 +74,9 @@ describe('plant-store import', () => {
     expect(await directory.run('import', ['--format', 'csv'], {}, `${before}2,5" pot\r\n`)).toEqual({
       status: 1,
       stdout: '',
-      stderr: expect.stringMatching(/^1 created, [^\n]+\nplant-store: line 4: a quotation mark [^\n]+\n$/) as unknown,
+      stderr: expect.stringMatching(
+        /^1 created, [^\n]+\nplant-store: line 4: its quotation marks are wrong[^\n]+\n$/,
+      ) as unknown,
     });
     expect(await directory.run('import', ['--format', 'csv'], {}, `${before}2,"5"" pot"\r\n`)).toMatchObject({
       status: 0,

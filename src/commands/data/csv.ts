@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { type CsvErrorCode, parse, type Parser } from 'csv-parse';
+import { parse, type Parser } from 'csv-parse';
 import { ContractException } from '../../contract/contract.exception.js';
 import { toNewPlant } from '../../plants/dto/new-plant.dto.js';
 import { exactInteger } from '../../plants/pipes/exact-integer.js';
@@ -18,36 +18,17 @@ interface CsvRecord {
   readonly raw: string;
 }
 
-/** A row that csv-parse cannot read. */
-interface Failure {
-  readonly code: CsvErrorCode | undefined;
-  /** Number of records before it. */
-  readonly index: number;
-}
-
 /**
  * Reads CSV of RFC 4180 with a header, which names the columns in any order. Blank lines and other columns are ignored.
  * An empty field is an absent value, unless it has quotation marks or its column is required.
- *
- * @throws {CommandError} for a wrong header, and for wrong quotation marks, after which rows cannot be told apart
  */
-export async function* readCsv(input: AsyncIterable<Buffer>, maxLength: number): AsyncGenerator<Row[]> {
-  const reader = new CsvReader(maxLength);
-  for await (const chunk of input) {
-    yield reader.push(chunk);
-    reader.assertReadable();
-  }
-  yield await reader.end();
-  reader.assertReadable();
-}
-
-/** Turns the records of csv-parse into rows, and knows their lines. */
-class CsvReader {
+export class CsvReader {
   readonly #parser: Parser;
-  #failure: Failure | undefined;
   #header: readonly string[] | undefined;
   /** Number of records so far. */
-  #index = 0;
+  #count = 0;
+  /** Number of records before the one that csv-parse cannot read. */
+  #readable = Infinity;
   /** The line on which the next record begins. */
   #line = 1;
 
@@ -62,60 +43,56 @@ class CsvReader {
       relax_column_count: true,
       // An error of the stream would discard the records before it.
       skip_records_with_error: true,
-      on_skip: (error) => {
-        this.#failure ??= { code: error?.code, index: this.#parser.info.records };
+      on_skip: () => {
+        this.#readable = Math.min(this.#readable, this.#parser.info.records);
         return undefined;
       },
     });
   }
 
-  /** Returns the rows whose ends have arrived. */
-  push(chunk: Buffer): Row[] {
-    this.#parser.write(chunk);
-    const rows: Row[] = [];
-    for (let record = this.#next(); record !== null; record = this.#next()) {
-      const row = this.#read(record);
-      if (row !== undefined) rows.push(row);
+  /**
+   * Yields the rows of each chunk.
+   *
+   * @throws {CommandError} for a wrong header, and for wrong quotation marks, after which rows cannot be told apart
+   */
+  async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
+    for await (const chunk of input) {
+      this.#parser.write(chunk);
+      const rows: Row[] = [];
+      for (let record = this.#next(); record !== null; record = this.#next()) this.#read(record, rows);
+      yield rows;
+      this.#assertReadable();
     }
-    return rows;
-  }
-
-  /** Returns the remaining rows. */
-  async end(): Promise<Row[]> {
-    const rows: Row[] = [];
     this.#parser.end();
-    for await (const record of this.#parser as AsyncIterable<CsvRecord>) {
-      const row = this.#read(record);
-      if (row !== undefined) rows.push(row);
-    }
-    return rows;
-  }
-
-  /** @throws {CommandError} if the next record cannot be read */
-  assertReadable(): void {
-    if (this.#failure === undefined) return;
-    if (this.#header === undefined) throw wrongHeader();
-    throw new CommandError(`line ${this.#line}: ${describe(this.#failure, this.maxLength)}`);
+    const rows: Row[] = [];
+    for await (const record of this.#parser as AsyncIterable<CsvRecord>) this.#read(record, rows);
+    yield rows;
+    this.#assertReadable();
   }
 
   #next(): CsvRecord | null {
     return this.#parser.read() as CsvRecord | null;
   }
 
-  /** Returns undefined for the header, for a blank line, and behind a failure. */
-  #read({ record, raw }: CsvRecord): Row | undefined {
-    if (this.#index === this.#failure?.index) return undefined;
+  /** Adds the row of a record, which is not the header, a blank line, or behind a record that cannot be read. */
+  #read({ record, raw }: CsvRecord, rows: Row[]): void {
+    if (this.#count === this.#readable) return;
     const line = this.#line;
     const source = raw.endsWith('\r') || raw.endsWith('\n') ? raw.slice(0, -1) : raw;
-    this.#index += 1;
+    this.#count += 1;
     this.#line += source.includes('\n') ? source.split('\n').length : 1;
-    if (this.#header === undefined) {
-      this.#header = readHeader(record);
-      return undefined;
-    }
-    if (source === '') return undefined;
-    if (source.length > this.maxLength) return tooLong(line, this.maxLength);
-    return readRecord(line, this.#header, record, source);
+    if (this.#header === undefined) this.#header = readHeader(record);
+    else if (source.length > this.maxLength) rows.push(tooLong(line, this.maxLength));
+    else if (source !== '') rows.push(readRecord(line, this.#header, record, source));
+  }
+
+  #assertReadable(): void {
+    if (this.#readable === Infinity) return;
+    if (this.#header === undefined) throw wrongHeader();
+    throw new CommandError(
+      `line ${this.#line}: its quotation marks are wrong, or the row has more than ${MAX_LENGTHS * this.maxLength} ` +
+        'bytes: write 5" pot as "5"" pot", and import the file again',
+    );
   }
 }
 
@@ -134,14 +111,6 @@ function wrongHeader(): CommandError {
     `The first line must name the columns ${COLUMN_NAMES.join(', ')}, in any order, once each: ` +
       `${optional.join(', ')} may be missing.`,
   );
-}
-
-function describe({ code }: Failure, maxLength: number): string {
-  if (code === 'CSV_MAX_RECORD_SIZE') {
-    return `the row has more than ${MAX_LENGTHS * maxLength} bytes: close its quotation marks, or raise BODY_LIMIT`;
-  }
-  if (code === 'CSV_QUOTE_NOT_CLOSED') return 'a quotation mark is not closed: close it, and import the file again';
-  return 'a quotation mark is in a field without them, or is not doubled: write "5"" pot", and import the file again';
 }
 
 function readRecord(line: number, header: readonly string[], record: readonly string[], source: string): Row {

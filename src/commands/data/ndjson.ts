@@ -12,13 +12,7 @@ const pipe = new NewPlantPipe();
  * Reads each line as a body of `POST /plants`. Blank lines are ignored. Lines end at LF alone: readline also splits at CR
  * and U+2028, which a text may have.
  */
-export async function* readNdjson(input: AsyncIterable<Buffer>, maxLength: number): AsyncGenerator<Row[]> {
-  const reader = new NdjsonReader(maxLength);
-  for await (const chunk of input) yield reader.push(chunk);
-  yield reader.end();
-}
-
-class NdjsonReader {
+export class NdjsonReader {
   /** The beginning of a line whose end has not arrived; empty if it is too long already. */
   #parts: Buffer[] = [];
   #length = 0;
@@ -26,41 +20,38 @@ class NdjsonReader {
 
   constructor(private readonly maxLength: number) {}
 
-  /** Returns the rows whose ends have arrived. */
-  push(chunk: Buffer): Row[] {
-    const rows: Row[] = [];
-    let start = 0;
-    for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-      this.#add(chunk.subarray(start, end));
-      const row = this.#endLine();
-      if (row !== undefined) rows.push(row);
-      start = end + 1;
+  /** Yields the rows of each chunk. */
+  async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
+    for await (const chunk of input) {
+      const rows: Row[] = [];
+      let start = 0;
+      for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
+        this.#add(chunk.subarray(start, end));
+        this.#endLine(rows);
+        start = end + 1;
+      }
+      this.#add(chunk.subarray(start));
+      yield rows;
     }
-    this.#add(chunk.subarray(start));
-    return rows;
-  }
-
-  /** Returns the row that has no line break. */
-  end(): Row[] {
-    const row = this.#endLine();
-    return row === undefined ? [] : [row];
-  }
-
-  /** Returns undefined for a blank line. */
-  #endLine(): Row | undefined {
-    const isTooLong = this.#length > this.maxLength;
-    const [part = EMPTY] = this.#parts;
-    const bytes = this.#parts.length > 1 ? Buffer.concat(this.#parts) : part;
-    this.#parts = [];
-    this.#length = 0;
-    this.#line += 1;
-    if (isTooLong) return tooLong(this.#line, this.maxLength);
-    return bytes.every((byte) => byte <= SPACE) ? undefined : toRow(this.#line, () => pipe.transform(bytes));
+    const rows: Row[] = [];
+    this.#endLine(rows);
+    yield rows;
   }
 
   #add(part: Buffer): void {
     this.#length += part.length;
     if (this.#length <= this.maxLength) this.#parts.push(part);
     else this.#parts = [];
+  }
+
+  #endLine(rows: Row[]): void {
+    const isTooLong = this.#length > this.maxLength;
+    const [part = EMPTY] = this.#parts;
+    const bytes = this.#parts.length > 1 ? Buffer.concat(this.#parts) : part;
+    this.#parts = [];
+    this.#length = 0;
+    this.#line += 1;
+    if (isTooLong) rows.push(tooLong(this.#line, this.maxLength));
+    else if (bytes.some((byte) => byte > SPACE)) rows.push(toRow(this.#line, () => pipe.transform(bytes)));
   }
 }

@@ -1,6 +1,6 @@
-import { readCsv } from './csv.js';
+import { CsvReader } from './csv.js';
 import type { Format } from './formats.js';
-import { readNdjson } from './ndjson.js';
+import { NdjsonReader } from './ndjson.js';
 import type { Row } from './rows.js';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
@@ -12,8 +12,8 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
  * @throws {CommandError} if the file is not of this format at all
  */
 export function readRows(format: Format, input: AsyncIterable<Buffer>, maxLength: number): AsyncIterable<Row[]> {
-  const read = format === 'csv' ? readCsv : readNdjson;
-  return read(withoutByteOrderMark(input), maxLength);
+  const reader = format === 'csv' ? new CsvReader(maxLength) : new NdjsonReader(maxLength);
+  return reader.rows(withoutByteOrderMark(input));
 }
 
 async function* withoutByteOrderMark(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

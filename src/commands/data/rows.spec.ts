@@ -199,14 +199,22 @@ describe('A row of CSV', () => {
     [
       'has quotation marks that are not around the field',
       'id,name\n1,"a\r\nb"\n2,5" pot\n3,a',
-      'line 4: a quotation mark',
+      'line 4: its quotation marks are wrong, or the row has more than 16000 bytes',
     ],
-    ['has more after a closing quotation mark', 'id,name\n1,a\n2,"a"b\n3,a', 'line 3: a quotation mark'],
-    ['does not close a quotation mark', 'id,name\n1,a\n2,"a\n3,a\n', 'line 3: a quotation mark is not closed'],
+    [
+      'has more after a closing quotation mark',
+      'id,name\n1,a\n2,"a"b\n3,a',
+      'line 3: its quotation marks are wrong, or the row has more than 16000 bytes',
+    ],
+    [
+      'does not close a quotation mark',
+      'id,name\n1,a\n2,"a\n3,a\n',
+      'line 3: its quotation marks are wrong, or the row has more than 16000 bytes',
+    ],
     [
       'goes on for very long',
       `id,name\n1,a\n2,"${'a\n'.repeat(9 * LIMIT)}`,
-      'line 3: the row has more than 16000 bytes',
+      'line 3: its quotation marks are wrong, or the row has more than 16000 bytes',
     ],
   ])('that %s ends the file, after the rows before it', async (_, file, message) => {
     for (const chunkSize of [1, 100, 65_536]) {
