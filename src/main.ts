@@ -9,18 +9,29 @@ interface CommandFile {
   configure(command: Command): void;
 }
 
-const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<CommandFile>]>> = {
-  start: ['start the service; this is the default', () => import('./commands/start.js')],
-  token: ['create, list and revoke static tokens', () => import('./commands/token.js')],
-  backup: ['copy a SQLite store to a file, while the service runs', () => import('./commands/backup.js')],
-  restore: ['fill an empty SQLite store from a backup', () => import('./commands/restore.js')],
-  export: ['write all plants as NDJSON or CSV', () => import('./commands/export.js')],
-  import: ['add plants from NDJSON or CSV', () => import('./commands/import.js')],
-  copy: ['copy all plants to another store', () => import('./commands/copy.js')],
-  verify: ['count and digest the plants, or compare two stores', () => import('./commands/verify.js')],
-  health: ['ask the running service whether it is alive or ready', () => import('./commands/health.js')],
-  check: ['check everything that a start needs', () => import('./commands/check.js')],
-  worker: ['serve the public port for start', () => import('./commands/worker.js')],
+interface CommandEntry {
+  readonly summary: string;
+  readonly load: () => Promise<CommandFile>;
+}
+
+const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  start: { summary: 'start the service; this is the default', load: () => import('./commands/start.js') },
+  token: { summary: 'create, list and revoke static tokens', load: () => import('./commands/token.js') },
+  backup: {
+    summary: 'copy a SQLite store to a file, while the service runs',
+    load: () => import('./commands/backup.js'),
+  },
+  restore: { summary: 'fill an empty SQLite store from a backup', load: () => import('./commands/restore.js') },
+  export: { summary: 'write all plants as NDJSON or CSV', load: () => import('./commands/export.js') },
+  import: { summary: 'add plants from NDJSON or CSV', load: () => import('./commands/import.js') },
+  copy: { summary: 'copy all plants to another store', load: () => import('./commands/copy.js') },
+  verify: { summary: 'count and digest the plants, or compare two stores', load: () => import('./commands/verify.js') },
+  health: {
+    summary: 'ask the running service whether it is alive or ready',
+    load: () => import('./commands/health.js'),
+  },
+  check: { summary: 'check everything that a start needs', load: () => import('./commands/check.js') },
+  worker: { summary: 'serve the public port for start', load: () => import('./commands/worker.js') },
 };
 
 /** The part of `start` that runs in a process of its own; people do not use it. */
@@ -45,8 +56,11 @@ const program = new Command('plant-store')
   .exitOverride()
   .configureOutput({ outputError: (text, write) => write(withoutValue(text.replace(/^error: /, 'plant-store: '))) })
   .addHelpText('after', '\nExample:\n  plant-store export plants.ndjson')
-  .hook('preSubcommand', async (_, command) => (await COMMANDS[command.name()]?.[1]())?.configure(command));
-for (const [name, [summary]] of Object.entries(COMMANDS)) {
+  .hook('preSubcommand', async (_, command) => {
+    const file = await COMMANDS[command.name()]?.load();
+    file?.configure(command);
+  });
+for (const [name, { summary }] of Object.entries(COMMANDS)) {
   program.command(name, { hidden: name === WORKER }).summary(summary);
 }
 

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
+import { CommandError } from '../process/command-error.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
+import { backUp, BackupError, COMPANIONS } from '../storage/backup.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
@@ -20,7 +22,6 @@ async function run(target: string, options: ReportOptions): Promise<void> {
     throw badUsage('a PostgreSQL database is backed up with its own tools: pg_dump, or pg_basebackup');
   }
   if (file === ':memory:') throw badUsage('a database in memory cannot be backed up: it ends with its process');
-  const { backUp, BackupError, COMPANIONS } = await import('../storage/backup.js');
   if (target === '-') throw badUsage('a database cannot be written to stdout: name a file to create');
   if (target === '') throw badUsage('the name of the file is empty: name a file to create');
   // Some file systems ignore case.

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { parseTokens, readTokenFile } from '../auth/token-file.js';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
 import { checkHost } from '../process/listen.js';
+import { checkStore } from '../storage/open-repository.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
@@ -21,14 +22,12 @@ async function run(options: ReportOptions): Promise<void> {
   const { host, managementHost, managementPort, misspelled } = configuration;
   await checkHost('HOST', host);
   if (managementPort !== 'off') await checkHost('MANAGEMENT_HOST', managementHost);
-  const { loadCertificate, nameTokenVariable } = await import('../process/start-files.js');
+  // TLS takes longer to load than the help.
+  const { checkCertificate, nameTokenVariable } = await import('../process/start-files.js');
   const tokens = await countTokens(configuration).catch((error: unknown) => {
     throw nameTokenVariable(error, configuration);
   });
-  const certificate = loadCertificate(configuration);
-  const { certificateExpiry } = await import('../http/certificate.js');
-  const expires = certificate === undefined ? undefined : certificateExpiry(certificate);
-  const { checkStore } = await import('../storage/open-repository.js');
+  const expires = checkCertificate(configuration);
   const isPresent = await checkStore(configuration.databaseUrl, {
     timeout: configuration.storeTimeout,
     startTimeout: configuration.databaseStartTimeout,

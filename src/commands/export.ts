@@ -1,14 +1,16 @@
 import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { createLargeFile, FileExistsError } from '../files/create-large-file.js';
-import { encodePlants, type Format, FORMATS, HEADERS } from '../formats/encode-plants.js';
-import { CommandError, EXIT_STATUS, fileError } from '../process/exit-status.js';
+import { CommandError, fileError } from '../process/command-error.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
+import { encodePlants, type Format, formatOption, HEADERS } from './data/formats.js';
+import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, NO_PROGRESS, printSummary, type ReportOptions, showProgress } from './report.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 interface ExportOptions extends ReportOptions {
   readonly format: Format;
@@ -30,29 +32,26 @@ export function configure(command: Command): void {
     .action(run);
 }
 
-export function formatOption(): Option {
-  return new Option('--format <format>', 'format of the file').choices(FORMATS).default('ndjson');
-}
-
 async function run(file: string | undefined, options: ExportOptions): Promise<void> {
   const configuration = loadConfiguration();
   if (file === '') {
     throw new CommandError('the name of the file is empty: name a file to create', EXIT_STATUS.badUsage);
   }
   const snapshot = await openExistingSnapshot(configuration.databaseUrl, 'DATABASE_URL', configuration);
-  let plants = 0;
   const isFile = file !== undefined && file !== '-';
-  // Not where the plants themselves go to the terminal.
-  const isShown = isFile || !process.stdout.isTTY;
-  const progress = isShown ? await showProgress('plants', () => snapshot.count()) : NO_PROGRESS;
-  const chunks = encode(snapshot, options, (count) => {
-    plants += count;
-    progress.update(plants);
-  });
-  try {
+  let plants = 0;
+  const write = async (update: (plants: number) => void): Promise<void> => {
+    const chunks = encode(snapshot, options, (count) => {
+      plants += count;
+      update(plants);
+    });
     await (isFile ? writeFile(file, chunks) : writeToStdout(chunks));
+  };
+  try {
+    // Not where the plants themselves go to the terminal.
+    if (!isFile && process.stdout.isTTY) await write(() => undefined);
+    else await withProgress('plants', () => snapshot.count(), write);
   } finally {
-    progress.stop();
     await snapshot.close();
   }
   const words = isFile ? `${file} has ${counted(plants, 'plant')}` : `${counted(plants, 'plant')} exported`;

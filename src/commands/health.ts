@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import type { Command } from 'commander';
 import { type Configuration, ConfigurationError, loadConfiguration } from '../config/configuration.js';
-import { CommandError } from '../process/exit-status.js';
+import { CommandError } from '../process/command-error.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 /** Milliseconds that the service has for its answer; Docker waits for 3 s in our image. */

@@ -1,34 +1,19 @@
-import { closeSync, openSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
-import type { Format } from '../formats/encode-plants.js';
-import type { Reading } from '../formats/read-plant.js';
-import { FormatError, type Row, type RowParser } from '../formats/row-parser.js';
-import { CommandError, EXIT_STATUS, fileError } from '../process/exit-status.js';
-import { collectEarlier } from '../process/heap.js';
+import { CommandError, fileError } from '../process/command-error.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import type { PlantRepository, StoredPlant } from '../storage/plant-repository.js';
-import { DryRunRepository } from '../transfer/dry-run-repository.js';
-import { PlantWriter } from '../transfer/plant-writer.js';
-import { formatOption } from './export.js';
+import { DryRunRepository } from './data/dry-run-repository.js';
+import { type Format, formatOption } from './data/formats.js';
+import { PlantWriter } from './data/plant-writer.js';
+import { withProgress } from './data/progress.js';
+import type { Row } from './data/rows.js';
 import { openStore, openStoreSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
-
-/** Number of rows with which a batch is full: a transaction of them takes a few ms, and more are hardly faster. */
-const BATCH_ROWS = 4_096;
-
-/** Length of the texts of a batch after which no other row is added. */
-const BATCH_LENGTH = 1_048_576;
-
-/** Bytes that are read from a file at once. */
-const CHUNK_SIZE = 65_536;
-
-interface RejectedRow {
-  readonly line: number;
-  readonly reason: string;
-}
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 interface ImportOptions extends ReportOptions {
   readonly format: Format;
@@ -54,7 +39,6 @@ export function configure(command: Command): void {
 }
 
 async function run(file: string | undefined, options: ImportOptions): Promise<void> {
-  collectEarlier();
   const configuration = loadConfiguration();
   // Before the store, which is created if it does not exist.
   const stream = file === undefined || file === '-' ? process.stdin : await openFile(file);
@@ -62,29 +46,42 @@ async function run(file: string | undefined, options: ImportOptions): Promise<vo
   const repository = await openTarget(configuration, options.dryRun ?? false);
   // Only now, because a signal ends the wait for a server, or for the writer of a pipe, at once.
   const signal = abortOnSignals();
-  const input = addAbortSignal(signal, stream);
-  const writer = new PlantWriter(repository, configuration.databaseStartTimeout, signal);
+  const writer = new PlantWriter(repository);
   try {
-    const parser = await createParser(options.format, configuration.bodyLimit);
-    await importRows(input, parser, writer, rejects);
+    // The rules of POST /plants take longer to load than the help.
+    const { readRows } = await import('./data/read-rows.js');
+    const batches = readRows(options.format, addAbortSignal(signal, stream), configuration.bodyLimit);
+    await withProgress(
+      'rows',
+      () => undefined,
+      async (update) => {
+        for await (const batch of batches) {
+          await addRows(batch, writer, rejects);
+          update(writer.count + rejects.count);
+        }
+      },
+    );
   } catch (error) {
-    await writer.finish().catch(() => undefined);
-    if (signal.aborted || writer.total > 0) process.stderr.write(`${summaryOf(writer, rejects).words}\n`);
+    if (signal.aborted || writer.count > 0) process.stderr.write(`${describe(writer, rejects)}\n`);
     signal.throwIfAborted();
-    throw error instanceof FormatError ? new CommandError(error.message) : error;
+    throw error;
   } finally {
     rejects.close();
     await repository.close();
   }
-  const { summary, words } = summaryOf(writer, rejects);
-  printSummary({ ...summary, dryRun: options.dryRun }, options.dryRun ? `dry run: ${words}` : words, options);
-  if (rejects.count > 0) process.exitCode = EXIT_STATUS.differences;
+  const words = describe(writer, rejects);
+  printSummary(
+    { ...writer.outcomes, rejected: rejects.count, dryRun: options.dryRun },
+    options.dryRun ? `dry run: ${words}` : words,
+    options,
+  );
+  if (rejects.count + writer.outcomes.conflict > 0) process.exitCode = EXIT_STATUS.findings;
 }
 
 async function openFile(file: string): Promise<Readable> {
   const handle = await open(file);
   if ((await handle.stat()).isDirectory()) throw new CommandError(`${file} is a directory: name a file`);
-  return handle.createReadStream({ highWaterMark: CHUNK_SIZE });
+  return handle.createReadStream();
 }
 
 async function openTarget(configuration: Configuration, isDryRun: boolean): Promise<PlantRepository> {
@@ -93,87 +90,24 @@ async function openTarget(configuration: Configuration, isDryRun: boolean): Prom
   return DryRunRepository.open(await openStoreSnapshot(databaseUrl, 'DATABASE_URL', configuration));
 }
 
-/** Loads the rules of POST /plants, which the help does not need. */
-async function createParser(format: Format, maxLength: number): Promise<RowParser> {
-  if (format === 'csv') return new (await import('../formats/csv-parser.js')).CsvParser(maxLength);
-  return new (await import('../formats/ndjson-parser.js')).NdjsonParser(maxLength);
-}
-
-async function importRows(input: Readable, parser: RowParser, writer: PlantWriter, rejects: Rejects): Promise<void> {
-  let batch = new Batch();
-  const flush = async (): Promise<void> => {
-    const full = batch;
-    batch = new Batch();
-    await writer.add(full.plants, (conflicts) => {
-      for (const { line, reason } of full.rejected(conflicts)) rejects.add(line, reason);
-    });
-  };
-  const take = async (rows: readonly Row[]): Promise<void> => {
-    for (const { line, reading } of rows) {
-      if (batch.add(reading, line)) await flush();
-    }
-  };
-  const progress = await showProgress('rows');
-  try {
-    for await (const chunk of input) {
-      await take(parser.push(chunk as Buffer));
-      progress.update(writer.total + rejects.count);
-    }
-    await take(parser.end());
-    await flush();
-    await writer.finish();
-  } finally {
-    progress.stop();
+async function addRows(rows: readonly Row[], writer: PlantWriter, rejects: Rejects): Promise<void> {
+  const plants: StoredPlant[] = [];
+  for (const { plant } of rows) if (plant !== undefined) plants.push(plant);
+  const conflicts = new Set(plants.length === 0 ? [] : await writer.add(plants));
+  for (const { line, plant, reason } of rows) {
+    if (reason !== undefined) rejects.add(line, reason);
+    else if (plant !== undefined && conflicts.has(plant)) rejects.addConflict(line, plant);
   }
 }
 
-function summaryOf({ counts }: PlantWriter, rejects: Rejects): { summary: object; words: string } {
-  const { created, repeated, conflict } = counts;
-  const rejected = rejects.count - conflict;
-  return {
-    summary: { created, repeated, conflict, rejected },
-    words: `${created} created, ${repeated} repeated, ${counted(conflict, 'conflict')}, ${rejected} rejected`,
-  };
-}
-
-/** Rows that are added together. */
-class Batch {
-  readonly plants: StoredPlant[] = [];
-  /** The lines of the plants. */
-  readonly #lines: number[] = [];
-  /** Rows that are no plants. */
-  readonly #refused: RejectedRow[] = [];
-  #length = 0;
-
-  /** Returns whether the batch is full. */
-  add(reading: Reading, line: number): boolean {
-    if ('reason' in reading) {
-      this.#refused.push({ line, reason: reading.reason });
-      this.#length += reading.reason.length;
-    } else {
-      this.plants.push(reading);
-      this.#lines.push(line);
-      this.#length += reading.name.length + (reading.tag?.length ?? 0);
-    }
-    return this.plants.length + this.#refused.length >= BATCH_ROWS || this.#length >= BATCH_LENGTH;
-  }
-
-  /**
-   * Returns the rejected rows in the order of their lines.
-   *
-   * @param conflicts the indices of plants whose ids belong to others
-   */
-  rejected(conflicts: readonly number[]): readonly RejectedRow[] {
-    const taken = conflicts.map((index) => ({
-      line: this.#lines[index] ?? 0,
-      reason: `The id ${this.plants[index]?.id} belongs to another plant.`,
-    }));
-    return [...this.#refused, ...taken].sort((one, other) => one.line - other.line);
-  }
+function describe({ outcomes }: PlantWriter, rejects: Rejects): string {
+  const { created, repeated, conflict } = outcomes;
+  return `${created} created, ${repeated} repeated, ${counted(conflict, 'conflict')}, ${rejects.count} rejected`;
 }
 
 /** Writes the number of the line of each rejected row, and the reason. */
 class Rejects {
+  /** Number of rows that are no plants. */
   count = 0;
   readonly #descriptor: number | undefined;
 
@@ -183,25 +117,28 @@ class Rejects {
    */
   constructor(private readonly file: string | undefined) {
     if (file === undefined) return;
-    const existing = statSync(file, { throwIfNoEntry: false });
-    if (existing?.isFile() === true && existing.size > 0) {
-      throw new CommandError(`${file} already exists: name another file for the rejected rows`);
-    }
     this.#descriptor = openSync(file, 'a', 0o600);
+    if (fstatSync(this.#descriptor).size === 0) return;
+    throw new CommandError(`${file} already exists: name another file for the rejected rows`);
   }
 
   add(line: number, reason: string): void {
     this.count += 1;
+    this.#write(line, reason);
+  }
+
+  addConflict(line: number, { id }: StoredPlant): void {
+    this.#write(line, `The id ${id} belongs to another plant.`);
+  }
+
+  #write(line: number, reason: string): void {
     const text = `line ${line}: ${reason}\n`;
-    if (this.file === undefined || this.#descriptor === undefined) {
-      process.stderr.write(text);
-      return;
-    }
     try {
       // Unlike writeSync, it writes the rest, or fails, if a full disk takes a part of the line.
-      writeFileSync(this.#descriptor, text);
+      if (this.#descriptor === undefined) process.stderr.write(text);
+      else writeFileSync(this.#descriptor, text);
     } catch (error) {
-      throw fileError(this.file, error);
+      throw fileError(this.file ?? 'stderr', error);
     }
   }
 

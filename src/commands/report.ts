@@ -28,32 +28,3 @@ export function toJson(value: unknown): string {
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${toJson(member)}`).join()}}`;
 }
-
-/** The progress of a command. */
-export interface Progress {
-  /** Shows how much is done, in the unit of the total. */
-  update(done: number): void;
-  /** Removes what is shown. */
-  stop(): void;
-}
-
-/** A progress that is not shown. */
-export const NO_PROGRESS: Progress = { update: () => undefined, stop: () => undefined };
-
-/**
- * Shows the progress on stderr if that is a terminal: a bar with the remaining time, or a count if there is no total.
- *
- * @param unit the plural of what is counted, such as plants; percent if it is `%`
- * @param countTotal called only if the progress is shown, because counting takes time
- */
-export async function showProgress(unit: string, countTotal?: () => number | Promise<number>): Promise<Progress> {
-  if (!process.stderr.isTTY) return NO_PROGRESS;
-  const { default: cliProgress } = await import('cli-progress');
-  const total = await countTotal?.();
-  const remaining = '{eta_formatted} left';
-  const share = unit === '%' ? `{percentage} %, ${remaining}` : `{value} of {total} ${unit}, ${remaining}`;
-  const format = total === undefined ? `{value} ${unit}, {duration_formatted}` : `{bar} ${share}`;
-  const bar = new cliProgress.SingleBar({ format, stream: process.stderr, clearOnComplete: true });
-  bar.start(total ?? 0, 0);
-  return { update: (done) => bar.update(Math.floor(done)), stop: () => bar.stop() };
-}

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
+import { CommandError } from '../process/command-error.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
+import { BackupError, restore } from '../storage/backup.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
@@ -26,7 +28,6 @@ async function run(backup: string, options: ReportOptions): Promise<void> {
   if (file === ':memory:') {
     throw new CommandError('DATABASE_URL is a database in memory, which ends with its process', EXIT_STATUS.badUsage);
   }
-  const { BackupError, restore } = await import('../storage/backup.js');
   try {
     const plants = await restore(file, backup, abortOnSignals());
     printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);

@@ -1,16 +1,19 @@
+import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration, otherDatabase } from '../config/configuration.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
-import { compareSnapshots, describeDifferences, type Digest, digestOf } from '../transfer/compare-snapshots.js';
+import { compareSnapshots } from './data/compare-snapshots.js';
+import { encodePlants } from './data/formats.js';
+import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command
     .description(
       'Counts the plants of DATABASE_URL, and prints their SHA-256 as NDJSON, which is also the sha256sum of an export.\n' +
-        'With another store, names the first ids that differ; the exit status is then 3.',
+        'With another store, compares all plants, and names the first ids that differ; the exit status is then 3.',
     )
     .option('--against <url>', 'the other store; if the URL has a password, use OTHER_DATABASE_URL_FILE instead')
     .option(...JSON_OPTION)
@@ -20,62 +23,62 @@ export function configure(command: Command): void {
 
 async function run(options: ReportOptions & { readonly against?: string }): Promise<void> {
   const configuration = loadConfiguration();
-  const { databaseUrl } = configuration;
   const other = otherDatabase(configuration, '--against', options.against);
-  await withSnapshot(databaseUrl, 'DATABASE_URL', configuration, async (snapshot) => {
-    const digest = await digestWithProgress(snapshot);
-    const words = `${counted(digest.plants, 'plant')}, SHA-256 ${digest.sha256}`;
-    if (other === undefined) {
-      printSummary(digest, words, options);
-      return;
-    }
-    await withSnapshot(
-      other,
-      options.against === undefined ? 'OTHER_DATABASE_URL' : '--against',
-      configuration,
-      (second) => compare(snapshot, digest, second, options),
-    );
-  });
+  const snapshot = await openExistingSnapshot(configuration.databaseUrl, 'DATABASE_URL', configuration);
+  try {
+    if (other === undefined) await digest(snapshot, options);
+    else await compare(snapshot, other, configuration, options);
+  } finally {
+    await snapshot.close();
+  }
+}
+
+async function digest(snapshot: PlantSnapshot, options: ReportOptions): Promise<void> {
+  const hash = createHash('sha256');
+  let plants = 0;
+  await withProgress(
+    'plants',
+    () => snapshot.count(),
+    async (update) => {
+      for await (const page of snapshot.pages()) {
+        hash.update(encodePlants(page, 'ndjson'));
+        plants += page.length;
+        update(plants);
+      }
+    },
+  );
+  const sha256 = hash.digest('hex');
+  printSummary({ plants, sha256 }, `${counted(plants, 'plant')}, SHA-256 ${sha256}`, options);
 }
 
 async function compare(
   snapshot: PlantSnapshot,
-  digest: Digest,
-  other: PlantSnapshot,
-  options: ReportOptions,
-): Promise<void> {
-  const otherDigest = await digestWithProgress(other);
-  const isEqual = digest.sha256 === otherDigest.sha256;
-  const comparison = isEqual
-    ? { differences: { missing: 0, additional: 0, different: 0 }, examples: [] }
-    : await compareSnapshots(snapshot, other, () => undefined);
-  const summary = { ...digest, against: otherDigest, equal: isEqual, ...comparison };
-  const words = isEqual
-    ? `${counted(digest.plants, 'plant')} in both stores, SHA-256 ${digest.sha256}`
-    : `the stores differ: ${digest.plants} and ${counted(otherDigest.plants, 'plant')}, ${describeDifferences(comparison)}`;
-  printSummary(summary, words, options);
-  if (!isEqual) process.exitCode = EXIT_STATUS.differences;
-}
-
-async function digestWithProgress(snapshot: PlantSnapshot): Promise<Digest> {
-  const progress = await showProgress('plants', () => snapshot.count());
-  try {
-    return await digestOf(snapshot, (plants) => progress.update(plants));
-  } finally {
-    progress.stop();
-  }
-}
-
-async function withSnapshot(
   url: string,
-  variable: string,
   configuration: Configuration,
-  work: (snapshot: PlantSnapshot) => Promise<void>,
+  options: ReportOptions & { readonly against?: string },
 ): Promise<void> {
-  const snapshot = await openExistingSnapshot(url, variable, configuration);
+  const variable = options.against === undefined ? 'OTHER_DATABASE_URL' : '--against';
+  const other = await openExistingSnapshot(url, variable, configuration);
   try {
-    await work(snapshot);
+    const comparison = await withProgress(
+      'plants',
+      () => snapshot.count(),
+      (update) => compareSnapshots(snapshot, other, update),
+    );
+    const { plants, against, differences, examples } = comparison;
+    const { missing, additional, different } = differences;
+    const isEqual = examples.length === 0;
+    const first = examples.map(({ id, difference }) => `${id} (${difference})`).join(', ');
+    printSummary(
+      { equal: isEqual, ...comparison },
+      isEqual
+        ? `${counted(plants, 'plant')} in both stores`
+        : `the stores differ: ${plants} and ${counted(against, 'plant')}, ${missing} missing, ` +
+            `${additional} additional, ${different} different; the first ids: ${first}`,
+      options,
+    );
+    if (!isEqual) process.exitCode = EXIT_STATUS.findings;
   } finally {
-    await snapshot.close();
+    await other.close();
   }
 }

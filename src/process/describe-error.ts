@@ -2,7 +2,8 @@ import { inspect } from 'node:util';
 import { TokenFileError } from '../auth/token-file-error.js';
 import { ConfigurationError } from '../config/configuration.js';
 import { RepositoryStartError, RepositoryUnavailableError } from '../storage/plant-repository.js';
-import { CommandError, EXIT_STATUS, type ExitStatus } from './exit-status.js';
+import { CommandError } from './command-error.js';
+import { EXIT_STATUS, type ExitStatus } from './exit-status.js';
 import { ListenError } from './listen.js';
 
 /** Errors whose message is for the operator; others are defects, which are reported with their stack. */

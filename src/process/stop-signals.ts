@@ -1,4 +1,5 @@
-import { CommandError, EXIT_STATUS } from './exit-status.js';
+import { CommandError } from './command-error.js';
+import { EXIT_STATUS } from './exit-status.js';
 
 /** Not SIGHUP, at which the service reloads its tokens. */
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;

@@ -7,7 +7,8 @@ import type { StructuredLogger } from '../logging/structured-logger.js';
 import type { ProcessMetrics, Workers } from '../management/worker-metrics.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 import { SharedCommit } from '../storage/shared-commit.js';
-import { CommandError, EXIT_STATUS } from './exit-status.js';
+import { CommandError } from './command-error.js';
+import { EXIT_STATUS } from './exit-status.js';
 import { openConfiguredStore, type PublicService } from './public-service.js';
 import { type SharedState, type WorkerConfiguration, type WorkerEnd, WorkerProcess } from './worker-process.js';
 

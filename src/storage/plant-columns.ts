@@ -111,6 +111,7 @@ function differenceOf(engine: Engine, columns: readonly Column[]): string | unde
   return required && `its column ${required.name} must have a value`;
 }
 
-function isRequiredOfPlants(name: string): boolean {
+/** Returns whether every plant has a value in this column. */
+export function isRequiredOfPlants(name: string): boolean {
   return Object.entries(PLANT_COLUMNS).some(([column, { isRequired }]) => column === name && isRequired);
 }

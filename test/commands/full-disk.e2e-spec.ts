@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { encodePlants } from '../../src/formats/encode-plants.js';
+import { encodePlants } from '../../src/commands/data/formats.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { type Run, runCommand } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
@@ -79,9 +79,7 @@ describe('On a full disk', () => {
   });
 
   it('an import says how to go on, and then has the same result', async () => {
-    const target = { DATABASE_URL: 'sqlite:data/plants.db', DATABASE_START_TIMEOUT: '1ms' };
-
-    expect(await run('import', ['plants.ndjson'], target, fullAt(NDJSON.length / 3))).toEqual(
+    expect(await run('import', ['plants.ndjson'], {}, fullAt(NDJSON.length / 3))).toEqual(
       failure(
         /^\d+ created, 0 repeated, 0 conflicts, 0 rejected\nplant-store: [^\n]+; run the same command again: [^\n]+\n$/,
       ),
@@ -90,7 +88,7 @@ describe('On a full disk', () => {
     expect(stored).toBeGreaterThan(0);
     expect(stored).toBeLessThan(PLANTS.length);
 
-    expect(await run('import', ['plants.ndjson'], target)).toMatchObject({
+    expect(await run('import', ['plants.ndjson'])).toMatchObject({
       status: 0,
       stderr: `${PLANTS.length - stored} created, ${stored} repeated, 0 conflicts, 0 rejected\n`,
     });

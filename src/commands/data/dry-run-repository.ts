@@ -1,14 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openRepository } from '../storage/open-repository.js';
-import {
-  type Outcome,
-  PlantRepository,
-  type PlantSnapshot,
-  RepositoryStartError,
-  type StoredPlant,
-} from '../storage/plant-repository.js';
+import { openRepository } from '../../storage/open-repository.js';
+import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from '../../storage/plant-repository.js';
 
 /** Adds plants to a temporary SQLite file, with the outcomes that a store would have. The store stays as it is. */
 export class DryRunRepository extends PlantRepository {
@@ -20,12 +14,9 @@ export class DryRunRepository extends PlantRepository {
     super();
   }
 
-  /**
-   * @param stored closed with this repository; undefined if the store does not exist yet
-   * @throws {RepositoryStartError} if there is no room for the file
-   */
+  /** @param stored closed with this repository; undefined if the store does not exist yet */
   static async open(stored: PlantSnapshot | undefined): Promise<DryRunRepository> {
-    const directory = makeTemporaryDirectory();
+    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
     try {
       const scratch = await openRepository(`sqlite:${join(directory, 'plants.db')}`);
       return new DryRunRepository(directory, scratch, stored);
@@ -45,17 +36,5 @@ export class DryRunRepository extends PlantRepository {
     await this.stored?.close();
     await this.scratch.close();
     rmSync(this.directory, { recursive: true });
-  }
-}
-
-function makeTemporaryDirectory(): string {
-  try {
-    return mkdtempSync(join(tmpdir(), 'plant-store-'));
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new RepositoryStartError(
-      `a dry run cannot write to the temporary directory ${tmpdir()} (${code}): set TMPDIR to another directory`,
-      { cause },
-    );
   }
 }

@@ -1,0 +1,157 @@
+import { isUtf8 } from 'node:buffer';
+import { parse, type Parser } from 'csv-parse';
+import { ContractException } from '../../contract/contract.exception.js';
+import { toNewPlant } from '../../plants/dto/new-plant.dto.js';
+import { exactInteger } from '../../plants/pipes/exact-integer.js';
+import { CommandError } from '../../process/command-error.js';
+import { COLUMN_NAMES, isRequiredOfPlants } from '../../storage/plant-columns.js';
+import type { StoredPlant } from '../../storage/plant-repository.js';
+import { type Row, tooLong, toRow } from './rows.js';
+
+/** A row of up to so many maximum lengths is rejected; a longer one ends the import, because memory is limited. */
+const MAX_LENGTHS = 16;
+
+/** A row as csv-parse returns it. Each character is one byte. */
+interface CsvRecord {
+  readonly record: readonly string[];
+  /** The source of the row, with the first byte of its line break. */
+  readonly raw: string;
+}
+
+/**
+ * Reads CSV of RFC 4180 with a header, which names the columns in any order. Blank lines and other columns are ignored.
+ * An empty field is an absent value, unless it has quotation marks or its column is required.
+ */
+export class CsvReader {
+  readonly #parser: Parser;
+  #header: readonly string[] | undefined;
+  /** Number of records so far. */
+  #count = 0;
+  /** Number of records before the one that csv-parse cannot read. */
+  #readable = Infinity;
+  /** The line on which the next record begins. */
+  #line = 1;
+
+  constructor(private readonly maxLength: number) {
+    this.#parser = parse({
+      // With UTF-8, invalid bytes would become U+FFFD.
+      encoding: 'latin1',
+      max_record_size: MAX_LENGTHS * maxLength,
+      // Tells an empty field in quotation marks from another. So would `cast`, which takes 4 µs for each field.
+      raw: true,
+      record_delimiter: ['\r\n', '\n'],
+      relax_column_count: true,
+      // An error of the stream would discard the records before it.
+      skip_records_with_error: true,
+      on_skip: () => {
+        this.#readable = Math.min(this.#readable, this.#parser.info.records);
+        return undefined;
+      },
+    });
+  }
+
+  /**
+   * Yields the rows of each chunk.
+   *
+   * @throws {CommandError} for a wrong header, and for wrong quotation marks, after which rows cannot be told apart
+   */
+  async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
+    for await (const chunk of input) {
+      this.#parser.write(chunk);
+      const rows: Row[] = [];
+      for (let record = this.#next(); record !== null; record = this.#next()) this.#read(record, rows);
+      yield rows;
+      this.#assertReadable();
+    }
+    this.#parser.end();
+    const rows: Row[] = [];
+    for await (const record of this.#parser as AsyncIterable<CsvRecord>) this.#read(record, rows);
+    yield rows;
+    this.#assertReadable();
+  }
+
+  #next(): CsvRecord | null {
+    return this.#parser.read() as CsvRecord | null;
+  }
+
+  /** Adds the row of a record, which is not the header, a blank line, or behind a record that cannot be read. */
+  #read({ record, raw }: CsvRecord, rows: Row[]): void {
+    if (this.#count === this.#readable) return;
+    const line = this.#line;
+    const source = raw.endsWith('\r') || raw.endsWith('\n') ? raw.slice(0, -1) : raw;
+    this.#count += 1;
+    this.#line += source.includes('\n') ? source.split('\n').length : 1;
+    if (this.#header === undefined) this.#header = readHeader(record);
+    else if (source.length > this.maxLength) rows.push(tooLong(line, this.maxLength));
+    else if (source !== '') rows.push(readRecord(line, this.#header, record, source));
+  }
+
+  #assertReadable(): void {
+    if (this.#readable === Infinity) return;
+    if (this.#header === undefined) throw wrongHeader();
+    throw new CommandError(
+      `line ${this.#line}: its quotation marks are wrong, or the row has more than ${MAX_LENGTHS * this.maxLength} ` +
+        'bytes: write 5" pot as "5"" pot", and import the file again',
+    );
+  }
+}
+
+function readHeader(record: readonly string[]): readonly string[] {
+  const isRight = COLUMN_NAMES.every((name) => {
+    const count = record.filter((field) => field === name).length;
+    return count === 1 || (count === 0 && !isRequiredOfPlants(name));
+  });
+  if (!isRight) throw wrongHeader();
+  return record;
+}
+
+function wrongHeader(): CommandError {
+  const optional = COLUMN_NAMES.filter((name) => !isRequiredOfPlants(name));
+  return new CommandError(
+    `The first line must name the columns ${COLUMN_NAMES.join(', ')}, in any order, once each: ` +
+      `${optional.join(', ')} may be missing.`,
+  );
+}
+
+function readRecord(line: number, header: readonly string[], record: readonly string[], source: string): Row {
+  if (record.length !== header.length) {
+    return { line, reason: `The header has ${header.length} fields, but the row ${record.length}.` };
+  }
+  return toRow(line, () => readPlant(header, record, source));
+}
+
+/** @throws {ContractException} if it is not a NewPlant */
+function readPlant(header: readonly string[], record: readonly string[], source: string): StoredPlant {
+  const fields: Partial<Record<keyof StoredPlant, string>> = {};
+  for (const name of COLUMN_NAMES) {
+    const index = header.indexOf(name);
+    const field = record[index];
+    if (field !== undefined && (field !== '' || isRequiredOfPlants(name) || isQuoted(record, index, source))) {
+      fields[name] = decode(field);
+    }
+  }
+  return toNewPlant({ ...fields, id: readId(fields.id) });
+}
+
+/** Reads an id as JSON spells it, which has no leading zeros. */
+function readId(text = ''): bigint | null {
+  return /^-?0\d/.test(text) ? null : (exactInteger(text) ?? null);
+}
+
+/** Returns whether a field has quotation marks in the source of its row. */
+function isQuoted(record: readonly string[], index: number, source: string): boolean {
+  let position = 0;
+  for (const field of record.slice(0, index)) {
+    const length = source[position] === '"' ? field.replaceAll('"', '""').length + 2 : field.length;
+    position += length + 1;
+  }
+  return source[position] === '"';
+}
+
+/** @throws {ContractException} if the bytes are not UTF-8 */
+function decode(bytes: string): string {
+  if (!/[\x80-\xff]/.test(bytes)) return bytes;
+  const buffer = Buffer.from(bytes, 'latin1');
+  if (isUtf8(buffer)) return buffer.toString('utf8');
+  throw new ContractException(400, 'The row is not UTF-8: write the file in this encoding.');
+}

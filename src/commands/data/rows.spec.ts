@@ -1,0 +1,233 @@
+import { Readable } from 'node:stream';
+import fc from 'fast-check';
+import { anyPlant } from '../../../test/support/plant-json.js';
+import { NewPlantPipe } from '../../plants/pipes/new-plant.pipe.js';
+import type { StoredPlant } from '../../storage/plant-repository.js';
+import { encodePlants, type Format, FORMATS, HEADERS } from './formats.js';
+import { readRows } from './read-rows.js';
+import type { Row } from './rows.js';
+
+const LIMIT = 1_000;
+
+/** Reads a file that arrives in chunks of this size. */
+async function read(format: Format, file: string | Buffer, chunkSize = 65_536): Promise<Row[]> {
+  const bytes = Buffer.from(file);
+  const chunks: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += chunkSize) chunks.push(bytes.subarray(at, at + chunkSize));
+  const rows: Row[] = [];
+  for await (const batch of readRows(format, Readable.from(chunks), LIMIT)) rows.push(...batch);
+  return rows;
+}
+
+/** Returns each row as a plant, or as the beginning of its reason. */
+function summary(rows: readonly Row[]): unknown[] {
+  return rows.map(({ line, plant, reason }) =>
+    plant === undefined ? [line, reason?.split(/[:;.]/)[0]] : [line, plant.id, plant.name, plant.tag],
+  );
+}
+
+/** Texts that look like the syntax around them. */
+const hostileText = fc.oneof(
+  anyPlant.map(({ name }) => name),
+  fc
+    .array(fc.constantFrom('"', '""', ',', '\r', '\n', '\r\n', '\\.', '\\', 'a', ' ', '\u0301', '\u{1fab4}', '\ufeff'))
+    .map((parts) => parts.join('')),
+);
+
+const plants = fc.array(
+  fc.record({
+    id: anyPlant.map(({ id }) => id),
+    name: hostileText,
+    tag: fc.option(hostileText, { nil: undefined }),
+  }),
+  { maxLength: 6 },
+);
+
+describe.each(FORMATS)('%s', (format) => {
+  it('is read as the plants that were written, in chunks of any size', async () => {
+    await fc.assert(
+      fc.asyncProperty(plants, fc.integer({ min: 1, max: 50 }), async (written: readonly StoredPlant[], chunkSize) => {
+        const rows = await read(format, HEADERS[format] + encodePlants(written, format), chunkSize);
+
+        expect(rows.map(({ plant }) => ({ ...plant }))).toEqual(written);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('has every field of a plant', async () => {
+    // The type names each field: a further one needs a value here, and the file must keep it.
+    const plant: Required<StoredPlant> = { id: 1n, name: 'Monstera', tag: 'indoor' };
+
+    expect(await read(format, HEADERS[format] + encodePlants([plant], format))).toEqual([
+      { line: format === 'csv' ? 2 : 1, plant: expect.objectContaining(plant) as unknown },
+    ]);
+  });
+
+  it('rejects a row that is too long, and reads its neighbours', async () => {
+    const near = { id: 1n, name: 'a'.repeat(LIMIT - 100) };
+    const long = { id: 2n, name: 'a,"\n'.repeat(LIMIT), tag: '"' };
+    const file = Buffer.from(HEADERS[format] + encodePlants([near, long, near, long], format));
+
+    for (const chunkSize of [1, 7, 300, 65_536]) {
+      const rows = await read(format, file, chunkSize);
+
+      expect(rows.map(({ plant }) => plant !== undefined)).toEqual([true, false, true, false]);
+      expect(rows[1]?.reason).toMatch(/^The row is too long: at most 1000 bytes/);
+    }
+  });
+
+  it('may begin with a byte order mark, end lines with CRLF, and have blank lines', async () => {
+    const file = `\ufeff${HEADERS[format]}${encodePlants([{ id: 1n, name: 'é' }], format).trim()}\r\n\r\n\n`;
+
+    expect(summary(await read(format, file, 1))).toEqual([[format === 'csv' ? 2 : 1, 1n, 'é', undefined]]);
+  });
+
+  it('is refused only in the row that is not UTF-8', async () => {
+    const good = encodePlants([{ id: 1n, name: 'é', tag: 'b' }], format);
+    const bad = Buffer.from(good.replace('é', '\xe9'), 'latin1');
+    const rows = await read(format, Buffer.concat([Buffer.from(HEADERS[format] + good), bad, Buffer.from(good)]));
+
+    expect(rows.map(({ plant }) => plant !== undefined)).toEqual([true, false, true]);
+    expect(rows[1]?.reason).toContain('UTF-8');
+  });
+});
+
+describe('A line of NDJSON', () => {
+  const pipe = new NewPlantPipe();
+
+  it('ends at LF alone', async () => {
+    const plant = { id: 1n, name: 'a\u2028b\u0085c', tag: undefined };
+
+    expect(await read('ndjson', `{"id":1,\r"name":"${plant.name}"}\n`, 1)).toEqual([{ line: 1, plant }]);
+  });
+
+  it('is refused with the words of POST /plants', async () => {
+    const line = '{"id":"7","name":null}';
+
+    const [row] = await read('ndjson', line);
+
+    expect(() => pipe.transform(Buffer.from(line))).toThrow(row?.reason);
+  });
+
+  it.each([
+    ['{"id":1,"name":"a","colour":"green"}', [[1, 1n, 'a', undefined]]],
+    ['{"name":"a","id":7.0}', [[1, 7n, 'a', undefined]]],
+    ['{"id":9223372036854775807,"name":"a"}', [[1, 9223372036854775807n, 'a', undefined]]],
+    [
+      '{"id":9223372036854775808,"name":"a"}',
+      [[1, 'id must be an integer from -9223372036854775808 to 9223372036854775807']],
+    ],
+    ['{"id":1,"id":1,"name":"a"}', [[1, 'The field id is given twice']]],
+    ['{"id":1,"name":"a","tag":null}', [[1, 'tag must be a string without U+0000 and unpaired surrogates']]],
+    [
+      '[1]\n{"id":1,"name":"a"}',
+      [
+        [1, 'The body must be a JSON object with the fields of a NewPlant'],
+        [2, 1n, 'a', undefined],
+      ],
+    ],
+  ])('%s is read by the rules of a body', async (line, expected) => {
+    expect(summary(await read('ndjson', line))).toEqual(expected);
+  });
+});
+
+describe('A row of CSV', () => {
+  it.each<[string, string, unknown[]]>([
+    ['has its columns in the order of the header', 'tag,x,id,name\nb,y,1,a', [[2, 1n, 'a', 'b']]],
+    ['has no tag without a column for it', 'name,id\na,1\n', [[2, 1n, 'a', undefined]]],
+    [
+      'has no tag if it is empty, and an empty one if it is ""',
+      'id,name,tag\n1,a,\n2,a,""\n',
+      [
+        [2, 1n, 'a', undefined],
+        [3, 2n, 'a', ''],
+      ],
+    ],
+    [
+      'may have an empty name',
+      'id,name\n1,\n2,""',
+      [
+        [2, 1n, '', undefined],
+        [3, 2n, '', undefined],
+      ],
+    ],
+    ['may have a header in quotation marks', '"id","name","tag"\r\n"1","a","b"\r\n', [[2, 1n, 'a', 'b']]],
+    [
+      'may have several lines',
+      'id,name\n1,"a\nb"\n2,c\n',
+      [
+        [2, 1n, 'a\nb', undefined],
+        [4, 2n, 'c', undefined],
+      ],
+    ],
+    ['may have the line of PostgreSQL that ends data', 'id,name\n1,"a\n\\.\nb"\n', [[2, 1n, 'a\n\\.\nb', undefined]]],
+    [
+      'has as many fields as the header',
+      'id,name\n1\n2,a,b\n3,a',
+      [
+        [2, 'The header has 2 fields, but the row 1'],
+        [3, 'The header has 2 fields, but the row 3'],
+        [4, 3n, 'a', undefined],
+      ],
+    ],
+  ])('%s', async (_, file, expected) => {
+    for (const chunkSize of [1, 2, 3, 100]) expect(summary(await read('csv', file, chunkSize))).toEqual(expected);
+  });
+
+  it.each(['', ' 1', '1 ', '+1', '01', '1,5', '0x1', 'a', '9223372036854775808', '1.5', '1e400', 'é'])(
+    'has an integer as JSON writes it, and not %j',
+    async (id) => {
+      expect(summary(await read('csv', `name,id\n,"${id}"`))).toEqual([[2, expect.stringMatching(/^id must be/)]]);
+    },
+  );
+
+  it.each([
+    ['1.0', 1n],
+    ['1e3', 1_000n],
+    ['-0', 0n],
+    ['-9223372036854775808', -(2n ** 63n)],
+  ])('has the id %s', async (id, value) => {
+    expect(summary(await read('csv', `id,name\n${id},a`))).toEqual([[2, value, 'a', undefined]]);
+  });
+
+  it.each(['1,a,b\n', 'id,tag\n1,a', 'id,name,id\n'])('needs a header, unlike %j', async (file) => {
+    await expect(read('csv', file)).rejects.toThrow('The first line must name the columns id, name, tag');
+  });
+
+  it.each([
+    [
+      'has quotation marks that are not around the field',
+      'id,name\n1,"a\r\nb"\n2,5" pot\n3,a',
+      'line 4: its quotation marks are wrong, or the row has more than 16000 bytes',
+    ],
+    [
+      'has more after a closing quotation mark',
+      'id,name\n1,a\n2,"a"b\n3,a',
+      'line 3: its quotation marks are wrong, or the row has more than 16000 bytes',
+    ],
+    [
+      'does not close a quotation mark',
+      'id,name\n1,a\n2,"a\n3,a\n',
+      'line 3: its quotation marks are wrong, or the row has more than 16000 bytes',
+    ],
+    [
+      'goes on for very long',
+      `id,name\n1,a\n2,"${'a\n'.repeat(9 * LIMIT)}`,
+      'line 3: its quotation marks are wrong, or the row has more than 16000 bytes',
+    ],
+  ])('that %s ends the file, after the rows before it', async (_, file, message) => {
+    for (const chunkSize of [1, 100, 65_536]) {
+      const rows: Row[] = [];
+      const reading = async (): Promise<void> => {
+        const chunks = Array.from({ length: Math.ceil(file.length / chunkSize) }, (_, index) =>
+          Buffer.from(file.slice(index * chunkSize, (index + 1) * chunkSize)),
+        );
+        for await (const batch of readRows('csv', Readable.from(chunks), LIMIT)) rows.push(...batch);
+      };
+
+      await expect(reading()).rejects.toThrow(message);
+      expect(rows.map(({ plant }) => plant?.id)).toEqual([1n]);
+    }
+  });
+});

@@ -1,0 +1,24 @@
+import { ContractException } from '../../contract/contract.exception.js';
+import type { StoredPlant } from '../../storage/plant-repository.js';
+
+/** A row of a file: a plant, or the reason why it is not one. */
+export interface Row {
+  /** The line on which the row begins: one of CSV may have several. */
+  readonly line: number;
+  readonly plant?: StoredPlant;
+  readonly reason?: string;
+}
+
+/** Returns the plant that `read` returns, or the reason why it refuses to. */
+export function toRow(line: number, read: () => StoredPlant): Row {
+  try {
+    return { line, plant: read() };
+  } catch (error) {
+    if (error instanceof ContractException) return { line, reason: error.message };
+    throw error;
+  }
+}
+
+export function tooLong(line: number, maxLength: number): Row {
+  return { line, reason: `The row is too long: at most ${maxLength} bytes are accepted; raise BODY_LIMIT.` };
+}
