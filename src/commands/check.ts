@@ -19,7 +19,7 @@ export function configure(command: Command): void {
 
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  const { host, managementHost, managementPort, misspelled } = configuration;
+  const { host, managementHost, managementPort } = configuration;
   await checkHost('HOST', host);
   if (managementPort !== 'off') await checkHost('MANAGEMENT_HOST', managementHost);
   // TLS takes longer to load than the help.
@@ -34,14 +34,12 @@ async function run(options: ReportOptions): Promise<void> {
   });
   printSummary(
     {
-      misspelled,
       tokens,
       certificate: expires === undefined ? null : { expires },
       database: isPresent ? 'present' : 'new',
     },
     [
       'configuration: ok',
-      ...misspelled.map(({ variable, meant }) => `${variable} has no effect: is ${meant} meant?`),
       `tokens: ${tokens ?? 'none yet: the first start creates one; under systemd, run plant-store token create'}`,
       `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
       `database: ${isPresent ? 'ok' : 'ok, a start creates it'}`,

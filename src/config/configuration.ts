@@ -7,164 +7,154 @@ import { isBearerToken } from '../auth/bearer-token.js';
 import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES, withoutQuery } from '../auth/jwt-settings.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
-import { DATABASE_DEFAULTS } from '../storage/database-options.js';
+import { DATABASE_DEFAULTS as STORE } from '../storage/database-options.js';
 import { databaseName, isDatabaseUrl } from '../storage/engines.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 import {
-  integer,
-  isNetwork,
-  isOneEditAway,
-  isOrigin,
+  BASE_PATH,
+  DURATION,
+  HOST_NAME,
   listOf,
   matching,
+  NETWORKS,
+  numberFrom,
   oneOf,
-  parseBasePath,
-  parseDuration,
-  type Parser,
+  ORIGINS,
+  pathOf,
+  type Rule,
   satisfying,
-} from './parsers.js';
+} from './rules.js';
 
-/** An environment variable, its default, and the rule for its value, which the message about a wrong value states. */
-interface Setting<Value> {
+/** An environment variable with its default. */
+interface Setting<Value> extends Rule<Value> {
   readonly variable: string;
   readonly fallback: Value;
-  readonly parse: Parser<Value>;
-  readonly rule: string;
+  /** True if another variable, with the suffix `_FILE`, may name a file that has the value. */
+  readonly isSecret?: boolean;
 }
 
-function setting<Value, Default extends Value | undefined>(
-  variable: string,
-  fallback: Default,
-  parse: Parser<Value>,
-  rule: string,
-): Setting<Value | Default> {
-  return { variable, fallback, parse, rule };
+function setting<const Value>(definition: Setting<Value>): Setting<Value> {
+  return definition;
+}
+
+/** Describes a setting without a default. */
+function optional<Value>(definition: Omit<Setting<Value>, 'fallback'>): Setting<Value | undefined> {
+  return { ...definition, fallback: undefined };
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 const LOGGED_REQUESTS = ['all', 'failed'] as const;
-const HOST_NAME = [matching(/^[\w.:-]+$/), 'a host name or an IP address, for example 0.0.0.0'] as const;
 const MAX_WORKERS = 64;
+const DEFAULT_DATABASE = 'sqlite:data/plants.db';
 
-const DURATION = [parseDuration, 'a time from 1ms to 60m, for example 30s'] as const;
-
-function numberFrom(least: number, greatest: number, example: number): [Parser<number>, rule: string] {
-  return [integer(least, greatest), `a number from ${least} to ${greatest}, for example ${example}`];
-}
-
-function offOr<Off>(off: Off, [parse, rule]: [Parser<number>, string]): [Parser<number | Off>, rule: string] {
-  return [(text) => (text === 'off' ? off : parse(text)), `off, or ${rule}`];
-}
-
-function orAuto(choose: () => number, [parse, rule]: [Parser<number>, string]): [Parser<number>, rule: string] {
-  return [(text) => (text === 'auto' ? choose() : parse(text)), `auto, or ${rule}`];
-}
-
-function pathOf(example: string): [Parser<string>, rule: string] {
-  return [matching(/./), `the path of a file, for example ${example}`];
-}
-
-const DATABASE_URL = [
-  satisfying(isDatabaseUrl),
-  'a URL that begins with sqlite: or postgres://, where user and password are percent-encoded (p@ss is p%40ss) and ' +
+const PORT_NUMBER = numberFrom(0, 65_535, { example: 8080 });
+const WORKER_COUNT = numberFrom(1, MAX_WORKERS, { example: 4 });
+const DATABASE_URL: Rule<string> = {
+  parse: satisfying(isDatabaseUrl),
+  rule:
+    'a URL that begins with sqlite: or postgres://, where user and password are percent-encoded (p@ss is p%40ss) and ' +
     'sslmode is disable, require, verify-ca or verify-full, for example sqlite:data/plants.db or postgres://user@localhost/plants',
-] as const;
-
-/** Everything that an operator can set. Times are in milliseconds, sizes in bytes. */
-const SETTINGS = {
-  host: setting('HOST', '127.0.0.1', ...HOST_NAME),
-  /** 0 takes any free port. */
-  port: setting('PORT', 3000, ...numberFrom(0, 65_535, 8080)),
-  /** Processes that serve the public port; 1 is this process itself. */
-  workers: setting(
-    'WORKERS',
-    1,
-    ...orAuto(() => Math.min(availableParallelism(), MAX_WORKERS), numberFrom(1, MAX_WORKERS, 4)),
-  ),
-  basePath: setting('BASE_PATH', '', parseBasePath, 'a path that begins with a slash, for example /v1'),
-  databaseUrlFile: setting('DATABASE_URL_FILE', undefined, ...pathOf('/run/secrets/database-url')),
-  databaseUrl: setting('DATABASE_URL', 'sqlite:data/plants.db', ...DATABASE_URL),
-  /** The second store of the commands that use two. */
-  otherDatabaseUrlFile: setting('OTHER_DATABASE_URL_FILE', undefined, ...pathOf('/run/secrets/other-database-url')),
-  otherDatabaseUrl: setting('OTHER_DATABASE_URL', undefined, ...DATABASE_URL),
-  databaseStartTimeout: setting('DATABASE_START_TIMEOUT', DATABASE_DEFAULTS.startTimeout, ...DURATION),
-  storeTimeout: setting('STORE_TIMEOUT', DATABASE_DEFAULTS.timeout, ...DURATION),
-  /** In clear text. */
-  accessTokens: setting(
-    'ACCESS_TOKENS',
-    [],
-    listOf(isBearerToken),
-    'tokens of letters, digits and -._~+/ separated by commas, for example first-token,second-token',
-  ),
-  accessTokensFile: setting('ACCESS_TOKENS_FILE', undefined, ...pathOf('/etc/plants/tokens')),
-  /** See `JwtSettings` for this and the next three. */
-  jwtIssuer: setting(
-    'JWT_ISSUER',
-    undefined,
-    satisfying((text) => parseSecureUrl(text) !== undefined),
-    'the https URL that tokens have in iss, for example https://login.example.com',
-  ),
-  jwtAudience: setting(
-    'JWT_AUDIENCE',
-    undefined,
-    matching(/^\S+$/),
-    'the value that tokens for this service have in aud, for example https://plants.example.com',
-  ),
-  jwtJwksUrl: setting(
-    'JWT_JWKS_URL',
-    undefined,
-    parseSecureUrl,
-    'the https URL of a JWK Set, for example https://login.example.com/jwks',
-  ),
-  jwtType: setting(
-    'JWT_TYPE',
-    DEFAULT_JWT_TYPE,
-    oneOf(JWT_TYPES),
-    `one of ${JWT_TYPES.join(', ')}, for example at+jwt`,
-  ),
-  requiredScope: setting(
-    'REQUIRED_SCOPE',
-    DEFAULT_SCOPE,
-    satisfying(isScope),
-    'a scope, which has no spaces and no quotation marks, for example plants:write',
-  ),
-  bodyLimit: setting('BODY_LIMIT', DEFAULT_BODY_LIMIT, parseBodyLimit, BODY_LIMIT_RULE),
-  requestTimeout: setting('REQUEST_TIMEOUT', DEFAULT_LIMITS.request, ...DURATION),
-  keepAliveTimeout: setting('KEEP_ALIVE_TIMEOUT', DEFAULT_LIMITS.keepAlive, ...DURATION),
-  maxConnections: setting('MAX_CONNECTIONS', DEFAULT_LIMITS.connections, ...numberFrom(1, 1_000_000, 20_000)),
-  /** For requests in flight at the signal to stop. */
-  shutdownTimeout: setting('SHUTDOWN_TIMEOUT', 10_000, ...DURATION),
-  /** Minimum severity to log. */
-  logLevel: setting('LOG_LEVEL', 'info', oneOf(LOG_LEVELS), `one of ${LOG_LEVELS.join(', ')}, for example warn`),
-  /** Requests to log: all, or those with an error. */
-  logRequests: setting('LOG_REQUESTS', 'all', oneOf(LOGGED_REQUESTS), 'all or failed, for example failed'),
-  managementHost: setting('MANAGEMENT_HOST', '127.0.0.1', ...HOST_NAME),
-  managementPort: setting('MANAGEMENT_PORT', 3001, ...offOr('off' as const, numberFrom(0, 65_535, 8081))),
-  /** Besides its own address, `localhost` and all IP addresses. */
-  managementAllowedHosts: setting(
-    'MANAGEMENT_ALLOWED_HOSTS',
-    [],
-    listOf((text) => /^[\w-]+(?:\.[\w-]+)*$/.test(text)),
-    'host names without ports, separated by commas, for example plant-store,plant-store.monitoring.svc',
-  ),
-  tlsCertFile: setting('TLS_CERT_FILE', undefined, ...pathOf('/etc/plants/tls.crt')),
-  tlsKeyFile: setting('TLS_KEY_FILE', undefined, ...pathOf('/etc/plants/tls.key')),
-  trustProxy: setting(
-    'TRUST_PROXY',
-    [],
-    listOf(isNetwork),
-    'addresses or networks separated by commas, but not /0, which has all clients, for example 127.0.0.1,10.0.0.0/8',
-  ),
-  corsOrigins: setting(
-    'CORS_ORIGINS',
-    [],
-    listOf(isOrigin),
-    'origins without a path, separated by commas, for example https://plants.example',
-  ),
 };
 
-/** Variables with passwords, whose value may be in a file that another variable names. */
-const SECRETS: readonly Setting<unknown>[] = [SETTINGS.databaseUrl, SETTINGS.otherDatabaseUrl];
+/**
+ * Everything that an operator can set, by the name of its variable in camelCase. Times are in milliseconds, sizes in
+ * bytes.
+ */
+const SETTINGS = {
+  host: setting({ variable: 'HOST', fallback: '127.0.0.1', ...HOST_NAME }),
+  /** 0 takes any free port. */
+  port: setting({ variable: 'PORT', fallback: 3000, ...PORT_NUMBER }),
+  /** Processes that serve the public port; 1 is this process itself. */
+  workers: setting({
+    variable: 'WORKERS',
+    fallback: 1,
+    parse: (text) => (text === 'auto' ? Math.min(availableParallelism(), MAX_WORKERS) : WORKER_COUNT.parse(text)),
+    rule: `auto, or ${WORKER_COUNT.rule}`,
+  }),
+  basePath: setting({ variable: 'BASE_PATH', fallback: '', ...BASE_PATH }),
+  databaseUrl: setting({ variable: 'DATABASE_URL', fallback: DEFAULT_DATABASE, isSecret: true, ...DATABASE_URL }),
+  /** The second store of the commands that use two. */
+  otherDatabaseUrl: optional({ variable: 'OTHER_DATABASE_URL', isSecret: true, ...DATABASE_URL }),
+  databaseStartTimeout: setting({ variable: 'DATABASE_START_TIMEOUT', fallback: STORE.startTimeout, ...DURATION }),
+  storeTimeout: setting({ variable: 'STORE_TIMEOUT', fallback: STORE.timeout, ...DURATION }),
+  /** In clear text. */
+  accessTokens: setting({
+    variable: 'ACCESS_TOKENS',
+    fallback: [],
+    parse: listOf(isBearerToken),
+    rule: 'tokens of letters, digits and -._~+/ separated by commas, for example first-token,second-token',
+  }),
+  accessTokensFile: optional({ variable: 'ACCESS_TOKENS_FILE', ...pathOf('/etc/plants/tokens') }),
+  /** See `JwtSettings` for this and the next three. */
+  jwtIssuer: optional({
+    variable: 'JWT_ISSUER',
+    parse: satisfying((text) => parseSecureUrl(text) !== undefined),
+    rule: 'the https URL that tokens have in iss, for example https://login.example.com',
+  }),
+  jwtAudience: optional({
+    variable: 'JWT_AUDIENCE',
+    parse: matching(/^\S+$/),
+    rule: 'the value that tokens for this service have in aud, for example https://plants.example.com',
+  }),
+  jwtJwksUrl: optional({
+    variable: 'JWT_JWKS_URL',
+    parse: parseSecureUrl,
+    rule: 'the https URL of a JWK Set, for example https://login.example.com/jwks',
+  }),
+  jwtType: setting({ variable: 'JWT_TYPE', fallback: DEFAULT_JWT_TYPE, ...oneOf(JWT_TYPES, { example: 'at+jwt' }) }),
+  requiredScope: setting({
+    variable: 'REQUIRED_SCOPE',
+    fallback: DEFAULT_SCOPE,
+    parse: satisfying(isScope),
+    rule: 'a scope, which has no spaces and no quotation marks, for example plants:write',
+  }),
+  bodyLimit: setting({
+    variable: 'BODY_LIMIT',
+    fallback: DEFAULT_BODY_LIMIT,
+    parse: parseBodyLimit,
+    rule: BODY_LIMIT_RULE,
+  }),
+  requestTimeout: setting({ variable: 'REQUEST_TIMEOUT', fallback: DEFAULT_LIMITS.request, ...DURATION }),
+  keepAliveTimeout: setting({ variable: 'KEEP_ALIVE_TIMEOUT', fallback: DEFAULT_LIMITS.keepAlive, ...DURATION }),
+  maxConnections: setting({
+    variable: 'MAX_CONNECTIONS',
+    fallback: DEFAULT_LIMITS.connections,
+    ...numberFrom(1, 1_000_000, { example: 20_000 }),
+  }),
+  /** For requests in flight at the signal to stop. */
+  shutdownTimeout: setting({ variable: 'SHUTDOWN_TIMEOUT', fallback: 10_000, ...DURATION }),
+  /** Minimum severity to log. */
+  logLevel: setting({ variable: 'LOG_LEVEL', fallback: 'info', ...oneOf(LOG_LEVELS, { example: 'warn' }) }),
+  /** Requests to log: all, or those with an error. */
+  logRequests: setting({ variable: 'LOG_REQUESTS', fallback: 'all', ...oneOf(LOGGED_REQUESTS, { example: 'failed' }) }),
+  managementHost: setting({ variable: 'MANAGEMENT_HOST', fallback: '127.0.0.1', ...HOST_NAME }),
+  managementPort: setting({
+    variable: 'MANAGEMENT_PORT',
+    fallback: 3001,
+    parse: (text) => (text === 'off' ? text : PORT_NUMBER.parse(text)),
+    rule: `off, or ${PORT_NUMBER.rule}`,
+  }),
+  /** Besides its own address, `localhost` and all IP addresses. */
+  managementAllowedHosts: setting({
+    variable: 'MANAGEMENT_ALLOWED_HOSTS',
+    fallback: [],
+    parse: listOf((text) => /^[\w-]+(?:\.[\w-]+)*$/.test(text)),
+    rule: 'host names without ports, separated by commas, for example plant-store,plant-store.monitoring.svc',
+  }),
+  tlsCertFile: optional({ variable: 'TLS_CERT_FILE', ...pathOf('/etc/plants/tls.crt') }),
+  tlsKeyFile: optional({ variable: 'TLS_KEY_FILE', ...pathOf('/etc/plants/tls.key') }),
+  trustProxy: setting({ variable: 'TRUST_PROXY', fallback: [], ...NETWORKS }),
+  corsOrigins: setting({ variable: 'CORS_ORIGINS', fallback: [], ...ORIGINS }),
+};
+
+/** Settings, each with another one that it needs. */
+const NEEDS = [
+  ['tlsCertFile', 'tlsKeyFile'],
+  ['tlsKeyFile', 'tlsCertFile'],
+  ['jwtIssuer', 'jwtAudience'],
+  ['jwtAudience', 'jwtIssuer'],
+  ['jwtJwksUrl', 'jwtIssuer'],
+] as const;
 
 type Settings = {
   readonly [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name] extends Setting<infer Value> ? Value : never;
@@ -175,14 +165,6 @@ export interface Configuration extends Settings {
   readonly firstTokenFile: string;
   /** The database, and the settings that differ from their defaults, for the log: without secrets. */
   readonly summary: string;
-  /** Variables that have no effect, and are probably misspelled. */
-  readonly misspelled: readonly Misspelling[];
-}
-
-/** A variable whose name is one edit away from that of a setting. */
-interface Misspelling {
-  readonly variable: string;
-  readonly meant: string;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -205,18 +187,12 @@ export function loadConfiguration(): Configuration {
 
 /** @returns no variables if there is no such file */
 function readEnvFile(): Variables {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync('.env');
-  } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return {};
-    throw new ConfigurationError('.env cannot be read: it must be a file that this user may read', { cause });
-  }
   try {
     // Without a byte order mark, which would become a part of the first variable's name.
-    return parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync('.env')));
   } catch (cause) {
-    throw new ConfigurationError('.env must be UTF-8: save it in this encoding', { cause });
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return {};
+    throw new ConfigurationError('.env must be a file in UTF-8 that this user may read', { cause });
   }
 }
 
@@ -231,32 +207,16 @@ export function parseConfiguration(variables: Variables): Configuration {
     read(definition, variables),
   ]);
   const settings = Object.fromEntries(entries) as Settings;
-  const { tlsCertFile, tlsKeyFile, jwtIssuer, jwtAudience, jwtJwksUrl } = settings;
-  if (tlsCertFile !== undefined && tlsKeyFile === undefined) throw missing(SETTINGS.tlsKeyFile, SETTINGS.tlsCertFile);
-  if (tlsKeyFile !== undefined && tlsCertFile === undefined) throw missing(SETTINGS.tlsCertFile, SETTINGS.tlsKeyFile);
-  if (jwtIssuer !== undefined && jwtAudience === undefined) throw missing(SETTINGS.jwtAudience, SETTINGS.jwtIssuer);
-  if (jwtIssuer === undefined && (jwtAudience ?? jwtJwksUrl) !== undefined) {
-    throw missing(SETTINGS.jwtIssuer, jwtAudience === undefined ? SETTINGS.jwtJwksUrl : SETTINGS.jwtAudience);
+  for (const [name, other] of NEEDS) {
+    if (settings[name] === undefined || settings[other] !== undefined) continue;
+    const { variable, rule } = SETTINGS[other];
+    throw new ConfigurationError(`${variable} must be set, because ${SETTINGS[name].variable} is set: ${rule}`);
   }
   return {
     ...settings,
     firstTokenFile: besideData(settings.databaseUrl, 'tokens'),
     summary: summarize(settings, variables),
-    misspelled: findMisspelled(variables),
   };
-}
-
-/**
- * Finds variables whose names are one edit away from a setting that is absent. Names without an underscore are not
- * compared, because many programs have variables of four letters.
- */
-function findMisspelled(variables: Variables): readonly Misspelling[] {
-  const names = Object.values<Setting<unknown>>(SETTINGS).map(({ variable }) => variable);
-  const absent = names.filter((name) => name.includes('_') && (variables[name] ?? '') === '');
-  return Object.keys(variables).flatMap((variable) => {
-    const meant = names.includes(variable) ? undefined : absent.find((name) => isOneEditAway(variable, name));
-    return meant === undefined ? [] : [{ variable, meant }];
-  });
 }
 
 function summarize(settings: Settings, variables: Variables): string {
@@ -289,20 +249,21 @@ export function otherDatabase(configuration: Configuration, option: string, url?
   return url;
 }
 
-function read<Value>(definition: Setting<Value>, variables: Variables): Value {
-  const { variable, fallback, parse } = definition;
+function read<Value>(
+  { variable, fallback, parse, rule, isSecret = false }: Setting<Value>,
+  variables: Variables,
+): Value {
   const fileVariable = `${variable}_FILE`;
   const text = variables[variable] ?? '';
-  const file = SECRETS.includes(definition) ? (variables[fileVariable] ?? '') : '';
+  const file = isSecret ? (variables[fileVariable] ?? '') : '';
   if (text === '' && file === '') return fallback;
   if (text !== '' && file !== '') {
     throw new ConfigurationError(`${variable} and ${fileVariable} exclude each other: set one of them`);
   }
   const value = parse(file === '' ? text : readSecret(fileVariable, file));
   if (value !== undefined) return value;
-  throw file === ''
-    ? refusal(definition)
-    : new ConfigurationError(`the text in ${fileVariable} must be ${definition.rule}`);
+  // Without the value, which may be a secret.
+  throw new ConfigurationError(`${file === '' ? variable : `the text in ${fileVariable}`} must be ${rule}`);
 }
 
 /** Reads a file of one line. */
@@ -310,20 +271,9 @@ function readSecret(variable: string, file: string): string {
   try {
     return readFileSync(file, 'utf8').trimEnd();
   } catch (cause) {
-    throw new ConfigurationError(`${variable}: ${file} cannot be read: it must be a file that this user may read`, {
-      cause,
-    });
+    const rule = 'the path of a file that this user may read, for example /run/secrets/database-url';
+    throw new ConfigurationError(`${variable} must be ${rule}`, { cause });
   }
-}
-
-/** Refuses a setting without another one that it needs. */
-function missing({ variable, rule }: Setting<unknown>, present: Setting<unknown>): ConfigurationError {
-  return new ConfigurationError(`${variable} must be set, because ${present.variable} is set: ${rule}`);
-}
-
-/** The message does not have the value, which may be a secret. */
-function refusal({ variable, rule }: Setting<unknown>): ConfigurationError {
-  return new ConfigurationError(`${variable} must be ${rule}`);
 }
 
 function besideData(databaseUrl: string, name: string): string {

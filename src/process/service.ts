@@ -57,9 +57,6 @@ export async function startService(configuration: Configuration): Promise<void> 
     const firstToken = await createFirstToken(tokens, configuration);
     process.on('SIGHUP', () => void (tokens instanceof FileTokens && tokens.reload()));
     logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
-    for (const { variable, meant } of configuration.misspelled) {
-      logger.warn(`${variable} has no effect: is ${meant} meant?`);
-    }
     const [managementUrl] = managementOrigins;
     if (managementUrl !== undefined) logger.log(`Management: ${managementUrl}`);
     logger.log(`Listening: POST ${baseUrl}/plants`);

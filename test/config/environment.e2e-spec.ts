@@ -44,26 +44,18 @@ describe('The environment', () => {
     expect(await create(url)).toEqual(CREATED);
   });
 
-  it.each<[string, string, () => void]>([
-    ['is a directory', 'cannot be read', () => mkdirSync(directory.file('.env'))],
-    ['is a link to itself', 'cannot be read', () => symlinkSync('.env', directory.file('.env'))],
-    [
-      'is UTF-16',
-      'must be UTF-8',
-      () => writeFileSync(directory.file('.env'), Buffer.from('\uFEFFPORT=1\n', 'utf16le')),
-    ],
-    [
-      'is Latin-1',
-      'must be UTF-8',
-      () => writeFileSync(directory.file('.env'), Buffer.from('PORT=1 # \u00FC\n', 'latin1')),
-    ],
-  ])('ends the start with status 2 and one line if .env %s', async (_, complaint, prepare) => {
+  it.each<[string, () => void]>([
+    ['is a directory', () => mkdirSync(directory.file('.env'))],
+    ['is a link to itself', () => symlinkSync('.env', directory.file('.env'))],
+    ['is UTF-16', () => writeFileSync(directory.file('.env'), Buffer.from('\uFEFFPORT=1\n', 'utf16le'))],
+    ['is Latin-1', () => writeFileSync(directory.file('.env'), Buffer.from('PORT=1 # \u00FC\n', 'latin1'))],
+  ])('ends the start with status 2 and one line if .env %s', async (_, prepare) => {
     prepare();
 
     const failure = await directory.failedStart();
 
     expect(failure.status).toBe(2);
-    expect(failure.complaint).toMatch(new RegExp(`^plant-store: \\.env ${complaint}[^\n]+\n$`));
+    expect(failure.complaint).toBe('plant-store: .env must be a file in UTF-8 that this user may read\n');
   });
 
   it('may have empty variables, which count as unset', async () => {
@@ -177,25 +169,13 @@ describe('A variable without another one that it needs', () => {
   });
 });
 
-describe('A variable that is probably misspelled', () => {
-  it('is named in the log of the start', async () => {
-    const { service } = await directory.start({
-      ...WITH_TOKEN,
-      DATABSE_URL: 'postgres://user:secret@localhost/plants',
-    });
-
-    expect(service.stdout).toContain('"message":"DATABSE_URL has no effect: is DATABASE_URL meant?"');
-    expect(service.stdout).not.toContain('secret');
-  });
-});
-
 describe('A file with the value of a variable', () => {
   it.each([
     [
       'is not there',
       'nowhere',
       {},
-      'DATABASE_URL_FILE: nowhere cannot be read: it must be a file that this user may read',
+      'DATABASE_URL_FILE must be the path of a file that this user may read, for example /run/secrets/database-url',
     ],
     ['has another text', 'url', {}, expect.stringMatching(/^the text in DATABASE_URL_FILE must be a URL [^\n]+$/)],
     [
