@@ -87,7 +87,12 @@ export class ClientConnection {
   /** Answers with a refusal after the requests in progress, and closes the connection. */
   refuse(exception: ContractException): void {
     this.#refusal ??= exception;
-    if (this.#exchanges.length === 0) this.#sendRefusal();
+    if (this.#exchanges.length === 0) this.end(false);
+  }
+
+  /** True if a refusal follows the answer in progress. If the client has half-closed, Node would end with that answer. */
+  get isRefusing(): boolean {
+    return this.#refusal !== undefined && this.#exchanges.length === 1;
   }
 
   /** Notes that an answer is written, and waits for the client to take it. */
@@ -101,11 +106,18 @@ export class ClientConnection {
   /**
    * Closes in stages after the last answer (RFC 9112 §9.6): a reset because of unread input would discard that answer at
    * the client.
+   *
+   * @param isAnswered false if the refusal is still to be sent
    */
-  end(): void {
+  end(isAnswered: boolean): void {
+    if (this.#isEnding) return;
     this.#isEnding = true;
+    if (!isAnswered && this.#refusal !== undefined) {
+      this.socket.write(refuseInput(this.#refusal, this.socket.remoteAddress));
+    }
     for (const { request } of this.#exchanges) if (!request.readableEnded) this.#discard(request);
     this.#exchanges = [];
+    this.noteAnswer(400);
     this.socket.once('finish', () => {
       this.#untakenSince = undefined;
       const timer = setTimeout(() => this.socket.destroy(), LINGER);
@@ -149,7 +161,7 @@ export class ClientConnection {
     this.#exchanges.shift();
     // One packet may hold thousands of requests: other connections have their turns between them.
     if (this.#exchanges.length > 0) void setImmediate().then(() => this.#start());
-    else if (this.#refusal !== undefined) this.#sendRefusal();
+    else if (this.#refusal !== undefined) this.end(false);
     else {
       this.#release();
       this.#closeIfDrained();
@@ -158,13 +170,6 @@ export class ClientConnection {
 
   #closeIfDrained(): void {
     if (this.isDraining && !this.#isEnding) this.socket.destroy();
-  }
-
-  #sendRefusal(): void {
-    if (this.#refusal === undefined || this.#isEnding) return;
-    this.socket.write(refuseInput(this.#refusal, this.socket.remoteAddress));
-    this.noteAnswer(400);
-    this.end();
   }
 
   #discard(request: PublicRequest): void {

@@ -57,10 +57,10 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   override end(content?: unknown): this {
     const body = typeof content === 'string' && content.length > LONG_ANSWER ? Buffer.from(content) : content;
     this.client?.noteAnswer(this.statusCode);
-    if (!this.#isLast) return super.end(body);
+    if (!this.#isLast && this.client?.isRefusing !== true) return super.end(body);
     if (this.req.method === 'HEAD' || !isContent(body)) this.flushHeaders();
     else this.write(body);
-    this.client?.end();
+    this.client?.end(this.#isLast);
     return this;
   }
 
