@@ -159,7 +159,8 @@ export class ClientConnection {
 
   #closeAfter(milliseconds: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
+    // A timer would keep the process alive.
+    if (!this.socket.destroyed) this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
   }
 
   /** Stops to read until the client has its answer, or something reads the body. */
