@@ -1,3 +1,4 @@
+import type { Server } from 'node:https';
 import type { LoggerService } from '@nestjs/common';
 import { createApplication } from '../app.module.js';
 import type { StaticTokens } from '../auth/static-tokens.js';
@@ -5,8 +6,6 @@ import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import type { Certificate } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
-import type { PublicServer } from '../http/public-server.js';
-import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import type { PlantQueue } from '../management/metrics.js';
 import type { Workers } from '../management/worker-metrics.js';
@@ -50,7 +49,7 @@ export async function createServiceInProcess(
   const origins = new Set(configuration.corsOrigins);
   const app = await createPublicApplication(configuration, { repository, tokens, certificate, origins, logger });
   logger.logRequests(configuration.logRequests);
-  const server = app.getHttpServer() as PublicServer;
+  let current = certificate;
   return {
     repository,
     queue: app.get(GroupCommit, { strict: false }),
@@ -61,9 +60,12 @@ export async function createServiceInProcess(
       for (const origin of added) origins.add(origin);
     },
     get certificate() {
-      return server.certificate;
+      return current;
     },
-    setCertificate: (changed) => server.setCertificate(changed),
+    setCertificate(changed) {
+      (app.getHttpServer() as Server).setSecureContext(changed);
+      current = changed;
+    },
     close: () => app.close(),
     abort: () => Promise.resolve(),
   };
@@ -94,7 +96,6 @@ export async function createPublicApplication(
         request: configuration.requestTimeout,
         keepAlive: configuration.keepAliveTimeout,
         connections: configuration.maxConnections,
-        memory: Math.max(DEFAULT_LIMITS.memory, 4 * configuration.bodyLimit),
       },
       trustProxy: configuration.trustProxy,
       origins: parts.origins,
@@ -131,7 +132,7 @@ export function openConfiguredStore(configuration: Configuration, logger: Logger
 export async function listenForClients(app: PublicApplication, configuration: Configuration): Promise<string> {
   const { host, port, basePath, tlsCertFile } = configuration;
   await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
-  // Nest reports http, because PublicServer handles TLS itself.
+  // Nest reports http, because the adapter creates the HTTPS server.
   const origin = (await app.getUrl()).replace(/^https?/, tlsCertFile === undefined ? 'http' : 'https');
   return `${origin}${basePath}`;
 }

@@ -1,11 +1,11 @@
 import 'reflect-metadata';
+import type { Server } from 'node:https';
 import { Logger } from '@nestjs/common';
 import { StaticTokens } from '../auth/static-tokens.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
 import type { Certificate } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
-import type { PublicServer } from '../http/public-server.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { Metrics } from '../management/metrics.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
@@ -96,7 +96,7 @@ class PublicWorker {
   #apply({ tokens, certificate, origins }: SharedState): void {
     this.#tokens.replace(tokens);
     for (const origin of origins) this.#origins.add(origin);
-    if (certificate !== undefined) (this.#app?.getHttpServer() as PublicServer).setCertificate(certificate);
+    if (certificate !== undefined) (this.#app?.getHttpServer() as Server).setSecureContext(certificate);
   }
 
   async #sendMetrics(): Promise<void> {
@@ -104,7 +104,7 @@ class PublicWorker {
   }
 
   async #stop(): Promise<void> {
-    const server = this.#app?.getHttpServer() as PublicServer | undefined;
+    const server = this.#app?.getHttpServer() as Server | undefined;
     if (server?.listening !== true) exitStopped();
     try {
       await this.#app?.close();

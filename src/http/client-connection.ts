@@ -1,0 +1,184 @@
+import type { Socket } from 'node:net';
+import type { ContractException } from '../contract/contract.exception.js';
+import { exceptionFor, type ParserError } from './parser-error.js';
+import type { PublicRequest } from './public-request.js';
+import { type PublicResponse, refuseInput } from './public-response.js';
+
+/** Milliseconds for which input is still read, and discarded, after the last answer. */
+const LINGER = 2_000;
+
+/** Bytes of a discarded chunk below which the connection is no longer read: Node's parser takes 2 µs for each chunk. */
+const SMALL_CHUNK = 64;
+
+/** Answers a request. */
+export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
+
+/** One connection of a client: its requests run one after another, and its last answer reaches the client. */
+export class ClientConnection {
+  readonly peer: string;
+  /** True if the client has got a 200. */
+  #hasSucceeded = false;
+  /** The time since which the service waits for the client: for a request, or for the client to take an answer. */
+  waitingSince: number | undefined = performance.now();
+  /** True if the connection closes after the answer in progress. */
+  isDraining = false;
+  /** In the order of the requests; the first one is in progress. */
+  #responses: PublicResponse[] = [];
+  /** The refusal that follows these, as the last answer. */
+  #refusal: ContractException | undefined;
+  /** True after the last answer: what follows is discarded. */
+  #isEnding = false;
+  #isHeld = false;
+  /** Runs while the client does not take an answer. */
+  #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param handle answers a request; called for one request at a time
+   * @param answerTimeout milliseconds that the client has to take an answer
+   * @param takeTurn resolves when this connection may read chunks that are discarded
+   */
+  constructor(
+    readonly socket: Socket,
+    private readonly handle: PublicHandler,
+    private readonly answerTimeout: number,
+    private readonly takeTurn: () => Promise<void>,
+  ) {
+    this.peer = peerOf(socket);
+    // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
+    socket.on('error', () => undefined);
+    socket.on('close', () => clearTimeout(this.#timer));
+    // Node resumes the socket when something reads a body.
+    socket.on('resume', () => this.#isHeld && socket.pause());
+  }
+
+  /** True between two requests, and before the first one. */
+  get isIdle(): boolean {
+    return this.#responses.length === 0 && !this.#isEnding;
+  }
+
+  /** Compares connections that wait for their clients: those that never had a 200 come first. */
+  waitsLongerThan(other: ClientConnection | undefined): boolean {
+    if (this.waitingSince === undefined || other?.waitingSince === undefined) return this.waitingSince !== undefined;
+    if (this.#hasSucceeded !== other.#hasSucceeded) return other.#hasSucceeded;
+    return this.waitingSince < other.waitingSince;
+  }
+
+  /** Resolves when the client has taken the answer that is written. */
+  async taken(): Promise<void> {
+    const [response] = this.#responses;
+    if (response?.writableEnded === true) await new Promise((resolve) => response.once('close', resolve));
+  }
+
+  /** True if a refusal follows the answer in progress. If the client has half-closed, Node would end with that answer. */
+  get isRefusing(): boolean {
+    return this.#refusal !== undefined && this.#responses.length === 1;
+  }
+
+  /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
+  accept(request: PublicRequest, response: PublicResponse): void {
+    if (this.#isEnding || this.#refusal !== undefined) {
+      this.#discard(request);
+      return;
+    }
+    response.client = this;
+    response.once('finish', () => this.#continue());
+    this.#responses.push(response);
+    // Chunks that are parsed but not read occupy hundreds of bytes each.
+    if (request.isChunked) request.once('resume', () => this.#responses.length === 1 && this.#release());
+    if (request.isChunked || this.#responses.length > 1) this.#hold();
+    if (this.#responses.length === 1) this.#start();
+  }
+
+  /** Refuses input that the parser rejected, or that did not arrive in time. */
+  fail(error: ParserError): void {
+    const request = this.#responses.at(-1)?.req;
+    const exception = exceptionFor(error);
+    if (exception === undefined) this.socket.destroy();
+    // The error is in the body of a request, which has its own answer.
+    else if (request?.complete === false) request.fail(exception);
+    else this.refuse(exception);
+  }
+
+  /** Answers with a refusal after the requests in progress, and closes the connection. */
+  refuse(exception: ContractException): void {
+    this.#refusal ??= exception;
+    if (this.#responses.length === 0) this.sendRefusal();
+  }
+
+  /** Gives the client its time to take an answer. */
+  noteAnswer(status: number): void {
+    this.#hasSucceeded ||= status === 200;
+    this.waitingSince = performance.now();
+    this.#closeAfter(this.answerTimeout);
+  }
+
+  /** Sends the refusal that follows the answers, and closes the connection. */
+  sendRefusal(): void {
+    if (this.#refusal === undefined || this.#isEnding) return;
+    this.socket.write(refuseInput(this.#refusal, this.socket.remoteAddress));
+    this.noteAnswer(400);
+    this.end();
+  }
+
+  /** Closes in stages after the last answer (RFC 9112 §9.6): a reset because of unread input would discard it. */
+  end(): void {
+    this.#isEnding = true;
+    const unread = this.#responses.map(({ req }) => req).filter(({ complete }) => !complete);
+    for (const request of unread) this.#discard(request);
+    this.#responses = [];
+    this.socket.once('finish', () => this.#closeAfter(LINGER));
+    this.socket.end();
+    if (unread.some(({ isChunked }) => isChunked)) void this.takeTurn().then(() => this.#release());
+    else this.#release();
+  }
+
+  #start(): void {
+    const [response] = this.#responses;
+    if (response === undefined || this.socket.destroyed) return;
+    this.waitingSince = undefined;
+    if (this.#responses.length === 1 && !response.req.isChunked) this.#release();
+    this.handle(response.req, response);
+  }
+
+  #continue(): void {
+    clearTimeout(this.#timer);
+    this.#responses.shift();
+    // One packet may hold thousands of requests: other connections have their turns between them.
+    if (this.#responses.length > 0) setImmediate(() => this.#start());
+    else if (this.#refusal !== undefined) this.sendRefusal();
+    else if (this.isDraining) this.socket.destroy();
+    else this.#release();
+  }
+
+  #discard(request: PublicRequest): void {
+    request.on('data', (chunk: Buffer) => {
+      if (request.isChunked && chunk.length < SMALL_CHUNK) this.#hold();
+    });
+    request.resume();
+  }
+
+  #closeAfter(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    // A timer would keep the process alive.
+    if (!this.socket.destroyed) this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
+  }
+
+  /** Stops to read until the client has its answer, or something reads the body. */
+  #hold(): void {
+    if (this.#isHeld) return;
+    this.#isHeld = true;
+    // After a call of `resume` in this tick, which would read on.
+    process.nextTick(() => this.#isHeld && this.socket.pause());
+  }
+
+  #release(): void {
+    if (!this.#isHeld && !this.#isEnding) return;
+    this.#isHeld = false;
+    this.socket.resume();
+  }
+}
+
+/** Identifies a TCP connection: TLS sockets do not reveal the socket below them. */
+export function peerOf({ localAddress, remoteAddress, remotePort }: Socket): string {
+  return `${localAddress} ${remoteAddress} ${remotePort}`;
+}
