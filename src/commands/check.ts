@@ -18,7 +18,7 @@ export function configure(command: Command): void {
 
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  const { host, managementHost, managementPort, misspelled } = configuration;
+  const { host, managementHost, managementPort } = configuration;
   await checkHost('HOST', host);
   if (managementPort !== 'off') await checkHost('MANAGEMENT_HOST', managementHost);
   const { loadCertificate, nameTokenVariable } = await import('../process/start-files.js');
@@ -35,10 +35,9 @@ async function run(options: ReportOptions): Promise<void> {
     poolSize: 1,
   });
   printSummary(
-    { misspelled, tokens, certificate: expires === undefined ? null : { expires }, database },
+    { tokens, certificate: expires === undefined ? null : { expires }, database },
     [
       'configuration: ok',
-      ...misspelled.map(({ variable, meant }) => `${variable} has no effect: is ${meant} meant?`),
       `tokens: ${tokens ?? 'none yet: the first start creates one; under systemd, run plant-store token create'}`,
       `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
       `database: ${database === 'new' ? 'ok, a start creates it' : 'ok'}`,

@@ -11,7 +11,6 @@ import { DATABASE_DEFAULTS, databaseName, isDatabaseUrl, sqliteFile } from '../s
 import {
   integer,
   isNetwork,
-  isOneEditAway,
   isOrigin,
   listOf,
   matching,
@@ -100,7 +99,7 @@ const SETTINGS = {
   jwtIssuer: setting(
     'JWT_ISSUER',
     undefined,
-    satisfying((text) => parseSecureUrl(text) !== undefined),
+    satisfying(isSecureUrl),
     'the https URL that tokens have in iss, for example https://login.example.com',
   ),
   jwtAudience: setting(
@@ -112,7 +111,7 @@ const SETTINGS = {
   jwtJwksUrl: setting(
     'JWT_JWKS_URL',
     undefined,
-    parseSecureUrl,
+    satisfying(isSecureUrl),
     'the https URL of a JWK Set, for example https://login.example.com/jwks',
   ),
   jwtType: setting(
@@ -175,14 +174,6 @@ export interface Configuration extends Settings {
   readonly firstTokenFile: string;
   /** The database, and the settings that differ from their defaults, for the log: without secrets. */
   readonly summary: string;
-  /** Variables that have no effect, and are probably misspelled. */
-  readonly misspelled: readonly Misspelling[];
-}
-
-/** A variable whose name is one edit away from that of a setting. */
-interface Misspelling {
-  readonly variable: string;
-  readonly meant: string;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -242,21 +233,7 @@ export function parseConfiguration(variables: Variables): Configuration {
     ...settings,
     firstTokenFile: besideData(settings.databaseUrl, 'tokens'),
     summary: summarize(settings, variables),
-    misspelled: findMisspelled(variables),
   };
-}
-
-/**
- * Finds variables whose names are one edit away from a setting that is absent. Names without an underscore are not
- * compared, because many programs have variables of four letters.
- */
-function findMisspelled(variables: Variables): readonly Misspelling[] {
-  const names = Object.values<Setting<unknown>>(SETTINGS).map(({ variable }) => variable);
-  const absent = names.filter((name) => name.includes('_') && (variables[name] ?? '') === '');
-  return Object.keys(variables).flatMap((variable) => {
-    const meant = names.includes(variable) ? undefined : absent.find((name) => isOneEditAway(variable, name));
-    return meant === undefined ? [] : [{ variable, meant }];
-  });
 }
 
 function summarize(settings: Settings, variables: Variables): string {
@@ -265,8 +242,8 @@ function summarize(settings: Settings, variables: Variables): string {
     // The service does not use the other store.
     if (!isChanged || variable === 'DATABASE_URL' || variable.startsWith('OTHER_')) return [];
     if (variable === 'ACCESS_TOKENS') return variable;
-    const value = settings[name as keyof Settings];
-    return `${variable}=${value instanceof URL ? withoutQuery(value) : (variables[variable] ?? '')}`;
+    const value = variables[variable] ?? '';
+    return `${variable}=${variable === 'JWT_JWKS_URL' ? withoutQuery(new URL(value)) : value}`;
   });
   return [`DATABASE_URL=${databaseName(settings.databaseUrl)}`, ...changed].join(', ');
 }
@@ -331,8 +308,9 @@ function besideData(databaseUrl: string, name: string): string {
   return join(file === undefined || file === ':memory:' ? 'data' : dirname(file), name);
 }
 
-function parseSecureUrl(text: string): URL | undefined {
+function isSecureUrl(text: string): boolean {
   // The parser would remove whitespace, but the issuer is compared as it is.
-  const url = /^\S+$/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && isHttpsOrLoopback(url) && url.username === '' && url.password === '' ? url : undefined;
+  if (!/^\S+$/.test(text) || !URL.canParse(text)) return false;
+  const url = new URL(text);
+  return isHttpsOrLoopback(url) && url.username === '' && url.password === '';
 }

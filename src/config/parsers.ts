@@ -57,19 +57,6 @@ export function isNetwork(text: string): boolean {
   return isIP(address) !== 0 && Number(prefix) >= 1 && Number(prefix) <= (isIP(address) === 4 ? 32 : 128);
 }
 
-/** Returns whether one character, inserted, removed, replaced or exchanged with the next one, makes the texts equal. */
-export function isOneEditAway(text: string, other: string): boolean {
-  let start = 0;
-  while (start < text.length && text[start] === other[start]) start += 1;
-  const [rest, otherRest] = [text.slice(start), other.slice(start)];
-  return (
-    rest.slice(1) === otherRest ||
-    rest === otherRest.slice(1) ||
-    rest.slice(1) === otherRest.slice(1) ||
-    (rest.slice(0, 2) === `${otherRest[1]}${otherRest[0]}` && rest.slice(2) === otherRest.slice(2))
-  );
-}
-
 /** Accepts an origin as browsers write it in the Origin header. */
 export function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text;

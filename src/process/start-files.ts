@@ -1,6 +1,14 @@
+import { Logger } from '@nestjs/common';
 import { TokenFileError } from '../auth/token-file-error.js';
 import { type Configuration, ConfigurationError } from '../config/configuration.js';
-import { type Certificate, CertificateError, readCertificate } from '../http/certificate.js';
+import { watchFiles } from '../files/watch-files.js';
+import {
+  type Certificate,
+  CertificateError,
+  certificateExpiry,
+  isSameCertificate,
+  readCertificate,
+} from '../http/certificate.js';
 
 /**
  * Reads the certificate of the public port.
@@ -16,6 +24,31 @@ export function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Cer
     if (!(error instanceof CertificateError)) throw error;
     throw new ConfigurationError(`TLS_CERT_FILE and TLS_KEY_FILE: ${error.message}`);
   }
+}
+
+/**
+ * Reads a certificate again when its files change. If they cannot be used, the log says why.
+ *
+ * @param use gets each new certificate
+ */
+export function watchCertificate(
+  current: Certificate,
+  { tlsCertFile = '', tlsKeyFile = '' }: Configuration,
+  use: (certificate: Certificate) => void,
+): void {
+  const logger = new Logger('Certificate');
+  watchFiles([tlsCertFile, tlsKeyFile], () => {
+    try {
+      const read = readCertificate(tlsCertFile, tlsKeyFile);
+      if (isSameCertificate(read, current)) return;
+      use(read);
+      current = read;
+      logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(read).toISOString()}`);
+    } catch (error) {
+      if (error instanceof CertificateError) logger.error(`${error.message}; keeping the previous certificate`);
+      else logger.error(`The certificate could not be reloaded: ${String(error)}`);
+    }
+  });
 }
 
 /** Adds the name of the variable to the error of a token file, if a variable names the file. */
