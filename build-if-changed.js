@@ -35,6 +35,8 @@ async function checkConfiguration() {
   const { output } = await build({
     input: 'src/config/configuration.ts',
     platform: 'node',
+    // The engines, of which the configuration needs only the URLs.
+    external: /\/(?:postgres|sqlite)-(?:repository|snapshot)\.js$/,
     logLevel: 'silent',
     write: false,
   });

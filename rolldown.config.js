@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The driver of SQLite for Node before 24, which is a binary, and optional packages of pg, Nest and Fastify. */
+/** Optional packages of pg, Nest and Fastify. */
 const LEFT_OUT =
-  /^(?:better-sqlite3|pg-native|light-my-request|@fastify\/(?:ajv-compiler|fast-json-stringify-compiler|multipart|view)|@nestjs\/(?:microservices|platform-express|websockets))(?:\/|$)/;
+  /^(?:pg-native|light-my-request|@fastify\/(?:ajv-compiler|fast-json-stringify-compiler|multipart|view)|@nestjs\/(?:microservices|platform-express|websockets))(?:\/|$)/;
 
 /** The beginning of each command: --version, --help and health load nothing else of ours. */
 const PROGRAM =
-  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:config[\\/]|commands[\\/]report\.|process[\\/](?:describe-error|exit-status|heap|listen|stop-signals)\.|auth[\\/]token-file-error\.|storage[\\/]plant-repository\.)/;
+  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:config[\\/]|commands[\\/]report\.|process[\\/](?:describe-error|exit-status|heap|listen|stop-signals)\.|auth[\\/]token-file-error\.|storage[\\/](?:database-options|engines|plant-repository|(?:postgres|sqlite)-engine)\.)/;
 
 /** Small modules that several commands share. In the chunk of the service, they would bring all of it. */
 const SHARED =
-  /[\\/]dist[\\/](?:files[\\/]|auth[\\/](?:static-tokens|token-file)\.|storage[\\/](?:(?:open|retrying)-repository|sqlite-(?:driver|errors|schema))\.)/;
+  /[\\/]dist[\\/](?:files[\\/]|auth[\\/](?:static-tokens|token-file)\.|storage[\\/](?:open-repository|plant-columns|retry|sqlite-(?:database|errors|schema))\.)/;
 
 /** The rules of POST /plants, with the packages that they need: an import loads them without the service. */
 const RULES = /[\\/]dist[\\/]plants[\\/]pipes[\\/]new-plant\.pipe\.js$/;

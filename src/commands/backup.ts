@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { sqliteFile } from '../storage/sqlite-engine.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command
@@ -14,21 +15,29 @@ export function configure(command: Command): void {
 }
 
 async function run(target: string, options: ReportOptions): Promise<void> {
-  const { databaseUrl } = loadConfiguration();
-  const { backUp, BackupError, NoBackupError } = await import('../storage/backup.js');
-  const signal = abortOnSignals();
-  const progress = await showProgress('%', () => 100);
-  let plants: number;
-  try {
-    plants = await backUp(databaseUrl, target, (part) => {
-      signal.throwIfAborted();
-      progress.update(100 * part);
-    });
-  } catch (error) {
-    if (error instanceof NoBackupError) throw new CommandError(error.message, EXIT_STATUS.badUsage, { cause: error });
-    throw error instanceof BackupError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
-  } finally {
-    progress.stop();
+  const file = sqliteFile(loadConfiguration().databaseUrl);
+  if (file === undefined) {
+    throw badUsage('a PostgreSQL database is backed up with its own tools: pg_dump, or pg_basebackup');
   }
-  printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
+  if (file === ':memory:') throw badUsage('a database in memory cannot be backed up: it ends with its process');
+  const { backUp, BackupError, COMPANIONS } = await import('../storage/backup.js');
+  if (target === '-') throw badUsage('a database cannot be written to stdout: name a file to create');
+  if (target === '') throw badUsage('the name of the file is empty: name a file to create');
+  // Some file systems ignore case.
+  const companion = COMPANIONS.find((suffix) => target.toLowerCase().endsWith(suffix));
+  if (companion !== undefined) {
+    throw badUsage(
+      `${target} is the name of a file that SQLite keeps beside a database: name a file that does not end with ${companion}`,
+    );
+  }
+  try {
+    const plants = await backUp(file, target, abortOnSignals());
+    printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
+  } catch (error) {
+    throw error instanceof BackupError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
+  }
+}
+
+function badUsage(message: string): CommandError {
+  return new CommandError(message, EXIT_STATUS.badUsage);
 }

@@ -28,19 +28,23 @@ async function run(options: ReportOptions): Promise<void> {
   const certificate = loadCertificate(configuration);
   const { certificateExpiry } = await import('../http/certificate.js');
   const expires = certificate === undefined ? undefined : certificateExpiry(certificate);
-  const { checkStore } = await import('../storage/check-store.js');
-  const database = await checkStore(configuration.databaseUrl, {
+  const { checkStore } = await import('../storage/open-repository.js');
+  const isPresent = await checkStore(configuration.databaseUrl, {
     timeout: configuration.storeTimeout,
     startTimeout: configuration.databaseStartTimeout,
     poolSize: 1,
   });
   printSummary(
-    { tokens, certificate: expires === undefined ? null : { expires }, database },
+    {
+      tokens,
+      certificate: expires === undefined ? null : { expires },
+      database: isPresent ? 'present' : 'new',
+    },
     [
       'configuration: ok',
       `tokens: ${tokens ?? 'none yet: the first start creates one; under systemd, run plant-store token create'}`,
       `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
-      `database: ${database === 'new' ? 'ok, a start creates it' : 'ok'}`,
+      `database: ${isPresent ? 'ok' : 'ok, a start creates it'}`,
     ].join('\n'),
     options,
   );

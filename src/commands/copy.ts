@@ -3,7 +3,7 @@ import { ConfigurationError, loadConfiguration, otherDatabase } from '../config/
 import { EXIT_STATUS } from '../process/exit-status.js';
 import { collectEarlier } from '../process/heap.js';
 import { abortOnSignals } from '../process/stop-signals.js';
-import { isSameDatabase } from '../storage/database-options.js';
+import { isSameDatabase } from '../storage/engines.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 import { type Comparison, compareSnapshots, describeDifferences } from '../transfer/compare-snapshots.js';
 import { PlantWriter } from '../transfer/plant-writer.js';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
 import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
-import { type DatabaseOptions, sqliteFile } from '../storage/database-options.js';
+import type { DatabaseOptions } from '../storage/database-options.js';
 import { openRepository, openSnapshot } from '../storage/open-repository.js';
 import {
   type PlantRepository,
@@ -9,6 +9,7 @@ import {
   RepositoryStartError,
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
+import { sqliteFile } from '../storage/sqlite-engine.js';
 
 /**
  * Opens a store, or creates it.

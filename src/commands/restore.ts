@@ -2,15 +2,12 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
-import { sqliteFile } from '../storage/database-options.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions, showProgress } from './report.js';
+import { sqliteFile } from '../storage/sqlite-engine.js';
+import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command
-    .description(
-      'Fills the SQLite store of DATABASE_URL from a backup. The store must be empty or not exist yet, and no ' +
-        'service may have it open.',
-    )
+    .description('Copies a backup to the SQLite database of DATABASE_URL, which must not exist yet.')
     .argument('<file>', 'a backup that plant-store backup has made')
     .option(...JSON_OPTION)
     .addHelpText('after', '\nExample:\n  plant-store restore /backups/plants-2026-11-20.db')
@@ -29,17 +26,11 @@ async function run(backup: string, options: ReportOptions): Promise<void> {
   if (file === ':memory:') {
     throw new CommandError('DATABASE_URL is a database in memory, which ends with its process', EXIT_STATUS.badUsage);
   }
-  const { restore, RestoreError } = await import('../storage/restore.js');
-  const signal = abortOnSignals();
-  const progress = await showProgress('%', () => 100);
-  let plants: number;
+  const { BackupError, restore } = await import('../storage/backup.js');
   try {
-    const onProgress = (copied: number, total: number): void => progress.update((100 * copied) / Math.max(total, 1));
-    plants = await restore(file, backup, { signal, onProgress });
+    const plants = await restore(file, backup, abortOnSignals());
+    printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);
   } catch (error) {
-    throw error instanceof RestoreError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
-  } finally {
-    progress.stop();
+    throw error instanceof BackupError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
   }
-  printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);
 }

@@ -22,7 +22,7 @@ const REGISTRATION: Readonly<Record<keyof PlantsRegistration, Check>> = {
   isGlobal: mayBe((value) => typeof value === 'boolean', 'true or false'),
 };
 
-const REPOSITORY_METHODS: readonly (keyof PlantRepository)[] = ['add', 'close', 'check', 'count', 'snapshot'];
+const REPOSITORY_METHODS: readonly (keyof PlantRepository)[] = ['add', 'close', 'check', 'snapshot'];
 
 const OPTIONS: Readonly<Record<keyof PlantsModuleOptions, Check>> = {
   repository: mustBe(

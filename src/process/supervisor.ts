@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import { type Configuration, ConfigurationError } from '../config/configuration.js';
 import { WorkerMetrics } from '../management/worker-metrics.js';
-import { sqliteFile } from '../storage/database-options.js';
+import { sqliteFile } from '../storage/sqlite-engine.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
 import type { PublicService } from './public-service.js';
 import type { ServiceParts } from './service-parts.js';

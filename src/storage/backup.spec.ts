@@ -1,77 +1,54 @@
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SQLITE_DRIVERS } from '../../test/support/sqlite-drivers.js';
-import { backUp } from './backup.js';
-import { openSqliteDatabase } from './sqlite-driver.js';
+import { backUp, restore } from './backup.js';
+import { firstValue, openSqliteDatabase } from './sqlite-database.js';
 import { openSqliteRepository } from './sqlite-repository.js';
 
-describe.each(SQLITE_DRIVERS)('a backup with %s', (driver) => {
-  let directory: string;
-  let file: string;
-  let target: string;
+const { signal } = new AbortController();
 
-  /** Creates a database with this many plants. */
-  beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    file = join(directory, 'plants.db');
-    target = join(directory, 'backup.db');
-    await (await openSqliteRepository(file, { timeout: 100 }, driver)).close();
-    const database = await openSqliteDatabase(file, driver);
-    database.exec(
-      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
-       INSERT INTO plants SELECT i, 'plant ' || i, NULL FROM n`,
-    );
-    database.close();
-  });
+let directory: string;
+let file: string;
+let target: string;
 
-  afterEach(() => rmSync(directory, { recursive: true }));
+/** Creates a database with 1,000 plants. */
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  file = join(directory, 'plants.db');
+  target = join(directory, 'backup.db');
+  const repository = await openSqliteRepository(file, 100);
+  await repository.add(Array.from({ length: 1_000 }, (_, id) => ({ id: BigInt(id), name: `plant ${id}` })));
+  await repository.close();
+});
 
-  it('is one file with the plants that were stored before it began', async () => {
-    const repository = await openSqliteRepository(file, { timeout: 100 }, driver);
-    const parts: number[] = [];
-    let adding: Promise<unknown> = Promise.resolve();
-    const count = await backUp(
-      `sqlite:${file}`,
-      target,
-      (part) => {
-        parts.push(part);
-        adding = repository.add([{ id: BigInt(-parts.length), name: 'stored meanwhile' }]);
-      },
-      driver,
-    );
-    await adding;
+afterEach(() => rmSync(directory, { recursive: true }));
+
+describe('A backup', () => {
+  it('is one file with the plants that a service has stored, also those in its write-ahead log', async () => {
+    const repository = await openSqliteRepository(file, 100);
+    await repository.add([{ id: -1n, name: 'in the log' }]);
+
+    expect(await backUp(file, target, signal)).toBe(1_001);
+
     await repository.close();
-
-    expect(count).toBe(200_000);
-    expect(parts.length).toBeGreaterThan(0);
-    expect(parts).toEqual([...parts].sort((one, other) => one - other));
     expect(readdirSync(directory).sort()).toEqual(['backup.db', 'plants.db']);
-    const copy = await openSqliteDatabase(target, driver);
-    expect(copy.prepare('SELECT min(id) AS least, max(id) AS greatest FROM plants').get()).toEqual({
-      least: 1n,
-      greatest: 200_000n,
-    });
+    const copy = await openSqliteDatabase(target);
+    expect(firstValue(copy, 'SELECT min(id) FROM plants')).toBe(-1n);
     copy.close();
   });
 
   it('leaves no files when its caller aborts it', async () => {
-    const progress = (): void => {
-      throw new Error('interrupted');
-    };
-
-    await expect(backUp(`sqlite:${file}`, target, progress, driver)).rejects.toThrow('interrupted');
+    await expect(backUp(file, target, AbortSignal.abort(new Error('interrupted')))).rejects.toThrow('interrupted');
     expect(readdirSync(directory)).toEqual(['plants.db']);
   });
 
   it.each(['', '-wal', '-shm', '-journal'])(
     'does not touch a file backup.db%s that appears meanwhile',
     async (suffix) => {
-      const progress = (): void => writeFileSync(target + suffix, 'something of value');
+      const backup = backUp(file, target, signal);
+      writeFileSync(target + suffix, 'something of value');
 
-      await expect(backUp(`sqlite:${file}`, target, progress, driver)).rejects.toThrow(
-        `${target}${suffix} already exists: name another file`,
-      );
+      await expect(backup).rejects.toThrow(`${target}${suffix} already exists: name another file`);
       expect(readFileSync(target + suffix, 'utf8')).toBe('something of value');
       expect(readdirSync(directory).sort()).toEqual([`backup.db${suffix}`, 'plants.db']);
     },
@@ -80,9 +57,7 @@ describe.each(SQLITE_DRIVERS)('a backup with %s', (driver) => {
   it('does not replace a symbolic link that leads to no file', async () => {
     symlinkSync('elsewhere', target);
 
-    await expect(backUp(`sqlite:${file}`, target, () => undefined, driver)).rejects.toThrow(
-      `${target} already exists: name another file`,
-    );
+    await expect(backUp(file, target, signal)).rejects.toThrow(`${target} already exists: name another file`);
     expect(readlinkSync(target)).toBe('elsewhere');
     expect(readdirSync(directory).sort()).toEqual(['backup.db', 'plants.db']);
   });
@@ -90,8 +65,8 @@ describe.each(SQLITE_DRIVERS)('a backup with %s', (driver) => {
   it('goes to a file whose name looks like a URI', async () => {
     const current = process.cwd();
     process.chdir(directory);
-    const backup = backUp(`sqlite:${file}`, 'file:backup.db?mode=memory', () => undefined, driver);
-    expect(await backup.finally(() => process.chdir(current))).toBe(200_000);
+    const backup = backUp(file, 'file:backup.db?mode=memory', signal);
+    expect(await backup.finally(() => process.chdir(current))).toBe(1_000);
 
     expect(readdirSync(directory).sort()).toEqual(['file:backup.db?mode=memory', 'plants.db']);
   });
@@ -100,9 +75,19 @@ describe.each(SQLITE_DRIVERS)('a backup with %s', (driver) => {
     const bytes = readFileSync(file);
     writeFileSync(file, bytes.fill(0xaa, bytes.length / 2, bytes.length / 2 + 4_096));
 
-    await expect(backUp(`sqlite:${file}`, target, () => undefined, driver)).rejects.toThrow(
-      /^no backup was made, because the database is damaged: [^\n]+$/,
-    );
+    await expect(backUp(file, target, signal)).rejects.toThrow(/^\S+plants\.db is damaged: [^\n]+$/);
     expect(readdirSync(directory)).toEqual(['plants.db']);
+  });
+});
+
+describe('A restored database', () => {
+  it.each(['', '-wal', '-shm', '-journal'])('does not replace a file new.db%s', async (suffix) => {
+    await backUp(file, target, signal);
+    const restored = restore(join(directory, 'new.db'), target, signal);
+    writeFileSync(join(directory, `new.db${suffix}`), 'something of value');
+
+    await expect(restored).rejects.toThrow(`new.db${suffix} already exists: it may have plants, so move it away first`);
+    expect(readFileSync(join(directory, `new.db${suffix}`), 'utf8')).toBe('something of value');
+    expect(readdirSync(directory).sort()).toEqual(['backup.db', `new.db${suffix}`, 'plants.db']);
   });
 });

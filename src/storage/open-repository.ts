@@ -1,4 +1,5 @@
-import { DATABASE_DEFAULTS, type DatabaseOptions, isPostgresUrl, SSL_MODES, sqliteFile } from './database-options.js';
+import { DATABASE_DEFAULTS, type DatabaseOptions } from './database-options.js';
+import { DATABASE_URL_FORMS, type Engine, engineOf } from './engines.js';
 import { type PlantRepository, type PlantSnapshot, RepositoryStartError } from './plant-repository.js';
 
 /**
@@ -9,20 +10,7 @@ import { type PlantRepository, type PlantSnapshot, RepositoryStartError } from '
  * @throws {RepositoryStartError} when it cannot be opened; the message is one line for the operator
  */
 export async function openRepository(url: string, options: Partial<DatabaseOptions> = {}): Promise<PlantRepository> {
-  const complete = { ...DATABASE_DEFAULTS, ...options };
-  const file = sqliteFile(url);
-  if (file !== undefined) {
-    const { openSqliteRepository } = await import('./sqlite-repository.js');
-    return openSqliteRepository(file, complete);
-  }
-  if (!isPostgresUrl(url)) {
-    throw new RepositoryStartError(
-      'a database URL must be of the form sqlite:data/plants.db or postgres://user:password@host:5432/plants, ' +
-        `where user and password are percent-encoded and sslmode is one of ${SSL_MODES.join(', ')}`,
-    );
-  }
-  const { openPostgresRepository } = await import('./postgres-repository.js').catch(refuseMissingPackage);
-  return openPostgresRepository(url, complete);
+  return requireEngine(url).open(url, { ...DATABASE_DEFAULTS, ...options });
 }
 
 /**
@@ -34,19 +22,21 @@ export async function openRepository(url: string, options: Partial<DatabaseOptio
  * @throws {RepositoryUnavailableError} when it cannot be read
  */
 export async function openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined> {
-  const file = sqliteFile(url);
-  if (file !== undefined) {
-    const { openSqliteFileSnapshot } = await import('./sqlite-snapshot.js');
-    return openSqliteFileSnapshot(file);
-  }
-  const { hasPostgresPlants } = await import('./postgres-repository.js');
-  if (!(await hasPostgresPlants(url, options))) return undefined;
-  const { openPostgresSnapshot } = await import('./postgres-snapshot.js');
-  return openPostgresSnapshot(url, options);
+  return requireEngine(url).openSnapshot(url, options);
 }
 
-/** A host installs the package `pg` only if it uses PostgreSQL. */
-function refuseMissingPackage(error: unknown): never {
-  if (!(error instanceof Error && error.message.includes("'pg'"))) throw error;
-  throw new RepositoryStartError('the package pg is not installed: npm install pg', { cause: error });
+/**
+ * Checks that `openRepository` can open a store, and creates and changes nothing.
+ *
+ * @returns whether the table of plants is there, or a start creates it
+ * @throws {RepositoryStartError} as `openRepository`
+ */
+export async function checkStore(url: string, options: DatabaseOptions): Promise<boolean> {
+  return requireEngine(url).check(url, options);
+}
+
+function requireEngine(url: string): Engine {
+  const engine = engineOf(url);
+  if (engine !== undefined) return engine;
+  throw new RepositoryStartError(`a database URL must be of the form ${DATABASE_URL_FORMS}`);
 }

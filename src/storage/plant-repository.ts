@@ -62,14 +62,6 @@ export abstract class PlantRepository {
     return Promise.reject(new Error('this repository takes no snapshots'));
   }
 
-  /**
-   * Returns how many plants are stored, or an estimate where counting costs too much; undefined if the store cannot tell.
-   * Only the metrics of the program use it: a repository of your own need not have it.
-   */
-  count(): Promise<number | undefined> {
-    return Promise.resolve(undefined);
-  }
-
   /** Number of batches that the store takes at the same time. */
   readonly concurrency: number = 1;
 

@@ -1,8 +1,8 @@
 import pg from 'pg';
-import { databaseName } from './database-options.js';
+import { databaseName } from './engines.js';
 import { messageOf } from './message-of.js';
 import type { RepositoryStartError } from './plant-repository.js';
-import type { Failure } from './retrying-repository.js';
+import type { Failure } from './retry.js';
 import { startError, UnusableDatabaseError } from './start-error.js';
 
 export const MISSING_PRIVILEGES =

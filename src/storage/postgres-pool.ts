@@ -3,6 +3,7 @@ import { finished } from 'node:stream/promises';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig, type QueryResult, type QueryResultRow } from 'pg';
 import type { DatabaseOptions } from './database-options.js';
+import type { PlantValue } from './plant-columns.js';
 import { isConnectionUsableAfter } from './postgres-errors.js';
 
 /** Milliseconds after which an idle connection is closed. */
@@ -201,9 +202,9 @@ export function isCopyMissing(error: unknown): boolean {
   return error instanceof Error && error.message.includes("'pg-copy-streams'");
 }
 
-/** Writes a text as a literal of SQL; null if it is undefined. */
-export function literal(text: string | undefined): string {
-  return text === undefined ? 'NULL' : pg.escapeLiteral(text);
+/** Writes a value as a literal of SQL. */
+export function literal(value: PlantValue): string {
+  return value === null ? 'NULL' : pg.escapeLiteral(String(value));
 }
 
 /** Lets the server cancel each of the statements that follow in the transaction. It does not cancel a commit. */

@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { DatabaseOptions } from './database-options.js';
-import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
+import { COLUMN_NAMES, isSamePlant, plantOf, type PlantValue, rowOf } from './plant-columns.js';
+import {
+  type Outcome,
+  PlantRepository,
+  type PlantSnapshot,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from './plant-repository.js';
 import { connectionSettings } from './postgres-connection.js';
 import {
   describePostgresError,
@@ -14,11 +21,17 @@ import {
 import { isCopyMissing, literal, PostgresPool } from './postgres-pool.js';
 import { schemaVersion, updatePostgresSchema } from './postgres-schema.js';
 import { openPostgresSnapshot } from './postgres-snapshot.js';
-import { type Failure, RetryingRepository } from './retrying-repository.js';
+import { type Failure, Retry } from './retry.js';
 import { UnusableDatabaseError } from './start-error.js';
 
 /** Maximum milliseconds between two attempts of the start. */
 const START_INTERVAL = 500;
+
+/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
+const RETRY_INTERVAL = 20;
+
+/** Maximum milliseconds of a check: health probes do not wait for long. */
+const CHECK_TIMEOUT = 1_000;
 
 /**
  * Makes the transaction wait for the disk if the server, the database or the role has turned that off. It travels with
@@ -27,15 +40,6 @@ const START_INTERVAL = 500;
  */
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
-
-/**
- * The number that the server keeps for its planner and for autovacuum. The first is as old as the last ANALYZE or VACUUM,
- * and -1 before it; the second is exact, but lost in a crash of the server. Null if the server has neither, as for a table
- * that Citus has distributed.
- */
-const ESTIMATE =
-  'SELECT nullif(greatest(reltuples, n_live_tup), 0)::float8 AS count FROM pg_class ' +
-  "LEFT JOIN pg_stat_user_tables ON relid = pg_class.oid WHERE pg_class.oid = 'plants'::regclass";
 
 const TABLE_PRIVILEGES = "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')";
 
@@ -147,18 +151,32 @@ async function assertGranted(pool: PostgresPool, condition: string): Promise<voi
   if (privileges?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
 }
 
+/** Returns what an error means; undefined for a defect. */
+function failureOf(error: unknown): Failure | undefined {
+  return error instanceof VanishedError ? 'transient' : postgresFailure(error);
+}
+
+/** Makes the error that a repository throws. */
+function unavailable(what: string, error: unknown): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`${what}: ${describePostgresError(error)}`, { cause: error });
+}
+
 /** The id was taken, but another program had deleted its plant before the look-up. */
 class VanishedError extends Error {}
 
-class PostgresRepository extends RetryingRepository {
+class PostgresRepository extends PlantRepository {
   override readonly concurrency: number;
+  readonly #retry = new Retry(
+    (error) => failureOf(error) === 'transient',
+    () => Math.random() * RETRY_INTERVAL,
+  );
 
   constructor(
     private readonly pool: PostgresPool,
     private readonly url: string,
     private readonly options: DatabaseOptions,
   ) {
-    super(options.timeout);
+    super();
     this.concurrency = options.poolSize;
   }
 
@@ -166,16 +184,38 @@ class PostgresRepository extends RetryingRepository {
     return openPostgresSnapshot(this.url, this.options);
   }
 
-  override async count(): Promise<number | undefined> {
-    const [estimate] = await this.pool.transact<{ count: number | null }>(ESTIMATE);
-    return estimate?.count ?? undefined;
-  }
-
   override async close(): Promise<void> {
     await this.pool.close();
   }
 
-  protected override async attempt(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+  override add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    return this.#retry
+      .run(() => this.#attempt(batch), this.options.timeout)
+      .catch((error: unknown) => {
+        throw failureOf(error) === undefined ? error : unavailable('the database did not store them', error);
+      });
+  }
+
+  override async check(): Promise<void> {
+    const timeout = Math.min(this.options.timeout, CHECK_TIMEOUT);
+    // A random id, so that no client who creates a plant waits for the end of this transaction.
+    const insertion = insertionOf([{ id: randomBytes(8).readBigInt64LE(), name: '' }]);
+    const finished = new AbortController();
+    const timedOut = setTimeout(timeout, undefined, { signal: finished.signal }).then(() => {
+      throw new Error(`it did not answer within ${timeout} ms`);
+    });
+    try {
+      // Stop retrying one interval early, so that the last error wins over the timeout.
+      const checked = this.#retry.run(() => this.pool.rehearse(insertion, timeout), timeout - RETRY_INTERVAL);
+      await Promise.race([checked, timedOut]);
+    } catch (error) {
+      throw unavailable('the database cannot store plants', error);
+    } finally {
+      finished.abort();
+    }
+  }
+
+  async #attempt(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     /** The index of the first plant of the batch with each id, which is the one that may be created. */
     const first = new Map<bigint, number>();
     for (const [index, { id }] of batch.entries()) if (!first.has(id)) first.set(id, index);
@@ -192,22 +232,8 @@ class PostgresRepository extends RetryingRepository {
       const created = first.get(plant.id) ?? index;
       const other = stored.get(plant.id);
       if (other === undefined && created === index) return 'created';
-      const { name, tag } = other ?? batch[created] ?? plant;
-      return plant.name === name && plant.tag === tag ? 'repeated' : 'conflict';
+      return isSamePlant(plant, other ?? batch[created] ?? plant) ? 'repeated' : 'conflict';
     });
-  }
-
-  protected override tryToWrite(timeout: number): Promise<void> {
-    // A random id, so that no client who creates a plant waits for the end of this transaction.
-    return this.pool.rehearse(insertionOf([{ id: randomBytes(8).readBigInt64LE(), name: '' }]), timeout);
-  }
-
-  protected override failureOf(error: unknown): Failure | undefined {
-    return error instanceof VanishedError ? 'transient' : postgresFailure(error);
-  }
-
-  protected override describe(error: unknown): string {
-    return describePostgresError(error);
   }
 
   /** Inserts the plants whose ids are free, and returns the others. The ids differ. */
@@ -216,7 +242,7 @@ class PostgresRepository extends RetryingRepository {
     const inOrder = [...plants].sort((one, other) => (one.id < other.id ? -1 : 1));
     if (plants.length > MAX_VALUES) {
       try {
-        await this.pool.copy(COMMIT_TO_DISK, 'plants (id, name, tag)', inOrder.map(copyRow).join(''));
+        await this.pool.copy(COMMIT_TO_DISK, `plants (${COLUMN_NAMES.join()})`, inOrder.map(copyRow).join(''));
         return [];
       } catch (error) {
         // Another program may have taken one of the ids since the look-up; a host may not have installed pg-copy-streams.
@@ -230,22 +256,26 @@ class PostgresRepository extends RetryingRepository {
 
   /** Returns the stored plants that have the ids of these. */
   async #find(plants: readonly StoredPlant[]): Promise<StoredPlant[]> {
-    const rows = await this.pool.transact<{ id: bigint; name: string; tag: string | null }>(
-      `SELECT id, name, tag FROM plants WHERE id = ANY ('{${plants.map(({ id }) => id).join()}}'::bigint[])`,
+    const rows = await this.pool.transact<Record<keyof StoredPlant, unknown>>(
+      `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ANY ('{${plants.map(({ id }) => id).join()}}'::bigint[])`,
     );
-    return rows.map(({ id, name, tag }) => ({ id, name, tag: tag ?? undefined }));
+    return rows.map((row) => plantOf(COLUMN_NAMES.map((name) => row[name])));
   }
 }
 
 /** Returns a statement that inserts the plants whose ids are free. Not with unnest, whose rows Citus counts wrongly. */
 function insertionOf(plants: readonly StoredPlant[]): string {
-  const rows = plants.map(({ id, name, tag }) => `('${id}', ${literal(name)}, ${literal(tag)})`).join();
-  return `INSERT INTO plants (id, name, tag) VALUES ${rows} ON CONFLICT (id) DO NOTHING`;
+  const rows = plants.map((plant) => `(${rowOf(plant).map(literal).join()})`).join();
+  return `INSERT INTO plants (${COLUMN_NAMES.join()}) VALUES ${rows} ON CONFLICT (id) DO NOTHING`;
 }
 
 /** Returns a row in the text format of COPY: https://www.postgresql.org/docs/current/sql-copy.html */
-function copyRow({ id, name, tag }: StoredPlant): string {
-  return `${id}\t${escaped(name)}\t${tag === undefined ? '\\N' : escaped(tag)}\n`;
+function copyRow(plant: StoredPlant): string {
+  return `${rowOf(plant).map(copyField).join('\t')}\n`;
+}
+
+function copyField(value: PlantValue): string {
+  return value === null ? '\\N' : escaped(String(value));
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };

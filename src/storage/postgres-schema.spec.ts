@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PASSWORD, PostgresServer } from '../../test/support/postgres.js';
-import { checkStore } from './check-store.js';
+import { checkStore } from './open-repository.js';
 import { DATABASE_DEFAULTS } from './database-options.js';
 import { openRepository } from './open-repository.js';
 

@@ -58,7 +58,7 @@ export async function schemaVersion(pool: PostgresPool): Promise<number> {
   const columns = await pool.transact<Column & { readonly table: string }>(PLANT_COLUMNS);
   const [plants] = columns;
   if (plants === undefined) await assertSchema(pool);
-  else assertPlantColumns(plants.table, columns, { id: 'bigint', name: 'text', tag: 'text' }, OWN_SCHEMA);
+  else assertPlantColumns('postgres', plants.table, columns, OWN_SCHEMA);
   const version = (await recordedVersion(pool)) ?? Number(plants !== undefined);
   if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
   return version;

@@ -2,25 +2,17 @@ import pg from 'pg';
 import type { DatabaseOptions } from './database-options.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { connectionSettings } from './postgres-connection.js';
-import {
-  MAX_ID,
-  MIN_ID,
-  PAGE_LENGTH,
-  PAGE_PLANTS,
-  type PageRow,
-  plantOf,
-  plantsOf,
-  unreadable,
-} from './snapshot-page.js';
+import { COLUMN_NAMES, plantOf, plantsOf } from './plant-columns.js';
+import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, unreadable } from './snapshot-page.js';
 
 /** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
 
-const PLANTS = `SELECT id, name, tag FROM plants WHERE id >= $1 ORDER BY id LIMIT ${PAGE_PLANTS}`;
-const LENGTH = 'octet_length(name) + coalesce(octet_length(tag), 0)';
+const PLANTS = `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id >= $1 ORDER BY id LIMIT ${PAGE_PLANTS}`;
+const LENGTH = COLUMN_NAMES.map((name) => `coalesce(octet_length(${name}::text), 0)`).join(' + ');
 
-/** The columns of `PageRow`, which are null without plants. */
-const COLUMNS = 'SELECT json_agg(id)::text, json_agg(name)::text, json_agg(tag)::text FROM';
+/** The columns for `plantsOf`, which are null without plants. */
+const COLUMNS = `SELECT ${COLUMN_NAMES.map((name) => `json_agg(${name})::text`).join()} FROM`;
 
 /** The next plants, unless their texts are too long for one page. */
 const SHORT_PAGE = `
@@ -30,8 +22,8 @@ const SHORT_PAGE = `
 /** As many of the next plants as fit into a page: the longest plants would not fit into memory. It takes twice as long. */
 const LONG_PAGE = `
   ${COLUMNS} (
-    SELECT id, name, tag
-    FROM (SELECT id, name, tag, sum(${LENGTH}) OVER (ORDER BY id) - (${LENGTH}) AS before FROM (${PLANTS}) AS plants) AS plants
+    SELECT *
+    FROM (SELECT *, sum(${LENGTH}) OVER (ORDER BY id) - (${LENGTH}) AS before FROM (${PLANTS}) AS plants) AS plants
     WHERE before < ${PAGE_LENGTH} ORDER BY id
   ) AS page`;
 
@@ -74,11 +66,11 @@ class PostgresSnapshot implements PlantSnapshot {
   }
 
   async find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
-    const rows = await this.#query<[id: string, name: string, tag: string | null]>(
-      'SELECT id, name, tag FROM plants WHERE id = ANY ($1::bigint[])',
+    const rows = await this.#query<[id: string, ...rest: unknown[]]>(
+      `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ANY ($1::bigint[])`,
       [ids],
     );
-    return rows.map(([id, name, tag]) => plantOf([BigInt(id), name, tag]));
+    return rows.map(([id, ...rest]) => plantOf([BigInt(id), ...rest]));
   }
 
   async *pages(after?: bigint): AsyncIterable<readonly StoredPlant[]> {
@@ -105,13 +97,12 @@ class PostgresSnapshot implements PlantSnapshot {
   }
 
   async #page(from: bigint): Promise<readonly StoredPlant[]> {
-    return (await this.#fetch(SHORT_PAGE, from)) ?? (await this.#fetch(LONG_PAGE, from)) ?? [];
+    const plants = await this.#fetch(SHORT_PAGE, from);
+    return plants.length > 0 ? plants : this.#fetch(LONG_PAGE, from);
   }
 
-  /** Returns undefined if the query finds no plants. */
-  async #fetch(query: string, from: bigint): Promise<readonly StoredPlant[] | undefined> {
-    const [row] = await this.#query<PageRow | [null]>(query, [from]);
-    return row === undefined || row[0] === null ? undefined : plantsOf(row);
+  async #fetch(query: string, from: bigint): Promise<readonly StoredPlant[]> {
+    return (await this.#query<readonly (string | null)[]>(query, [from])).flatMap(plantsOf);
   }
 
   /** Runs a query after the last one. */

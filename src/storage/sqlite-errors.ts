@@ -1,73 +1,77 @@
 import { messageOf } from './message-of.js';
-import type { RepositoryStartError } from './plant-repository.js';
-import type { Failure } from './retrying-repository.js';
+import { type RepositoryStartError, RepositoryUnavailableError } from './plant-repository.js';
+import type { Failure } from './retry.js';
 import { startError } from './start-error.js';
 
 const LOCKED = 'is locked by another process; stop it first';
 const DAMAGED = 'is not a SQLite database, or is damaged; restore a backup or name another file';
 const NOT_OPENED = 'cannot be opened; it must be a file in a directory where this user may write';
 
-/**
- * The meaning of SQLite's primary result codes (https://sqlite.org/rescode.html).
- *
- * - The code by number, as node:sqlite has it, and by name, as better-sqlite3 has it.
- * - How the repository handles it.
- * - For the operator when the database cannot be opened; completes "the database plants.db …".
- */
-const ERRORS: readonly (readonly [number: number, name: string, failure: Failure, atStart: string])[] = [
-  [5, 'SQLITE_BUSY', 'transient', LOCKED],
-  [6, 'SQLITE_LOCKED', 'transient', LOCKED],
-  [7, 'SQLITE_NOMEM', 'unavailable', 'needs more memory; free some'],
-  [8, 'SQLITE_READONLY', 'unavailable', 'cannot be written; give this user write permission on it and its directory'],
-  [10, 'SQLITE_IOERR', 'unavailable', 'cannot be read or written; check its disk, and what else uses it'],
-  [11, 'SQLITE_CORRUPT', 'unavailable', DAMAGED],
-  [13, 'SQLITE_FULL', 'unavailable', 'has no room left on its disk; free some'],
-  [14, 'SQLITE_CANTOPEN', 'unavailable', NOT_OPENED],
-  [15, 'SQLITE_PROTOCOL', 'transient', LOCKED],
-  [26, 'SQLITE_NOTADB', 'unavailable', DAMAGED],
+interface SqliteError {
+  /** The primary result code: https://sqlite.org/rescode.html */
+  readonly code: number;
+  readonly name: string;
+  /** How the repository handles it. */
+  readonly failure: Failure;
+  /** For the operator when the database cannot be opened; completes "the database plants.db …". */
+  readonly atStart: string;
+}
+
+const ERRORS: readonly SqliteError[] = [
+  { code: 5, name: 'SQLITE_BUSY', failure: 'transient', atStart: LOCKED },
+  { code: 6, name: 'SQLITE_LOCKED', failure: 'transient', atStart: LOCKED },
+  { code: 7, name: 'SQLITE_NOMEM', failure: 'unavailable', atStart: 'needs more memory; free some' },
+  {
+    code: 8,
+    name: 'SQLITE_READONLY',
+    failure: 'unavailable',
+    atStart: 'cannot be written; give this user write permission on it and its directory',
+  },
+  {
+    code: 10,
+    name: 'SQLITE_IOERR',
+    failure: 'unavailable',
+    atStart: 'cannot be read or written; check its disk, and what else uses it',
+  },
+  { code: 11, name: 'SQLITE_CORRUPT', failure: 'unavailable', atStart: DAMAGED },
+  { code: 13, name: 'SQLITE_FULL', failure: 'unavailable', atStart: 'has no room left on its disk; free some' },
+  { code: 14, name: 'SQLITE_CANTOPEN', failure: 'unavailable', atStart: NOT_OPENED },
+  { code: 15, name: 'SQLITE_PROTOCOL', failure: 'transient', atStart: LOCKED },
+  { code: 26, name: 'SQLITE_NOTADB', failure: 'unavailable', atStart: DAMAGED },
 ];
 
-/** The files of the database were removed, replaced or emptied while it is open. SQLite itself reports this as SQLITE_IOERR. */
+/** The files of the database were removed, replaced or emptied while it is open. SQLite itself does not notice. */
 export class FilesNotInPlaceError extends Error {
-  readonly code = 'SQLITE_IOERR';
+  override readonly name = 'FilesNotInPlaceError';
 
   constructor() {
     super('the files of the database were removed or replaced');
   }
 }
 
-/** The write-ahead log was truncated or overwritten while the database is open. SQLite itself does not notice. */
-export class DamagedLogError extends Error {
-  readonly code = 'SQLITE_IOERR';
-
-  constructor() {
-    super(
-      'the write-ahead log was truncated or overwritten by another program; restart the service to continue with the ' +
-        'plants that had left the log for the database, or restore a backup',
-    );
-  }
+/** Returns how the repository handles an error of SQLite, or of the file system while it looks at the files. */
+export function sqliteFailure(error: unknown): Failure | undefined {
+  return isOfFiles(error) ? 'unavailable' : entryOf(error)?.failure;
 }
 
-/** Returns how the repository handles an error of either driver, or of the file system while it looks at the files. */
-export function sqliteFailure(error: unknown): Failure | undefined {
-  return isFileSystemError(error) ? 'unavailable' : entryOf(error)?.[2];
+/** Makes the error that a repository throws. */
+export function sqliteUnavailable(what: string, error: unknown): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`${what}: ${messageOf(error)}`, { cause: error });
 }
 
 /** Makes the line for the operator after opening the database failed with `error`. */
 export function sqliteStartError(file: string, error: unknown): RepositoryStartError {
-  const other = isFileSystemError(error) ? NOT_OPENED : `cannot be used: ${messageOf(error)}`;
-  return startError(file, error, entryOf(error)?.[3] ?? other);
+  const other = isOfFiles(error) ? NOT_OPENED : `cannot be used: ${messageOf(error)}`;
+  return startError(file, error, entryOf(error)?.atStart ?? other);
 }
 
-/** Returns whether it is an error of `node:fs`, such as EACCES. */
-function isFileSystemError(error: unknown): boolean {
-  return 'syscall' in Object(error);
+/** Returns whether it is an error of `node:fs`, such as EACCES, or says that files are not in place. */
+function isOfFiles(error: unknown): boolean {
+  return error instanceof FilesNotInPlaceError || 'syscall' in Object(error);
 }
 
-/** Finds the entry of a driver's error. Both drivers give an extended code, of which the table has the primary part. */
-function entryOf(error: unknown): (typeof ERRORS)[number] | undefined {
-  const { code, errcode } = Object(error) as { readonly code?: unknown; readonly errcode?: unknown };
-  if (typeof errcode === 'number') return ERRORS.find(([number]) => number === (errcode & 0xff));
-  const primary = /^SQLITE_[A-Z]+/.exec(String(code))?.[0];
-  return ERRORS.find(([, name]) => name === primary);
+/** Finds the entry of an error, whose extended code has the primary one in its last byte. */
+function entryOf(error: unknown): SqliteError | undefined {
+  const { errcode } = Object(error) as { readonly errcode?: unknown };
+  return typeof errcode === 'number' ? ERRORS.find(({ code }) => code === (errcode & 0xff)) : undefined;
 }

@@ -1,157 +1,140 @@
 import { randomBytes } from 'node:crypto';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createEmptyFile } from '../files/create-empty-file.js';
 import { makeDirectory } from '../files/make-directory.js';
-import type { DatabaseOptions } from './database-options.js';
-import type { Outcome, PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
-import { type Failure, RetryingRepository } from './retrying-repository.js';
-import { SqliteCount } from './sqlite-count.js';
-import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
-import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
+import { COLUMN_NAMES, isSamePlant, plantOf, type PlantRow, rowOf } from './plant-columns.js';
+import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
+import { Retry } from './retry.js';
+import { unreadable } from './snapshot-page.js';
+import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
+import { sqliteFailure, sqliteStartError, sqliteUnavailable } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
-import { assertReadable, updateSqliteSchema } from './sqlite-schema.js';
+import { assertKnownSchema, assertReadable, hasPlants, updateSqliteSchema } from './sqlite-schema.js';
 import { openSqliteSnapshot } from './sqlite-snapshot.js';
 
-/** Pages of the log that start a checkpoint: 32 MiB. All clients wait for it; a longer log makes it rarer. */
-const LOG_PAGES = 8_192;
+/** Milliseconds between two attempts: another process holds the lock for about as long. */
+const RETRY_INTERVAL = 1;
 
-/** Pages that the last batch before a checkpoint adds at most, as a rule. A larger one, of many workers, grows the log. */
-const LOG_EXCESS = 512;
-
-/** KiB of SQLite's cache. With random ids only inner pages are read again, and this holds those of 30 million plants. */
-const CACHE_KIB = 4_096;
+/** Maximum milliseconds of a check: health probes do not wait for long. */
+const CHECK_TIMEOUT = 1_000;
 
 const SETTINGS = [
-  // SQLite waits for a lock by blocking the process, so only the start waits this way.
-  'busy_timeout = 5000',
   'journal_mode = WAL',
   // NORMAL, which is common with WAL, syncs only at checkpoints: a power cut would lose acknowledged plants.
   'synchronous = FULL',
-  `wal_autocheckpoint = ${LOG_PAGES}`,
-  `cache_size = -${CACHE_KIB}`,
+  // 8 MiB of log. A commit that still makes the log longer takes more time, so a start has that behind it soon.
+  'wal_autocheckpoint = 2000',
+  // 4 MiB. With random ids only inner pages are read again, and this holds those of 30 million plants.
+  'cache_size = -4096',
 ];
 
 /**
  * Opens or creates a SQLite database whose commits are on disk when they return.
  *
  * @param file a path, or `:memory:`
+ * @param timeout milliseconds that a batch may wait for a lock
  * @throws {RepositoryStartError} when it cannot be opened
  */
-export async function openSqliteRepository(
-  file: string,
-  { timeout, allocateLog = false }: Pick<DatabaseOptions, 'timeout' | 'allocateLog'>,
-  driver?: SqliteDriver,
-): Promise<PlantRepository> {
+export async function openSqliteRepository(file: string, timeout: number): Promise<PlantRepository> {
   let database: SqliteDatabase | undefined;
   try {
-    const path = file === ':memory:' ? file : resolve(file);
-    if (path !== ':memory:') makePlaceFor(path);
-    database = await openSqliteDatabase(path, driver);
+    const path = file === ':memory:' ? undefined : resolve(file);
+    if (path !== undefined) makeFile(path);
+    database = await openSqliteDatabase(file);
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
     assertReadable(database);
-    const files = path === ':memory:' ? undefined : filesOf(database, path);
-    const repository = new SqliteRepository(database, path, files, timeout, driver);
+    // While SQLite waits for a lock, it blocks the process. `Retry` waits without that.
     database.exec('PRAGMA busy_timeout = 0');
-    if (allocateLog && files !== undefined) growLog(database, files);
-    return repository;
+    return new SqliteRepository(database, path, timeout);
   } catch (error) {
     database?.close();
     throw sqliteStartError(file, error);
   }
 }
 
-/** Creates the directory and, for root, the file, which SQLite would leave to root: no service could open it then. */
-function makePlaceFor(path: string): void {
+/** Creates the directory of a database. SQLite creates the file, unless it would belong to root: a service could not open it. */
+function makeFile(path: string): void {
+  makeDirectory(dirname(path));
   if (process.getuid?.() === 0) createEmptyFile(path);
-  else makeDirectory(dirname(path));
 }
 
-/**
- * Lets the log grow to its size by a transaction that is rolled back: pages beyond SQLite's cache are written to the log
- * before the end of a transaction (https://sqlite.org/pragma.html#pragma_cache_spill), and later ones overwrite them.
- */
-function growLog(database: SqliteDatabase, files: SqliteFiles): void {
-  const { page_size: pageSize } = database.prepare('PRAGMA page_size').get() as { readonly page_size: bigint };
-  // Another service has allocated it.
-  if (files.logSize >= LOG_PAGES * Number(pageSize)) return;
-  try {
-    // The checkpoint copies plants that a crash has left in the log, so that the log begins again.
-    database.exec('PRAGMA wal_checkpoint; BEGIN IMMEDIATE; CREATE TABLE filler (bytes)');
-    const bytes = BigInt(LOG_PAGES + LOG_EXCESS) * pageSize + BigInt(CACHE_KIB) * 1_024n;
-    database.exec(`INSERT INTO filler VALUES (zeroblob(${bytes}))`);
-  } catch {
-    // On a full disk, or while another service writes, the log grows as plants are stored.
-  }
-  rollBackQuietly(database.prepare('ROLLBACK'));
-}
-
-/** Asks SQLite for the name of the database, because it follows symbolic links. */
-function filesOf(database: SqliteDatabase, path: string): SqliteFiles {
-  const { file } = database.prepare('PRAGMA database_list').get() as { readonly file: string };
-  return new SqliteFiles(path, file);
-}
-
-class SqliteRepository extends RetryingRepository {
+class SqliteRepository extends PlantRepository {
+  readonly #retry = new Retry(
+    (error) => sqliteFailure(error) === 'transient',
+    () => RETRY_INTERVAL,
+  );
+  /** Undefined for a database in memory. */
+  readonly #files: SqliteFiles | undefined;
   readonly #begin;
   readonly #insert;
   readonly #find;
   readonly #commit;
   readonly #rollback;
-  readonly #count;
 
+  /** @param path of the database, absolute; undefined for one in memory */
   constructor(
     private readonly database: SqliteDatabase,
-    private readonly path: string,
-    /** Undefined for a database in memory. */
-    private readonly files: SqliteFiles | undefined,
-    timeout: number,
-    private readonly driver: SqliteDriver | undefined,
+    private readonly path: string | undefined,
+    private readonly timeout: number,
   ) {
-    super(timeout);
+    super();
+    // SQLite follows symbolic links to the file.
+    const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
+    this.#files = path === undefined ? undefined : new SqliteFiles(path, String(realPath));
     // A deferred transaction could not wait for another writer once it has read.
-    this.#begin = database.prepare('BEGIN IMMEDIATE');
-    this.#insert = database.prepare('INSERT INTO plants (id, name, tag) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING');
-    this.#find = database.prepare('SELECT name, tag FROM plants WHERE id = ?');
-    this.#commit = database.prepare('COMMIT');
-    this.#rollback = database.prepare('ROLLBACK');
-    this.#count = new SqliteCount(database);
+    this.#begin = prepare(database, 'BEGIN IMMEDIATE');
+    const places = COLUMN_NAMES.map(() => '?').join();
+    this.#insert = prepare(
+      database,
+      `INSERT INTO plants (${COLUMN_NAMES.join()}) VALUES (${places}) ON CONFLICT (id) DO NOTHING`,
+    );
+    this.#find = prepare(database, `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ?`);
+    this.#commit = prepare(database, 'COMMIT');
+    this.#rollback = prepare(database, 'ROLLBACK');
   }
 
-  override snapshot(): Promise<PlantSnapshot> {
-    return openSqliteSnapshot(this.path, this.driver);
+  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    const add = (): Outcome[] => batch.map((plant) => this.#add(plant));
+    try {
+      return await this.#retry.run(() => this.#transaction(this.#commit, add), this.timeout);
+    } catch (error) {
+      throw sqliteFailure(error) === undefined ? error : sqliteUnavailable('the database did not store them', error);
+    }
   }
 
-  override count(): Promise<number> {
-    return this.#count.get();
+  override async check(): Promise<void> {
+    const plant = { id: randomBytes(8).readBigInt64LE(), name: '' };
+    const add = (): Outcome => this.#add(plant);
+    try {
+      const timeout = Math.min(this.timeout, CHECK_TIMEOUT);
+      await this.#retry.run(() => this.#transaction(this.#rollback, add), timeout);
+    } catch (error) {
+      throw sqliteUnavailable('the database cannot store plants', error);
+    }
   }
 
-  override async close(): Promise<void> {
-    if (this.files?.logIsIntact() === false) await this.#closeWithoutCheckpoint();
-    else this.database.close();
-    this.files?.close();
+  override async snapshot(): Promise<PlantSnapshot> {
+    try {
+      if (this.path === undefined) throw new Error('no other connection can open a database in memory');
+      this.#files?.assertInPlace();
+      const snapshot = await openSqliteSnapshot(this.path);
+      if (snapshot === undefined) throw new Error('it has no table of plants');
+      return snapshot;
+    } catch (error) {
+      throw unreadable(error);
+    }
   }
 
-  protected override attempt(batch: readonly StoredPlant[]): readonly Outcome[] {
-    const outcomes = this.#transaction(this.#commit, () => batch.map((plant) => this.#add(plant)));
-    this.#count.add(batch, outcomes);
-    return outcomes;
-  }
-
-  protected override tryToWrite(): void {
-    this.#transaction(this.#rollback, () => this.#insert.run(randomBytes(8).readBigInt64LE(), '', null));
-  }
-
-  protected override failureOf(error: unknown): Failure | undefined {
-    return sqliteFailure(error);
+  override close(): Promise<void> {
+    this.database.close();
+    return Promise.resolve();
   }
 
   #add(plant: StoredPlant): Outcome {
-    const { id, name } = plant;
-    const tag = plant.tag ?? null;
-    if (Number(this.#insert.run(id, name, tag).changes) === 1) return 'created';
-    const stored = this.#find.get(id) as { readonly name: string; readonly tag: string | null };
-    return stored.name === name && stored.tag === tag ? 'repeated' : 'conflict';
+    if (this.#insert.run(...rowOf(plant)).changes > 0) return 'created';
+    return isSamePlant(plant, plantOf(this.#find.get(plant.id) as PlantRow)) ? 'repeated' : 'conflict';
   }
 
   /**
@@ -161,39 +144,53 @@ class SqliteRepository extends RetryingRepository {
    * @param end the statement that ends it: COMMIT or ROLLBACK
    */
   #transaction<Result>(end: { run(): unknown }, work: () => Result): Result {
-    this.files?.assertInPlace();
+    this.#files?.assertInPlace();
     this.#begin.run();
     let result: Result;
     try {
       result = work();
       end.run();
     } catch (error) {
-      rollBackQuietly(this.#rollback);
+      // SQLite itself rolls back after some errors: https://sqlite.org/lang_transaction.html
+      if (this.database.isTransaction) this.#rollback.run();
       throw error;
     }
-    this.files?.assertInPlace();
+    this.#files?.assertInPlace();
     return result;
-  }
-
-  /** Keeps SQLite from copying a damaged log into the database, as the last connection that can write does. */
-  async #closeWithoutCheckpoint(): Promise<void> {
-    const last = await openSqliteDatabase(this.path, this.driver, { readOnly: true });
-    try {
-      // Takes the lock that makes it the last connection, even if it cannot read the log.
-      last.prepare('PRAGMA schema_version').get();
-    } catch {
-      // The log is damaged.
-    }
-    this.database.close();
-    last.close();
   }
 }
 
-/** Rolls back, if there is still a transaction. */
-function rollBackQuietly(rollback: { run(): unknown }): void {
+/**
+ * Checks that `openSqliteRepository` can open a database, and changes nothing.
+ *
+ * @returns whether the table of plants is there
+ * @throws {RepositoryStartError} when it cannot be opened
+ */
+export async function checkSqliteDatabase(file: string): Promise<boolean> {
+  let database: SqliteDatabase | undefined;
   try {
-    rollback.run();
-  } catch {
-    // SQLite itself rolls back after some errors: https://sqlite.org/lang_transaction.html
+    if (file === ':memory:') return false;
+    if (!existsSync(file)) {
+      // With the dot, the system refuses a file that is no directory.
+      accessSync(`${existingAncestor(resolve(file))}/.`, constants.W_OK | constants.X_OK);
+      return false;
+    }
+    database = await openSqliteDatabase(file);
+    assertKnownSchema(database);
+    // Fails if the database is read-only, or if another program locks it.
+    database.exec('BEGIN IMMEDIATE; ROLLBACK');
+    const isPresent = hasPlants(database);
+    if (isPresent) assertReadable(database);
+    return isPresent;
+  } catch (error) {
+    throw sqliteStartError(file, error);
+  } finally {
+    database?.close();
   }
+}
+
+/** Returns the lowest directory above a path that exists. */
+function existingAncestor(path: string): string {
+  const parent = dirname(path);
+  return existsSync(parent) ? parent : existingAncestor(parent);
 }

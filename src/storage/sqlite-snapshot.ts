@@ -1,76 +1,56 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
+import { COLUMN_NAMES, lengthOf, plantOf, type PlantRow, plantsOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
-import {
-  MAX_ID,
-  MIN_ID,
-  PAGE_LENGTH,
-  PAGE_PLANTS,
-  type PageRow,
-  plantOf,
-  plantsOf,
-  type PlantRow,
-  unreadable,
-} from './snapshot-page.js';
-import { openSqliteDatabase, type SqliteDatabase, type SqliteDriver } from './sqlite-driver.js';
+import { MAX_ID, MIN_ID, PAGE_LENGTH, PAGE_PLANTS, unreadable } from './snapshot-page.js';
+import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteStartError } from './sqlite-errors.js';
 import { assertKnownSchema, hasPlants } from './sqlite-schema.js';
 
-const PLANTS = `SELECT id, name, tag FROM plants WHERE id >= ? ORDER BY id LIMIT ${PAGE_PLANTS}`;
+const PLANTS = `SELECT ${COLUMN_NAMES.join()} FROM plants`;
+const PAGE = `${PLANTS} WHERE id >= ? ORDER BY id LIMIT ${PAGE_PLANTS}`;
+const LENGTH = COLUMN_NAMES.map((name) => `ifnull(length(${name}), 0)`).join(' + ');
 
 /** The next plants, or none if their texts are too long for one page. */
 const SHORT_PAGE = `
-  SELECT json_group_array(id), json_group_array(name), json_group_array(tag) FROM (${PLANTS})
-  WHERE (SELECT sum(length(name) + ifnull(length(tag), 0)) FROM (${PLANTS})) <= ${PAGE_LENGTH}`;
+  SELECT ${COLUMN_NAMES.map((name) => `json_group_array(${name})`).join()} FROM (${PAGE})
+  WHERE (SELECT sum(${LENGTH}) FROM (${PAGE})) <= ${PAGE_LENGTH}`;
 
 /**
- * Takes a snapshot on a read-only connection of its own, so that the writer goes on. While it is open, a checkpoint
- * cannot reset the write-ahead log, which grows.
+ * Takes a snapshot of a file on a connection of its own, so that a writer goes on. It changes neither its schema nor its
+ * journal mode. While it is open, a checkpoint cannot reset the write-ahead log, which grows.
  *
- * @throws {RepositoryUnavailableError} when the database cannot be read
+ * @returns undefined if there is no file, or no table of plants in it
+ * @throws the error of SQLite, or UnusableDatabaseError
  */
-export async function openSqliteSnapshot(file: string, driver?: SqliteDriver): Promise<PlantSnapshot> {
-  if (file === ':memory:') throw unreadable('no other connection can open a database in memory');
-  let database: SqliteDatabase | undefined;
+export async function openSqliteSnapshot(file: string): Promise<PlantSnapshot | undefined> {
+  if (!existsSync(file)) return undefined;
+  const database = await openSqliteDatabase(file);
   try {
-    database = await openSqliteDatabase(file, driver, { readOnly: true });
-    begin(database);
-    return new SqliteSnapshot(database);
+    // The transaction takes its snapshot when it reads for the first time.
+    database.exec('BEGIN');
+    assertKnownSchema(database);
+    if (hasPlants(database)) return new SqliteSnapshot(database);
   } catch (error) {
-    database?.close();
-    throw unreadable(error);
+    database.close();
+    throw error;
   }
+  database.close();
+  return undefined;
 }
 
 /**
- * Takes a snapshot of a file that no repository has open, such as a backup. It changes neither its schema nor its journal
- * mode. The connection may write, because the last one of a database with a write-ahead log has to remove that.
+ * Takes a snapshot of a file that no repository has open, such as a backup.
  *
  * @returns undefined if there is no file, or no table of plants in it
  * @throws {RepositoryStartError} when it cannot be opened
  */
-export async function openSqliteFileSnapshot(file: string, driver?: SqliteDriver): Promise<PlantSnapshot | undefined> {
-  let database: SqliteDatabase | undefined;
+export async function openSqliteFile(file: string): Promise<PlantSnapshot | undefined> {
   try {
-    if (!existsSync(file)) return undefined;
-    database = await openSqliteDatabase(file, driver);
-    begin(database);
-    assertKnownSchema(database);
-    if (hasPlants(database)) return new SqliteSnapshot(database);
-    database.close();
-    return undefined;
+    return await openSqliteSnapshot(file);
   } catch (error) {
-    database?.close();
     throw sqliteStartError(file, error);
   }
-}
-
-/** Begins the transaction of a snapshot, which it takes when it reads for the first time. */
-function begin(database: SqliteDatabase): void {
-  // A service may be starting or stopping.
-  database.exec('PRAGMA busy_timeout = 5000');
-  database.exec('BEGIN');
-  database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
 }
 
 class SqliteSnapshot implements PlantSnapshot {
@@ -79,18 +59,18 @@ class SqliteSnapshot implements PlantSnapshot {
   readonly #selectFrom;
 
   constructor(private readonly database: SqliteDatabase) {
-    this.#select = database.prepareQuery('SELECT id, name, tag FROM plants WHERE id = ?');
-    this.#selectPage = database.prepareQuery(SHORT_PAGE);
-    this.#selectFrom = database.prepareQuery('SELECT id, name, tag FROM plants WHERE id >= ? ORDER BY id');
+    this.#select = prepare(database, `${PLANTS} WHERE id = ?`);
+    this.#selectPage = prepare(database, SHORT_PAGE);
+    this.#selectFrom = prepare(database, `${PLANTS} WHERE id >= ? ORDER BY id`);
   }
 
   count(): Promise<number> {
-    const { count } = this.database.prepare('SELECT count(*) AS count FROM plants').get() as { count: bigint };
-    return Promise.resolve(Number(count));
+    return Promise.resolve(Number(firstValue(this.database, 'SELECT count(*) FROM plants')));
   }
 
   find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
-    return Promise.resolve(ids.flatMap((id) => [...(this.#select(id) as Iterable<PlantRow>)].map(plantOf)));
+    const rows = ids.flatMap((id) => this.#select.all(id) as PlantRow[]);
+    return Promise.resolve(rows.map(plantOf));
   }
 
   async *pages(after?: bigint): AsyncIterable<readonly StoredPlant[]> {
@@ -116,7 +96,8 @@ class SqliteSnapshot implements PlantSnapshot {
   }
 
   #pageFrom(from: bigint): readonly StoredPlant[] {
-    const plants = [...(this.#selectPage(from, from) as Iterable<PageRow>)].flatMap(plantsOf);
+    const pages = this.#selectPage.all(from, from) as (readonly string[])[];
+    const plants = pages.flatMap(plantsOf);
     return plants.length > 0 ? plants : this.#longPageFrom(from);
   }
 
@@ -124,9 +105,10 @@ class SqliteSnapshot implements PlantSnapshot {
   #longPageFrom(from: bigint): readonly StoredPlant[] {
     const page: StoredPlant[] = [];
     let length = 0;
-    for (const row of this.#selectFrom(from) as Iterable<PlantRow>) {
-      page.push(plantOf(row));
-      length += row[1].length + (row[2]?.length ?? 0);
+    for (const row of this.#selectFrom.iterate(from) as Iterable<PlantRow>) {
+      const plant = plantOf(row);
+      page.push(plant);
+      length += lengthOf(plant);
       if (page.length >= PAGE_PLANTS || length >= PAGE_LENGTH) break;
     }
     return page;

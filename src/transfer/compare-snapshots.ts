@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { encodePlants } from '../formats/encode-plants.js';
+import { isSamePlant } from '../storage/plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from '../storage/plant-repository.js';
 
 /** Maximum number of ids that are named as examples. */
@@ -65,7 +66,7 @@ export async function compareSnapshots(
         note(two, 'additional');
         right.advance();
       } else {
-        if (one.name !== two.name || one.tag !== two.tag) note(one, 'different');
+        if (!isSamePlant(one, two)) note(one, 'different');
         left.advance();
         right.advance();
       }

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { backUp, NoBackupError } from '../../src/storage/backup.js';
 import { openRepository } from '../../src/storage/open-repository.js';
 import { type Run, spawnCommand } from '../support/command.js';
 import { storeFrom, violationsIn } from '../support/history.js';
@@ -97,7 +96,7 @@ describe('plant-store backup', () => {
 
     const { status, stderr } = await run(['backup.db']);
 
-    expect(stderr).toMatch(/^plant-store: no backup was made, because the database is damaged: [^\n]+\n$/);
+    expect(stderr).toMatch(/^plant-store: data\/plants\.db is damaged: [^\n]+\n$/);
     expect(status).toBe(1);
     expect(readdirSync(directory.path)).toEqual(['data']);
   });
@@ -137,9 +136,22 @@ describe('plant-store backup', () => {
     ['names a rollback journal', 2, /beside a database/, ['new.db-journal'], { DATABASE_URL: 'sqlite:plants.db' }],
     ['names two files', 2, /too many arguments/, ['one.db', 'two.db'], {}],
     ['has a bad configuration', 2, /PORT must be/, ['backup.db'], { PORT: 'http' }],
+    [
+      'names a PostgreSQL database',
+      2,
+      /pg_dump, or pg_basebackup/,
+      ['backup.db'],
+      { DATABASE_URL: 'postgres://localhost/plants' },
+    ],
     ['names a database in memory', 2, /memory/, ['backup.db'], { DATABASE_URL: 'sqlite::memory:' }],
     ['names a database that does not exist', 1, /there is no database data\/plants\.db/, ['backup.db'], {}],
-    ['names no database', 1, /file is not a SQLite database/, ['backup.db'], { DATABASE_URL: 'sqlite:file' }],
+    [
+      'names no database',
+      1,
+      /the database file is not a SQLite database/,
+      ['backup.db'],
+      { DATABASE_URL: 'sqlite:file' },
+    ],
     [
       'names a directory that does not exist',
       1,
@@ -158,13 +170,5 @@ describe('plant-store backup', () => {
     expect(failure).toEqual({ status, stdout: '', stderr: expect.stringMatching(complaint) as unknown });
     expect(failure.stderr).toMatch(/^[^\n]+\n$/);
     expect(readdirSync(directory.path).sort()).toEqual(['file', 'plants.db']);
-  });
-});
-
-describe('A backup of a PostgreSQL database', () => {
-  it('is refused, and names pg_dump and pg_basebackup', async () => {
-    await expect(backUp('postgres://localhost/plants', directory.file('backup'), () => undefined)).rejects.toThrow(
-      new NoBackupError('a PostgreSQL database is backed up with its own tools: pg_dump, or pg_basebackup'),
-    );
   });
 });

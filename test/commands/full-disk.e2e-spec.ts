@@ -71,7 +71,7 @@ describe('On a full disk', () => {
     await run('import', ['plants.ndjson']);
 
     expect(await run('backup', ['backup.db'], {}, fullAt(NDJSON.length / 3))).toEqual(
-      failure(/^plant-store: no backup was made, because data\/plants\.db could not be copied [^\n]+\n$/),
+      failure(/^plant-store: nothing was copied, because backup\.db could not be written [^\n]+\n$/),
     );
     expect(readdirSync(directory.path).sort()).toEqual(['data', 'plants.ndjson']);
 

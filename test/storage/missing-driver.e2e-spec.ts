@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -37,32 +37,29 @@ describe('An installation without the package of its driver', () => {
     return { stdout, stderr };
   }
 
-  it('asks for better-sqlite3 on Node before 24, and does not need it on later versions', () => {
+  it('asks for @photostructure/sqlite on Node before 24, and does not need it on later versions', () => {
     const { stdout } = open('sqlite:plants.db');
 
     expect(stdout).toBe(
       HAS_SQLITE
         ? 'opened\n'
-        : 'RepositoryStartError: the database plants.db needs the package better-sqlite3 on Node before 24: ' +
-            'npm install better-sqlite3@12, or use a newer Node\n',
+        : 'RepositoryStartError: the database plants.db needs the package @photostructure/sqlite on Node before 24: ' +
+            'npm install @photostructure/sqlite, or use a newer Node\n',
     );
   });
 
-  // npm installs no better-sqlite3 on Node 24 and later.
   if (!HAS_SQLITE) {
-    it('asks to allow the install script if better-sqlite3 has no native binding', () => {
-      for (const name of ['bindings', 'better-sqlite3', 'file-uri-to-path']) {
-        mkdirSync(join(directory, 'node_modules', name), { recursive: true });
+    it('asks for a newer Node on a platform for which @photostructure/sqlite has no binary', () => {
+      for (const name of ['node-gyp-build', '@photostructure/sqlite']) {
         cpSync(join(ROOT, 'node_modules', name), join(directory, 'node_modules', name), {
           recursive: true,
-          filter: (path) => !/better-sqlite3\/(?:build|deps|src)$/.test(path),
+          filter: (path) => !/sqlite\/(?:prebuilds|src)$/.test(path),
         });
       }
 
-      const { stdout } = open('sqlite:plants.db');
-
-      expect(stdout).toMatch(
-        /^RepositoryStartError: the database plants\.db needs the native binding of better-sqlite3, [^\n]*npm approve-scripts better-sqlite3[^\n]*\n$/,
+      expect(open('sqlite:plants.db').stdout).toBe(
+        'RepositoryStartError: the database plants.db needs a newer Node: @photostructure/sqlite has no binary for ' +
+          'this platform, and Node 24 has SQLite\n',
       );
     });
   }

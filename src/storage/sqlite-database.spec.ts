@@ -1,11 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SQLITE_DRIVERS } from '../../test/support/sqlite-drivers.js';
-import { openSqliteDatabase, type SqliteDatabase } from './sqlite-driver.js';
+import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 
-describe.each(SQLITE_DRIVERS)('the driver %s', (driver) => {
+describe('the driver of SQLite', () => {
   let directory: string;
   let file: string;
   let database: SqliteDatabase;
@@ -13,7 +12,7 @@ describe.each(SQLITE_DRIVERS)('the driver %s', (driver) => {
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
     file = join(directory, 'plants.db');
-    database = await openSqliteDatabase(file, driver);
+    database = await openSqliteDatabase(file);
     database.exec('CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT');
   });
 
@@ -32,29 +31,30 @@ describe.each(SQLITE_DRIVERS)('the driver %s', (driver) => {
   }
 
   it.each([-(2n ** 63n), 9_007_199_254_740_993n, 2n ** 63n - 1n])('keeps the integer %s exactly', (id) => {
-    const insert = database.prepare('INSERT INTO plants VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING');
+    const insert = prepare(database, 'INSERT INTO plants VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING');
+    const find = prepare(database, 'SELECT * FROM plants WHERE id = ?');
 
-    expect(Number(insert.run(id, 'Monstera', null).changes)).toBe(1);
-    expect(Number(insert.run(id, 'Monstera', null).changes)).toBe(0);
-    expect(database.prepare('SELECT * FROM plants WHERE id = ?').get(id)).toEqual({ id, name: 'Monstera', tag: null });
-    expect(database.prepare('SELECT * FROM plants WHERE id = ?').get(0n)).toBeUndefined();
+    expect(insert.run(id, 'Monstera', null).changes).toBe(1n);
+    expect(insert.run(id, 'Monstera', null).changes).toBe(0n);
+    expect(find.get(id)).toEqual([id, 'Monstera', null]);
+    expect(find.get(0n)).toBeUndefined();
   });
 
   it('opens a file whose name looks like a URI', async () => {
     const current = process.cwd();
     process.chdir(directory);
-    const strange = await openSqliteDatabase('file:x.db?mode=memory', driver);
+    const strange = await openSqliteDatabase('file:x.db?mode=memory');
     process.chdir(current);
     strange.exec('CREATE TABLE plants (id)');
     strange.close();
 
-    const again = await openSqliteDatabase(join(directory, 'file:x.db?mode=memory'), driver);
-    expect(again.prepare('SELECT * FROM plants').get()).toBeUndefined();
+    const again = await openSqliteDatabase(join(directory, 'file:x.db?mode=memory'));
+    expect(firstValue(again, 'SELECT * FROM plants')).toBeUndefined();
     again.close();
   });
 
   it('reports a lock as a transient failure', async () => {
-    const other = await openSqliteDatabase(file, driver);
+    const other = await openSqliteDatabase(file);
     other.exec('BEGIN EXCLUSIVE');
     database.exec('PRAGMA busy_timeout = 0');
 

@@ -1,0 +1,75 @@
+import { Retry } from './retry.js';
+
+class LockedError extends Error {}
+
+/** Fails a number of times. */
+class UnreliableDatabase {
+  attempts = 0;
+  failures = Infinity;
+
+  write(): string {
+    this.attempts += 1;
+    this.failures -= 1;
+    if (this.failures >= 0) throw new LockedError();
+    return 'stored';
+  }
+}
+
+function setUp(): { database: UnreliableDatabase; run: (timeout: number) => Promise<string> } {
+  const database = new UnreliableDatabase();
+  const retry = new Retry(
+    (error) => error instanceof LockedError,
+    () => 1,
+  );
+  return { database, run: (timeout) => retry.run(() => database.write(), timeout) };
+}
+
+describe('Retry', () => {
+  it('tries again until the work succeeds', async () => {
+    const { database, run } = setUp();
+    database.failures = 3;
+
+    expect(await run(10_000)).toBe('stored');
+    expect(database.attempts).toBe(4);
+  });
+
+  it('gives up after the timeout, with the last error', async () => {
+    const { run } = setUp();
+
+    await expect(run(20)).rejects.toThrow(LockedError);
+  });
+
+  it('counts the timeout from the first failure of an outage', async () => {
+    const { database, run } = setUp();
+    await expect(run(20)).rejects.toThrow(LockedError);
+    database.attempts = 0;
+
+    await expect(run(20)).rejects.toThrow(LockedError);
+    expect(database.attempts).toBe(1);
+  });
+
+  it('forgets an outage when work succeeds', async () => {
+    const { database, run } = setUp();
+    await expect(run(20)).rejects.toThrow(LockedError);
+    database.failures = 0;
+    await run(20);
+    database.failures = 1;
+
+    expect(await run(10_000)).toBe('stored');
+  });
+
+  it('does not try again after another error', async () => {
+    let attempts = 0;
+    const retry = new Retry(
+      (error) => error instanceof LockedError,
+      () => 1,
+    );
+    const work = (): void => {
+      attempts += 1;
+      throw new TypeError('a defect');
+    };
+
+    await expect(retry.run(work, 10_000)).rejects.toThrow('a defect');
+    expect(attempts).toBe(1);
+  });
+});

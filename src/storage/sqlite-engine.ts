@@ -1,0 +1,35 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Engine } from './engines.js';
+
+export const SQLITE: Engine = {
+  form: 'sqlite:data/plants.db',
+  accepts: (url) => /^sqlite:\S.*$/.test(url),
+  nameOf: (url) => url,
+  placeOf(url) {
+    const file = fileOf(url);
+    return existsSync(file) ? realpathSync(file) : resolve(file);
+  },
+  async open(url, { timeout }) {
+    const { openSqliteRepository } = await import('./sqlite-repository.js');
+    return openSqliteRepository(fileOf(url), timeout);
+  },
+  async openSnapshot(url) {
+    const { openSqliteFile } = await import('./sqlite-snapshot.js');
+    return openSqliteFile(fileOf(url));
+  },
+  async check(url) {
+    const { checkSqliteDatabase } = await import('./sqlite-repository.js');
+    return checkSqliteDatabase(fileOf(url));
+  },
+};
+
+/** Returns the path in a SQLite URL, or `:memory:`; undefined for the URL of another engine. */
+export function sqliteFile(url: string): string | undefined {
+  return SQLITE.accepts(url) ? fileOf(url) : undefined;
+}
+
+/** Spaces at the end are a slip, and would name another file than the one that the operator sees. */
+function fileOf(url: string): string {
+  return url.slice('sqlite:'.length).trimEnd();
+}
