@@ -28,13 +28,13 @@ export default {
     {
       ...project,
       displayName: 'sqlite',
-      testMatch: ['<rootDir>/src/**/!(postgres-*).spec.ts', '<rootDir>/test/**/*.e2e-spec.ts'],
+      testMatch: ['<rootDir>/src/**/*.spec.ts', '<rootDir>/test/**/*.e2e-spec.ts'],
     },
     {
       ...project,
       displayName: 'postgres',
       testMatch: [
-        '<rootDir>/src/storage/{plant-repository,postgres-*}.spec.ts',
+        '<rootDir>/src/storage/plant-repository.spec.ts',
         '<rootDir>/test/plants/*.e2e-spec.ts',
         '<rootDir>/test/storage/{crash,history}.e2e-spec.ts',
         // Its short form runs on SQLite alone.

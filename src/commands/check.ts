@@ -32,7 +32,6 @@ async function run(options: ReportOptions): Promise<void> {
   const isPresent = await checkStore(configuration.databaseUrl, {
     timeout: configuration.storeTimeout,
     startTimeout: configuration.databaseStartTimeout,
-    poolSize: 1,
   });
   printSummary(
     {

@@ -73,6 +73,5 @@ function optionsOf(configuration: Configuration): DatabaseOptions {
   return {
     timeout: configuration.storeTimeout,
     startTimeout: configuration.databaseStartTimeout,
-    poolSize: configuration.databasePoolSize,
   };
 }

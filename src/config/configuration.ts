@@ -87,7 +87,6 @@ const SETTINGS = {
   otherDatabaseUrlFile: setting('OTHER_DATABASE_URL_FILE', undefined, ...pathOf('/run/secrets/other-database-url')),
   otherDatabaseUrl: setting('OTHER_DATABASE_URL', undefined, ...DATABASE_URL),
   databaseStartTimeout: setting('DATABASE_START_TIMEOUT', DATABASE_DEFAULTS.startTimeout, ...DURATION),
-  databasePoolSize: setting('DATABASE_POOL_SIZE', DATABASE_DEFAULTS.poolSize, ...numberFrom(1, 100, 8)),
   storeTimeout: setting('STORE_TIMEOUT', DATABASE_DEFAULTS.timeout, ...DURATION),
   /** In clear text. */
   accessTokens: setting(

@@ -52,7 +52,6 @@ const OPTIONS: Readonly<Record<keyof PlantsModuleOptions, Check>> = {
   database: objectOf({
     timeout: mayBe((value) => isWithin(value, 1, 3_600_000), 'milliseconds, from 1 to 3600000'),
     startTimeout: mayBe((value) => isWithin(value, 1, 3_600_000), 'milliseconds, from 1 to 3600000'),
-    poolSize: mayBe((value) => isWithin(value, 1, 100), 'a number from 1 to 100'),
   }),
   onPlantCreated: mayBe((value) => typeof value === 'function', 'a function'),
 };

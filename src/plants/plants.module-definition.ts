@@ -43,8 +43,6 @@ export interface PlantsModuleOptions {
         readonly timeout?: number | undefined;
         /** Milliseconds that the start waits for a server that cannot be reached yet. Defaults to 30,000. */
         readonly startTimeout?: number | undefined;
-        /** Maximum number of connections to a server. Defaults to 4. */
-        readonly poolSize?: number | undefined;
       }
     | undefined;
   /**

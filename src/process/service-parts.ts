@@ -33,7 +33,6 @@ export class ServiceParts {
     const repository = await openRepository(configuration.databaseUrl, {
       timeout: configuration.storeTimeout,
       startTimeout: configuration.databaseStartTimeout,
-      poolSize: configuration.databasePoolSize,
       onWait: (reason) => void logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
     });
     return new ServiceParts(configuration, repository, tokens, certificate);

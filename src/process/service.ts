@@ -25,9 +25,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   const hasWorkers = configuration.workers > 1;
   const structuredLogger = await StructuredLogger.create(configuration.logLevel, { isShared: hasWorkers });
   Logger.overrideLogger(structuredLogger);
-  // Workers have the other connections to a database server. This process only checks its health.
-  const databasePoolSize = hasWorkers ? 1 : configuration.databasePoolSize;
-  const parts = await ServiceParts.open({ ...configuration, databasePoolSize }, structuredLogger);
+  const parts = await ServiceParts.open(configuration, structuredLogger);
   await new StandaloneService(configuration, parts, structuredLogger).start();
 }
 

@@ -4,10 +4,8 @@ export interface DatabaseOptions {
   readonly timeout: number;
   /** Milliseconds that the start waits for a server that cannot be reached yet. SQLite does not use it. */
   readonly startTimeout: number;
-  /** Maximum number of connections to a server, and so of batches in flight. SQLite does not use it. */
-  readonly poolSize: number;
   /** Called once if the start waits, with the reason in one line for the operator. */
   readonly onWait?: (reason: string) => void;
 }
 
-export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000, poolSize: 4 };
+export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000 };

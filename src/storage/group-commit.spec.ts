@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { EventEmitter, once } from 'node:events';
 import { BATCH_CHANNEL, GroupCommit } from './group-commit.js';
 import { openRepository } from './open-repository.js';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
@@ -53,38 +52,9 @@ describe('group commit', () => {
   });
 
   it('splits more plants than a batch can hold into several batches', async () => {
-    await Promise.all(plants(600).map((plant) => commit.add(plant)));
+    await Promise.all(plants(2_100).map((plant) => commit.add(plant)));
 
-    expect(repository.sizes).toEqual([256, 256, 88]);
-  });
-
-  describe('of a repository that takes two batches at a time', () => {
-    /** Lets the batch that begins with this plant continue. */
-    let release: (name: string) => void;
-
-    beforeEach(() => {
-      const released = new EventEmitter();
-      release = (name) => void released.emit(name);
-      repository.hold = async ([plant]) => {
-        if (plant?.name.startsWith('held')) await once(released, plant.name);
-      };
-      Object.assign(repository, { concurrency: 2 });
-    });
-
-    it('starts another batch beside a slow one without waiting for a further plant', async () => {
-      await commit.add({ id: 1n, name: 'in time' });
-      const late = commit.add({ id: 2n, name: 'held' });
-      await batches(2);
-
-      expect(await commit.add({ id: 3n, name: 'next' })).toBe('created');
-
-      release('held');
-      expect(await late).toBe('created');
-    });
-
-    async function batches(count: number): Promise<void> {
-      while (repository.sizes.length < count) await new Promise(setImmediate);
-    }
+    expect(repository.sizes).toEqual([1_024, 1_024, 52]);
   });
 
   it('puts the next request of a client that is answered into the batch of those that have waited', async () => {

@@ -3,14 +3,11 @@ import { channel } from 'node:diagnostics_channel';
 import { Injectable, Logger } from '@nestjs/common';
 import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
-/** Maximum plants in a batch: enough that all clients share one sync to disk, few enough for any engine. */
-const BATCH_SIZE = 256;
+/** Maximum plants in a batch: enough that the clients of a busy service share one round trip and one sync to disk. */
+const BATCH_SIZE = 1_024;
 
 /** Maximum plants in the queue. A backstop for other callers: Admission limits those of `POST /plants` to 2,048. */
 const QUEUE_LENGTH = 4_096;
-
-/** A batch is slow when it takes this many times as long as the batch before it. */
-const SLOW_FACTOR = 2;
 
 /** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
 export const BATCH_CHANNEL = 'plant-store:batch';
@@ -35,31 +32,17 @@ interface PendingPlant {
 /**
  * Group commit: plants that arrive while a batch is in flight share the next one, which starts once the clients of the
  * first have been answered. So no plant waits for a timer.
- *
- * A loop takes batches from the queue, one after another, until the queue is empty. There are at most as many loops as the
- * repository takes batches at the same time. A second one starts only when there is a full batch for it, or when the batch
- * in flight is slow: one large batch costs a server less than two small ones.
  */
 @Injectable()
 export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
   #queue: PendingPlant[] = [];
-  #loops = 0;
-  /** Time when the last batch started. */
-  #batchStarted = 0;
-  /** Milliseconds that the last stored batch took. */
-  #batchDuration = 0;
+  #isRunning = false;
   /** Plants that the store has refused since it last took some. */
   #refused = 0;
-  /** Set while it is too early for another loop. */
-  #slowTimer: NodeJS.Timeout | undefined;
 
   /** Bound to the context of the constructor: a batch must not run in the AsyncLocalStorage context of one request. */
-  readonly #startLoop = AsyncResource.bind(() => {
-    this.#loops += 1;
-    this.#batchStarted = performance.now();
-    void this.#run();
-  });
+  readonly #start = AsyncResource.bind(() => void this.#run());
 
   constructor(private readonly repository: PlantRepository) {}
 
@@ -75,7 +58,7 @@ export class GroupCommit {
         return;
       }
       this.#queue.push({ plant, resolve, reject });
-      this.#startLoopIfNeeded();
+      if (!this.#isRunning) this.#start();
     });
   }
 
@@ -84,20 +67,9 @@ export class GroupCommit {
     return this.#queue.length;
   }
 
-  #startLoopIfNeeded(): void {
-    if (this.#queue.length === 0 || this.#loops >= this.repository.concurrency) return;
-    const untilSlow = this.#batchStarted + SLOW_FACTOR * this.#batchDuration - performance.now();
-    if (this.#loops === 0 || this.#queue.length >= BATCH_SIZE || untilSlow <= 0) {
-      this.#startLoop();
-    } else if (this.#slowTimer === undefined) {
-      this.#slowTimer = setTimeout(() => {
-        this.#slowTimer = undefined;
-        this.#startLoopIfNeeded();
-      }, untilSlow).unref();
-    }
-  }
-
+  /** Stores one batch after another until the queue is empty. */
   async #run(): Promise<void> {
+    this.#isRunning = true;
     // Other requests that are read in this turn of the event loop belong to the same batch.
     await new Promise(setImmediate);
     while (this.#queue.length > 0) {
@@ -107,17 +79,16 @@ export class GroupCommit {
       await new Promise(setImmediate);
       await new Promise(setImmediate);
     }
-    // In the same turn as the last look at the queue: a plant that is added later must start a new loop.
-    this.#loops -= 1;
+    // In the same turn as the last look at the queue: a plant that is added later must start again.
+    this.#isRunning = false;
   }
 
   async #commit(batch: readonly PendingPlant[]): Promise<void> {
     try {
-      const started = (this.#batchStarted = performance.now());
+      const started = performance.now();
       const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
-      this.#batchDuration = performance.now() - started;
+      publishBatch(outcomes, (performance.now() - started) / 1_000);
       this.#noteRecovery();
-      publishBatch(outcomes, this.#batchDuration / 1_000);
       batch.forEach(({ resolve, reject }, index) => {
         const outcome = outcomes[index];
         if (outcome === undefined) reject(new Error('The repository returned fewer outcomes than plants'));

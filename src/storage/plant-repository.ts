@@ -62,9 +62,6 @@ export abstract class PlantRepository {
     return Promise.reject(new Error('this repository takes no snapshots'));
   }
 
-  /** Number of batches that the store takes at the same time. */
-  readonly concurrency: number = 1;
-
   /** Releases the store, which is not used afterwards. */
   abstract close(): Promise<void>;
 }

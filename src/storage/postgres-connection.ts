@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
-import type { PoolConfig } from 'pg';
+import pg, { type PoolConfig } from 'pg';
 import { UnusableDatabaseError } from './start-error.js';
+
+/** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
+const types = new pg.TypeOverrides();
+types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
 /**
  * Reads the settings of the connection from a URL. The driver's own reading of `sslmode` is not libpq's: it takes
@@ -31,6 +35,7 @@ export function connectionSettings(url: string): PoolConfig {
     connectionString: parsed.href,
     fallback_application_name: 'plant-store',
     ssl: tlsOptions(mode, certificates),
+    types,
   };
 }
 

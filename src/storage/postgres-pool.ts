@@ -1,62 +1,46 @@
-import { randomBytes } from 'node:crypto';
-import { finished } from 'node:stream/promises';
+import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig, type QueryResult, type QueryResultRow } from 'pg';
-import type { DatabaseOptions } from './database-options.js';
 import type { PlantValue } from './plant-columns.js';
-import { isConnectionUsableAfter } from './postgres-errors.js';
+import { isConnectionUsableAfter, isUnanswered } from './postgres-errors.js';
+
+/** Maximum connections: one for the batch in flight, and one for a check or for an attempt after one that hangs. */
+const POOL_SIZE = 2;
 
 /** Milliseconds after which an idle connection is closed. */
 const IDLE_TIMEOUT = 60_000;
 
-/** Milliseconds between two checks of statements that the server has not answered. */
-const CHECK_INTERVAL = 500;
+/** Milliseconds between two questions whether the server still executes a statement that it has not answered. */
+const WATCH_INTERVAL = 500;
+
+/** Milliseconds that such a question, or the connection for it, may take. */
+const WATCH_TIMEOUT = 1_000;
 
 /** The server cancels a statement after this share of the client's timeout, so that its answer arrives in time. */
 const SERVER_SHARE = 0.8;
 
 /**
- * Transactions on at most `poolSize` connections.
+ * Transactions on at most two connections.
  *
  * Closing a connection does not end its statement: the server's backend goes on waiting for its lock, and each attempt
  * would leave one more. Therefore the server itself ends a statement that takes too long, and a connection without an
- * answer keeps its place in the pool until it has one. Such a statement waits for something that no timeout of the server
- * ends, such as a synchronous standby, or its connection is dead: one more connection asks the server which is true.
+ * answer keeps its place in the pool while the server executes its statement. Such a statement waits for something that
+ * no timeout of the server ends, such as a synchronous standby. If the server does not execute it, the connection is dead.
  */
 export class PostgresPool {
-  readonly #pool: pg.Pool;
-  /** Default milliseconds that a statement may take. */
+  /** Milliseconds that a statement may take. */
   readonly #timeout: number;
-  /** Begins each transaction, and is unique: pg_stat_activity shows it in the query, even behind a pooler. */
-  readonly #mark = `/* plant-store ${randomBytes(8).toString('hex')} */`;
-  /** For each connection without an answer, a function that closes it. */
-  readonly #unanswered = new Set<() => void>();
-  #isChecking = false;
+  readonly #pool: pg.Pool;
+  /** One more connection, for questions about statements without an answer. */
+  readonly #watch: pg.Pool;
   #isClosed = false;
 
-  constructor(
-    private readonly settings: PoolConfig,
-    { timeout, poolSize }: DatabaseOptions,
-  ) {
+  /** @param timeout milliseconds that a batch may take, with its retries */
+  constructor(settings: PoolConfig, timeout: number) {
     // Half of the timeout, so that an attempt on a connection that hangs leaves as much for another attempt.
     this.#timeout = Math.ceil(timeout / 2);
-    this.#pool = new pg.Pool({
-      ...settings,
-      max: poolSize,
-      idleTimeoutMillis: IDLE_TIMEOUT,
-      keepAlive: true,
-      connectionTimeoutMillis: this.#timeout,
-      // For these connections alone: a host may use the driver, too. A number cannot hold an int64.
-      types: {
-        getTypeParser: ((...type: Parameters<typeof pg.types.getTypeParser>): unknown =>
-          type[0] === pg.types.builtins.INT8
-            ? BigInt
-            : pg.types.getTypeParser(...type)) as typeof pg.types.getTypeParser,
-      },
-    });
-    // A query reports the failure of its connection itself; that of an idle connection concerns no request.
-    this.#pool.on('error', () => undefined);
-    this.#pool.on('connect', (client) => client.on('error', () => undefined));
+    this.#pool = createPool(settings, POOL_SIZE, this.#timeout);
+    this.#watch = createPool(settings, 1, WATCH_TIMEOUT);
   }
 
   /**
@@ -65,32 +49,6 @@ export class PostgresPool {
    */
   transact<Row extends QueryResultRow>(statements: string): Promise<Row[]> {
     return this.#send(statements, this.#timeout, isConnectionUsableAfter);
-  }
-
-  /**
-   * Copies rows into a table, in one transaction. It takes three round trips, and less than half the CPU time of an INSERT
-   * for thousands of rows.
-   *
-   * @param statements run at the beginning of the transaction
-   * @param table its name, and its columns in parentheses
-   * @param rows in the text format of COPY
-   * @throws {Error} if the package pg-copy-streams is not installed; see `isCopyMissing`
-   */
-  async copy(statements: string, table: string, rows: string): Promise<void> {
-    // Imported here, because an embedding application may not have it.
-    const { from } = await import('pg-copy-streams');
-    // After an error, the connection may still be in the transaction.
-    await this.#work(
-      this.#timeout,
-      () => false,
-      async (client) => {
-        await client.query(`${this.#mark} BEGIN; ${limit(this.#timeout)}; ${idleLimit(this.#timeout)}; ${statements}`);
-        const stream = client.query(from(`${this.#mark} COPY ${table} FROM STDIN`));
-        stream.end(rows);
-        await finished(stream);
-        await client.query(`${this.#mark} COMMIT`);
-      },
-    );
   }
 
   /**
@@ -106,100 +64,58 @@ export class PostgresPool {
   /** Closes all connections. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const close of this.#unanswered) close();
-    await this.#pool.end();
+    await Promise.all([this.#pool.end(), this.#watch.end()]);
   }
 
-  #send<Row extends QueryResultRow>(
+  async #send<Row extends QueryResultRow>(
     statements: string,
     timeout: number,
     isUsableAfter: (error: unknown) => boolean,
   ): Promise<Row[]> {
-    return this.#work(timeout, isUsableAfter, async (client) =>
-      lastRows(await client.query<Row>(`${this.#mark} ${limit(timeout)}; ${statements}`)),
-    );
-  }
-
-  /** Does work on a connection. Each of its statements begins with the mark. */
-  async #work<Result>(
-    timeout: number,
-    isUsableAfter: (error: unknown) => boolean,
-    work: (client: pg.PoolClient) => Promise<Result>,
-  ): Promise<Result> {
     const client = await this.#pool.connect();
-    let isReleased = false;
-    const release = (isUsable: boolean): void => {
-      if (!isReleased) client.release(!isUsable);
-      isReleased = true;
-      this.#unanswered.delete(close);
-    };
-    const close = (): void => release(false);
-    const answer = work(client).then(
-      (result) => {
-        release(true);
-        return result;
-      },
-      (error: unknown) => {
-        release(isUsableAfter(error));
-        throw error;
-      },
+    // pg_stat_activity shows the begin of the message, even behind a pooler.
+    const mark = `/* plant-store ${randomUUID()} */`;
+    try {
+      const results = await client.query<Row>(`${mark} ${limit(timeout)}; ${statements}`);
+      client.release();
+      return lastRows(results);
+    } catch (error) {
+      if (isUnanswered(error)) void this.#closeOnceEnded(client, mark);
+      else client.release(!isUsableAfter(error));
+      throw error;
+    }
+  }
+
+  /** Closes a connection without an answer, as soon as the server does not execute its statement any more. */
+  async #closeOnceEnded(client: pg.PoolClient, mark: string): Promise<void> {
+    // While the server does not answer, keep the connection: closing it would only make room for one more.
+    while (!this.#isClosed && (await this.#isExecuting(mark).catch(() => true))) await setTimeout(WATCH_INTERVAL);
+    client.release(true);
+  }
+
+  async #isExecuting(mark: string): Promise<boolean> {
+    const results = await this.#watch.query(
+      `${limit(WATCH_TIMEOUT)}; ` +
+        `SELECT FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, ${literal(mark)})`,
     );
-    const answered = new AbortController();
-    const tooLate = setTimeout(timeout, undefined, { signal: answered.signal }).then(() => {
-      this.#keep(close);
-      throw new Error(`it did not answer within ${timeout} ms`);
-    });
-    try {
-      return await Promise.race([answer, tooLate]);
-    } finally {
-      answered.abort();
-    }
-  }
-
-  #keep(close: () => void): void {
-    this.#unanswered.add(close);
-    if (this.#isClosed) close();
-    else if (!this.#isChecking) void this.#closeDead();
-  }
-
-  /** Closes connections whose statements the server does not execute: they are dead, or lead to another server. */
-  async #closeDead(): Promise<void> {
-    this.#isChecking = true;
-    while (this.#unanswered.size > 0) {
-      const seen = [...this.#unanswered];
-      // While the server does not answer, keep them: closing them would only make room for more.
-      const isExecuting = await this.#isExecuting().catch(() => true);
-      if (!isExecuting) for (const close of seen) close();
-      await setTimeout(CHECK_INTERVAL, undefined, { ref: false });
-    }
-    this.#isChecking = false;
-  }
-
-  /** Returns whether the server still executes a statement that should have ended. */
-  async #isExecuting(): Promise<boolean> {
-    const client = new pg.Client({
-      ...this.settings,
-      connectionTimeoutMillis: this.#timeout,
-      query_timeout: this.#timeout,
-    });
-    client.on('error', () => undefined);
-    try {
-      await client.connect();
-      const results = await client.query<{ found: boolean }>(
-        `${limit(this.#timeout)}; SELECT EXISTS (SELECT FROM pg_stat_activity WHERE state = 'active' AND ` +
-          `starts_with(query, ${literal(this.#mark)}) AND ` +
-          `query_start < clock_timestamp() - interval '${SERVER_SHARE * this.#timeout} ms') AS found`,
-      );
-      return lastRows(results)[0]?.found === true;
-    } finally {
-      await client.end();
-    }
+    return lastRows(results).length > 0;
   }
 }
 
-/** Returns whether `copy` failed because its package is not installed. */
-export function isCopyMissing(error: unknown): boolean {
-  return error instanceof Error && error.message.includes("'pg-copy-streams'");
+/** @param timeout milliseconds that the client waits for a connection, and for an answer */
+function createPool(settings: PoolConfig, max: number, timeout: number): pg.Pool {
+  const pool = new pg.Pool({
+    ...settings,
+    max,
+    idleTimeoutMillis: IDLE_TIMEOUT,
+    keepAlive: true,
+    connectionTimeoutMillis: timeout,
+    query_timeout: timeout,
+  });
+  // A query reports the failure of its connection itself; that of an idle connection concerns no request.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
 }
 
 /** Writes a value as a literal of SQL. */
@@ -209,17 +125,8 @@ export function literal(value: PlantValue): string {
 
 /** Lets the server cancel each of the statements that follow in the transaction. It does not cancel a commit. */
 function limit(timeout: number): string {
-  return `SET LOCAL statement_timeout = ${serverShare(timeout)}`;
-}
-
-/** Lets the server end a transaction whose client sends no further statement. */
-function idleLimit(timeout: number): string {
-  return `SET LOCAL idle_in_transaction_session_timeout = ${serverShare(timeout)}`;
-}
-
-/** At least 1: zero turns a timeout off. */
-function serverShare(timeout: number): number {
-  return Math.max(1, Math.ceil(SERVER_SHARE * timeout));
+  // At least 1: zero turns the limit off.
+  return `SET LOCAL statement_timeout = ${Math.max(1, Math.ceil(SERVER_SHARE * timeout))}`;
 }
 
 /** Returns the rows of the last statement; for a message of several, the driver returns an array. */

@@ -1,4 +1,5 @@
 import { assertPlantColumns, type Column } from './plant-columns.js';
+import { MISSING_PRIVILEGES } from './postgres-errors.js';
 import type { PostgresPool } from './postgres-pool.js';
 import { NEWER_SCHEMA, UnusableDatabaseError } from './start-error.js';
 
@@ -17,6 +18,17 @@ const DISTRIBUTE_PLANTS =
 const OWN_SCHEMA =
   "create a schema for the service's tables, and name it in the URL: ?options=-csearch_path=plant_store";
 
+const STATE = `
+  SELECT current_setting('server_encoding') AS encoding, current_setting('search_path') AS path,
+    current_schema() IS NOT NULL AS "hasSchema", to_regclass('plant_store_schema') IS NOT NULL AS "isNumbered"`;
+
+interface State {
+  readonly encoding: string;
+  readonly path: string;
+  readonly hasSchema: boolean;
+  readonly isNumbered: boolean;
+}
+
 /** The columns of the table of plants that statements without a schema find; no rows if there is none. */
 const PLANT_COLUMNS = `
   SELECT relnamespace::regnamespace::text || '.' || relname AS table, attname AS name,
@@ -34,8 +46,7 @@ const PLANT_COLUMNS = `
  * instance wait for another one that makes the same step, and then fail with 23505: the caller tries again. It takes no
  * lock of the session, which PgBouncer in transaction mode and CockroachDB do not have.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own,
- *   or there is no schema
+ * @throws {UnusableDatabaseError} as `schemaVersion`
  */
 export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
   const version = await schemaVersion(pool);
@@ -51,40 +62,53 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
 /**
  * Returns the number of steps that were made; 0 if there are no tables yet.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own,
- *   or there is no schema
+ * @throws {UnusableDatabaseError} when the schema is newer than the program, the table of plants is not its own, there is
+ *   no schema, or the encoding is not UTF-8
  */
 export async function schemaVersion(pool: PostgresPool): Promise<number> {
-  const columns = await pool.transact<Column & { readonly table: string }>(PLANT_COLUMNS);
-  const [plants] = columns;
-  if (plants === undefined) await assertSchema(pool);
-  else assertPlantColumns('postgres', plants.table, columns, OWN_SCHEMA);
-  const version = (await recordedVersion(pool)) ?? Number(plants !== undefined);
+  const [state] = await pool.transact<State>(STATE);
+  if (state?.encoding !== 'UTF8') {
+    throw new UnusableDatabaseError(
+      `has the encoding ${state?.encoding}, which cannot hold every text; create it with ENCODING 'UTF8'`,
+    );
+  }
+  if (!state.hasSchema) {
+    throw new UnusableDatabaseError(
+      `has none of the schemas in search_path, ${state.path}; create one with CREATE SCHEMA`,
+    );
+  }
+  const version = state.isNumbered ? await recordedVersion(pool) : 0;
   if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
+  // A table that is still to be updated may lack columns.
+  if (version === 0 || version === STEPS.length) await assertOwnTable(pool);
   return version;
 }
 
-async function assertSchema(pool: PostgresPool): Promise<void> {
-  const [missing] = await pool.transact<{ path: string }>(
-    "SELECT current_setting('search_path') AS path WHERE current_schema() IS NULL",
-  );
-  if (missing === undefined) return;
-  throw new UnusableDatabaseError(
-    `has none of the schemas in search_path, ${missing.path}; create one with CREATE SCHEMA`,
-  );
-}
-
-/**
- * Returns the number in `plant_store_schema`. Earlier versions of the program made step 1 with Kysely's migrations, whose
- * numbers are not read: a user that may only SELECT and INSERT on plants is enough to go on with their database.
- */
-async function recordedVersion(pool: PostgresPool): Promise<number | undefined> {
-  const [table] = await pool.transact<{ exists: boolean }>(
-    "SELECT to_regclass('plant_store_schema') IS NOT NULL AS exists",
-  );
-  if (table?.exists !== true) return undefined;
+async function recordedVersion(pool: PostgresPool): Promise<number> {
   const [newest] = await pool.transact<{ version: number | null }>(
     'SELECT max(version) AS version FROM plant_store_schema',
   );
-  return newest?.version ?? undefined;
+  return newest?.version ?? 0;
+}
+
+/** @throws {UnusableDatabaseError} when another program made the table of plants */
+async function assertOwnTable(pool: PostgresPool): Promise<void> {
+  const columns = await pool.transact<Column & { readonly table: string }>(PLANT_COLUMNS);
+  const [plants] = columns;
+  if (plants !== undefined) assertPlantColumns('postgres', plants.table, columns, OWN_SCHEMA);
+}
+
+/** @throws {UnusableDatabaseError} when the user may not add plants */
+export function assertUsable(pool: PostgresPool): Promise<void> {
+  return assertGranted(pool, "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')");
+}
+
+/** @throws {UnusableDatabaseError} when the user may not create tables */
+export function assertCreatable(pool: PostgresPool): Promise<void> {
+  return assertGranted(pool, "has_schema_privilege(current_schema(), 'CREATE')");
+}
+
+async function assertGranted(pool: PostgresPool, condition: string): Promise<void> {
+  const [privileges] = await pool.transact<{ granted: boolean }>(`SELECT ${condition} AS granted`);
+  if (privileges?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
 }

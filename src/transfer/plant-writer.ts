@@ -6,8 +6,8 @@ import {
   type StoredPlant,
 } from '../storage/plant-repository.js';
 
-/** Maximum number of batches that are being added: one is made ready while the server stores another. */
-const BATCHES_IN_FLIGHT = 2;
+/** Maximum number of batches that are being added: the caller makes one ready while the store takes another. */
+const BATCHES_IN_FLIGHT = 1;
 
 /** Milliseconds between two attempts to store a batch. */
 const RETRY_INTERVAL = 500;
@@ -18,7 +18,7 @@ interface BatchInFlight {
   readonly stored: Promise<void>;
 }
 
-/** Adds batches to a store, as many at the same time as it takes, and counts the outcomes. */
+/** Adds batches to a store, and counts the outcomes. */
 export class PlantWriter {
   readonly counts: Record<Outcome, number> = { created: 0, repeated: 0, conflict: 0 };
   readonly #inFlight = new Set<BatchInFlight>();
@@ -41,10 +41,6 @@ export class PlantWriter {
     return this.counts.created + this.counts.repeated;
   }
 
-  get #concurrency(): number {
-    return Math.min(this.repository.concurrency, BATCHES_IN_FLIGHT);
-  }
-
   /**
    * Waits for room, and begins to add a batch.
    *
@@ -64,7 +60,7 @@ export class PlantWriter {
     }
     // Batches with overlapping ids wait for one another, so that the first plant of an id counts.
     for (const other of this.#inFlight) if (other.least <= greatest && least <= other.greatest) await other.stored;
-    while (this.#inFlight.size >= this.#concurrency) {
+    while (this.#inFlight.size >= BATCHES_IN_FLIGHT) {
       await Promise.race([...this.#inFlight].map(({ stored }) => stored));
     }
     this.#assertSound();

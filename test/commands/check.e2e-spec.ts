@@ -44,29 +44,10 @@ describe('plant-store check', () => {
 
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
-      misspelled: [],
       tokens: 1,
       certificate: { expires: expect.stringMatching(/^\d{4}-/) as unknown },
       database: 'present',
     });
-  });
-
-  it('names variables that are probably misspelled', async () => {
-    const { status, stderr } = await check({
-      ACCESS_TOKEN: TOKEN,
-      DATABSE_URL: 'sqlite:x.db',
-      LOG_LEVLE: 'info',
-      PROT: '1',
-    });
-
-    expect(status).toBe(0);
-    expect(stderr.match(/.* has no effect: .*/g)).toEqual([
-      'ACCESS_TOKEN has no effect: is ACCESS_TOKENS meant?',
-      'DATABSE_URL has no effect: is DATABASE_URL meant?',
-      'LOG_LEVLE has no effect: is LOG_LEVEL meant?',
-    ]);
-    expect(stderr).not.toContain(TOKEN);
-    expect((await check({ ...WITH_TOKEN, ACCESS_TOKEN: TOKEN })).stderr).not.toContain('has no effect');
   });
 
   it('changes nothing in the database', async () => {

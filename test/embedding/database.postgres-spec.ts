@@ -1,6 +1,5 @@
 import { NestFactory } from '@nestjs/core';
-import { PlantRepository, PlantsModule, type PlantsModuleOptions, PlantsService } from '../../src/index.js';
-import { FRAMEWORKS, PackedPackage } from '../support/hosts/installation.js';
+import { PlantsModule, type PlantsModuleOptions, PlantsService } from '../../src/index.js';
 import { PostgresServer } from '../support/postgres.js';
 
 /** Jest's sandbox has another class Error than Node, so that the code in parentheses is missing here. */
@@ -45,7 +44,7 @@ describe('PlantsModule on a PostgreSQL server', () => {
     const { app } = start({
       repository: server.url(),
       authentication: false,
-      database: { startTimeout: 1, timeout: 1_000, poolSize: 2 },
+      database: { startTimeout: 1, timeout: 1_000 },
     });
 
     await expect(app).rejects.toMatchObject({
@@ -55,36 +54,5 @@ describe('PlantsModule on a PostgreSQL server', () => {
       ) as string,
     });
     await server.restart();
-  });
-
-  it('stores as many batches at the same time as database.poolSize says', async () => {
-    const { app } = start({ repository: server.url(), authentication: false, database: { poolSize: 2 } });
-    const started = await app;
-
-    expect(started.get(PlantRepository).concurrency).toBe(2);
-    await started.close();
-  });
-
-  it('adds a large batch in a host without pg-copy-streams', async () => {
-    const packed = new PackedPackage();
-    const host = packed.install('module', [...FRAMEWORKS, 'pg']);
-    const program = `
-      import { NestFactory } from '@nestjs/core';
-      import { PlantRepository, PlantsModule } from 'plant-store';
-
-      const options = { repository: process.env.PLANTS_URL, authentication: false };
-      const app = await NestFactory.createApplicationContext(PlantsModule.forRoot(options), { logger: false });
-      const batch = Array.from({ length: 300 }, (_, index) => ({ id: BigInt(index), name: 'Monstera' }));
-      const outcomes = await app.get(PlantRepository).add(batch).catch(({ message }) => [message]);
-      console.log([...new Set(outcomes)].join());
-      await app.close();
-    `;
-    const url = await server.createDatabase();
-
-    const running = host.start(['--input-type=module', '-e', program], { PLANTS_URL: url });
-
-    expect(await running.line()).toBe('created');
-    expect(await running.stop()).toBe(0);
-    await packed.remove();
   });
 });

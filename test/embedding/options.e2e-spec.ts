@@ -108,11 +108,6 @@ describe('PlantsModule does not start', () => {
       { ...OPTIONS, database: { timeout: 0 } },
       'the option database.timeout must be milliseconds, from 1 to 3600000',
     ],
-    [
-      'with a text as poolSize',
-      { ...OPTIONS, database: { poolSize: '4' } },
-      'the option database.poolSize must be a number from 1 to 100',
-    ],
     ...[':garden/plants', '', '/', '.', '..', 'garden/../plants', './plants', 'plants/..', 'a//b', 'a b'].map(
       (path): [string, unknown, string] => [`with the path '${path}'`, { ...OPTIONS, path }, PATH],
     ),
@@ -175,7 +170,7 @@ describe('PlantsModule starts', () => {
         name: undefined,
       },
     ],
-    ['with undefined members', { body: { limit: undefined }, database: { timeout: undefined, poolSize: undefined } }],
+    ['with undefined members', { body: { limit: undefined }, database: { timeout: undefined } }],
     [
       'with all options',
       {
@@ -183,7 +178,7 @@ describe('PlantsModule starts', () => {
         realm: 'the garden',
         refusedTokensPerMinute: 60,
         body: { limit: '2mb' },
-        database: { timeout: 1_000, startTimeout: 1, poolSize: 1 },
+        database: { timeout: 1_000, startTimeout: 1 },
         path: '/garden/plants',
         name: 'garden',
         isGlobal: true,

@@ -8,9 +8,10 @@ import { nameOf, runFaults, storedIn } from '../support/postgres-history.js';
 import { report } from '../support/report.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
+/** Maximum connections that the service uses for statements. */
 const POOL_SIZE = 2;
 
-const VARIABLES = { ...WITH_TOKEN, STORE_TIMEOUT: '1s', DATABASE_POOL_SIZE: `${POOL_SIZE}` };
+const VARIABLES = { ...WITH_TOKEN, STORE_TIMEOUT: '1s' };
 
 let directory: ServiceDirectory;
 let server: PostgresServer;
@@ -181,8 +182,7 @@ describe('A silent connection', () => {
   it('gives its place in the pool to another one once the server shows that it is dead', async () => {
     const proxy = await FaultProxy.start(server.socket);
     try {
-      const variables = { ...VARIABLES, DATABASE_POOL_SIZE: '1', DATABASE_URL: proxy.url(database) };
-      const { service, url } = await directory.start(variables);
+      const { service, url } = await directory.start({ ...VARIABLES, DATABASE_URL: proxy.url(database) });
       proxy.fault = 'hang';
       expect(await create(url)).toEqual(refusal(503));
       proxy.fault = 'none';

@@ -1,14 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { PASSWORD, PostgresServer } from '../../test/support/postgres.js';
-import { checkStore } from './open-repository.js';
-import { DATABASE_DEFAULTS } from './database-options.js';
-import { openRepository } from './open-repository.js';
+import { DATABASE_DEFAULTS } from '../../src/storage/database-options.js';
+import { checkStore, openRepository } from '../../src/storage/open-repository.js';
+import { PASSWORD, PostgresServer } from '../support/postgres.js';
 
-/** A database of version 0.1.0, whose schema Kysely made. */
-const KYSELY = readFileSync(join(import.meta.dirname, '../../test/storage/fixtures/kysely.sql'), 'utf8');
-
-const OPTIONS = { startTimeout: 10_000, poolSize: 1 };
+const OPTIONS = { startTimeout: 10_000 };
 
 describe('the schema of PostgreSQL', () => {
   let server: PostgresServer;
@@ -60,22 +54,6 @@ describe('the schema of PostgreSQL', () => {
     await Promise.all(repositories.map((repository) => repository.close()));
 
     expect(await server.query('SELECT version FROM plant_store_schema', database)).toEqual([{ version: 1 }]);
-  });
-
-  it('of version 0.1.0 is taken over: the plants stay, and new ones are stored', async () => {
-    await server.query(KYSELY, database);
-
-    expect(await outcomes()).toEqual([...TAKEN_OVER, 'created']);
-    expect(await outcomes()).toEqual([...TAKEN_OVER, 'repeated']);
-  });
-
-  it('of version 0.1.0 is taken over by a user that may only SELECT and INSERT on plants', async () => {
-    await server.query(
-      `${KYSELY}; CREATE ROLE clerk LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'; GRANT SELECT, INSERT ON plants TO clerk`,
-      database,
-    );
-
-    expect(await outcomes((changed) => (changed.username = 'clerk'))).toEqual([...TAKEN_OVER, 'created']);
   });
 
   it('requires SELECT on plant_store_schema once that exists', async () => {
