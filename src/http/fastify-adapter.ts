@@ -35,9 +35,9 @@ export function createFastifyAdapter(options: {
   readonly trustProxy?: readonly string[];
 }): FastifyAdapter {
   const trustProxy = [...(options.trustProxy ?? [])];
+  const server = new PublicServer({ ...DEFAULT_LIMITS, ...options.limits }, options);
   const adapter = new PublicFastifyAdapter({
-    serverFactory: (handle: RequestListener): Server =>
-      new PublicServer(handle, { ...DEFAULT_LIMITS, ...options.limits }, options),
+    serverFactory: (handle: RequestListener): Server => server.serve(handle) as Server,
     trustProxy,
     // The server answers input that is not HTTP.
     clientErrorHandler: () => undefined,
@@ -55,9 +55,10 @@ export function createFastifyAdapter(options: {
   });
   const fastify = adapter.getInstance();
   for (const method of METHODS) {
-    // The guard runs for every method, and before the body is read.
+    // The guard runs for every method. Without a body, Fastify reads none: the body comes after the guard.
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
+  fastify.addHook('preClose', () => server.drain());
   if (trustProxy.length > 0) {
     fastify.addHook('onRequest', (request, _reply, done) => {
       (request.raw as PublicRequest).forwardedAddress = request.ip;

@@ -11,9 +11,6 @@ const ORIGIN_FORM = /^\/(?:[\w.~!$&'()*+,;=:@/-]|%[\da-f]{2})*(?:\?(?:[\w.~!$&'(
 /** RFC 9112 §3.2.2: captures the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#:][^/?#]*)(.*)$/i;
 
-/** RFC 9112 §3.2.3: a host and a port, both required (RFC 9110 §9.3.6). */
-const AUTHORITY_FORM = /^[^:].*:\d+$/;
-
 const KNOWN_METHODS = new Set(METHODS);
 
 /** Returns the first violation of RFC 9112 that Node's parser accepts, as a sentence for the client, or undefined. */
@@ -61,7 +58,6 @@ function isAuthority(text: string): boolean {
 }
 
 function isTarget(method: string, url: string): boolean {
-  if (method === 'CONNECT') return AUTHORITY_FORM.test(url) && isAuthority(url);
   if (url === '*') return method === 'OPTIONS';
   if (url.startsWith('/')) return ORIGIN_FORM.test(url);
   const [, authority = '', rest = ''] = ABSOLUTE_FORM.exec(url) ?? [];

@@ -7,36 +7,26 @@ export interface ParserError extends Error {
   readonly bytesParsed?: number;
 }
 
-/** RFC 9112 §5: a field line begins with a name and a colon; a long name may have no colon yet. */
-const FIELD_LINE = /^[\w!#$%&'*+.^`|~-]+(?::|$)/;
-
-/**
- * Returns the refusal for an error of the parser.
- *
- * @param isInRequestLine true if the URL is too large, false if a header is
- */
-export function exceptionFor({ code }: ParserError, isInRequestLine: boolean): ContractException {
-  switch (code) {
+/** Returns the refusal for an error of the parser; undefined for other errors, such as a reset. */
+export function exceptionFor(error: ParserError): ContractException | undefined {
+  switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new ContractException(408);
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new ContractException(413, 'The chunk extensions of the body are too large: send none.');
     case 'HPE_HEADER_OVERFLOW':
-      return new ContractException(isInRequestLine ? 414 : 431);
+      return new ContractException(isInRequestLine(error) ? 414 : 431);
     case 'HPE_INVALID_EOF_STATE':
       return new ContractException(400, 'The request ended before it was complete.');
     default:
-      return new ContractException(400);
+      return error.code?.startsWith('HPE_') === true ? new ContractException(400) : undefined;
   }
 }
 
-/**
- * Tells a long URL from a long header: the parser has one error for both.
- *
- * @param lineBeginning the beginning of the line that the packet continues
- */
-export function isInRequestLine(error: ParserError, lineBeginning: string): boolean {
-  const parsed = Buffer.from(error.rawPacket ?? []).toString('latin1', 0, error.bytesParsed);
-  const start = parsed.lastIndexOf('\n', parsed.length - 2) + 1;
-  return !FIELD_LINE.test(start > 0 ? parsed.slice(start) : lineBeginning + parsed);
+/** Tells a long URL from a long header, which have one error, if the packet has the beginning of the line. */
+function isInRequestLine({ rawPacket = Buffer.of(), bytesParsed = 0 }: ParserError): boolean {
+  const parsed = Buffer.from(rawPacket).toString('latin1', 0, bytesParsed);
+  const line = parsed.slice(parsed.lastIndexOf('\n', parsed.length - 2) + 1);
+  // RFC 9112 §5: no space follows the name of a header.
+  return /^[A-Z-]+ /.test(line);
 }

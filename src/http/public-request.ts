@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
 import type { ContractException } from '../contract/contract.exception.js';
-import type { Connection } from './connection.js';
 
 /** X-Request-Id values that can be logged as they are. */
 const REQUEST_ID = /^[\w.~-]{1,128}$/;
@@ -17,9 +16,14 @@ export class PublicRequest extends IncomingMessage {
   #id: string | undefined;
   #bodyError: ContractException | undefined;
 
-  /** The connection that the request came on: Node accepts any Duplex for one, but its types say Socket. */
-  get clientConnection(): Connection {
-    return this.socket as unknown as Connection;
+  get isChunked(): boolean {
+    return this.headers['transfer-encoding'] !== undefined;
+  }
+
+  /** True if there is a body that was not read to its end. */
+  get hasUnreadBody(): boolean {
+    const { 'content-length': length = '0' } = this.headers;
+    return (this.isChunked || Number(length) > 0) && !(this.complete && this.readableDidRead);
   }
 
   /** The client's X-Request-Id if it is 1 to 128 characters of A-Z, a-z, 0-9 and `-._~`; otherwise a random UUID. */

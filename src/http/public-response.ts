@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { type IncomingHttpHeaders, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { principalOf } from '../auth/principal.js';
 import type { ContractException, ErrorBody } from '../contract/contract.exception.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
+import type { ClientConnection } from './client-connection.js';
+import { PREFLIGHT_STATUS } from './cross-origin.js';
 import type { PublicRequest } from './public-request.js';
 import { publishRequest, type RequestMessage } from './request-channel.js';
 
@@ -11,18 +13,23 @@ const JSON_TYPE = 'application/json';
 
 const MAX_PATH = 256;
 
+/** Characters beyond which an answer waits for its client as bytes: as a string, it takes up to three times its bytes. */
+const LONG_ANSWER = 16_384;
+
 /** A response on the public port: adds the headers that all answers have, and reports it to the log and the metrics. */
 export class PublicResponse extends ServerResponse<PublicRequest> {
   /** The body of the answer, if it refuses the request. */
   refusal: ErrorBody | undefined;
+  /** Set when the request is taken, before it is answered. */
+  client: ClientConnection | undefined;
+  /** True if the connection closes after this answer. */
   #isLast = false;
   readonly #begun = performance.now();
 
-  /** Answers with a refusal, and closes the connection after it. */
+  /** Answers with a refusal. */
   refuse(exception: ContractException): void {
     this.refusal = exception.getResponse();
     const body = JSON.stringify(this.refusal);
-    this.#isLast = true;
     this.writeHead(400, { ...exception.headers, 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body) });
     this.end(body);
   }
@@ -34,6 +41,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
   ): this {
     const given = (typeof reason === 'object' ? reason : headers) ?? {};
+    this.#isLast = this.#closesConnection(status);
     // A flat list, which Node takes as it is.
     const all: OutgoingHttpHeader[] = [...commonHeaders(this.req.id), ...this.#connectionHeaders()];
     for (const [name, value] of Object.entries(given as Record<string, string | number>)) {
@@ -45,19 +53,30 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     return this;
   }
 
+  /** After a last answer, Node's own `end` would close the socket at once: a reset, if the client still sends. */
+  override end(content?: unknown): this {
+    const body = typeof content === 'string' && content.length > LONG_ANSWER ? Buffer.from(content) : content;
+    this.client?.noteAnswer(this.statusCode);
+    if (!this.#isLast) return super.end(body);
+    if (this.req.method === 'HEAD' || !isContent(body)) this.flushHeaders();
+    else this.write(body);
+    this.client?.end();
+    return this;
+  }
+
+  #closesConnection(status: number): boolean {
+    const isStranger = principalOf(this.req) === undefined && status !== PREFLIGHT_STATUS;
+    // After Upgrade, Node's parser drops input.
+    const isUpgrade = this.req.headers.upgrade !== undefined;
+    return isStranger || isUpgrade || this.req.hasUnreadBody || asksToClose(this.req) || !!this.client?.isDraining;
+  }
+
   /** Returns the headers that Node would not choose by itself. */
   #connectionHeaders(): string[] {
-    const { complete, headers, httpVersion, method } = this.req;
-    const { isDraining, keepAliveTimeout } = this.req.clientConnection;
-    // Unread input would be parsed as a request. After Upgrade and CONNECT, Node's parser drops input.
-    if (this.#isLast || isDraining || !complete || headers.upgrade !== undefined || method === 'CONNECT') {
-      return ['Connection', 'close'];
-    }
+    const { headers, httpVersion } = this.req;
+    if (this.#isLast) return ['Connection', 'close'];
     // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
-    if (headers.expect !== undefined && httpVersion === '1.1' && !asksToClose(headers)) {
-      return ['Connection', 'keep-alive', 'Keep-Alive', `timeout=${Math.floor(keepAliveTimeout / 1_000)}`];
-    }
-    return [];
+    return headers.expect !== undefined && httpVersion === '1.1' ? ['Connection', 'keep-alive'] : [];
   }
 
   #message(status: number): RequestMessage {
@@ -70,7 +89,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       status,
       ...reasonOf(this.refusal),
       duration: Math.round((performance.now() - this.#begun) * 1_000) / 1_000,
-      address: this.req.forwardedAddress ?? this.req.clientConnection.remoteAddress,
+      address: this.req.forwardedAddress ?? this.req.socket.remoteAddress,
       traceId: trace?.traceId,
       spanId: trace?.spanId,
     };
@@ -100,8 +119,13 @@ function reasonOf(refusal: ErrorBody | undefined): Pick<RequestMessage, 'error' 
   return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
 }
 
-function asksToClose({ connection = '' }: IncomingHttpHeaders): boolean {
-  return /\bclose\b/i.test(connection);
+/** RFC 9112 §9.3. */
+function asksToClose({ headers: { connection = '' }, httpVersion }: PublicRequest): boolean {
+  return /\bclose\b/i.test(connection) || (httpVersion === '1.0' && !/\bkeep-alive\b/i.test(connection));
+}
+
+function isContent(value: unknown): value is string | Buffer {
+  return typeof value === 'string' || Buffer.isBuffer(value);
 }
 
 function commonHeaders(requestId: string): string[] {

@@ -7,12 +7,10 @@ export interface ServerLimits {
   /** Between two requests of a connection, which then closes without an answer. */
   readonly keepAlive: number;
   /**
-   * Open connections. A further one replaces the one that has waited for its client the longest; if all are in use, it is
-   * answered 503.
+   * Open connections. A further one replaces the one that has waited for its client the longest, first those that never
+   * had a 200; if all are in use, it is answered 503.
    */
   readonly connections: number;
-  /** Bytes that connections hold together: input that is not parsed or not read, and answers that are not taken. */
-  readonly memory: number;
 }
 
 export const DEFAULT_LIMITS: ServerLimits = {
@@ -20,5 +18,4 @@ export const DEFAULT_LIMITS: ServerLimits = {
   request: 30_000,
   keepAlive: 72_000,
   connections: 2_000,
-  memory: 8_388_608,
 };

@@ -1,50 +1,78 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { ContractException } from '../contract/contract.exception.js';
 import { Admission } from './admission.js';
 
 const MIB = 1_048_576;
 
-/** Admits requests until one is refused, and returns how many were admitted. */
-function fill(admission: Admission, principal?: string): number {
-  for (let count = 0; ; count += 1) {
+/** Returns Node's response to a request on a connection of its own. */
+function newAnswer(): ServerResponse {
+  return new ServerResponse(new IncomingMessage(new Socket()));
+}
+
+/** Admits requests until one is refused, and returns their answers. */
+function fill(admission: Admission): ServerResponse[] {
+  for (const admitted: ServerResponse[] = []; ; ) {
+    const answer = newAnswer();
     try {
-      admission.enter(principal);
+      admission.admit(answer);
     } catch (error) {
       expect(error).toEqual(new ContractException(503));
-      return count;
+      return admitted;
     }
+    admitted.push(answer);
   }
 }
 
 describe('Admission', () => {
-  it('admits as many requests of a principal as it leaves free', () => {
+  it('admits requests until there is no place left, and again when an answer was taken', () => {
     const admission = new Admission(MIB);
+    const admitted = fill(admission);
 
-    expect([fill(admission, 'first'), fill(admission, 'second'), fill(admission, 'third')]).toEqual([1_024, 512, 256]);
-    admission.leave('first', 0);
-    expect(fill(admission, 'fourth')).toBe(129);
+    expect(admitted).toHaveLength(2_048);
+    admitted[0]?.emit('close');
+    expect(fill(admission)).toHaveLength(1);
   });
 
-  it('admits requests without a principal until there is no place left', () => {
-    expect(fill(new Admission(MIB))).toBe(2_048);
-  });
-
-  it('charges a principal no more bytes than it leaves free', () => {
+  it('admits requests again whose connection is closed, though their answers wait for another one', () => {
     const admission = new Admission(MIB);
-    for (const principal of ['first', 'second']) admission.enter(principal);
+    for (const answer of fill(admission).slice(-2)) answer.req.socket.destroy();
 
-    expect(admission.charge('first', 12 * MIB)).toBe(true);
-    expect(admission.charge('first', 1)).toBe(false);
-    expect(fill(admission, 'first')).toBe(0);
-    expect(admission.charge('second', 5 * MIB)).toBe(true);
-    admission.leave('first', 12 * MIB + 1);
-    expect(admission.charge('second', 7 * MIB)).toBe(true);
-    expect(admission.charge('second', 1)).toBe(false);
+    expect(fill(admission)).toHaveLength(2);
   });
 
-  it('has room for a body of the greatest length of a principal that is alone', () => {
+  it('charges bodies and plants no more bytes than there are', () => {
+    const admission = new Admission(MIB);
+    const [first, second] = [newAnswer(), newAnswer()];
+    for (const answer of [first, second]) admission.admit(answer);
+
+    expect(admission.charge(first, 12 * MIB)).toBe(true);
+    const leave = admission.enter(6 * MIB);
+    expect(admission.charge(second, 6 * MIB)).toBe(true);
+    expect(admission.charge(second, 1)).toBe(false);
+    expect(fill(admission)).toHaveLength(0);
+    leave();
+    expect(admission.charge(second, 1)).toBe(true);
+  });
+
+  it('has room for two bodies of the greatest length', () => {
     const admission = new Admission(256 * MIB);
-    admission.enter('first');
+    const answer = newAnswer();
+    admission.admit(answer);
 
-    expect(admission.charge('first', 256 * MIB)).toBe(true);
+    expect(admission.charge(answer, 512 * MIB)).toBe(true);
+  });
+
+  it('closes the oldest connection that has not taken its answer for one that wants its place', () => {
+    const admission = new Admission(MIB);
+    const answers = [newAnswer(), newAnswer(), newAnswer()];
+    for (const answer of answers) {
+      admission.admit(answer);
+      admission.charge(answer, 8 * MIB);
+    }
+    for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
+    admission.admit(newAnswer());
+
+    expect(answers.map(({ destroyed }) => destroyed)).toEqual([false, true, false]);
   });
 });

@@ -1,30 +1,30 @@
+import type { ServerResponse } from 'node:http';
 import { ContractException } from '../contract/contract.exception.js';
 
-/** Requests in flight: their body is being read, they wait for the store, or their call of `onPlantCreated` runs. */
+/** Requests in flight, at most. */
 const MAX_REQUESTS = 2_048;
 
-/** Bytes of all their bodies. The limit is higher if two bodies of the greatest length would not fit. */
+/** Bytes of all their bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 25_165_824;
 
-/** The places and the memory of the requests in flight of one principal, or of all requests. */
-interface Share {
-  requests: number;
-  bytes: number;
-}
+/** Bytes of an answer that waits for its client; a shorter one may only wait for Node. */
+const MIN_UNTAKEN = 16_384;
+
+/** The part of Node's response that Admission needs. */
+export type Answer = Pick<ServerResponse, 'destroy' | 'once' | 'req' | 'writableLength'>;
 
 /**
- * Bounds the memory that requests in flight occupy.
- *
- * A principal gets no more than it leaves free: at most half, or a third beside another one that takes all it gets. One
- * principal thus leaves room for others; it takes twelve to fill everything. Requests without a principal have no share.
+ * Bounds the memory that requests in flight occupy: their number, and the bytes of their bodies and plants, for all
+ * clients together. A request is in flight until its client has taken the answer.
  */
 export class Admission {
   readonly #maxBytes: number;
-  readonly #total: Share = { requests: 0, bytes: 0 };
-  /** By the name of the principal; only principals with requests in flight have one. */
-  readonly #shares = new Map<string, Share>();
+  /** The bytes of each request, in the order of their arrival. */
+  readonly #requests = new Map<Answer, number>();
+  #plants = 0;
+  #bytes = 0;
   #isClosed = false;
-  /** Resolve functions of the `settled()` calls that wait for the last request. */
+  /** Resolve functions of the `settled()` calls that wait for the last plant. */
   #settledListeners: (() => void)[] = [];
 
   /** @param bodyLimit the greatest length of one body, in bytes */
@@ -33,61 +33,76 @@ export class Admission {
   }
 
   /**
-   * Admits a request, which must `leave` again.
+   * Admits a request until its connection has taken the answer, or is closed.
    *
-   * @param principal its name; undefined if the host authenticates
-   * @throws {ContractException} 503 if there are too many, and after `close`
+   * @throws {ContractException} 503 if there are too many
    */
-  enter(principal: string | undefined): void {
+  admit(answer: Answer): void {
+    if (this.#isFull) this.#removeUntaken();
+    if (this.#isFull) throw new ContractException(503);
+    this.#requests.set(answer, 0);
+    answer.once('close', () => this.#remove(answer));
+  }
+
+  /** Charges bytes to an admitted request, and returns whether there is room for them. */
+  charge(answer: Answer, bytes: number): boolean {
+    const charged = this.#requests.get(answer);
+    if (charged === undefined) return false;
+    this.#requests.set(answer, charged + bytes);
+    this.#bytes += bytes;
+    if (this.#bytes > this.#maxBytes) this.#removeUntaken();
+    return this.#bytes <= this.#maxBytes;
+  }
+
+  /**
+   * Counts a plant until it is stored and the host was told, and returns a function that ends this.
+   *
+   * @throws {ContractException} 503 after `close`
+   */
+  enter(bytes: number): () => void {
     if (this.#isClosed) throw new ContractException(503);
-    const { requests, bytes } = this.#shareOf(principal);
-    if (this.#total.requests + requests >= MAX_REQUESTS || this.#total.bytes + bytes >= this.#maxBytes) {
-      throw new ContractException(503);
-    }
-    this.#add(principal, 1, 0);
+    this.#plants += 1;
+    this.#bytes += bytes;
+    return () => {
+      this.#plants -= 1;
+      this.#bytes -= bytes;
+      if (this.isIdle) for (const resolve of this.#settledListeners.splice(0)) resolve();
+    };
   }
 
-  /** Charges bytes to an admitted request, and returns whether there was room for them. */
-  charge(principal: string | undefined, bytes: number): boolean {
-    this.#add(principal, 0, bytes);
-    return this.#total.bytes + this.#shareOf(principal).bytes <= this.#maxBytes;
-  }
-
-  /** @param bytes all that the request was charged */
-  leave(principal: string | undefined, bytes: number): void {
-    this.#add(principal, -1, -bytes);
-    if (this.isIdle) for (const resolve of this.#settledListeners.splice(0)) resolve();
-  }
-
-  /** True if no request is in flight. */
+  /** True if no plant is being stored, and no call of `onPlantCreated` runs. */
   get isIdle(): boolean {
-    return this.#total.requests === 0;
+    return this.#plants === 0;
   }
 
-  /** Resolves when no request is in flight. */
+  /** Resolves when it is idle. */
   settled(): Promise<void> {
     if (this.isIdle) return Promise.resolve();
     return new Promise((resolve) => this.#settledListeners.push(resolve));
   }
 
-  /** Admits no further request. */
+  /** Takes no further plant. */
   close(): void {
     this.#isClosed = true;
   }
 
-  #add(principal: string | undefined, requests: number, bytes: number): void {
-    this.#total.requests += requests;
-    this.#total.bytes += bytes;
-    if (principal === undefined) return;
-    const share = this.#shareOf(principal);
-    share.requests += requests;
-    share.bytes += bytes;
-    if (share.requests === 0) this.#shares.delete(principal);
-    else this.#shares.set(principal, share);
+  get #isFull(): boolean {
+    return this.#requests.size >= MAX_REQUESTS || this.#bytes >= this.#maxBytes;
   }
 
-  #shareOf(principal: string | undefined): Share {
-    const share = principal === undefined ? undefined : this.#shares.get(principal);
-    return share ?? { requests: 0, bytes: 0 };
+  /** Closes the connections of clients that have not taken their answer, the oldest first, until there is room. */
+  #removeUntaken(): void {
+    for (const answer of this.#requests.keys()) {
+      if (!this.#isFull) return;
+      // On Node 20, a response that waits for the one before it emits no `close` when the connection closes.
+      if (answer.writableLength <= MIN_UNTAKEN && !answer.req.socket.destroyed) continue;
+      answer.destroy();
+      this.#remove(answer);
+    }
+  }
+
+  #remove(answer: Answer): void {
+    this.#bytes -= this.#requests.get(answer) ?? 0;
+    this.#requests.delete(answer);
   }
 }

@@ -13,7 +13,7 @@ export class PlantCreatedHook {
   constructor(private readonly listener: PlantCreatedListener | undefined) {}
 
   /** Calls the listener after the answer was written, and `onEnd` when the call has ended. */
-  call(plant: Readonly<NewPlantDto>, principal: Principal | undefined, onEnd: () => void): void {
+  notify(plant: Readonly<NewPlantDto>, principal: Principal | undefined, onEnd: () => void): void {
     const { listener } = this;
     if (listener === undefined) {
       onEnd();

@@ -1,3 +1,5 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { plainToInstance } from 'class-transformer';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
@@ -33,13 +35,14 @@ describe('PlantsService', () => {
     const repository = await openRepository('sqlite::memory:');
     const admission = new Admission(1_000);
     const service = new PlantsService(repository, new GroupCommit(repository), admission, NO_HOOK);
+    const newAnswer = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()));
 
-    const created = service.create({ id: 1n, name: 'x'.repeat(2 ** 25) });
+    const created = service.create({ id: 1n, name: 'x'.repeat(2 ** 24) });
 
     // All bytes for bodies are taken.
-    expect(() => admission.enter(undefined)).toThrow(new ContractException(503));
+    expect(() => admission.admit(newAnswer())).toThrow(new ContractException(503));
     await created;
-    expect(() => admission.enter(undefined)).not.toThrow();
+    expect(() => admission.admit(newAnswer())).not.toThrow();
     await repository.close();
   });
 });

@@ -13,6 +13,9 @@ import { type NewPlantDto, toNewPlant } from './dto/new-plant.dto.js';
 import { PlantDto } from './dto/plant.dto.js';
 import { PlantCreatedHook } from './plant-created.hook.js';
 
+/** Bytes that a plant occupies besides its texts. */
+const PLANT_COST = 512;
+
 @Injectable()
 export class PlantsService {
   constructor(
@@ -26,7 +29,9 @@ export class PlantsService {
    * Creates a plant, and resolves when it is durable. The id is the client's, and therefore the idempotency key: the
    * same plant again has the same answer, and is stored once.
    *
-   * @param options.principal the creator, which gets its share of the requests in flight; none if the host authenticates
+   * A host may call this itself, so it checks what the pipes of the route have checked.
+   *
+   * @param options.principal the creator, for `onPlantCreated`; none if the host authenticates
    * @throws {ContractException} 422 if it is not a NewPlant, 409 if the id belongs to another plant, 503 if the store is
    *   overloaded, unavailable or closed
    */
@@ -35,13 +40,14 @@ export class PlantsService {
     { principal }: { readonly principal?: Principal | undefined } = {},
   ): Promise<PlantDto> {
     const plant = toNewPlant(newPlant);
-    const leave = this.#enter(plant, principal?.name);
+    // A UTF-16 unit occupies up to two bytes.
+    const leave = this.admission.enter(PLANT_COST + 2 * (plant.name.length + (plant.tag?.length ?? 0)));
     let outcome: Outcome | undefined;
     try {
       outcome = await this.#store(plant);
     } finally {
       // The call of the hook keeps the plant in memory.
-      if (outcome === 'created') this.hook.call(plant, principal, leave);
+      if (outcome === 'created') this.hook.notify(plant, principal, leave);
       else leave();
     }
     if (outcome === 'conflict') throw new ContractException(409);
@@ -59,16 +65,6 @@ export class PlantsService {
    */
   snapshot(): Promise<PlantSnapshot> {
     return this.repository.snapshot();
-  }
-
-  /** Takes a place among the requests in flight, and returns a function that leaves it. */
-  #enter(plant: Readonly<NewPlantDto>, principal: string | undefined): () => void {
-    // A UTF-16 unit occupies up to two bytes.
-    const bytes = 2 * (plant.name.length + (plant.tag?.length ?? 0));
-    this.admission.enter(principal);
-    // The result does not matter: the plant is in memory already, and beyond the limit the next request is refused.
-    this.admission.charge(principal, bytes);
-    return () => this.admission.leave(principal, bytes);
   }
 
   async #store(plant: Readonly<NewPlantDto>): Promise<Outcome> {

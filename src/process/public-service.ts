@@ -1,11 +1,10 @@
+import type { Server } from 'node:https';
 import { createApplication } from '../app.module.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
 import { certificateExpiry } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
-import type { PublicServer } from '../http/public-server.js';
-import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import type { Metrics } from '../management/metrics.js';
 import type { ProcessMetrics } from '../management/worker-metrics.js';
@@ -52,13 +51,13 @@ export class InProcessService implements PublicService {
     this.logger.logRequests(logRequests);
     if (managementPort !== 'off') this.#metrics = await this.#count(app.get(GroupCommit, { strict: false }));
     await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
-    // Nest reports http, because PublicServer handles TLS itself.
+    // Nest reports http, because the adapter creates the HTTPS server.
     const origin = (await app.getUrl()).replace(/^https?/, this.parts.certificate === undefined ? 'http' : 'https');
     return `${origin}${basePath}`;
   }
 
   watchFiles(): void {
-    this.parts.watch((changed) => (this.#app?.getHttpServer() as PublicServer).setCertificate(changed));
+    this.parts.watch((changed) => (this.#app?.getHttpServer() as Server).setSecureContext(changed));
   }
 
   reloadTokens(): Promise<void> {
@@ -111,7 +110,6 @@ async function createPublicApplication(
         request: configuration.requestTimeout,
         keepAlive: configuration.keepAliveTimeout,
         connections: configuration.maxConnections,
-        memory: Math.max(DEFAULT_LIMITS.memory, 4 * configuration.bodyLimit),
       },
       trustProxy: configuration.trustProxy,
       origins: new Set(configuration.corsOrigins),

@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http';
-import { AUTHORIZATION, chunks, CLOSE, expectRefusal, KEEP_ALIVE, message, plant } from '../support/http-messages.js';
+import { AUTHORIZATION, chunks, CLOSE, expectRefusal, message, plant } from '../support/http-messages.js';
 import { converse, everyConnectionIsClosed } from '../support/raw-client.js';
 import { type Service, startService } from '../support/service.js';
 
@@ -18,18 +18,18 @@ describe('A request without a valid token', () => {
 
   afterAll(() => service.close());
 
-  describe.each(METHODS)('%s', (method) => {
-    const targets =
-      method === 'CONNECT'
-        ? ['plants.example:80', '[::1]:443']
-        : ['/plants', '/', '/elsewhere', '/%ff', '/*', '/:plant', `/${'a'.repeat(8_000)}`, 'http://plants.example'];
+  describe.each(METHODS.filter((method) => method !== 'CONNECT'))('%s', (method) => {
+    const targets = [
+      ...['/plants', '/', '/elsewhere', '/%ff', '/*', '/:plant'],
+      ...[`/${'a'.repeat(8_000)}`, 'http://plants.example'],
+    ];
 
     it('is refused with error 401 on any path', async () => {
       for (const target of targets) {
         const bytes = message({ line: `${method} ${target} HTTP/1.1`, authorization: [], framing: [], body: '' });
         const { answers, ending } = await converse(service.port, bytes, { method });
 
-        expectRefusal(answers[0], 401, method === 'CONNECT' ? CLOSE : KEEP_ALIVE, method);
+        expectRefusal(answers[0], 401, CLOSE, method);
         expect(answers).toHaveLength(1);
         expect(ending).toBe('FIN');
       }
@@ -42,7 +42,7 @@ describe('A request without a valid token', () => {
         const bytes = message({ line, authorization: [], type: [], ...framing, body });
         const { answers, ending } = await converse(service.port, bytes, { method });
 
-        expectRefusal(answers[0], 401, method === 'CONNECT' ? CLOSE : KEEP_ALIVE, method);
+        expectRefusal(answers[0], 401, CLOSE, method);
         expect(answers).toHaveLength(1);
         expect(ending).toBe('FIN');
       }

@@ -46,17 +46,14 @@ describe('A connection', () => {
     });
 
     it('answers refused and accepted ones in order', async () => {
+      const noBody = { framing: [], body: '' };
       const cycle: [number, Parts][] = [
         [200, { body: plant(1) }],
-        [404, { line: 'GET /elsewhere HTTP/1.1', framing: [], body: '' }],
-        [404, { line: 'POST /elsewhere HTTP/1.1' }],
-        [415, { type: ['Content-Type: text/plain'] }],
-        [401, { authorization: [], framing: ['Transfer-Encoding: chunked'], body: chunks('{', '}') }],
-        [417, { more: ['Expect: a-miracle'] }],
+        [404, { line: 'GET /elsewhere HTTP/1.1', ...noBody }],
         [422, { body: '{}' }],
-        [405, { line: 'PUT /plants HTTP/1.1', framing: [], body: '' }],
-        [400, { framing: [], body: '' }],
-        [401, { line: 'DELETE /plants HTTP/1.1', authorization: [], framing: [], body: '' }],
+        [405, { line: 'PUT /plants HTTP/1.1', ...noBody }],
+        [417, { more: ['Expect: a-miracle'], ...noBody }],
+        [400, noBody],
         [200, { framing: ['Transfer-Encoding: chunked'], body: chunks(plant(2)) }],
         [400, { body: 'not JSON' }],
         [409, { body: '{"id":1,"name":"Another"}' }],
@@ -75,7 +72,7 @@ describe('A connection', () => {
     });
 
     it('answers a client that reads nothing until it has sent them all', async () => {
-      const COUNT = 5_000;
+      const COUNT = Number(process.env.COUNT ?? 5_000);
       const client = await RawClient.connect(service.port);
       client.pause();
       const bytes = message({ line: 'GET /plants HTTP/1.1', framing: [], body: '' }).repeat(COUNT) + BAD;
@@ -141,12 +138,12 @@ describe('A connection', () => {
     ['a URL over the limit', [`GET /${'a'.repeat(20_000)} HTTP/1.1\r\n`, message({ body: plant(2) })], [414]],
     ['headers over the limit', [`GET / HTTP/1.1\r\nA: ${'a'.repeat(20_000)}\r\n`, message({ body: plant(2) })], [431]],
     ['a refused request with invalid chunks', [chunkedMessage('1\r\n', { authorization: [] }), 'xx', 'yy'], [401]],
-    ['CONNECT', [message({ line: 'CONNECT plants.example:80 HTTP/1.1' }), message({ body: plant(2) })], [404]],
-    ['CONNECT and garbage', [message({ line: 'CONNECT plants.example:80 HTTP/1.1' }) + BAD, BAD], [404]],
+    ['CONNECT', [message({ line: 'CONNECT plants.example:80 HTTP/1.1' }), message({ body: plant(2) })], [400]],
+    ['CONNECT and garbage', [message({ line: 'CONNECT plants.example:80 HTTP/1.1' }) + BAD, BAD], [400]],
     [
       'CONNECT without a token',
       [message({ line: 'CONNECT plants.example:80 HTTP/1.1', authorization: [] }), message({ body: plant(2) })],
-      [401],
+      [400],
     ],
     ['an invalid CONNECT', [message({ line: 'CONNECT /plants HTTP/1.1' }), message({ body: plant(2) })], [400]],
     [
@@ -166,6 +163,12 @@ describe('A connection', () => {
       [200],
     ],
     ['an HTTP/1.0 request, and garbage', [message({ line: 'POST /plants HTTP/1.0' }), BAD], [200]],
+    ['a request without a token, and another one', [message({ authorization: [] }), message({ body: plant(2) })], [401]],
+    [
+      'a request whose body is not read, and another one',
+      [message({ line: 'PUT /plants HTTP/1.1' }), message({ body: plant(2) })],
+      [405],
+    ],
     ['a refused request, and garbage', [message({ body: 'not JSON' }), BAD], [400, 400]],
     ['a request with Upgrade, and another one', [UPGRADE, message({ body: plant(2) })], [200]],
     [
@@ -254,29 +257,6 @@ describe('A connection', () => {
     await client.send(behind);
 
     await expectInOrder(client, [401], []);
-  });
-
-  it('stays open after the refusal of a request whose body comes before its turn', async () => {
-    const client = await RawClient.connect(service.port);
-    await client.send(message({ ...SLOW, body: plant(7) }));
-    await client.send(message({ authorization: [], framing: ['Content-Length: 100'] }));
-    await service.settled();
-    await client.send(' '.repeat(75) + message({ more: ['Connection: close'] }));
-    service.verifier.open();
-
-    await expectInOrder(client, [401, 200], [7]);
-  });
-
-  it('stays open after the refusal of a request that comes with its body', async () => {
-    for (const before of [[], [message({ ...SLOW, body: plant(7) })]]) {
-      service.verifier.shut();
-      const client = await RawClient.connect(service.port);
-      await client.send(together(...before, message({ authorization: [] }), message({ more: ['Connection: close'] })));
-      await service.settled();
-      service.verifier.open();
-
-      await expectInOrder(client, [401, 200], before.length === 0 ? [] : [7]);
-    }
   });
 
   it('keeps the order of a slow request and those after it', async () => {

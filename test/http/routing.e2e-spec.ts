@@ -71,12 +71,17 @@ describe.each([
     for (const method of ['POST', 'GET', 'HEAD', 'OPTIONS']) await expectRefused(method, target, 404);
   });
 
-  it.each(['plants.example:443', 'plants:80', '[::1]:80'])(
-    'is refused with error 404 for CONNECT %s',
-    async (target) => {
-      const { answers, ending } = await converse(service.port, message({ line: `CONNECT ${target} HTTP/1.1` }));
+  it.each([
+    ['plants.example:443', {}],
+    ['[::1]:80', {}],
+    ['plants.example:443 without a token', { authorization: [] }],
+  ])(
+    'is refused with error 400 for CONNECT %s',
+    async (target, parts) => {
+      const line = `CONNECT ${target.replace(/ .*/, '')} HTTP/1.1`;
+      const { answers, ending } = await converse(service.port, message({ line, ...parts }));
 
-      expectRefusal(answers[0], 404, CLOSE);
+      expectRefusal(answers[0], 400, CLOSE);
       expect(answers).toHaveLength(1);
       expect(ending).toBe('FIN');
     },

@@ -110,7 +110,8 @@ describe('A request', () => {
     ])('%s', async (_how, pieces) => {
       const { answers, ending } = await converse(service.port, pieces);
 
-      expectRefusal(answers[0], error, CLOSE);
+      // Node does not tell in which line a packet begins.
+      expectRefusal(answers[0], pieces.length > 1 ? 431 : error, CLOSE);
       expect(answers).toHaveLength(1);
       expect(ending).toBe('FIN');
     });

@@ -1,26 +1,28 @@
 import type { IncomingMessage } from 'node:http';
 import { Injectable, type PipeTransform } from '@nestjs/common';
-import { principalOf } from '../../auth/principal.js';
-import { ContractException } from '../../contract/contract.exception.js';
+import { BodyTooLargeException, ContractException } from '../../contract/contract.exception.js';
 import { Admission } from '../admission.js';
-import type { PlantRequest } from '../plant-body.decorator.js';
+import type { PlantExchange } from '../plant-body.decorator.js';
 import { readBody } from './read-body.js';
 
 /** Turns a request into its body: bytes where possible, otherwise the result of the application's parser. */
 @Injectable()
-export class BodyPipe implements PipeTransform<() => PlantRequest, unknown> {
+export class BodyPipe implements PipeTransform<() => PlantExchange, unknown> {
   constructor(private readonly admission: Admission) {}
 
-  /** @throws {ContractException} 417, 400 without a body, 415, 413, 503 or 408, in this order of checks */
-  transform(getRequest: () => PlantRequest): unknown {
-    const request = getRequest();
+  /** @throws {ContractException} 417, 400 without a body, 415, 413 or 503, in this order of checks */
+  async transform(getExchange: () => PlantExchange): Promise<unknown> {
+    const { request, response } = getExchange();
     const raw = 'raw' in request ? request.raw : request;
     assertExpectation(raw);
     assertBody(raw);
     assertJson(raw);
+    const length = contentLength(raw);
     const isParsed = request.body !== undefined || raw.readableDidRead;
+    if (!isParsed) assertLength(length, this.admission.bodyLimit);
+    this.admission.admit(response);
     if (isParsed) return request.rawBody ?? request.body;
-    return readBody(raw, contentLength(raw), this.admission, principalOf(request)?.name);
+    return readBody(raw, length, this.admission.bodyLimit, (bytes) => this.admission.charge(response, bytes));
   }
 }
 
@@ -47,6 +49,10 @@ function assertJson(request: IncomingMessage): void {
   if (isEncoded || !/^application\/json[ \t]*(?:;|$)/i.test(header(request, 'content-type') ?? '')) {
     throw new ContractException(415);
   }
+}
+
+function assertLength(length: number | undefined, limit: number): void {
+  if (length !== undefined && length > limit) throw new BodyTooLargeException(limit);
 }
 
 function contentLength(request: IncomingMessage): number | undefined {

@@ -4,14 +4,6 @@ import {
   BodyTooLargeException,
   ContractException,
 } from '../../contract/contract.exception.js';
-import type { Admission } from '../admission.js';
-
-/**
- * Bytes a second of a body, on average from the fifth second on. A client that sends a little and stops would otherwise
- * occupy its place until the server's own timeout.
- */
-const MIN_RATE = 1_024;
-const GRACE = 5;
 
 /**
  * A request of the standalone service: when its server learns that the body will not be complete, it sets `bodyError`
@@ -25,41 +17,40 @@ interface BodySource extends IncomingMessage {
  * Reads the body of a request.
  *
  * @param declaredLength the value of Content-Length
- * @param principal the name of its principal; undefined if the host authenticates
- * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 408 if it arrives too slowly,
- *   400 if it is incomplete
+ * @param limit the greatest length
+ * @param charge called with the bytes that are needed, and returns whether there is room for them
+ * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
  */
-export function readBody(
+export async function readBody(
   request: BodySource,
   declaredLength: number | undefined,
-  admission: Admission,
-  principal: string | undefined,
+  limit: number,
+  charge: (bytes: number) => boolean,
+): Promise<Uint8Array> {
+  if (request.bodyError !== undefined) throw request.bodyError;
+  if (request.complete && declaredLength === request.readableLength) {
+    if (!charge(declaredLength)) throw new ContractException(503);
+    // Most bodies have arrived completely before the guard has verified the token. The length is needed: without it,
+    // `read` returns the first chunk alone on Node 26.
+    const body = request.read(declaredLength) as Uint8Array;
+    // Lets the stream end.
+    request.read(0);
+    return body;
+  }
+  if (request.destroyed) throw new BodyIncompleteException();
+  return collect(request, new ChunkBuffer(declaredLength ?? limit), limit, charge);
+}
+
+function collect(
+  request: BodySource,
+  body: ChunkBuffer,
+  limit: number,
+  charge: (bytes: number) => boolean,
 ): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const limit = admission.bodyLimit;
-    if (declaredLength !== undefined && declaredLength > limit) throw new BodyTooLargeException(limit);
-    if (request.bodyError !== undefined) throw request.bodyError;
-    if (request.complete && declaredLength === request.readableLength) {
-      // Most bodies have arrived completely before the guard has verified the token. The length is needed: without it,
-      // `read` returns the first chunk alone on Node 26.
-      resolve(request.read(declaredLength) as Uint8Array);
-      // Lets the stream end.
-      request.read(0);
-      return;
-    }
-    if (request.destroyed) throw new BodyIncompleteException();
-    admission.enter(principal);
-    const body = new ChunkBuffer(declaredLength ?? limit);
-    // Counted and not measured: a pause of this process is not one of the client.
-    let seconds = 0;
-    const rateCheck = setInterval(() => {
-      seconds += 1;
-      if (seconds >= GRACE && body.length < seconds * MIN_RATE) fail(new ContractException(408));
-    }, 1_000);
-
     const add = (chunk: Buffer): void => {
       if (body.length + chunk.length > limit) fail(new BodyTooLargeException(limit));
-      else if (!admission.charge(principal, body.append(chunk))) fail(new ContractException(503));
+      else if (!charge(body.append(chunk))) fail(new ContractException(503));
     };
     const succeed = (): void => {
       stop();
@@ -73,8 +64,6 @@ export function readBody(
     };
     const failIncomplete = (): void => fail(new BodyIncompleteException());
     const stop = (): void => {
-      clearInterval(rateCheck);
-      admission.leave(principal, body.capacity);
       request.off('data', add).off('end', succeed).off('bodyError', fail);
       request.off('error', failIncomplete).off('close', failIncomplete);
     };
@@ -101,7 +90,7 @@ class ChunkBuffer {
     return this.#length;
   }
 
-  get capacity(): number {
+  get #capacity(): number {
     return this.#buffer.length;
   }
 
@@ -111,17 +100,17 @@ class ChunkBuffer {
 
   /** Returns by how many bytes the capacity has grown. */
   append(chunk: Buffer): number {
-    const before = this.capacity;
+    const before = this.#capacity;
     const length = this.#length + chunk.length;
     if (chunk.length === this.maxLength) {
       // The chunk is the whole body, and needs no copy.
       this.#buffer = chunk;
     } else {
-      if (length > this.capacity) this.#grow(length);
+      if (length > this.#capacity) this.#grow(length);
       chunk.copy(this.#buffer, this.#length);
     }
     this.#length = length;
-    return this.capacity - before;
+    return this.#capacity - before;
   }
 
   #grow(length: number): void {
