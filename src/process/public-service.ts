@@ -11,6 +11,7 @@ import type { ProcessMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { listen } from './listen.js';
 import type { ServiceParts } from './service-parts.js';
+import { watchCertificate } from './start-files.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;
@@ -21,8 +22,6 @@ export interface PublicService {
   readonly obstacle: string | undefined;
   /** @returns {base_url} */
   listen(): Promise<string>;
-  /** Uses changed files from now on. */
-  watchFiles(): void;
   /** Reads the token file again, in all processes. */
   reloadTokens(): Promise<void>;
   /** Returns the metrics in the text format of Prometheus. */
@@ -53,11 +52,8 @@ export class InProcessService implements PublicService {
     await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
     // Nest reports http, because the adapter creates the HTTPS server.
     const origin = (await app.getUrl()).replace(/^https?/, this.parts.certificate === undefined ? 'http' : 'https');
+    watchCertificate(this.parts, this.configuration, (changed) => (app.getHttpServer() as Server).setSecureContext(changed));
     return `${origin}${basePath}`;
-  }
-
-  watchFiles(): void {
-    this.parts.watch((changed) => (this.#app?.getHttpServer() as Server).setSecureContext(changed));
   }
 
   reloadTokens(): Promise<void> {
