@@ -1,7 +1,6 @@
 import { type DynamicModule, type LoggerService, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, NestFactory } from '@nestjs/core';
 import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
-import { RefusalLog } from './auth/refusals.js';
 import { ContractExceptionFilter } from './contract/contract-exception.filter.js';
 import { createFastifyAdapter, type PublicApplication } from './http/fastify-adapter.js';
 import { NotFoundController, PlantsPath } from './http/not-found.controller.js';
@@ -28,7 +27,6 @@ export class AppModule {
       imports: [PlantsModule.forRoot({ ...options, path })],
       controllers: [NotFoundController],
       providers: [
-        RefusalLog,
         { provide: PlantsPath, useValue: { path } satisfies PlantsPath },
         { provide: APP_GUARD, useExisting: BearerAuthGuard },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },

@@ -1,4 +1,3 @@
-import type { RefusalDelay } from './refusals.js';
 import type { TokenVerifier } from './token-verifier.js';
 
 /** The options of BearerAuthGuard; the class is also their injection token. */
@@ -9,7 +8,6 @@ export abstract class BearerAuthOptions {
   abstract readonly scope: string;
   /** The name of the protected space in challenges (RFC 9110 §11.5). */
   abstract readonly realm: string;
-  abstract readonly refusalDelay: RefusalDelay;
 }
 
 /** The scope that creates plants, unless another one is configured. */

@@ -3,10 +3,10 @@ import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { BearerAuthOptions, type BearerRequest } from './bearer-auth-options.js';
-import { hasBearerCredentials, parseBearerToken } from './bearer-token.js';
+import { hasBearerCredentials } from './bearer-token.js';
 import { STRATEGY } from './bearer.strategy.js';
-import { isPrincipalOf, type Principal, principalOf, setPrincipal } from './principal.js';
-import { publishRefusal } from './refusals.js';
+import { type Principal, principalOf, setPrincipal, wasVerifiedBy } from './principal.js';
+import { setRefusal } from './refusals.js';
 import { TokenRefusedError, type TokenVerifier } from './token-verifier.js';
 
 /** Marks a handler, or all of a controller, that requires the scope, of tokens that have scopes. */
@@ -25,7 +25,8 @@ interface GuardedRequest {
 /**
  * Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1).
  *
- * The calls in order: canActivate → passport → getRequest → BearerStrategy.validate → handleRequest.
+ * The verifiers need no passport: it is here because AuthGuard and passport-http-bearer were asked for. The calls in
+ * order: canActivate → getRequest → passport → BearerStrategy.validate → handleRequest.
  */
 @Injectable()
 export class BearerAuthGuard extends AuthGuard(STRATEGY) {
@@ -45,25 +46,46 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    * @throws {ForbiddenException} if the token lacks the required scope
    */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
-    if (this.authOptions.verifier === false) return true;
     const request = context.switchToHttp().getRequest<GuardedRequest>();
-    // Bound both globally and to the controller, the guard verifies the token once.
-    if (!isPrincipalOf(this.authOptions, request)) await this.#authenticate(context, request);
+    // Bound both globally and to the controller, the guard runs once.
+    if (this.authOptions.verifier === false || wasVerifiedBy(this.authOptions, request)) return true;
+    await super.canActivate(context);
     this.#authorize(context, principalOf(request));
     return true;
   }
 
-  async #authenticate(context: ExecutionContext, { headers, ip }: GuardedRequest): Promise<void> {
-    try {
-      await super.canActivate(context);
-    } catch (error) {
-      if (!(error instanceof TokenRefusedError)) throw error;
-      const isAttempt = hasBearerCredentials(headers.authorization);
-      publishRefusal({ reason: isAttempt ? error.reason : 'missing', principal: error.principal, address: ip });
-      if (isAttempt) await this.authOptions.refusalDelay.wait(ip);
-      this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
-      throw new UnauthorizedException(ERROR_TABLE[401].message);
+  /**
+   * Returns a request that has the header and nothing else: passport-http-bearer would also take a token from the query
+   * and the body.
+   */
+  override getRequest(context: ExecutionContext): BearerRequest {
+    const request = context.switchToHttp().getRequest<GuardedRequest>();
+    const { authorization } = hasAtMostOneAuthorization(request) ? request.headers : {};
+    return {
+      // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
+      headers: authorization === undefined ? {} : { authorization: authorization.replace(/ +/, ' ') },
+      // canActivate has returned if it is false.
+      verifier: this.authOptions.verifier as TokenVerifier,
+    };
+  }
+
+  override handleRequest<User extends Principal>(
+    error: Error | null,
+    principal: User | false,
+    _info: unknown,
+    context: ExecutionContext,
+  ): User {
+    const request = context.switchToHttp().getRequest<GuardedRequest>();
+    if (principal) {
+      setPrincipal(request, principal, this.authOptions);
+      return principal;
     }
+    if (error && !(error instanceof TokenRefusedError)) throw error;
+    const isAttempt = hasBearerCredentials(request.headers.authorization);
+    const reason = isAttempt ? (error?.reason ?? 'malformed') : 'missing';
+    setRefusal(request, { reason, principal: error?.principal, address: request.ip });
+    this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
+    throw new UnauthorizedException(ERROR_TABLE[401].message);
   }
 
   #authorize(context: ExecutionContext, principal: Principal | undefined): void {
@@ -79,32 +101,6 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   #setChallenge(context: ExecutionContext, error: string): void {
     const response = context.switchToHttp().getResponse<unknown>();
     this.adapterHost.httpAdapter.setHeader(response, 'WWW-Authenticate', `${this.#challenge}${error}`);
-  }
-
-  /**
-   * Returns a request that has the token and nothing else. passport-http-bearer takes a token only from a request, and
-   * would also take it from the query and the body.
-   */
-  override getRequest(context: ExecutionContext): BearerRequest {
-    const request = context.switchToHttp().getRequest<GuardedRequest>();
-    const token = hasAtMostOneAuthorization(request) ? parseBearerToken(request.headers.authorization) : undefined;
-    return {
-      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-      // canActivate has returned if it is false.
-      verifier: this.authOptions.verifier as TokenVerifier,
-    };
-  }
-
-  override handleRequest<User extends Principal>(
-    error: Error | null,
-    principal: User | false,
-    _info: unknown,
-    context: ExecutionContext,
-  ): User {
-    if (error) throw error;
-    if (!principal) throw new TokenRefusedError('malformed');
-    setPrincipal(context.switchToHttp().getRequest(), principal, this.authOptions);
-    return principal;
   }
 }
 

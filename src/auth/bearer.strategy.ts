@@ -2,8 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import type { BearerRequest } from './bearer-auth-options.js';
+import { isBearerToken } from './bearer-token.js';
 import type { Principal } from './principal.js';
-import { verifyToken } from './token-verifier.js';
+import { TokenRefusedError, verifyToken } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */
 export const STRATEGY = 'plant-store-bearer';
@@ -16,7 +17,8 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   }
 
   /** @throws {TokenRefusedError} if the token is not valid */
-  validate({ verifier }: BearerRequest, token: string): Principal | Promise<Principal> {
+  async validate({ verifier }: BearerRequest, token: string): Promise<Principal> {
+    if (!isBearerToken(token)) throw new TokenRefusedError('malformed');
     return verifyToken(token, verifier);
   }
 }

@@ -1,37 +1,38 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import {
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+  type FetchImplementation,
+  type JSONWebKeySet,
+  jwksCache,
+  type JWKSCacheInput,
+  type JWTVerifyGetKey,
+  type RemoteJWKSet,
+} from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { isHttpsOrLoopback, withoutQuery } from './jwt-settings.js';
 
-/** Milliseconds that a response of the provider may take. */
-const TIMEOUT = 5_000;
-
-/** The greatest size of a provider's document, in bytes. */
-const MAX_SIZE = 1_048_576;
-
-/** Milliseconds after which keys are refreshed in the background. */
-const REFRESH_AGE = 240_000;
-
-/** Milliseconds after which keys are not used without a refresh, unless the issuer cannot be reached. */
-const MAX_AGE = 300_000;
-
-/** Minimum milliseconds between two fetches, however many tokens name unknown keys. */
+/** Minimum milliseconds between two fetches for unknown keys. */
 const COOLDOWN = 1_000;
 
-/** Requests that may wait for a fetch at the same time; it bounds the memory for unauthenticated requests. */
-const MAX_WAITING = 1_000;
+/** Milliseconds until the keys are fetched again, because the issuer may have withdrawn one. */
+const RELOAD_INTERVAL = 240_000;
+
+/** The same after a fetch that has failed. */
+const RETRY_INTERVAL = 10_000;
 
 /** The signing keys of an issuer, fetched when a token first needs one, and again when they change. */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
-  #keys: JWTVerifyGetKey | undefined;
-  /** The JWK Set that the keys were made of. */
-  #document = '';
-  #fetching: Promise<void> | undefined;
-  #fetchedAt = -Infinity;
+  readonly #keys: RemoteJWKSet;
+  /** jose keeps here what it has fetched last. */
+  readonly #cache: JWKSCacheInput = {};
+  #fetched: JSONWebKeySet | undefined;
   #isFailing = false;
-  #waiting = 0;
+  #isClosed = false;
+  #timer: NodeJS.Timeout | undefined;
 
   /**
    * @param issuer its discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4, RFC 8414 §3)
@@ -40,136 +41,116 @@ export class IssuerKeys {
    */
   constructor(
     private readonly issuer: string,
-    private readonly jwksUrl: URL | undefined,
+    jwksUrl: URL | undefined,
     private readonly onChange: () => void,
-  ) {}
-
-  /**
-   * Refreshes old keys in the background. While the issuer is down, the old keys stay in use.
-   *
-   * @returns a promise to wait for if the keys are too old to use, as after a pause without requests; it rejects with
-   *   503 if too many requests wait
-   */
-  refresh(): Promise<void> | undefined {
-    const age = performance.now() - this.#fetchedAt;
-    if (this.#keys === undefined || age <= (this.#isFailing ? COOLDOWN : REFRESH_AGE)) return undefined;
-    const fetched = this.#fetch();
-    return this.#isFailing || age <= MAX_AGE ? undefined : this.#wait(fetched);
+  ) {
+    this.#keys = createRemoteJWKSet(jwksUrl ?? new URL(issuer), {
+      // Known keys stay in use while the issuer cannot be reached.
+      cacheMaxAge: Infinity,
+      cooldownDuration: COOLDOWN,
+      [jwksCache]: this.#cache,
+      [customFetch]: async (_url, options) => download(jwksUrl ?? (await this.#discover(options)), options),
+    });
   }
 
   /**
    * Returns the key of a token.
    *
    * @throws {errors.JWKSNoMatchingKey} if the issuer has no such key
-   * @throws {ContractException} 503 if the issuer cannot be reached, or too many requests wait
+   * @throws {ContractException} 503 if the issuer cannot be reached
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    const known = await this.#findKnown(header, token);
-    if (known !== undefined) return known;
-    await this.#wait(this.#fetch());
-    const fetched = await this.#findKnown(header, token);
-    if (fetched !== undefined) return fetched;
-    if (this.#isFailing) throw new ContractException(503);
-    throw new errors.JWKSNoMatchingKey();
+    this.#timer ??= this.#reloadIn(RELOAD_INTERVAL);
+    const { coolingDown } = this.#keys;
+    try {
+      return await this.#keys(header, token).catch(async (error: unknown) => {
+        if (!coolingDown || !(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        // The issuer may have published the key since the last fetch.
+        await sleep(COOLDOWN, undefined, { ref: false });
+        return this.#keys(header, token);
+      });
+    } catch (error) {
+      if (isAboutKey(error)) throw error;
+      this.#complain(error);
+      throw new ContractException(503);
+    } finally {
+      this.#notice();
+    }
   };
 
-  async #findKnown(...token: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>> | undefined> {
+  /** Stops fetching the keys again. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #reloadIn(milliseconds: number): NodeJS.Timeout {
+    return setTimeout(() => void this.#reload(), milliseconds).unref();
+  }
+
+  async #reload(): Promise<void> {
     try {
-      return await this.#keys?.(...token);
+      await this.#keys.reload();
     } catch (error) {
-      if (error instanceof errors.JWKSNoMatchingKey) return undefined;
-      throw error;
+      this.#complain(error);
     }
+    this.#notice();
+    if (!this.#isClosed) this.#timer = this.#reloadIn(this.#isFailing ? RETRY_INTERVAL : RELOAD_INTERVAL);
   }
 
-  /** Fetches the keys, once for all requests that wait. After a failure, returns at once until the cooldown is over. */
-  async #fetch(): Promise<void> {
-    const rest = this.#fetchedAt + COOLDOWN - performance.now();
-    if (this.#fetching === undefined && this.#isFailing && rest > 0) return;
-    this.#fetching ??= this.#update(rest).finally(() => {
-      this.#fetching = undefined;
-      this.#fetchedAt = performance.now();
-    });
-    await this.#fetching;
+  /** Looks at what jose has fetched meanwhile. */
+  #notice(): void {
+    const fetched: JSONWebKeySet | undefined = this.#cache.jwks;
+    if (fetched === this.#fetched) return;
+    const hasChanged = JSON.stringify(fetched) !== JSON.stringify(this.#fetched);
+    this.#fetched = fetched;
+    if (hasChanged) this.onChange();
+    if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
+    this.#isFailing = false;
   }
 
-  async #wait(fetched: Promise<void>): Promise<void> {
-    if (this.#waiting >= MAX_WAITING) throw new ContractException(503);
-    this.#waiting += 1;
-    try {
-      await fetched;
-    } finally {
-      this.#waiting -= 1;
-    }
+  #complain(error: unknown): void {
+    if (!this.#isFailing) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
+    this.#isFailing = true;
   }
 
-  /** @param rest milliseconds until the cooldown is over */
-  async #update(rest: number): Promise<void> {
-    if (rest > 0) await sleep(rest);
-    try {
-      const document = await download(this.jwksUrl ?? (await this.#discover()));
-      if (document !== this.#document) {
-        this.#keys = createLocalJWKSet(JSON.parse(document) as JSONWebKeySet);
-        this.#document = document;
-        this.onChange();
-      }
-      if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
-      this.#isFailing = false;
-    } catch (error) {
-      if (!this.#isFailing) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
-      this.#isFailing = true;
-    }
-  }
-
-  async #discover(): Promise<URL> {
+  async #discover(options: FetchOptions): Promise<URL> {
     const { origin, pathname, search } = new URL(this.issuer);
     const path = pathname.replace(/\/$/, '');
-    const places = [
-      `${origin}${path}/.well-known/openid-configuration${search}`,
-      `${origin}/.well-known/oauth-authorization-server${path}${search}`,
+    const [openid, oauth] = [
+      new URL(`${origin}${path}/.well-known/openid-configuration${search}`),
+      new URL(`${origin}/.well-known/oauth-authorization-server${path}${search}`),
     ];
-    for (const place of places) {
-      const document = await download(new URL(place)).catch((error: unknown) => {
-        // Providers publish one of the two.
-        if (error instanceof NotFound && place !== places.at(-1)) return undefined;
-        throw error;
-      });
-      if (document === undefined) continue;
-      const { issuer, jwks_uri: jwksUri } = JSON.parse(document) as { issuer?: unknown; jwks_uri?: unknown };
-      // RFC 8414 §3.3: otherwise one issuer could speak for another.
-      if (issuer !== this.issuer) throw new Error(`${place} names another issuer`);
-      const url = typeof jwksUri === 'string' && URL.canParse(jwksUri) ? new URL(jwksUri) : undefined;
-      if (url === undefined || !isHttpsOrLoopback(url)) throw new Error(`${place} has no https URL as jwks_uri`);
-      return url;
+    // Issuers publish one of the two.
+    const response = await download(openid, options).catch(() => download(oauth, options));
+    const { issuer, jwks_uri: jwksUri } = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
+    // RFC 8414 §3.3: otherwise one issuer could speak for another.
+    if (issuer !== this.issuer) throw new Error(`${withoutQuery(new URL(response.url))} names another issuer`);
+    const url = typeof jwksUri === 'string' && URL.canParse(jwksUri) ? new URL(jwksUri) : undefined;
+    if (url === undefined || !isHttpsOrLoopback(url)) {
+      throw new Error(`${withoutQuery(new URL(response.url))} has no https URL as jwks_uri`);
     }
-    throw new Error('there is no discovery document');
+    return url;
   }
+}
+
+/** Has `redirect: manual`, because a redirect could lead into the operator's own network. */
+type FetchOptions = Parameters<FetchImplementation>[1];
+
+async function download(url: URL, options: FetchOptions): Promise<Response> {
+  const response = await fetch(url, options);
+  if (response.status !== 200) throw new Error(`${withoutQuery(url)} answers with status ${response.status}`);
+  return response;
+}
+
+/** Returns whether the keys are known, and the error says that none of them fits the token. */
+function isAboutKey(error: unknown): boolean {
+  const { JWKSNoMatchingKey, JWKSMultipleMatchingKeys, JOSENotSupported } = errors;
+  return [JWKSNoMatchingKey, JWKSMultipleMatchingKeys, JOSENotSupported].some((type) => error instanceof type);
 }
 
 /** Describes an error in one line. fetch() puts the reason into the cause. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
-}
-
-class NotFound extends Error {}
-
-/** Downloads a document. Redirects are refused, because they could lead into the operator's own network. */
-async function download(url: URL): Promise<string> {
-  const response = await fetch(url, {
-    headers: { Accept: 'application/json, application/jwk-set+json' },
-    redirect: 'error',
-    signal: AbortSignal.timeout(TIMEOUT),
-  });
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  // Read the body of a failure, too, so that the connection can be reused.
-  for await (const chunk of response.body ?? []) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > MAX_SIZE) throw new Error(`${withoutQuery(url)} has more than ${MAX_SIZE} bytes`);
-  }
-  if (response.status === 404) throw new NotFound(`${withoutQuery(url)} does not exist`);
-  if (response.status !== 200) throw new Error(`${withoutQuery(url)} answers with status ${response.status}`);
-  return Buffer.concat(chunks).toString('utf8');
 }

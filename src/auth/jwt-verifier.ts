@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
+import { decodeJwt, errors, type JWTHeaderParameters, jwtVerify } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
-import { assertJwtSettings, DEFAULT_JWT_TYPE, type JwtSettings, type JwtType } from './jwt-settings.js';
+import { assertJwtSettings, DEFAULT_JWT_TYPE, type JwtSettings } from './jwt-settings.js';
 import type { Principal } from './principal.js';
 import { type RefusalReason, TokenRefusedError, TokenVerifier, type VerificationResult } from './token-verifier.js';
 
@@ -21,14 +21,25 @@ const ALGORITHMS = [
   'Ed25519',
 ];
 
-/** Headers that carry a key, or that change the meaning of the token (RFC 7515 §4.1, RFC 8725 §3.10). */
-const FORBIDDEN_HEADERS = ['jwk', 'jku', 'x5c', 'x5u', 'crit'];
+/** Headers that carry a key of the token's own (RFC 8725 §3.10). */
+const FORBIDDEN_HEADERS = ['jwk', 'jku', 'x5c', 'x5u'];
 
 /** Seconds of clock skew between the issuer and this process. */
 const TOLERANCE = 30;
 
 /** Verified tokens that are remembered. Beyond this, the oldest is verified again. */
 const MAX_VERIFIED = 10_000;
+
+/** Reasons by the code of jose's error. Any other says that no key of the issuer fits the token. */
+const REASONS: Readonly<Record<string, RefusalReason>> = {
+  ERR_JWT_EXPIRED: 'expired',
+  ERR_JWS_INVALID: 'malformed',
+  ERR_JWT_INVALID: 'malformed',
+  ERR_JOSE_ALG_NOT_ALLOWED: 'wrong-algorithm',
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'wrong-signature',
+  // A critical extension (RFC 7515 §4.1.11).
+  ERR_JOSE_NOT_SUPPORTED: 'forbidden-header',
+};
 
 /** Verifies access tokens of one issuer (RFC 7519, RFC 9068, RFC 8725). */
 export class JwtVerifier extends TokenVerifier {
@@ -48,10 +59,13 @@ export class JwtVerifier extends TokenVerifier {
     });
   }
 
+  override onApplicationShutdown(): void {
+    this.#keys.close();
+  }
+
   override async verify(token: string): Promise<VerificationResult> {
     // A signed JWT has exactly three parts; leave other tokens to the other verifiers.
     if (token.split('.', 4).length !== 3) return 'unknown';
-    await this.#keys.refresh();
     const digest = hash('sha256', token, 'base64');
     const verified = this.#verified;
     const known = verified.get(digest);
@@ -69,22 +83,19 @@ export class JwtVerifier extends TokenVerifier {
   }
 
   async #authenticate(token: string): Promise<Principal> {
-    const { issuer, audience, type = DEFAULT_JWT_TYPE } = this.#settings;
-    const header = decodeHeader(token);
-    if (FORBIDDEN_HEADERS.some((name) => name in header)) throw new TokenRefusedError('forbidden-header');
-    if (!hasType(type, header.typ)) throw new TokenRefusedError('wrong-type');
-    // First the claims, so that a forged token does not make us fetch or use a key.
-    this.#checkClaims(decodeJwt(token));
-    const { payload } = await jwtVerify(token, this.#keys.find, {
+    const { issuer, audience } = this.#settings;
+    // Before the signature: a token of another issuer is no reason to fetch keys.
+    if (decodeJwt(token).iss !== issuer) throw new TokenRefusedError('wrong-issuer');
+    const { payload, protectedHeader } = await jwtVerify(token, this.#keys.find, {
       algorithms: ALGORITHMS,
       issuer,
       audience,
       requiredClaims: ['exp'],
       clockTolerance: TOLERANCE,
     });
-    if (payload.iat !== undefined && payload.iat > Date.now() / 1_000 + TOLERANCE)
-      throw new TokenRefusedError('not-yet-valid');
-    const { sub, client_id: client, scope, exp = 0 } = payload;
+    this.#checkHeader(protectedHeader);
+    const { iat = 0, sub, client_id: client, scope, exp = 0 } = payload;
+    if (iat > Date.now() / 1_000 + TOLERANCE) throw new TokenRefusedError('not-yet-valid');
     const name = sub ?? client ?? issuer;
     if (typeof name !== 'string') throw new TokenRefusedError('wrong-claim');
     return {
@@ -95,38 +106,20 @@ export class JwtVerifier extends TokenVerifier {
     };
   }
 
-  /** @throws {TokenRefusedError} if the token is not valid, even with a valid signature */
-  #checkClaims({ iss, aud, exp }: JWTPayload): void {
-    if (iss !== this.#settings.issuer) throw new TokenRefusedError('wrong-issuer');
-    if (![aud].flat().includes(this.#settings.audience)) throw new TokenRefusedError('wrong-audience');
-    if (typeof exp !== 'number') throw new TokenRefusedError('wrong-claim');
-    if (exp <= Date.now() / 1_000 - TOLERANCE) throw new TokenRefusedError('expired');
+  #checkHeader(header: JWTHeaderParameters): void {
+    const { type = DEFAULT_JWT_TYPE } = this.#settings;
+    // RFC 7515 §4.1.9: `typ` is a media type, case-insensitive, with or without `application/`.
+    const given = (header.typ ?? 'JWT').toLowerCase().replace(/^application\//, '');
+    if (given !== type.toLowerCase()) throw new TokenRefusedError('wrong-type');
+    if (FORBIDDEN_HEADERS.some((name) => name in header)) throw new TokenRefusedError('forbidden-header');
   }
-}
-
-function decodeHeader(token: string): ReturnType<typeof decodeProtectedHeader> {
-  try {
-    return decodeProtectedHeader(token);
-  } catch {
-    throw new TokenRefusedError('malformed');
-  }
-}
-
-/** RFC 7515 §4.1.9: `typ` is a media type, case-insensitive, with or without `application/`. */
-function hasType(type: JwtType, typ: unknown): boolean {
-  if (typ === undefined) return type === 'JWT';
-  return typeof typ === 'string' && typ.toLowerCase().replace(/^application\//, '') === type.toLowerCase();
 }
 
 function refusalReason(error: unknown): RefusalReason {
   if (error instanceof TokenRefusedError) return error.reason;
-  if (error instanceof errors.JWTExpired) return 'expired';
   if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.claim === 'aud') return 'wrong-audience';
     return error.claim === 'nbf' && error.reason === 'check_failed' ? 'not-yet-valid' : 'wrong-claim';
   }
-  if (error instanceof errors.JOSEAlgNotAllowed) return 'wrong-algorithm';
-  if (error instanceof errors.JWSSignatureVerificationFailed) return 'wrong-signature';
-  if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid) return 'malformed';
-  // The issuer has no such key, several, or an unusable one such as RSA with less than 2048 bits.
-  return 'unknown-key';
+  return error instanceof errors.JOSEError ? (REASONS[error.code] ?? 'unknown-key') : 'unknown-key';
 }

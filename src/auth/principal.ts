@@ -13,34 +13,33 @@ export interface Principal {
 /** A property of Node's request rather than a WeakMap, because each garbage collection visits all entries of those. */
 const PRINCIPAL = Symbol('principal');
 
-/** The authority that verified the token; each instance of the guard has its own. */
-const AUTHORITY = Symbol('authority');
+/** The options of the guard that verified the token; each instance of the guard has its own. */
+const VERIFIED_BY = Symbol('verified by');
 
 interface Authenticated {
   [PRINCIPAL]?: Principal;
-  [AUTHORITY]?: object;
+  [VERIFIED_BY]?: object;
 }
 
 /** Returns the principal of a request that the guard has passed. */
 export function principalOf(request: object): Principal | undefined {
-  return unwrap(request)[PRINCIPAL];
+  return (nodeRequest(request) as Authenticated)[PRINCIPAL];
 }
 
-/** Returns whether the principal of the request, if it has one, comes from this authority. */
-export function isPrincipalOf(authority: object, request: object): boolean {
-  return unwrap(request)[AUTHORITY] === authority;
+/** Returns whether a guard with these options has passed the request. */
+export function wasVerifiedBy(options: object, request: object): boolean {
+  return (nodeRequest(request) as Authenticated)[VERIFIED_BY] === options;
 }
 
 /** Sets the principal of a request; `request.user` is the place where passport puts it. */
-export function setPrincipal(request: object & { user?: unknown }, principal: Principal, authority: object): void {
+export function setPrincipal(request: object & { user?: unknown }, principal: Principal, options: object): void {
   request.user = principal;
-  const own = unwrap(request);
+  const own: Authenticated = nodeRequest(request);
   own[PRINCIPAL] = principal;
-  own[AUTHORITY] = authority;
+  own[VERIFIED_BY] = options;
 }
 
 /** Returns Node's request, which Fastify wraps and Express passes on. */
-function unwrap(request: object): Authenticated {
-  const own: object = 'raw' in request && request.raw instanceof IncomingMessage ? request.raw : request;
-  return own;
+export function nodeRequest(request: object): object {
+  return 'raw' in request && request.raw instanceof IncomingMessage ? request.raw : request;
 }

@@ -14,20 +14,22 @@ export interface StaticToken {
 /** Verifies tokens against a list, in a time that does not depend on how much of a token is right. */
 export class StaticTokens extends TokenVerifier {
   #tokens: readonly StaticToken[];
+  #follower: (tokens: readonly StaticToken[]) => void = () => undefined;
 
   constructor(tokens: readonly StaticToken[]) {
     super();
     this.#tokens = tokens;
   }
 
-  /** All tokens in use. */
-  protected get tokens(): readonly StaticToken[] {
-    return this.#tokens;
-  }
-
-  /** Replaces the list. */
   replace(tokens: readonly StaticToken[]): void {
     this.#tokens = tokens;
+    this.#follower(tokens);
+  }
+
+  /** Calls `follower` with the tokens: now, and whenever they change. */
+  follow(follower: (tokens: readonly StaticToken[]) => void): void {
+    this.#follower = follower;
+    follower(this.#tokens);
   }
 
   /** Returns when the next token expires; undefined if none will. */
@@ -58,7 +60,6 @@ export function generateToken(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** Returns the SHA-256 digest of a token. */
 export function digestToken(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }

@@ -1,35 +1,23 @@
-import { constants, existsSync, lstatSync, realpathSync } from 'node:fs';
+import { constants, realpathSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { acquireLock } from '../files/lock-file.js';
-import { makeDirectory } from '../files/make-directory.js';
-import { createFile, replaceFile } from '../files/replace-file.js';
+import { createEmptyFile } from '../files/create-empty-file.js';
+import { replaceFile } from '../files/replace-file.js';
 import type { StaticToken } from './static-tokens.js';
 import { TokenFileError } from './token-file-error.js';
 
 /** The text of a file without tokens. An empty file would be refused, because it may be half written. */
-const HEADER = '# Tokens of Plant Store: name, digest, and optionally expiry. "plant-store token" changes them.\n';
+const NO_TOKENS = '# no tokens\n';
 
-/** RFC 3339 §5.6, with the offset that makes it an instant, and without leap seconds, which a Date does not have. */
-const DATE_TIME = /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
-
-/** Parses an instant in the format of RFC 3339, up to the year 9999 in UTC; returns undefined for any other text. */
+/** Parses an instant in UTC such as 2030-01-01T00:00:00Z; returns undefined for any other text. */
 export function parseInstant(text: string): Date | undefined {
-  // V8 reads a date in lower case by other rules.
-  const upper = text.toUpperCase();
-  const [, date] = DATE_TIME.exec(upper) ?? [];
-  return date !== undefined && isDate(date) ? inFourDigitYear(new Date(upper)) : undefined;
+  const instant = new Date(text);
+  if (Number.isNaN(instant.getTime())) return undefined;
+  // V8 takes 30 February for 2 March.
+  return text === formatInstant(instant) ? instant : undefined;
 }
 
-/** V8 takes 30 February for 2 March. */
-function isDate(date: string): boolean {
-  const day = new Date(`${date}T00:00:00Z`);
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
-}
-
-/** With its offset, an instant may be in the year 10000, or before the year 0, which RFC 3339 cannot express. */
-function inFourDigitYear(instant: Date): Date | undefined {
-  return /^\d{4}-/.test(instant.toISOString()) ? instant : undefined;
+function formatInstant(instant: Date): string {
+  return instant.toISOString().replace('.000Z', 'Z');
 }
 
 /**
@@ -39,31 +27,45 @@ function inFourDigitYear(instant: Date): Date | undefined {
  * @throws {TokenFileError} if it cannot be read, or if users other than its owner and its group can read it
  */
 export async function readTokenFile(file: string, { isCommand = false } = {}): Promise<string> {
-  let handle: FileHandle | undefined;
   try {
-    // The file that is checked is the one that is read. Without O_NONBLOCK, opening a pipe waits for a writer.
-    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    const stats = await handle.stat();
-    // Reading a device may never end.
-    if (!stats.isFile()) throw new TokenFileError(`${file} is not a regular file`);
-    // Windows has no such permissions to check.
-    if (process.getuid !== undefined) {
-      const user = process.getuid();
-      if (stats.uid !== user && stats.uid !== 0 && !(isCommand && user === 0)) {
-        throw new TokenFileError(`${file} belongs to another user: it must belong to the current user or to root`);
-      }
-      // A group may read it: secrets of Kubernetes and credentials of systemd are mounted like this.
-      if ((stats.mode & 0o027) !== 0) {
-        throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
-      }
-    }
-    return await handle.readFile('utf8');
+    return await withFile(file, constants.O_RDONLY, (handle) => readText(handle, file, isCommand));
   } catch (error) {
     if (error instanceof TokenFileError) throw error;
     throw new TokenFileError(`${file} cannot be read: it must be a file that this user may read`, { cause: error });
-  } finally {
-    await handle?.close();
   }
+}
+
+async function withFile<Result>(
+  file: string,
+  flags: number,
+  use: (handle: FileHandle) => Promise<Result>,
+): Promise<Result> {
+  // Without O_NONBLOCK, opening a pipe waits for a writer.
+  const handle = await open(file, flags | constants.O_NONBLOCK);
+  try {
+    return await use(handle);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Reads the text of an open file, so that the file that is checked is the one that is read. */
+async function readText(handle: FileHandle, file: string, isCommand: boolean): Promise<string> {
+  const stats = await handle.stat();
+  // Reading a device may never end.
+  if (!stats.isFile()) throw new TokenFileError(`${file} is not a regular file`);
+  // Windows has no such permissions to check.
+  if (process.getuid !== undefined) {
+    const user = process.getuid();
+    if (stats.uid !== user && stats.uid !== 0 && !(isCommand && user === 0)) {
+      throw new TokenFileError(`${file} belongs to another user: it must belong to the current user or to root`);
+    }
+    // A group may read it: secrets of Kubernetes and credentials of systemd are mounted like this.
+    if ((stats.mode & 0o027) !== 0) {
+      throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
+    }
+  }
+  return handle.readFile('utf8');
 }
 
 /**
@@ -95,99 +97,58 @@ function parseLine(line: string): StaticToken | undefined {
   return expires && { name, digest: Buffer.from(hex, 'hex'), expires };
 }
 
-/** Returns the text of a token file with one more token. */
-export function addToken(text: string, token: StaticToken): string {
-  const before = text === '' ? HEADER : text.replace(/(?<!\n)$/, '\n');
-  return `${before}${formatToken(token)}\n`;
-}
-
-/** Returns the text of a token file without the tokens of this name. */
-export function removeTokens(text: string, name: string): string {
-  const lines = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
-  return lines.join('') || HEADER;
-}
-
 /** Returns the line of a token file for a token, without the end of the line. */
 export function formatToken({ name, digest, expires }: StaticToken): string {
   const line = `${name} sha256:${Buffer.from(digest).toString('hex')}`;
-  return expires === undefined ? line : `${line} ${expires.toISOString().replace('.000Z', 'Z')}`;
+  return expires === undefined ? line : `${line} ${formatInstant(expires)}`;
 }
 
 /**
- * Creates a token file with one line.
+ * Appends a token to a file, which is created if it is missing.
  *
- * @returns false if the file exists already, which is left as it is
- * @throws {TokenFileError} if the file cannot be written
+ * @throws {TokenFileError} if the file cannot be used or written, or has a token of this name
  */
-export function createTokenFile(file: string, line: string): boolean {
+export async function addToken(file: string, token: StaticToken): Promise<void> {
   try {
-    makeDirectory(dirname(file));
-    return createFile(file, `${line}\n`);
-  } catch (error) {
-    throw cannotBeWritten(file, error);
-  }
-}
-
-/** Milliseconds that a change waits for the lock. */
-const LOCK_TIMEOUT = 5_000;
-
-/**
- * Changes a token file atomically. A lock file keeps two changes at the same time from losing one of them.
- *
- * @param change receives the text, empty if there is no such file, and returns the new one; it may throw
- * @throws {TokenFileError} if the file cannot be used, written or locked
- */
-export async function changeTokenFile(name: string, change: (text: string) => string): Promise<void> {
-  const file = resolveLink(name);
-  const lock = `${file}.lock`;
-  let release: (() => void) | undefined;
-  try {
-    makeDirectory(dirname(file));
-    release = await acquireLock(lock, LOCK_TIMEOUT);
-  } catch (error) {
-    throw cannotBeWritten(file, error);
-  }
-  if (release === undefined) {
-    throw new TokenFileError(`${lock} exists: wait for the other command, or remove it if there is none`);
-  }
-  try {
-    let changed = false;
-    while (!changed) {
-      if (existsSync(file)) {
-        replaceFile(file, change(await readTokenFile(file, { isCommand: true })));
-        changed = true;
-      } else {
-        // The first start of the service creates the file without the lock; then its text is to be changed, too.
-        changed = createFile(file, change(''));
+    createEmptyFile(file);
+    await withFile(file, constants.O_RDWR | constants.O_APPEND, async (handle) => {
+      const text = await readText(handle, file, true);
+      if (text !== '' && hasToken(text, file, token.name)) {
+        throw new TokenFileError(`${token.name} already has a token: choose another name, or revoke it first`);
       }
-    }
+      const endOfLine = /(?:^|\n)$/.test(text) ? '' : '\n';
+      await handle.appendFile(`${endOfLine}${formatToken(token)}\n`);
+      await handle.sync();
+    });
   } catch (error) {
-    if (error instanceof Error && 'syscall' in error) throw cannotBeWritten(file, error);
-    throw error;
-  } finally {
-    release();
+    throw asWriteError(error, file);
   }
 }
 
-/** Returns the target of a symbolic link, so that the target is replaced and not the link. */
-function resolveLink(name: string): string {
-  if (existsSync(name)) return realpathSync(name);
-  if (isLink(name)) {
-    throw new TokenFileError(`${name} is a broken symbolic link: remove it, or create its target`);
-  }
-  return name;
-}
-
-function isLink(name: string): boolean {
+/**
+ * Removes the tokens of this name from a file. A change that another program makes at the same time may be lost.
+ *
+ * @throws {TokenFileError} if the file cannot be used or written, or has no such token
+ */
+export async function removeTokens(file: string, name: string): Promise<void> {
+  const text = await readTokenFile(file, { isCommand: true });
+  if (!hasToken(text, file, name)) throw new TokenFileError(`${file} has no token named ${name}`);
+  const rest = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
   try {
-    return lstatSync(name).isSymbolicLink();
-  } catch {
-    return false;
+    // Replaces the target of a symbolic link, and not the link.
+    replaceFile(realpathSync(file), rest.join('') || NO_TOKENS);
+  } catch (error) {
+    throw asWriteError(error, file);
   }
 }
 
-function cannotBeWritten(file: string, cause: unknown): TokenFileError {
-  return new TokenFileError(`${file} cannot be written: its directory must be one where this user may write`, {
-    cause,
-  });
+/** @throws {TokenFileError} at a wrong line, so that a person can look at it */
+function hasToken(text: string, file: string, name: string): boolean {
+  return parseTokens(text, file).some((token) => token.name === name);
+}
+
+function asWriteError(error: unknown, file: string): TokenFileError {
+  if (error instanceof TokenFileError) return error;
+  const message = `${file} cannot be written: this user must be able to write it and its directory`;
+  return new TokenFileError(message, { cause: error });
 }

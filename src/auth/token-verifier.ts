@@ -25,6 +25,9 @@ export type VerificationResult = Principal | RefusalReason | undefined;
 export abstract class TokenVerifier {
   /** @throws {HttpException} for example ServiceUnavailableException (error 503); anything else is error 500 */
   abstract verify(token: string): VerificationResult | Promise<VerificationResult>;
+
+  /** Nest calls it when the application closes. */
+  onApplicationShutdown?(signal?: string): unknown;
 }
 
 /** Asks several verifiers in turn; the first that knows the token decides. */
@@ -33,10 +36,14 @@ export class TokenVerifiers extends TokenVerifier {
     super();
   }
 
-  override async verify(token: string): Promise<VerificationResult> {
+  override onApplicationShutdown(): void {
+    for (const verifier of this.verifiers) verifier.onApplicationShutdown?.();
+  }
+
+  override async verify(token: string): Promise<Principal | RefusalReason> {
     for (const verifier of this.verifiers) {
-      const result = await verifier.verify(token);
-      if (result !== undefined && result !== 'unknown') return result;
+      const result = await askVerifier(verifier, token);
+      if (result !== 'unknown') return result;
     }
     return 'unknown';
   }
@@ -60,16 +67,15 @@ export class TokenRefusedError extends Error {
  *
  * @throws {TokenRefusedError} if the token is not valid
  */
-export function verifyToken(token: string, verifier: TokenVerifier): Principal | Promise<Principal> {
-  // A host's verifier in JavaScript may return null.
-  const result = verifier.verify(token) ?? 'unknown';
-  return typeof result === 'object' && 'then' in result ? result.then(assertPrincipal) : assertPrincipal(result);
-}
-
-function assertPrincipal(given: VerificationResult): Principal {
-  const result = given ?? 'unknown';
+export async function verifyToken(token: string, verifier: TokenVerifier): Promise<Principal> {
+  const result = await askVerifier(verifier, token);
   if (typeof result === 'string') throw new TokenRefusedError(result);
   const { name, expires } = result;
   if (expires !== undefined && expires.getTime() <= Date.now()) throw new TokenRefusedError('expired', name);
   return result;
+}
+
+/** A host's verifier returns undefined for an unknown token and, in JavaScript, perhaps null. */
+async function askVerifier(verifier: TokenVerifier, token: string): Promise<Principal | RefusalReason> {
+  return (await verifier.verify(token)) ?? 'unknown';
 }

@@ -1,15 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
-import {
-  addToken,
-  changeTokenFile,
-  parseInstant,
-  parseTokens,
-  readTokenFile,
-  removeTokens,
-} from '../auth/token-file.js';
+import { addToken, parseInstant, parseTokens, readTokenFile, removeTokens } from '../auth/token-file.js';
 import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
-import { CommandError } from '../process/exit-status.js';
 import { JSON_OPTION, printSummary, type ReportOptions, toJson } from './report.js';
 
 /** The options of `token`, which its subcommands share. */
@@ -60,12 +52,7 @@ interface CreateOptions extends ReportOptions {
 
 async function create(file: string, { name, expires, json }: CreateOptions): Promise<void> {
   const token = generateToken();
-  await changeTokenFile(file, (text) => {
-    if (listNames(text, file).includes(name)) {
-      throw new CommandError(`${name} already has a token: choose another name, or revoke it first`);
-    }
-    return addToken(text, { name, digest: digestToken(token), expires: expires.at });
-  });
+  await addToken(file, { name, digest: digestToken(token), expires: expires.at });
   const until = expires.at === undefined ? 'never expires' : `expires at ${expires.at.toISOString()}`;
   if (json !== true) process.stdout.write(`${token}\n`);
   printSummary(
@@ -85,10 +72,7 @@ async function list(file: string, { json }: ReportOptions): Promise<void> {
 }
 
 async function revoke(file: string, name: string, options: ReportOptions): Promise<void> {
-  await changeTokenFile(file, (text) => {
-    if (!listNames(text, file).includes(name)) throw new CommandError(`${file} has no token named ${name}`);
-    return removeTokens(text, name);
-  });
+  await removeTokens(file, name);
   printSummary({ name, file }, `${name} is revoked.`, options);
 }
 
@@ -101,11 +85,6 @@ function tokenFile({ file }: FileOptions): string {
     );
   }
   return accessTokensFile ?? firstTokenFile;
-}
-
-/** Returns the names in a file. A wrong line ends the command, so that a person can look at it. */
-function listNames(text: string, file: string): string[] {
-  return text === '' ? [] : parseTokens(text, file).map(({ name }) => name);
 }
 
 function parseName(text: string): string {

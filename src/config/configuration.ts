@@ -127,7 +127,6 @@ const SETTINGS = {
     satisfying(isScope),
     'a scope, which has no spaces and no quotation marks, for example plants:write',
   ),
-  refusedTokensPerMinute: setting('REFUSED_TOKENS_PER_MINUTE', 60, ...offOr(Infinity, numberFrom(1, 1_000_000, 60))),
   bodyLimit: setting('BODY_LIMIT', DEFAULT_BODY_LIMIT, parseBodyLimit, BODY_LIMIT_RULE),
   requestTimeout: setting('REQUEST_TIMEOUT', DEFAULT_LIMITS.request, ...DURATION),
   keepAliveTimeout: setting('KEEP_ALIVE_TIMEOUT', DEFAULT_LIMITS.keepAlive, ...DURATION),

@@ -6,16 +6,18 @@ import { takeOwnerOf } from './take-owner.js';
 
 /**
  * Creates an empty file durably, and its directory; only its owner can read it. If root creates it, it gets the owner
- * of its directory. A file that exists is left as it is.
+ * of its directory.
+ *
+ * @returns false if the file exists already, which is left as it is
  */
-export function createEmptyFile(path: string): void {
+export function createEmptyFile(path: string): boolean {
   const directory = dirname(path);
   makeDirectory(directory);
   let descriptor: number;
   try {
     descriptor = openSync(path, 'wx', 0o600);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
     throw error;
   }
   try {
@@ -24,4 +26,5 @@ export function createEmptyFile(path: string): void {
     closeSync(descriptor);
   }
   syncDirectory(directory);
+  return true;
 }

@@ -21,12 +21,9 @@ describe('Taking the owner of a directory', () => {
     for (const path of [model, target]) mkdirSync(path);
     symlinkSync(target, link);
     const { uid } = statSync(target);
-    if (process.getuid?.() === 0) {
-      chownSync(model, 12_345, 12_345);
-      expect(() => takeOwnerOf(model, link)).toThrow('ELOOP');
-    } else {
-      takeOwnerOf(model, link);
-    }
+    if (process.getuid?.() === 0) chownSync(model, 12_345, 12_345);
+
+    takeOwnerOf(model, link);
 
     expect(statSync(target).uid).toBe(uid);
   });

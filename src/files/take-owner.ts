@@ -1,4 +1,4 @@
-import { closeSync, constants, fchownSync, fstatSync, openSync, statSync } from 'node:fs';
+import { fchownSync, lchownSync, statSync } from 'node:fs';
 
 /**
  * Gives a new file or directory of root the owner of another one: a service could not use root's own files. Does
@@ -9,24 +9,11 @@ import { closeSync, constants, fchownSync, fstatSync, openSync, statSync } from 
  */
 export function takeOwnerOf(model: string, created: string | number): void {
   if (process.getuid?.() !== 0) return;
-  if (typeof created === 'number') {
-    changeOwner(statSync(model), created);
-    return;
-  }
-  // The other user, who may write there, could have replaced it by a link to a file of root.
-  const descriptor = openSync(created, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const { uid, gid } = statSync(model);
   try {
-    changeOwner(statSync(model), descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-function changeOwner({ uid, gid }: { readonly uid: number; readonly gid: number }, descriptor: number): void {
-  const own = fstatSync(descriptor);
-  if (own.uid === uid && own.gid === gid) return;
-  try {
-    fchownSync(descriptor, uid, gid);
+    if (typeof created === 'number') fchownSync(created, uid, gid);
+    // The other user, who may write there, could have replaced it by a link to a file of root.
+    else lchownSync(created, uid, gid);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error;
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { principalOf } from '../auth/principal.js';
+import { refusalOf } from '../auth/refusals.js';
 import type { ContractException, ErrorBody } from '../contract/contract.exception.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import type { ClientConnection } from './client-connection.js';
@@ -81,13 +82,15 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
 
   #message(status: number): RequestMessage {
     const { id, method, url = '', trace } = this.req;
+    const refused = refusalOf(this.req);
     return {
       requestId: id,
-      principal: principalOf(this.req)?.name,
+      principal: principalOf(this.req)?.name ?? refused?.principal,
       method,
       path: pathOf(url),
       status,
       ...reasonOf(this.refusal),
+      refusal: refused?.reason,
       duration: Math.round((performance.now() - this.#begun) * 1_000) / 1_000,
       address: this.req.forwardedAddress ?? this.req.socket.remoteAddress,
       traceId: trace?.traceId,

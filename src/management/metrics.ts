@@ -1,6 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { type Aggregator, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../auth/refusals.js';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
@@ -102,7 +101,6 @@ export class Metrics {
     for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
     subscribe(REQUEST_CHANNEL, (message) => this.#countRequest(message as RequestMessage));
     subscribe(BATCH_CHANNEL, (message) => this.#countBatch(message as BatchMessage));
-    subscribe(REFUSAL_CHANNEL, (message) => this.#refusals.inc({ reason: (message as AuthenticationRefused).reason }));
   }
 
   /** @param read called at each scrape; the series is missing while it returns undefined */
@@ -120,8 +118,9 @@ export class Metrics {
     });
   }
 
-  #countRequest({ status, error, duration }: RequestMessage): void {
+  #countRequest({ status, error, refusal, duration }: RequestMessage): void {
     this.#requests.inc({ status: `${status}`, error: `${error ?? ''}` });
+    if (refusal !== undefined) this.#refusals.inc({ reason: refusal });
     if (duration !== undefined) this.#durations.observe(duration / 1_000);
   }
 

@@ -42,10 +42,6 @@ const OPTIONS: Readonly<Record<keyof PlantsModuleOptions, Check>> = {
     'printable ASCII without spaces, quotation marks and backslashes',
   ),
   realm: mayBe((value) => isString(value) && isRealm(value), 'printable ASCII without quotation marks and backslashes'),
-  refusedTokensPerMinute: mayBe(
-    (value) => value === Infinity || isWithin(value, 1, 1_000_000),
-    'a number from 1 to 1000000, or Infinity',
-  ),
   body: objectOf({
     limit: mayBe((value) => parseBodyLimit(String(value)) !== undefined, `a number of bytes, or ${BODY_LIMIT_RULE}`),
   }),

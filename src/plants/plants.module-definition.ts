@@ -25,11 +25,6 @@ export interface PlantsModuleOptions {
   readonly scope?: string | undefined;
   /** The name of the protected space in `WWW-Authenticate` (RFC 9110 §11.5). Defaults to `plants`. */
   readonly realm?: string | undefined;
-  /**
-   * Refused tokens per client address and minute that are answered immediately. Further refusals are delayed by one
-   * second; valid tokens never are. Defaults to no limit.
-   */
-  readonly refusedTokensPerMinute?: number | undefined;
   readonly body?:
     | {
         /** The greatest length: bytes, or a text such as `512kb` or `2mb`. Defaults to 1 MiB. */

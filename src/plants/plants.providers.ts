@@ -1,7 +1,6 @@
 import { type FactoryProvider, Logger } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE } from '../auth/bearer-auth-options.js';
-import { RefusalDelay } from '../auth/refusals.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import { openRepository } from '../storage/open-repository.js';
@@ -57,7 +56,6 @@ export const optionProviders: FactoryProvider[] = [
       verifier,
       scope: options.scope ?? DEFAULT_SCOPE,
       realm: options.realm ?? DEFAULT_REALM,
-      refusalDelay: new RefusalDelay(options.refusedTokensPerMinute ?? Infinity),
     }),
   },
   {

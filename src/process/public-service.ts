@@ -10,7 +10,7 @@ import type { Metrics } from '../management/metrics.js';
 import type { ProcessMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { listen } from './listen.js';
-import type { ServiceParts } from './service-parts.js';
+import { reloadTokens, type ServiceParts } from './service-parts.js';
 import { watchCertificate } from './start-files.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
@@ -52,12 +52,13 @@ export class InProcessService implements PublicService {
     await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
     // Nest reports http, because the adapter creates the HTTPS server.
     const origin = (await app.getUrl()).replace(/^https?/, this.parts.certificate === undefined ? 'http' : 'https');
-    watchCertificate(this.parts, this.configuration, (changed) => (app.getHttpServer() as Server).setSecureContext(changed));
+    const server = app.getHttpServer() as Server;
+    watchCertificate(this.parts, this.configuration, (changed) => server.setSecureContext(changed));
     return `${origin}${basePath}`;
   }
 
   reloadTokens(): Promise<void> {
-    return this.parts.tokens.reload();
+    return reloadTokens(this.parts);
   }
 
   async metrics(): Promise<string> {
@@ -98,7 +99,6 @@ async function createPublicApplication(
       repository,
       authentication: { verifier: await createVerifier(tokens, configuration) },
       scope: configuration.requiredScope,
-      refusedTokensPerMinute: configuration.refusedTokensPerMinute,
       body: { limit: configuration.bodyLimit },
     },
     http: {

@@ -1,6 +1,4 @@
 import 'reflect-metadata';
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { type INestApplication, Logger } from '@nestjs/common';
 import { isLoopbackHost } from '../auth/jwt-settings.js';
 import type { Configuration } from '../config/configuration.js';
@@ -8,9 +6,10 @@ import { readVersion } from '../config/version.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import { ManagedService } from '../management/managed-service.js';
 import { EXIT_STATUS } from './exit-status.js';
+import { createFirstToken, printFirstToken } from './first-token.js';
 import { listen } from './listen.js';
 import { InProcessService, type PublicService } from './public-service.js';
-import { ServiceParts } from './service-parts.js';
+import { openParts, type ServiceParts } from './service-parts.js';
 import { exitStopped, replaceStopListener } from './stop-signals.js';
 
 const logger = new Logger('PlantStore');
@@ -25,7 +24,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   const hasWorkers = configuration.workers > 1;
   const structuredLogger = await StructuredLogger.create(configuration.logLevel, { isShared: hasWorkers });
   Logger.overrideLogger(structuredLogger);
-  const parts = await ServiceParts.open(configuration, structuredLogger);
+  const parts = await openParts(configuration, structuredLogger);
   await new StandaloneService(configuration, parts, structuredLogger).start();
 }
 
@@ -51,9 +50,8 @@ class StandaloneService extends ManagedService {
       // Install the handlers before logging that the service is up: a supervisor may signal at once.
       process.on('SIGHUP', () => void this.#public?.reloadTokens());
       replaceStopListener({ old: exitStopped, next: this.#stopAfterSignal });
-      const firstToken = await this.parts.tokens.keepFirstToken();
+      const firstToken = await createFirstToken(this.parts.tokens, this.configuration);
       if (firstToken !== undefined) await this.#public?.reloadTokens();
-      this.#public?.watchFiles();
       await this.#announce(this.baseUrl, origins[0], firstToken);
     } catch (error) {
       // An error of closing must not hide this one.
@@ -92,8 +90,7 @@ class StandaloneService extends ManagedService {
     if (this.parts.certificate === undefined) warnOfClearText(this.configuration);
     // Printed last, so that a newcomer sees it at the end of the output.
     await this.structuredLogger.flush();
-    if (firstToken !== undefined) printFirstToken(firstToken, `${baseUrl}/plants`, this.configuration);
-    else if (lacksTokens(this.configuration)) printTokenCommand(this.configuration);
+    printFirstToken(firstToken, `${baseUrl}/plants`, this.configuration);
   }
 
   override get obstacle(): string | undefined {
@@ -152,34 +149,4 @@ class StandaloneService extends ManagedService {
 function warnOfClearText({ host, trustProxy }: Configuration): void {
   if (trustProxy.length > 0 || isLoopbackHost(host)) return;
   logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
-}
-
-function lacksTokens({ accessTokens, accessTokensFile, firstTokenFile, jwtIssuer }: Configuration): boolean {
-  const isConfigured = accessTokens.length > 0 || (accessTokensFile ?? jwtIssuer) !== undefined;
-  return !isConfigured && !existsSync(firstTokenFile);
-}
-
-/** Prints the first token to stderr and not to the log, which is kept. */
-function printFirstToken(token: string, url: string, { firstTokenFile }: Configuration): void {
-  process.stderr.write(`
-No token is configured, so the service has created one. It is shown only once; ${firstTokenFile} keeps its digest.
-Create a plant with it:
-
-curl -i ${url} \\
-  -H 'Authorization: Bearer ${token}' \\
-  -H 'Content-Type: application/json' \\
-  -d '{"id": 1, "name": "Monstera", "tag": "indoor"}'
-
-`);
-}
-
-/** Prints the command that creates a token. */
-function printTokenCommand({ firstTokenFile }: Configuration): void {
-  const program = [process.execPath, process.argv[1] ?? ''].join(' ');
-  process.stderr.write(`
-No token is configured, and the journal would keep one that is shown here. To create one, run:
-
-${program} token create --name first --file ${resolve(firstTokenFile)}
-
-`);
 }

@@ -5,7 +5,8 @@ import { WorkerMetrics } from '../management/worker-metrics.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
 import type { PublicService } from './public-service.js';
-import type { ServiceParts } from './service-parts.js';
+import { reloadTokens, type ServiceParts } from './service-parts.js';
+import { watchCertificate } from './start-files.js';
 import { type WorkerEnd, WorkerHandle } from './worker-handle.js';
 
 /** The service ends after this many workers in a row have ended before they listened. */
@@ -56,6 +57,8 @@ export class Supervisor implements PublicService {
     const end = await Promise.race([allListen, ...workers.map(({ ended }) => ended)]);
     if (end !== undefined) throw new CommandError(end.text, end.status || EXIT_STATUS.failed);
     this.#isReplacing = true;
+    // Only for the log: each worker watches the files itself.
+    watchCertificate(this.parts, this.configuration);
     return this.#baseUrl ?? '';
   }
 
@@ -63,13 +66,8 @@ export class Supervisor implements PublicService {
     return this.#listening.length === 0 ? 'no worker listens' : undefined;
   }
 
-  /** Logs what changes. Each worker watches the files itself. */
-  watchFiles(): void {
-    this.parts.watch();
-  }
-
   async reloadTokens(): Promise<void> {
-    await Promise.all([this.parts.tokens.reload(), ...this.#listening.map((worker) => worker.ask('reload'))]);
+    await Promise.all([reloadTokens(this.parts), ...this.#listening.map((worker) => worker.ask('reload'))]);
   }
 
   async metrics(): Promise<string> {
@@ -100,13 +98,11 @@ export class Supervisor implements PublicService {
   }
 
   #start(): WorkerHandle {
-    const { workers, maxConnections, refusedTokensPerMinute } = this.configuration;
+    const { workers, maxConnections } = this.configuration;
     const worker = new WorkerHandle({
       ...this.configuration,
       port: this.#choosePort(),
-      // The workers divide the limits that clients can see.
       maxConnections: Math.ceil(maxConnections / workers),
-      refusedTokensPerMinute: Math.ceil(refusedTokensPerMinute / workers),
     });
     this.#workers.add(worker);
     void worker.listening().then(() => this.#onListening(worker));

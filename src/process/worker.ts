@@ -5,7 +5,7 @@ import { StructuredLogger } from '../logging/structured-logger.js';
 import { describeError } from './describe-error.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { InProcessService } from './public-service.js';
-import { ServiceParts } from './service-parts.js';
+import { openParts } from './service-parts.js';
 import { exitStopped } from './stop-signals.js';
 import type { FromWorker, ToWorker } from './worker-handle.js';
 
@@ -28,9 +28,8 @@ async function start(configuration: Configuration): Promise<InProcessService | u
     // The primary logs that a file has changed.
     const quiet = ['Authentication', 'Certificate'];
     const logger = await StructuredLogger.create(configuration.logLevel, { isShared: true, quiet });
-    const service = new InProcessService(configuration, await ServiceParts.open(configuration, logger), logger);
+    const service = new InProcessService(configuration, await openParts(configuration, logger), logger);
     const baseUrl = await service.listen();
-    service.watchFiles();
     send({ type: 'listening', baseUrl });
     return service;
   } catch (error) {

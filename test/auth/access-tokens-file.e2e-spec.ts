@@ -21,7 +21,7 @@ describe('ACCESS_TOKENS_FILE', () => {
         '',
         `gardener ${digest(TOKEN)}`,
         `  nursery\t${digest(SECOND_TOKEN).replace(/[a-f]/g, (letter) => letter.toUpperCase())}\r`,
-        `trainee ${digest(today)} 9999-12-31T23:59:59+01:00`,
+        `trainee ${digest(today)} 9999-12-31T23:59:59Z`,
         `  # ${digest('a-token-in-a-comment')}`,
         `leaver ${digest(expired)} 2020-01-01T00:00:00Z`,
       ].join('\n'),

@@ -125,11 +125,7 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
     'wrong-audience',
     () => jwt.sign(jwt.claims({ aud: `${AUDIENCE}.evil.example` })),
   ],
-  [
-    'an audience that is an object',
-    'wrong-audience',
-    () => forge({ alg: 'RS256', kid: 'first', typ: 'at+jwt' }, jwt.claims({ aud: { [AUDIENCE]: true } }), 'AAAA'),
-  ],
+  ['an audience that is an object', 'wrong-audience', () => jwt.sign(jwt.claims({ aud: { [AUDIENCE]: true } }))],
   ['no exp', 'wrong-claim', () => jwt.sign(jwt.claims({ exp: undefined }))],
   ['exp that is a string', 'wrong-claim', () => jwt.sign(jwt.claims({ exp: `${now() + 300}` }))],
   ['exp that is null', 'wrong-claim', () => jwt.sign(jwt.claims({ exp: null }))],
@@ -144,7 +140,7 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
   ['no type', 'wrong-type', () => jwt.sign(jwt.claims(), { typ: undefined })],
   [
     'an embedded key (jwk)',
-    'forbidden-header',
+    'unknown-key',
     async () => {
       const own = await newKey('RS256', 'own');
       return jwt.sign(jwt.claims(), { jwk: { kty: own.kty, n: own.n, e: own.e } }, own);
@@ -169,7 +165,7 @@ const ATTACKS: readonly [string, string, () => string | Promise<string>][] = [
   ],
   [
     'an unencoded payload (RFC 7797)',
-    'forbidden-header',
+    'wrong-signature',
     () => forge({ alg: 'RS256', kid: 'first', typ: 'at+jwt', crit: ['b64'], b64: false }, jwt.claims(), 'AAAA'),
   ],
   ['a kid that is a path', 'unknown-key', () => jwt.sign(jwt.claims(), { kid: '../../../../dev/null' })],

@@ -3,8 +3,6 @@ import {
   appendFileSync,
   chownSync,
   mkdirSync,
-  readdirSync,
-  readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -13,8 +11,7 @@ import {
 } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
-import { ReloadableTokens } from '../../src/auth/reloadable-tokens.js';
-import { changeTokenFile } from '../../src/auth/token-file.js';
+import { FileTokens } from '../../src/auth/file-tokens.js';
 import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
@@ -31,29 +28,19 @@ beforeEach(() => {
 afterEach(() => directory.remove());
 
 describe('A token file', () => {
-  let tokens: ReloadableTokens;
-  let unwatch: () => void;
+  let tokens: FileTokens;
   let service: Service;
   let changes: EventEmitter;
 
   beforeEach(async () => {
     put(file, line('tests', TOKEN));
-    tokens = await ReloadableTokens.open({
-      accessTokens: [],
-      accessTokensFile: file,
-      firstTokenFile: '',
-      generateFirst: true,
-    });
+    tokens = new FileTokens(file);
     changes = new EventEmitter();
     tokens.follow(() => changes.emit('change'));
-    unwatch = tokens.watch();
     service = await startService({ verifier: tokens });
   });
 
-  afterEach(async () => {
-    unwatch();
-    await service.close();
-  });
+  afterEach(() => service.close());
 
   /** Waits until the file has been reloaded, and a request has this result. */
   async function until(expected: number, token: string): Promise<void> {
@@ -176,19 +163,6 @@ describe('A token file', () => {
     },
   );
 
-  it('is reloaded again after a defect, which is logged', async () => {
-    tokens.replace = () => {
-      throw new RangeError('a defect');
-    };
-    put(file, line('tests', SECOND_TOKEN));
-    await tokens.reload();
-    Reflect.deleteProperty(tokens, 'replace');
-
-    expect(service.log()[0]).toMatch(/a defect/);
-    await tokens.reload();
-    expect(await attempt(service.url, SECOND_TOKEN)).toBe(200);
-  });
-
   it('is refused if another user owns it, which only root can cause', async () => {
     put(file, line('tests', SECOND_TOKEN));
     if (process.getuid?.() !== 0) {
@@ -237,27 +211,5 @@ describe('A token file', () => {
     expect(wrong).toEqual([]);
     expect([...answers.keys()]).toEqual(['{"error":404']);
     expect(answers.get('{"error":404')).toBeGreaterThan(1_000);
-  });
-});
-
-describe('A change of a token file', () => {
-  it('is refused if the file is a broken symbolic link', async () => {
-    symlinkSync(directory.file('nowhere'), file);
-
-    await expect(changeTokenFile(file, () => '# none\n')).rejects.toThrow(/is a broken symbolic link/);
-    expect(readdirSync(directory.path)).toEqual(['tokens']);
-  });
-
-  it('that fails does not change the file and leaves no other file', async () => {
-    put(file, line('tests', TOKEN));
-    await expect(
-      changeTokenFile(file, () => {
-        throw new Error('a defect');
-      }),
-    ).rejects.toThrow('a defect');
-    await changeTokenFile(file, (text) => text + line('ci', SECOND_TOKEN));
-
-    expect(readFileSync(file, 'utf8')).toBe(line('tests', TOKEN) + line('ci', SECOND_TOKEN));
-    expect(readdirSync(directory.path)).toEqual(['tokens']);
   });
 });

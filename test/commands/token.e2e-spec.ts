@@ -37,7 +37,7 @@ describe('plant-store token', () => {
     expect(stderr).toMatch(/^ci expires at 2999-01-01T00:00:00.000Z\. [^\n]+\n$/);
     const text = readFileSync(directory.file('data/tokens'), 'utf8');
     const digest = createHash('sha256').update(stdout.trim()).digest('hex');
-    expect(text).toBe(`${text.split('\n')[0] ?? ''}\nci sha256:${digest} 2999-01-01T00:00:00Z\n`);
+    expect(text).toBe(`ci sha256:${digest} 2999-01-01T00:00:00Z\n`);
     expect(statSync(directory.file('data/tokens')).mode & 0o777).toBe(0o600);
     expect(readdirSync(directory.file('data'))).toEqual(['tokens']);
   });
@@ -65,6 +65,18 @@ describe('plant-store token', () => {
       stdout: 'ci\tnever\tvalid\nleaver\t2020-01-01T00:00:00.000Z\texpired\n',
       stderr: '',
     });
+  });
+
+  it('adds a token behind a last line without its end, and changes no other line', async () => {
+    const before = `# ours\r\n\n${line('nursery', SECOND_TOKEN)}`.trimEnd();
+    put(file, before);
+    expect(await token(['create', '--name', 'ci', '--expires', 'never', '--file', 'tokens'])).toMatchObject({
+      status: 0,
+    });
+
+    const [first, added, ...more] = readFileSync(file, 'utf8').split(before).join('').split('\n');
+    expect([first, more]).toEqual(['', ['']]);
+    expect(added).toMatch(/^ci sha256:[\da-f]{64}$/);
   });
 
   it('revokes a token by its name, and does not change other lines', async () => {
@@ -119,8 +131,7 @@ describe('plant-store token', () => {
   });
 
   it('changes the tokens of a running service', async () => {
-    // The test sends unknown tokens repeatedly, which would be delayed.
-    const service = directory.launch({ REFUSED_TOKENS_PER_MINUTE: 'off' });
+    const service = directory.launch({});
     try {
       const url = await service.listening();
       const made = (await token(['create', '--name', 'ci'])).stdout.trim();
@@ -200,6 +211,15 @@ describe('plant-store token', () => {
     expect(readdirSync(directory.path)).toEqual(['tokens']);
   });
 
+  it('does not follow a broken symbolic link', async () => {
+    symlinkSync(directory.file('nowhere'), file);
+
+    const { status, stderr } = await token(['create', '--name', 'x', '--file', 'tokens']);
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^plant-store: tokens cannot be written/);
+    expect(readdirSync(directory.path)).toEqual(['tokens']);
+  });
+
   it.each([
     ['an invalid line', 'ci a-secret\n', 0o600, /line 1, is not a token/],
     ['a world-readable mode', line('ci', TOKEN), 0o644, /chmod 600/],
@@ -258,9 +278,14 @@ describe('plant-store token', () => {
   it("leaves root's file readable for the group of the service", async () => {
     put(file, line('ci', TOKEN), 0o640);
     chownSync(file, 0, 12_345);
-    await token(['create', '--name', 'two', '--file', 'tokens']);
 
-    const { uid, gid, mode } = statSync(file);
-    expect({ uid, gid, mode: mode & 0o777 }).toEqual({ uid: 0, gid: 12_345, mode: 0o640 });
+    for (const command of [
+      ['create', '--name', 'two'],
+      ['revoke', 'ci'],
+    ]) {
+      expect(await token([...command, '--file', 'tokens'])).toMatchObject({ status: 0 });
+      const { uid, gid, mode } = statSync(file);
+      expect({ uid, gid, mode: mode & 0o777 }).toEqual({ uid: 0, gid: 12_345, mode: 0o640 });
+    }
   });
 });

@@ -116,7 +116,6 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   JWT_JWKS_URL: ['/jwks', 'http://login.example.com/jwks', 'file:///jwks'],
   JWT_TYPE: ['jwt', 'id_token'],
   REQUIRED_SCOPE: ['plants write', '"', 'é'],
-  REFUSED_TOKENS_PER_MINUTE: ['0', 'none', '-1'],
   BODY_LIMIT: ['0', '257mb', 'much'],
   MAX_CONNECTIONS: ['0', '1000001', 'many'],
   REQUEST_TIMEOUT: ['0s', '30', '61m', 'soon'],

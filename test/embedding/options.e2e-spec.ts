@@ -75,7 +75,7 @@ describe('PlantsModule does not start', () => {
     [
       'with a misspelt option',
       { ...OPTIONS, relm: 'plants' },
-      'there is no option relm; there are path, name, isGlobal, repository, authentication, scope, realm, refusedTokensPerMinute, body, database, onPlantCreated',
+      'there is no option relm; there are path, name, isGlobal, repository, authentication, scope, realm, body, database, onPlantCreated',
     ],
     [
       'with a scope that has a space',
@@ -86,11 +86,6 @@ describe('PlantsModule does not start', () => {
       'with a realm that has a quotation mark',
       { ...OPTIONS, realm: '"' },
       'the option realm must be printable ASCII without quotation marks and backslashes',
-    ],
-    [
-      "with refusedTokensPerMinute: 'abc'",
-      { ...OPTIONS, refusedTokensPerMinute: 'abc' },
-      'the option refusedTokensPerMinute must be a number from 1 to 1000000, or Infinity',
     ],
     [
       'with a size without a number',
@@ -163,7 +158,6 @@ describe('PlantsModule starts', () => {
       {
         scope: undefined,
         realm: undefined,
-        refusedTokensPerMinute: undefined,
         body: undefined,
         database: undefined,
         path: undefined,
@@ -176,7 +170,6 @@ describe('PlantsModule starts', () => {
       {
         scope: 'garden',
         realm: 'the garden',
-        refusedTokensPerMinute: 60,
         body: { limit: '2mb' },
         database: { timeout: 1_000, startTimeout: 1 },
         path: '/garden/plants',
@@ -184,7 +177,6 @@ describe('PlantsModule starts', () => {
         isGlobal: true,
       },
     ],
-    ['without a limit of refused tokens', { refusedTokensPerMinute: Infinity }],
     ['with a limit in bytes', { body: { limit: 1_000 } }],
   ])('%s', async (_with, options) => {
     expect(await startWith({ ...OPTIONS, ...options })).toBe('started');

@@ -46,7 +46,11 @@ describe('An answer of the public port', () => {
       head('GET /elsewhere HTTP/1.1'),
       { principal: 'tests', method: 'GET', path: '/elsewhere', error: 404 },
     ],
-    ['no token', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', { principal: undefined, method: 'GET', path: '/', error: 401 }],
+    [
+      'no token',
+      'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
+      { principal: undefined, method: 'GET', path: '/', error: 401, refusal: 'missing' },
+    ],
     [
       'two wrong fields',
       invalid(),
@@ -127,7 +131,7 @@ describe('An answer of the public port', () => {
 describe('The request log', () => {
   it('has one JSON object a request, in order, without tokens, queries and bodies', async () => {
     const directory = new ServiceDirectory();
-    const { service, url } = await directory.start({ ...WITH_TOKEN, REFUSED_TOKENS_PER_MINUTE: 'off' });
+    const { service, url } = await directory.start({ ...WITH_TOKEN });
     const ids: string[] = [];
     for (let id = 0; id < 200; id += 1) {
       const response = await fetch(`${url}/plants?access_token=query-secret`, {
@@ -157,6 +161,7 @@ describe('The request log', () => {
       'address',
       'message',
     ]);
+    expect(requests[1]).toMatchObject({ error: 401, refusal: 'unknown' });
     expect(service.stdout).not.toMatch(new RegExp(`secret|${TOKEN}`));
     await directory.remove();
   });

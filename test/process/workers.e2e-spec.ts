@@ -61,7 +61,7 @@ describe('A service with WORKERS=2', () => {
 
   it('uses a changed token file in each worker, on connections that were open before, and logs the change once', async () => {
     const file = directory.write('tokens', line('first', TOKEN));
-    const variables = { WORKERS: '2', ACCESS_TOKENS_FILE: file, REFUSED_TOKENS_PER_MINUTE: 'off' };
+    const variables = { WORKERS: '2', ACCESS_TOKENS_FILE: file };
     const { service, url } = await directory.start(variables);
     const agents = await withEachWorker(service, async () => {
       const agent = newAgent();

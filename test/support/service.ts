@@ -22,8 +22,6 @@ export interface Service {
   rows(): Promise<Row[]>;
   /** Returns the logged errors: message, stack and context. */
   log(): readonly string[];
-  /** Returns the logged warnings. */
-  warnings(): readonly string[];
   close(): Promise<void>;
 }
 
@@ -34,7 +32,6 @@ export async function startService(
     readonly bodyLimit?: number;
     readonly limits?: Partial<ServerLimits>;
     readonly verifier?: TokenVerifier;
-    readonly refusedTokensPerMinute?: number;
     readonly origins?: ReadonlySet<string>;
     readonly certificate?: Certificate;
     /** Wraps the repository. */
@@ -50,8 +47,6 @@ export async function startService(
   const basePath = options.basePath ?? '';
   const log: string[] = [];
   const ignore = (): void => undefined;
-  const warnings: string[] = [];
-  const warn = (message: unknown): void => void warnings.push(String(message));
   const app = await createApplication({
     basePath,
     plants: {
@@ -60,14 +55,13 @@ export async function startService(
         verifier: options.verifier ?? new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]),
       },
       ...(options.bodyLimit && { body: { limit: options.bodyLimit } }),
-      ...(options.refusedTokensPerMinute && { refusedTokensPerMinute: options.refusedTokensPerMinute }),
     },
     http: {
       ...(options.limits && { limits: options.limits }),
       ...(options.origins && { origins: options.origins }),
       certificate: options.certificate,
     },
-    logger: { log: ignore, warn, error: (...parts: unknown[]) => log.push(parts.join('\n')) },
+    logger: { log: ignore, warn: ignore, error: (...parts: unknown[]) => log.push(parts.join('\n')) },
   });
   await app.listen(0, '127.0.0.1');
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
@@ -77,7 +71,6 @@ export async function startService(
     store,
     rows: () => store.rows(),
     log: () => log,
-    warnings: () => warnings,
     async close() {
       await app.close();
       await store.close();
@@ -89,14 +82,12 @@ export async function startService(
 async function startProgram(store: Store): Promise<Service> {
   const directory = new ServiceDirectory();
   const { service, url } = await directory.start({ ...WITH_TOKEN, DATABASE_URL: store.url });
-  const logged = (level: string): string[] => service.lines.filter((line) => line.includes(`"level":"${level}"`));
   return {
     port: Number(new URL(url).port),
     url,
     store,
     rows: () => store.rows(),
-    log: () => logged('error'),
-    warnings: () => logged('warn'),
+    log: () => service.lines.filter((line) => line.includes('"level":"error"')),
     async close() {
       await service.stop();
       await directory.remove();
