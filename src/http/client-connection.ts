@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
 import type { ContractException } from '../contract/contract.exception.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
@@ -14,46 +13,63 @@ const SMALL_CHUNK = 64;
 /** Answers a request. */
 export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
 
-/** A request and its answer. */
-interface Exchange {
-  readonly request: PublicRequest;
-  readonly response: PublicResponse;
-}
-
 /** One connection of a client: its requests run one after another, and its last answer reaches the client. */
 export class ClientConnection {
-  /** Identifies the TCP connection: TLS sockets do not reveal the socket below them. */
   readonly peer: string;
   /** True if the client has got a 200. */
-  hasSucceeded = false;
-  /** True while the service waits for the client: for a request, or for the client to take an answer. */
-  isWaiting = true;
+  #hasSucceeded = false;
+  /** The time since which the service waits for the client: for a request, or for the client to take an answer. */
+  waitingSince: number | undefined = performance.now();
   /** True if the connection closes after the answer in progress. */
   isDraining = false;
-  /** In the order of their answers; the first one is in progress. */
-  #exchanges: Exchange[] = [];
-  /** The refusal that follows the exchanges, as the last answer. */
+  /** In the order of the requests; the first one is in progress. */
+  #responses: PublicResponse[] = [];
+  /** The refusal that follows these, as the last answer. */
   #refusal: ContractException | undefined;
   /** True after the last answer: what follows is discarded. */
   #isEnding = false;
   #isHeld = false;
-  /** The time since which an answer waits for the client to take it. */
-  #untakenSince: number | undefined;
+  /** Runs while the client does not take an answer. */
+  #timer: NodeJS.Timeout | undefined;
 
   /**
    * @param handle answers a request; called for one request at a time
-   * @param onWaiting called when the connection begins to wait for its client
+   * @param answerTimeout milliseconds that the client has to take an answer
    */
   constructor(
     readonly socket: Socket,
     private readonly handle: PublicHandler,
-    private readonly onWaiting: (connection: ClientConnection) => void,
+    private readonly answerTimeout: number,
   ) {
     this.peer = peerOf(socket);
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
+    socket.on('close', () => clearTimeout(this.#timer));
     // Node resumes the socket when something reads a body.
     socket.on('resume', () => this.#isHeld && socket.pause());
+  }
+
+  /** True between two requests, and before the first one. */
+  get isIdle(): boolean {
+    return this.#responses.length === 0 && !this.#isEnding;
+  }
+
+  /** Compares connections that wait for their clients: those that never had a 200 come first. */
+  waitsLongerThan(other: ClientConnection | undefined): boolean {
+    if (this.waitingSince === undefined || other?.waitingSince === undefined) return this.waitingSince !== undefined;
+    if (this.#hasSucceeded !== other.#hasSucceeded) return other.#hasSucceeded;
+    return this.waitingSince < other.waitingSince;
+  }
+
+  /** Resolves when the client has taken the answer that is written. */
+  async taken(): Promise<void> {
+    const [response] = this.#responses;
+    if (response?.writableEnded === true) await new Promise((resolve) => response.once('close', resolve));
+  }
+
+  /** True if a refusal follows the answer in progress. If the client has half-closed, Node would end with that answer. */
+  get isRefusing(): boolean {
+    return this.#refusal !== undefined && this.#responses.length === 1;
   }
 
   /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
@@ -63,108 +79,72 @@ export class ClientConnection {
       return;
     }
     response.client = this;
-    this.#exchanges.push({ request, response });
     response.once('finish', () => this.#continue());
-    if (request.isChunked) {
-      // Chunks that are parsed but not read occupy hundreds of bytes each.
-      this.#hold();
-      request.once('resume', () => this.#exchanges.length === 1 && this.#release());
-    }
-    if (this.#exchanges.length === 1) this.#start();
-    else this.#hold();
+    this.#responses.push(response);
+    // Chunks that are parsed but not read occupy hundreds of bytes each.
+    if (request.isChunked) request.once('resume', () => this.#responses.length === 1 && this.#release());
+    if (request.isChunked || this.#responses.length > 1) this.#hold();
+    if (this.#responses.length === 1) this.#start();
   }
 
   /** Refuses input that the parser rejected, or that did not arrive in time. */
   fail(error: ParserError): void {
-    const last = this.#exchanges.at(-1);
+    const request = this.#responses.at(-1)?.req;
     const exception = exceptionFor(error);
     if (exception === undefined) this.socket.destroy();
     // The error is in the body of a request, which has its own answer.
-    else if (last?.request.complete === false) last.request.fail(exception);
+    else if (request?.complete === false) request.fail(exception);
     else this.refuse(exception);
   }
 
   /** Answers with a refusal after the requests in progress, and closes the connection. */
   refuse(exception: ContractException): void {
     this.#refusal ??= exception;
-    if (this.#exchanges.length === 0) this.#sendRefusal();
+    if (this.#responses.length === 0) this.sendRefusal();
   }
 
-  /** Notes that an answer is written, and waits for the client to take it. */
+  /** Gives the client its time to take an answer. */
   noteAnswer(status: number): void {
-    this.hasSucceeded ||= status === 200;
-    this.isWaiting = true;
-    this.#untakenSince = performance.now();
-    this.onWaiting(this);
+    this.#hasSucceeded ||= status === 200;
+    this.waitingSince = performance.now();
+    this.#closeAfter(this.answerTimeout);
   }
 
-  /**
-   * Closes in stages after the last answer (RFC 9112 §9.6): a reset because of unread input would discard that answer at
-   * the client.
-   */
+  /** Sends the refusal that follows the answers, and closes the connection. */
+  sendRefusal(): void {
+    if (this.#refusal === undefined || this.#isEnding) return;
+    this.socket.write(refuseInput(this.#refusal, this.socket.remoteAddress));
+    this.noteAnswer(400);
+    this.end();
+  }
+
+  /** Closes in stages after the last answer (RFC 9112 §9.6): a reset because of unread input would discard it. */
   end(): void {
     this.#isEnding = true;
-    for (const { request } of this.#exchanges) if (!request.readableEnded) this.#discard(request);
-    this.#exchanges = [];
-    this.socket.once('finish', () => {
-      this.#untakenSince = undefined;
-      const timer = setTimeout(() => this.socket.destroy(), LINGER);
-      this.socket.once('close', () => clearTimeout(timer));
-    });
+    for (const { req } of this.#responses) if (!req.readableEnded) this.#discard(req);
+    this.#responses = [];
+    this.socket.once('finish', () => this.#closeAfter(LINGER));
     this.socket.end();
     this.#isHeld = false;
     this.socket.resume();
   }
 
-  /** Closes the connection after its request in progress, and resolves when no answer waits for Node to send it. */
-  async drain(): Promise<void> {
-    this.isDraining = true;
-    // Node reads what the operating system has received before the second of these.
-    await setImmediate();
-    await setImmediate();
-    const [exchange] = this.#exchanges;
-    if (exchange === undefined) this.#closeIfDrained();
-    else if (exchange.response.writableEnded) {
-      await new Promise((resolve) => exchange.response.once('close', resolve));
-    }
-  }
-
-  /** Closes the connection of a client that has not taken an answer for so many milliseconds. */
-  destroyIfUnread(milliseconds: number): void {
-    if (this.#untakenSince !== undefined && performance.now() - this.#untakenSince > milliseconds) {
-      this.socket.destroy();
-    }
-  }
-
   #start(): void {
-    const [exchange] = this.#exchanges;
-    if (exchange === undefined || this.socket.destroyed) return;
-    this.isWaiting = false;
-    if (this.#exchanges.length === 1 && !exchange.request.isChunked) this.#release();
-    this.handle(exchange.request, exchange.response);
+    const [response] = this.#responses;
+    if (response === undefined || this.socket.destroyed) return;
+    this.waitingSince = undefined;
+    if (this.#responses.length === 1 && !response.req.isChunked) this.#release();
+    this.handle(response.req, response);
   }
 
   #continue(): void {
-    this.#untakenSince = undefined;
-    this.#exchanges.shift();
+    clearTimeout(this.#timer);
+    this.#responses.shift();
     // One packet may hold thousands of requests: other connections have their turns between them.
-    if (this.#exchanges.length > 0) void setImmediate().then(() => this.#start());
-    else if (this.#refusal !== undefined) this.#sendRefusal();
-    else {
-      this.#release();
-      this.#closeIfDrained();
-    }
-  }
-
-  #closeIfDrained(): void {
-    if (this.isDraining && !this.#isEnding) this.socket.destroy();
-  }
-
-  #sendRefusal(): void {
-    if (this.#refusal === undefined || this.#isEnding) return;
-    this.socket.write(refuseInput(this.#refusal, this.socket.remoteAddress));
-    this.noteAnswer(400);
-    this.end();
+    if (this.#responses.length > 0) setImmediate(() => this.#start());
+    else if (this.#refusal !== undefined) this.sendRefusal();
+    else if (this.isDraining) this.socket.destroy();
+    else this.#release();
   }
 
   #discard(request: PublicRequest): void {
@@ -174,7 +154,12 @@ export class ClientConnection {
     request.resume();
   }
 
-  /** Stops to read, until the client has its answer or the service reads a body. */
+  #closeAfter(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
+  }
+
+  /** Stops to read until the client has its answer, or something reads the body. */
   #hold(): void {
     this.#isHeld = true;
     // After a call of `resume` in this tick, which would read on.
@@ -188,7 +173,7 @@ export class ClientConnection {
   }
 }
 
-/** Identifies the TCP connection of a socket, with TLS or without. */
+/** Identifies a TCP connection: TLS sockets do not reveal the socket below them. */
 export function peerOf({ localAddress, remoteAddress, remotePort }: Socket): string {
   return `${localAddress} ${remoteAddress} ${remotePort}`;
 }

@@ -35,9 +35,12 @@ export function createFastifyAdapter(options: {
   readonly trustProxy?: readonly string[];
 }): FastifyAdapter {
   const trustProxy = [...(options.trustProxy ?? [])];
-  const server = new PublicServer({ ...DEFAULT_LIMITS, ...options.limits }, options);
+  let server: PublicServer | undefined;
   const adapter = new PublicFastifyAdapter({
-    serverFactory: (handle: RequestListener): Server => server.serve(handle) as Server,
+    serverFactory: (handle: RequestListener): Server => {
+      server = new PublicServer(handle, { ...DEFAULT_LIMITS, ...options.limits }, options);
+      return server.node as Server;
+    },
     trustProxy,
     // The server answers input that is not HTTP.
     clientErrorHandler: () => undefined,
@@ -58,7 +61,7 @@ export function createFastifyAdapter(options: {
     // The guard runs for every method. Without a body, Fastify reads none: the body comes after the guard.
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
-  fastify.addHook('preClose', () => server.drain());
+  fastify.addHook('preClose', async () => server?.drain());
   if (trustProxy.length > 0) {
     fastify.addHook('onRequest', (request, _reply, done) => {
       (request.raw as PublicRequest).forwardedAddress = request.ip;

@@ -27,6 +27,6 @@ export function exceptionFor(error: ParserError): ContractException | undefined 
 function isInRequestLine({ rawPacket = Buffer.of(), bytesParsed = 0 }: ParserError): boolean {
   const parsed = Buffer.from(rawPacket).toString('latin1', 0, bytesParsed);
   const line = parsed.slice(parsed.lastIndexOf('\n', parsed.length - 2) + 1);
-  // RFC 9112 §5: no space follows the name of a header.
-  return /^[A-Z-]+ /.test(line);
+  // A body may precede the method. A header begins with a name and a colon (RFC 9112 §5).
+  return /[A-Z] \S*$/.test(line) && !/^[\w-]+:/.test(line);
 }

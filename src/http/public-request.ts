@@ -26,6 +26,12 @@ export class PublicRequest extends IncomingMessage {
     return (this.isChunked || Number(length) > 0) && !(this.complete && this.readableDidRead);
   }
 
+  /** True if the connection closes after the answer (RFC 9112 §9.3). */
+  get asksToClose(): boolean {
+    const { connection = '' } = this.headers;
+    return /\bclose\b/i.test(connection) || (this.httpVersion === '1.0' && !/\bkeep-alive\b/i.test(connection));
+  }
+
   /** The client's X-Request-Id if it is 1 to 128 characters of A-Z, a-z, 0-9 and `-._~`; otherwise a random UUID. */
   get id(): string {
     if (this.#id === undefined) {

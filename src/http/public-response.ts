@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { type OutgoingHttpHeader, ServerResponse } from 'node:http';
 import { principalOf } from '../auth/principal.js';
 import { refusalOf } from '../auth/refusals.js';
 import type { ContractException, ErrorBody } from '../contract/contract.exception.js';
@@ -21,7 +21,7 @@ const LONG_ANSWER = 16_384;
 export class PublicResponse extends ServerResponse<PublicRequest> {
   /** The body of the answer, if it refuses the request. */
   refusal: ErrorBody | undefined;
-  /** Set when the request is taken, before it is answered. */
+  /** Set before the request is answered. */
   client: ClientConnection | undefined;
   /** True if the connection closes after this answer. */
   #isLast = false;
@@ -35,17 +35,15 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     this.end(body);
   }
 
-  /** Runs for every answer: Fastify and Node's implicit headers both call it. The reason phrase is always Node's. */
-  override writeHead(
-    status: number,
-    reason?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],
-    headers?: OutgoingHttpHeaders | OutgoingHttpHeader[],
-  ): this {
-    const given = (typeof reason === 'object' ? reason : headers) ?? {};
+  /** Runs for every answer: Fastify and Node's implicit headers call it with one object or none. */
+  override writeHead(status: number, given?: unknown): this {
     this.#isLast = this.#closesConnection(status);
     // A flat list, which Node takes as it is.
-    const all: OutgoingHttpHeader[] = [...commonHeaders(this.req.id), ...this.#connectionHeaders()];
-    for (const [name, value] of Object.entries(given as Record<string, string | number>)) {
+    const all: OutgoingHttpHeader[] = commonHeaders(this.req.id);
+    if (this.#isLast) all.push('Connection', 'close');
+    // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
+    else if (this.req.headers.expect !== undefined) all.push('Connection', 'keep-alive');
+    for (const [name, value] of Object.entries((given ?? {}) as Record<string, string | number>)) {
       // Fastify adds a charset.
       all.push(name, name === 'content-type' ? JSON_TYPE : value);
     }
@@ -56,12 +54,14 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
 
   /** After a last answer, Node's own `end` would close the socket at once: a reset, if the client still sends. */
   override end(content?: unknown): this {
+    const { client } = this;
+    client?.noteAnswer(this.statusCode);
     const body = typeof content === 'string' && content.length > LONG_ANSWER ? Buffer.from(content) : content;
-    this.client?.noteAnswer(this.statusCode);
-    if (!this.#isLast) return super.end(body);
-    if (this.req.method === 'HEAD' || !isContent(body)) this.flushHeaders();
+    if (!this.#isLast && client?.isRefusing !== true) return super.end(body);
+    if (typeof content !== 'string' || this.req.method === 'HEAD') this.flushHeaders();
     else this.write(body);
-    this.client?.end();
+    if (this.#isLast) client?.end();
+    else client?.sendRefusal();
     return this;
   }
 
@@ -69,15 +69,9 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     const isStranger = principalOf(this.req) === undefined && status !== PREFLIGHT_STATUS;
     // After Upgrade, Node's parser drops input.
     const isUpgrade = this.req.headers.upgrade !== undefined;
-    return isStranger || isUpgrade || this.req.hasUnreadBody || asksToClose(this.req) || !!this.client?.isDraining;
-  }
-
-  /** Returns the headers that Node would not choose by itself. */
-  #connectionHeaders(): string[] {
-    const { headers, httpVersion } = this.req;
-    if (this.#isLast) return ['Connection', 'close'];
-    // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
-    return headers.expect !== undefined && httpVersion === '1.1' ? ['Connection', 'keep-alive'] : [];
+    return (
+      isStranger || isUpgrade || this.req.hasUnreadBody || this.req.asksToClose || this.client?.isDraining === true
+    );
   }
 
   #message(status: number): RequestMessage {
@@ -120,15 +114,6 @@ function reasonOf(refusal: ErrorBody | undefined): Pick<RequestMessage, 'error' 
   if (refusal === undefined) return {};
   const { error, message } = refusal;
   return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
-}
-
-/** RFC 9112 §9.3. */
-function asksToClose({ headers: { connection = '' }, httpVersion }: PublicRequest): boolean {
-  return /\bclose\b/i.test(connection) || (httpVersion === '1.0' && !/\bkeep-alive\b/i.test(connection));
-}
-
-function isContent(value: unknown): value is string | Buffer {
-  return typeof value === 'string' || Buffer.isBuffer(value);
 }
 
 function commonHeaders(requestId: string): string[] {

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { Client, creation } from '../support/load-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
@@ -70,37 +69,6 @@ describe('Connections', () => {
     await known.answered(2);
     expect(known.answers).toEqual([200, 200]);
     for (const { socket } of [known, ...strangers]) socket.destroy();
-  });
-
-  it('of a client stay open while another one fills MAX_CONNECTIONS with bodies that it does not send', async () => {
-    await start({ MAX_CONNECTIONS: '20', ACCESS_TOKENS: `${TOKEN},${SECOND_TOKEN}` });
-    const idle: Client[] = [];
-    for (let id = 0; id < 4; id += 1) {
-      const client = await Client.open(url);
-      client.socket.write(creation(id));
-      await client.answered(1);
-      idle.push(client);
-    }
-    const others: Client[] = [];
-    for (let count = 0; count < 16; count += 1) {
-      const client = await Client.open(url);
-      const text = creation(100).replace(TOKEN, SECOND_TOKEN);
-      client.socket.write(text.replace('Content-Type', 'Expect: 100-continue\r\nContent-Type').slice(0, -1));
-      while (!client.received.includes('100 Continue')) await once(client.socket, 'data');
-      others.push(client);
-    }
-    for (let count = 0; count < 20; count += 1) {
-      const refused = await Client.open(url);
-      await refused.closed;
-      expect(refused.answers).toEqual([503]);
-    }
-
-    for (const [id, client] of idle.entries()) {
-      client.socket.write(creation(id));
-      await client.answered(2);
-      expect(client.answers).toEqual([200, 200]);
-    }
-    for (const { socket } of [...idle, ...others]) socket.destroy();
   });
 
   it('that are idle, 3000 of them, do not affect another client', async () => {
