@@ -24,7 +24,7 @@ const KEPT_IN = [
   [['auth'], ['jose']],
   [['commands'], ['cli-progress']],
   [['commands', 'main'], ['commander']],
-  [['storage'], ['better-sqlite3', 'pg']],
+  [['storage'], ['@photostructure/sqlite', 'pg']],
   [
     ['http', 'management'],
     ['fastify', '@nestjs/platform-fastify'],

@@ -2,10 +2,10 @@
 # prints: docker build --build-arg NODE_IMAGE=node:24-slim@sha256:… .
 ARG NODE_IMAGE=node:24-slim
 
-# Builds dist/. Node 24 has SQLite, so npm compiles nothing.
+# Builds dist/.
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
-COPY .npmrc package.json package-lock.json ./
+COPY package.json package-lock.json ./
 COPY service service
 RUN npm ci --no-audit --no-fund
 COPY . .

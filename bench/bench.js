@@ -8,7 +8,6 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileS
 import { availableParallelism, cpus, release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import Database from 'better-sqlite3';
 import { format, resolveConfig } from 'prettier';
 import { compareData } from './data.js';
 import { measureCheckpoints } from './latencies.js';
@@ -18,6 +17,7 @@ import {
   ALL_CORES,
   assertStored,
   cpuOfTree,
+  DatabaseSync,
   load,
   memoryOf,
   PEERS,
@@ -502,8 +502,8 @@ async function coldStart() {
 
 /** Adds plants with random ids in random order, as the service would, up to this number. */
 function fill(file, plants) {
-  const database = new Database(file);
-  database.pragma('cache_size = -2000000');
+  const database = new DatabaseSync(file);
+  database.exec('PRAGMA cache_size = -2000000');
   const { rows } = database.prepare('SELECT count(*) AS rows FROM plants').get();
   const insert = database.prepare(`
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)

@@ -5,9 +5,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import Database from 'better-sqlite3';
 
 const run = promisify(execFile);
+
+/** The driver of the service. */
+export const { DatabaseSync } = await import(
+  Number.parseInt(process.versions.node) >= 24 ? 'node:sqlite' : '@photostructure/sqlite'
+);
 
 export const PEERS = join(import.meta.dirname, 'peers');
 export const TOKEN = randomBytes(32).toString('base64url');
@@ -166,7 +170,7 @@ export async function assertStored(programs, answered, unanswered) {
 async function countRows({ client, directory }) {
   const query = 'SELECT count(*) AS rows FROM plants';
   if (client) return Number((await client.query(query)).rows[0].rows);
-  const database = new Database(join(directory, 'plants.db'), { readonly: true });
+  const database = new DatabaseSync(join(directory, 'plants.db'), { readOnly: true });
   const { rows } = database.prepare(query).get();
   database.close();
   return rows;

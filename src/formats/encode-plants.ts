@@ -1,3 +1,4 @@
+import { COLUMN_NAMES, rowOf } from '../storage/plant-columns.js';
 import type { StoredPlant } from '../storage/plant-repository.js';
 
 /** NDJSON has a NewPlant a line; CSV is that of RFC 4180. */
@@ -6,7 +7,7 @@ export const FORMATS = ['ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** The first line of a file; NDJSON has none. */
-export const HEADERS: Readonly<Record<Format, string>> = { ndjson: '', csv: 'id,name,tag\r\n' };
+export const HEADERS: Readonly<Record<Format, string>> = { ndjson: '', csv: `${COLUMN_NAMES.join()}\r\n` };
 
 /** Characters that make quotation marks necessary. */
 const SPECIAL = /[",\r\n]/;
@@ -20,13 +21,20 @@ export function encodePlants(plants: readonly StoredPlant[], format: Format): st
 }
 
 /** Returns the canonical line, of which `verify` makes the digest. */
-function toJson({ id, name, tag }: StoredPlant): string {
-  const members = `{"id":${id},"name":${JSON.stringify(name)}`;
-  return tag === undefined ? `${members}}\n` : `${members},"tag":${JSON.stringify(tag)}}\n`;
+function toJson(plant: StoredPlant): string {
+  let members = '';
+  for (const name of COLUMN_NAMES) {
+    const value = plant[name];
+    if (value === undefined) continue;
+    const json = typeof value === 'bigint' ? String(value) : JSON.stringify(value);
+    members += `${members === '' ? '' : ','}"${name}":${json}`;
+  }
+  return `{${members}}\n`;
 }
 
-function toCsv({ id, name, tag }: StoredPlant): string {
-  return `${id},${toField(name)},${tag === undefined ? '' : toField(tag)}\r\n`;
+function toCsv(plant: StoredPlant): string {
+  const fields = rowOf(plant).map((value) => (value === null ? '' : toField(String(value))));
+  return `${fields.join()}\r\n`;
 }
 
 /** Quotes an empty text, because an empty field without quotation marks means no text, as in PostgreSQL. */

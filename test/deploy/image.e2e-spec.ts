@@ -11,8 +11,7 @@ const DOCKERFILE = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
 const BUNDLE = /mv (dist\/.+) bundle$/m.exec(DOCKERFILE)?.[1]?.split(' ') ?? [];
 
 /** Node has SQLite from version 24 on. Before, the service needs these packages. */
-const DRIVER =
-  Number(process.versions.node.split('.', 1)[0]) >= 24 ? [] : ['better-sqlite3', 'bindings', 'file-uri-to-path'];
+const DRIVER = Number(process.versions.node.split('.', 1)[0]) >= 24 ? [] : ['@photostructure/sqlite', 'node-gyp-build'];
 
 let directory: ServiceDirectory;
 let program: string;
@@ -25,8 +24,9 @@ beforeAll(() => {
     cpSync(join(ROOT, file), copy, { recursive: true });
   }
   for (const name of DRIVER) {
-    mkdirSync(directory.file('app/node_modules'), { recursive: true });
-    symlinkSync(join(ROOT, 'node_modules', name), directory.file(`app/node_modules/${name}`));
+    const link = directory.file(`app/node_modules/${name}`);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', name), link);
   }
   program = directory.file('app/service/plant-store.js');
 });

@@ -23,7 +23,7 @@ describe('The guide to embedding', () => {
     '@nestjs/platform-fastify',
     '@nestjs/swagger',
     '@nestjs/testing',
-    'better-sqlite3',
+    '@photostructure/sqlite',
   ]);
 
   afterAll(() => packed.remove());

@@ -136,7 +136,7 @@ describe('The package', () => {
     },
   );
 
-  it('asks for better-sqlite3 on Node before 24, and does not need it on later versions', async () => {
+  it('asks for @photostructure/sqlite on Node before 24, and does not need it on later versions', async () => {
     const bare = plantStore.install('module', [
       '@nestjs/platform-express',
       '@nestjs/platform-fastify',
@@ -148,6 +148,6 @@ describe('The package', () => {
     const ports = bare.run('run.js', [host]).line();
 
     if (Number.parseInt(process.versions.node) >= 24) expect(await ports).toMatch(/^\[\d+\]$/);
-    else await expect(ports).rejects.toThrow('npm install better-sqlite3');
+    else await expect(ports).rejects.toThrow('npm install @photostructure/sqlite');
   });
 });

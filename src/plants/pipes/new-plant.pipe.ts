@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
-import { type NewPlantDto, toNewPlant } from '../dto/new-plant.dto.js';
+import { NEW_PLANT_FIELDS, type NewPlantDto, toNewPlant } from '../dto/new-plant.dto.js';
 import { exactInteger } from './exact-integer.js';
 import { visitTopLevelMembers } from './top-level-members.js';
 
-const FIELD_NAMES: readonly string[] = ['id', 'name', 'tag'];
+const FIELD_NAMES: readonly string[] = NEW_PLANT_FIELDS;
 
 /** The fields of a NewPlant before validation: their values may have any type. */
-type Fields = Record<'id' | 'name' | 'tag', unknown>;
+type Fields = Partial<Record<keyof NewPlantDto, unknown>>;
 
 /** Turns a body into a valid NewPlant. */
 @Injectable()
@@ -53,8 +53,9 @@ function pickParsedFields(parsed: unknown): Fields {
 
 function pickFields(parsed: unknown): Fields {
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new ContractException(422);
-  const { id, name, tag }: Partial<Fields> = parsed;
-  return { id, name, tag };
+  const fields: Fields = {};
+  for (const field of NEW_PLANT_FIELDS) fields[field] = (parsed as Fields)[field];
+  return fields;
 }
 
 function decodeUtf8(body: Uint8Array): string {

@@ -161,7 +161,7 @@ export const FRAMEWORKS = [
   '@nestjs/platform-express',
   '@nestjs/platform-fastify',
   '@nestjs/throttler',
-  'better-sqlite3',
+  '@photostructure/sqlite',
 ];
 
 /** The package as `npm pack` makes it from dist/, and the hosts that it is installed in. */

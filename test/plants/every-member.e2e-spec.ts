@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { getMetadataStorage } from 'class-validator';
+import { parse } from 'yaml';
+import { NEW_PLANT_FIELDS, NewPlantDto } from '../../src/plants/dto/new-plant.dto.js';
+import { DATABASE_DEFAULTS } from '../../src/storage/database-options.js';
+import { openSnapshot } from '../../src/storage/open-repository.js';
+import { COLUMN_NAMES } from '../../src/storage/plant-columns.js';
+import type { StoredPlant } from '../../src/storage/plant-repository.js';
+import { create, post, refusal } from '../support/client.js';
+import { ServiceDirectory } from '../support/service-directory.js';
+import { type Service, startService } from '../support/service.js';
+
+type Values = Record<string, unknown>;
+
+interface Schema {
+  readonly type: 'string' | 'integer' | 'number' | 'boolean';
+}
+
+interface ObjectSchema {
+  readonly required: readonly string[];
+  readonly properties: Readonly<Record<string, Schema>>;
+}
+
+interface Contract {
+  readonly components: {
+    readonly schemas: {
+      readonly Plant: ObjectSchema;
+      readonly NewPlant: { readonly allOf: readonly [plant: unknown, own: ObjectSchema] };
+    };
+  };
+}
+
+const CONTRACT = new URL('../../contract/openapi.yaml', import.meta.url);
+const { Plant, NewPlant } = (parse(readFileSync(CONTRACT, 'utf8')) as Contract).components.schemas;
+const MEMBERS = { ...NewPlant.allOf[1].properties, ...Plant.properties };
+
+/** A value of each type, and another one. */
+const EXAMPLES = {
+  string: ['a "text"', 'another, text'],
+  integer: [7, 8],
+  number: [1.5, 2.5],
+  boolean: [true, false],
+};
+
+/** A plant that has every member of the contract. */
+const COMPLETE: Values = Object.fromEntries(
+  Object.entries(MEMBERS).map(([name, { type }]) => [name, EXAMPLES[type][0]]),
+);
+
+let service: Service;
+let directory: ServiceDirectory;
+
+beforeEach(async () => {
+  service = await startService();
+  directory = new ServiceDirectory();
+});
+
+afterEach(async () => {
+  await service.close();
+  await directory.remove();
+});
+
+/** Returns the plants of a store as the members of the contract, with its id as a number. */
+async function read(url: string): Promise<Values[]> {
+  const snapshot = await openSnapshot(url, DATABASE_DEFAULTS);
+  const plants: StoredPlant[] = [];
+  for await (const page of snapshot?.pages() ?? []) plants.push(...page);
+  expect(await snapshot?.find(plants.map(({ id }) => id))).toEqual(plants);
+  await snapshot?.close();
+  return plants.map((plant) => ({ ...plant, id: Number(plant.id) }));
+}
+
+describe('Every member of a NewPlant', () => {
+  it('is in the contract, has rules, and has a column', () => {
+    const validated = getMetadataStorage().getTargetValidationMetadatas(NewPlantDto, '', true, false);
+    const members = Object.keys(MEMBERS).sort();
+
+    expect([...new Set(validated.map(({ propertyName }) => propertyName))].sort()).toEqual(members);
+    expect([...NEW_PLANT_FIELDS].sort()).toEqual(members);
+    expect([...COLUMN_NAMES].sort()).toEqual(members);
+  });
+
+  it('is stored, and answered if it is one of a Plant', async () => {
+    const { status, body } = await create(service.url, COMPLETE);
+
+    expect(status).toBe(200);
+    expect(body).toEqual(Object.fromEntries(Object.keys(Plant.properties).map((name) => [name, COMPLETE[name]])));
+    expect(await read(service.store.url)).toEqual([COMPLETE]);
+  });
+
+  it.each(Object.entries(Plant.properties))('makes another plant if %s differs: error 409', async (name, { type }) => {
+    await create(service.url, COMPLETE);
+
+    expect(await create(service.url, { ...COMPLETE, [name]: EXAMPLES[type][1] })).toEqual(refusal(409));
+    const others = { ...COMPLETE, [name]: undefined };
+    if (!Plant.required.includes(name)) expect(await create(service.url, others)).toEqual(refusal(409));
+    expect(await read(service.store.url)).toEqual([COMPLETE]);
+  });
+
+  it.each(Object.keys(MEMBERS))('is refused if %s is given twice', async (name) => {
+    const member = `"${name}":${JSON.stringify(COMPLETE[name])}`;
+
+    expect(await post(service.url, JSON.stringify(COMPLETE).replace('{', `{${member},`))).toEqual(refusal(400));
+  });
+
+  it.each(['ndjson', 'csv'])('is in an export as %s, and comes back with an import', async (format) => {
+    await create(service.url, COMPLETE);
+
+    const { stdout } = await directory.run('export', ['--format', format], { DATABASE_URL: service.store.url });
+    expect(await directory.run('import', ['--format', format], {}, stdout)).toMatchObject({ status: 0 });
+
+    expect(await read(`sqlite:${directory.file('data/plants.db')}`)).toEqual([COMPLETE]);
+  });
+
+  it('is in a copy, which verify compares', async () => {
+    await create(service.url, COMPLETE);
+    const target = `sqlite:${directory.file('copy.db')}`;
+    const variables = { DATABASE_URL: service.store.url, OTHER_DATABASE_URL: target };
+
+    expect(await directory.run('copy', [], variables)).toMatchObject({ status: 0 });
+    expect(await read(target)).toEqual([COMPLETE]);
+
+    for (const [name, { type }] of Object.entries(Plant.properties)) {
+      const database = directory.openDatabase('copy.db');
+      const [other] = EXAMPLES[type].slice(1);
+      database.all(`UPDATE plants SET ${name} = ?`, other as string | number);
+      expect(await directory.run('verify', [], variables)).toMatchObject({ status: 3 });
+      database.all(`UPDATE plants SET ${name} = ?`, COMPLETE[name] as string | number);
+      database.close();
+    }
+  });
+});
