@@ -60,7 +60,7 @@ describe('An answer of the public port', () => {
     ['a long path', head(`GET /${'a'.repeat(1_000)} HTTP/1.1`), { path: `/${'a'.repeat(255)}`, error: 404 }],
     ['an invalid target', head('GET /\x9b\xe4 HTTP/1.1'), { error: 400 }],
     ['no Host', 'GET /plants HTTP/1.1\r\n\r\n', { method: 'GET', path: '/plants', error: 400 }],
-    ['CONNECT', head('CONNECT a:1 HTTP/1.1'), { method: 'CONNECT', path: '/', error: 404 }],
+    ['CONNECT', head('CONNECT a:1 HTTP/1.1'), { method: undefined, path: undefined, error: 400 }],
     ['an unknown expectation', creation('Expect: more'), { method: 'POST', path: '/plants', error: 417 }],
     ['garbage', 'HELO\r\n\r\n', { method: undefined, path: undefined, duration: undefined, error: 400 }],
     ['TLS', '\x16\x03\x01\x02\x00\x01\x00', { method: undefined, path: undefined, error: 400 }],
