@@ -21,13 +21,11 @@ async function run(options: ReportOptions): Promise<void> {
   const { host, managementHost, managementPort } = configuration;
   await checkHost('HOST', host);
   if (managementPort !== 'off') await checkHost('MANAGEMENT_HOST', managementHost);
-  const { loadCertificate, nameTokenVariable } = await import('../process/start-files.js');
+  const { expiryOf, loadCertificate, nameTokenVariable } = await import('../process/start-files.js');
   const tokens = await countTokens(configuration).catch((error: unknown) => {
     throw nameTokenVariable(error, configuration);
   });
-  const certificate = loadCertificate(configuration);
-  const { certificateExpiry } = await import('../http/certificate.js');
-  const expires = certificate === undefined ? undefined : certificateExpiry(certificate);
+  const expires = expiryOf(loadCertificate(configuration));
   const { checkStore } = await import('../storage/open-repository.js');
   const isPresent = await checkStore(configuration.databaseUrl, {
     timeout: configuration.storeTimeout,

@@ -3,7 +3,6 @@ import { createApplication } from '../app.module.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
-import { certificateExpiry } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import type { Metrics } from '../management/metrics.js';
@@ -11,7 +10,7 @@ import type { ProcessMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { listen } from './listen.js';
 import { reloadTokens, type ServiceParts } from './service-parts.js';
-import { watchCertificate } from './start-files.js';
+import { expiryOf, watchCertificate } from './start-files.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;
@@ -82,7 +81,7 @@ export class InProcessService implements PublicService {
     const { Metrics } = await import('../management/metrics.js');
     return new Metrics(readVersion(), {
       queueDepth: () => queue.depth,
-      certificateExpiry: () => this.parts.certificate && certificateExpiry(this.parts.certificate),
+      certificateExpiry: () => expiryOf(this.parts.certificate),
       tokenExpiry: () => this.parts.tokens.nextExpiry(),
     });
   }

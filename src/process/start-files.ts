@@ -49,6 +49,11 @@ export function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Cer
   }
 }
 
+/** Returns when a certificate expires; undefined without one. */
+export function expiryOf(certificate: Certificate | undefined): Date | undefined {
+  return certificate && certificateExpiry(certificate);
+}
+
 /**
  * Reads the certificate again when its files change. If they cannot be used, the log says why.
  *
