@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import { type Configuration, ConfigurationError } from '../config/configuration.js';
-import { WorkerMetrics } from '../management/worker-metrics.js';
+import type { WorkerMetrics } from '../management/worker-metrics.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 import { CommandError, EXIT_STATUS } from './exit-status.js';
 import type { PublicService } from './public-service.js';
@@ -15,7 +15,7 @@ const MAX_FAILED_STARTS = 3;
 /** Serves the public port with workers, each of which is a whole service. One that ends is replaced at once. */
 export class Supervisor implements PublicService {
   readonly #logger = new Logger('PlantStore');
-  readonly #metrics = new WorkerMetrics();
+  #metrics: WorkerMetrics | undefined;
   readonly #workers = new Set<WorkerHandle>();
   /** {base_url}, once a worker listens. */
   #baseUrl: string | undefined;
@@ -52,6 +52,10 @@ export class Supervisor implements PublicService {
    * @throws {CommandError} if one of them ends before
    */
   async listen(): Promise<string> {
+    if (this.configuration.managementPort !== 'off') {
+      const { WorkerMetrics } = await import('../management/worker-metrics.js');
+      this.#metrics = new WorkerMetrics();
+    }
     const workers = Array.from({ length: this.configuration.workers }, () => this.#start());
     const allListen = Promise.all(workers.map((worker) => worker.listening())).then(() => undefined);
     const end = await Promise.race([allListen, ...workers.map(({ ended }) => ended)]);
@@ -72,7 +76,7 @@ export class Supervisor implements PublicService {
 
   async metrics(): Promise<string> {
     await Promise.all(this.#listening.map((worker) => worker.ask('metrics')));
-    return this.#metrics.join([...this.#workers].map(({ metrics }) => metrics));
+    return (await this.#metrics?.join([...this.#workers].map(({ metrics }) => metrics))) ?? '';
   }
 
   /** @throws if a worker could not close in order */
@@ -126,7 +130,7 @@ export class Supervisor implements PublicService {
 
   #onEnd(worker: WorkerHandle, { text }: WorkerEnd): void {
     this.#workers.delete(worker);
-    this.#metrics.keep(worker.metrics);
+    this.#metrics?.keep(worker.metrics);
     if (!this.#isReplacing) return;
     if (worker.baseUrl === undefined) {
       this.#failedStarts += 1;
