@@ -12,7 +12,7 @@ function newAnswer(): ServerResponse {
 
 /** Admits requests until one is refused, and returns their answers. */
 function fill(admission: Admission): ServerResponse[] {
-  for (const admitted: ServerResponse[] = []; ; ) {
+  for (const admitted: ServerResponse[] = []; ;) {
     const answer = newAnswer();
     try {
       admission.admit(answer);

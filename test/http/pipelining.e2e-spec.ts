@@ -163,7 +163,11 @@ describe('A connection', () => {
       [200],
     ],
     ['an HTTP/1.0 request, and garbage', [message({ line: 'POST /plants HTTP/1.0' }), BAD], [200]],
-    ['a request without a token, and another one', [message({ authorization: [] }), message({ body: plant(2) })], [401]],
+    [
+      'a request without a token, and another one',
+      [message({ authorization: [] }), message({ body: plant(2) })],
+      [401],
+    ],
     [
       'a request whose body is not read, and another one',
       [message({ line: 'PUT /plants HTTP/1.1' }), message({ body: plant(2) })],

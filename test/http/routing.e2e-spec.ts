@@ -75,17 +75,14 @@ describe.each([
     ['plants.example:443', {}],
     ['[::1]:80', {}],
     ['plants.example:443 without a token', { authorization: [] }],
-  ])(
-    'is refused with error 400 for CONNECT %s',
-    async (target, parts) => {
-      const line = `CONNECT ${target.replace(/ .*/, '')} HTTP/1.1`;
-      const { answers, ending } = await converse(service.port, message({ line, ...parts }));
+  ])('is refused with error 400 for CONNECT %s', async (target, parts) => {
+    const line = `CONNECT ${target.replace(/ .*/, '')} HTTP/1.1`;
+    const { answers, ending } = await converse(service.port, message({ line, ...parts }));
 
-      expectRefusal(answers[0], 400, CLOSE);
-      expect(answers).toHaveLength(1);
-      expect(ending).toBe('FIN');
-    },
-  );
+    expectRefusal(answers[0], 400, CLOSE);
+    expect(answers).toHaveLength(1);
+    expect(ending).toBe('FIN');
+  });
 
   it('is told the path that exists, and nothing of its own', async () => {
     const { answers } = await converse(

@@ -19,9 +19,9 @@ beforeEach(async () => {
 afterEach(() => directory.remove());
 
 /** Opens a connection, and sends on it. */
-async function open(sent: string): Promise<{ socket: Socket; received: () => string }> {
+async function open(sent: string, options = {}): Promise<{ socket: Socket; received: () => string }> {
   const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
+  const socket = connect({ host: hostname, port: Number(port), ...options });
   await once(socket, 'connect');
   let text = '';
   socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
@@ -62,6 +62,35 @@ describe('SIGTERM', () => {
 
     expect(received()).toMatch(/HTTP\/1\.1 200 OK\r\n[^]*\r\nConnection: close\r\n[^]*\{"name":"Ficus"\}$/i);
     expect(await service.ended).toBe(0);
+  });
+
+  it('ends the service at once after strange clients of every kind, none of which owes it a body', async () => {
+    ({ service, url } = await directory.start({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '60m' }));
+    const plant = HEAD.replace('Expect: 100-continue\r\n', '') + '{"id":1,"name":"Ficus"}  ';
+    const stranger = plant.replace(TOKEN, 'none');
+    const behaviours = [
+      ...['', '\r\n', 'POST /pla', 'POST /plants HTTP/1.1\r\nHost: loc', 'garbage\r\n\r\n', '\x16\x03\x01'],
+      ...[plant, plant.repeat(3), `${plant}POST /pl`, `${plant}garbage\r\n\r\n`, stranger, stranger.slice(0, -9)],
+      HEAD.replace(TOKEN, 'none'),
+      stranger.replace('Content-Length: 24', 'Transfer-Encoding: chunked').replace('{', '1\r\n{\r\n1\r\n'),
+      'CONNECT plants.example:80 HTTP/1.1\r\nHost: plants.example:80\r\n\r\n',
+      plant.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'),
+      HEAD.replace('100-continue', 'a-miracle'),
+    ];
+    const clients = await Promise.all(
+      behaviours.flatMap((sent) => [open(sent), open(sent, { allowHalfOpen: true }), open(sent)]),
+    );
+    // After this exchange, the service has read what the clients have sent.
+    await fetch(url);
+    for (const [index, { socket }] of clients.entries()) {
+      if (index % 3 === 1) socket.end();
+      if (index % 3 === 2) socket.resetAndDestroy();
+    }
+
+    const before = performance.now();
+    expect(await service.stop('SIGTERM')).toBe(0);
+    expect(performance.now() - before).toBeLessThan(30_000);
+    for (const { socket } of clients) socket.destroy();
   });
 
   it('waits SHUTDOWN_TIMEOUT for a body that does not come, and no longer', async () => {
