@@ -40,12 +40,13 @@ export class WorkerHandle {
 
   constructor(readonly configuration: Configuration) {
     this.#worker.on('message', (message: FromWorker) => this.#receive(message));
-    // Comes before the exit of a worker that can no longer be written to.
-    this.#worker.on('error', () => undefined);
-    this.ended = once(this.#worker.process, 'exit').then(
-      ([code, signal]: (number | string | null)[]) => this.#failure ?? this.#describeEnd(code ?? null, signal ?? null),
-      (error: unknown) => ({ text: String(error), status: EXIT_STATUS.failed }),
-    );
+    this.ended = new Promise((resolve) => {
+      this.#worker.on('exit', (code: number, signal: string | null) => resolve(this.#describeEnd(code, signal)));
+      // Comes for a process that could not be created, and before the exit of one that can no longer be written to.
+      this.#worker.on('error', ({ message }: Error) => {
+        if (this.#worker.process.pid === undefined) resolve({ text: message, status: EXIT_STATUS.failed });
+      });
+    });
   }
 
   /** Resolves when it listens; never if it ends before. */
@@ -69,7 +70,8 @@ export class WorkerHandle {
     this.#worker.process.kill('SIGKILL');
   }
 
-  #describeEnd(code: number | string | null, signal: number | string | null): WorkerEnd {
+  #describeEnd(code: number, signal: string | null): WorkerEnd {
+    if (this.#failure !== undefined) return this.#failure;
     const text = `worker ${this.#worker.process.pid} ended with ${signal ?? `status ${code}`}`;
     return { text, status: code === EXIT_STATUS.done ? EXIT_STATUS.done : EXIT_STATUS.failed };
   }
