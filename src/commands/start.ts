@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { keepRequestsYoung } from '../process/heap.js';
+import { setHeapFlags } from '../process/heap.js';
 
 export function configure(command: Command): void {
   command
@@ -10,7 +10,7 @@ export function configure(command: Command): void {
 }
 
 async function start(): Promise<void> {
-  keepRequestsYoung();
+  setHeapFlags();
   const configuration = loadConfiguration();
   // Imported here, so that a wrong setting is reported before the service loads.
   const { startService } = await import('../process/service.js');

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { CommandError, EXIT_STATUS } from '../process/exit-status.js';
-import { keepRequestsYoung } from '../process/heap.js';
+import { setHeapFlags } from '../process/heap.js';
 import { exitStopped, replaceStopListener } from '../process/stop-signals.js';
 
 export function configure(command: Command): void {
@@ -14,7 +14,7 @@ async function run(): Promise<void> {
   replaceStopListener({ old: exitStopped, next: ignore });
   process.on('SIGHUP', ignore);
   process.once('disconnect', exitStopped);
-  keepRequestsYoung();
+  setHeapFlags();
   const { serveForPrimary } = await import('../process/worker.js');
   serveForPrimary();
 }

@@ -35,11 +35,13 @@ export class ClientConnection {
   /**
    * @param handle answers a request; called for one request at a time
    * @param answerTimeout milliseconds that the client has to take an answer
+   * @param takeTurn resolves when this connection may read chunks that are discarded
    */
   constructor(
     readonly socket: Socket,
     private readonly handle: PublicHandler,
     private readonly answerTimeout: number,
+    private readonly takeTurn: () => Promise<void>,
   ) {
     this.peer = peerOf(socket);
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
@@ -121,12 +123,13 @@ export class ClientConnection {
   /** Closes in stages after the last answer (RFC 9112 §9.6): a reset because of unread input would discard it. */
   end(): void {
     this.#isEnding = true;
-    for (const { req } of this.#responses) if (!req.readableEnded) this.#discard(req);
+    const unread = this.#responses.map(({ req }) => req).filter(({ complete }) => !complete);
+    for (const request of unread) this.#discard(request);
     this.#responses = [];
     this.socket.once('finish', () => this.#closeAfter(LINGER));
     this.socket.end();
-    this.#isHeld = false;
-    this.socket.resume();
+    if (unread.some(({ isChunked }) => isChunked)) void this.takeTurn().then(() => this.#release());
+    else this.#release();
   }
 
   #start(): void {
@@ -156,18 +159,20 @@ export class ClientConnection {
 
   #closeAfter(milliseconds: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
+    // A timer would keep the process alive.
+    if (!this.socket.destroyed) this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
   }
 
   /** Stops to read until the client has its answer, or something reads the body. */
   #hold(): void {
+    if (this.#isHeld) return;
     this.#isHeld = true;
     // After a call of `resume` in this tick, which would read on.
     process.nextTick(() => this.#isHeld && this.socket.pause());
   }
 
   #release(): void {
-    if (!this.#isHeld) return;
+    if (!this.#isHeld && !this.#isEnding) return;
     this.#isHeld = false;
     this.socket.resume();
   }

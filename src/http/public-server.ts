@@ -29,6 +29,8 @@ export class PublicServer {
   /** By peer, TLS handshakes included. */
   readonly #connections = new Map<string, ClientConnection>();
   #isDraining = false;
+  /** Resolves when no connection waits for its turn. */
+  #turn = Promise.resolve();
 
   /**
    * @param options.origins the origins whose pages may send requests, see {@link allowOrigin}; the set may change
@@ -100,7 +102,13 @@ export class PublicServer {
   }
 
   #connect(socket: Socket): ClientConnection {
-    return new ClientConnection(socket, (...exchange) => this.#answer(...exchange), this.limits.request);
+    return new ClientConnection(
+      socket,
+      (...exchange) => this.#answer(...exchange),
+      this.limits.request,
+      // One connection in each iteration of the event loop: a packet of tiny chunks takes 20 ms.
+      () => (this.#turn = this.#turn.then(() => setImmediate())),
+    );
   }
 
   #open(socket: Socket): void {

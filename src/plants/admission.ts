@@ -7,11 +7,8 @@ const MAX_REQUESTS = 2_048;
 /** Bytes of all their bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 25_165_824;
 
-/** Bytes of an answer that waits for its client; a shorter one may only wait for Node. */
-const MIN_UNTAKEN = 16_384;
-
 /** The part of Node's response that Admission needs. */
-export type Answer = Pick<ServerResponse, 'destroy' | 'once' | 'req' | 'writableLength'>;
+export type Answer = Pick<ServerResponse, 'destroy' | 'headersSent' | 'once' | 'req' | 'writableLength'>;
 
 /**
  * Bounds the memory that requests in flight occupy: their number, and the bytes of their bodies and plants, for all
@@ -95,7 +92,8 @@ export class Admission {
     for (const answer of this.#requests.keys()) {
       if (!this.#isFull) return;
       // On Node 20, a response that waits for the one before it emits no `close` when the connection closes.
-      if (answer.writableLength <= MIN_UNTAKEN && !answer.req.socket.destroyed) continue;
+      const isUntaken = answer.headersSent && answer.writableLength > 0;
+      if (!isUntaken && !answer.req.socket.destroyed) continue;
       answer.destroy();
       this.#remove(answer);
     }
