@@ -98,7 +98,7 @@ export class Supervisor implements PublicService {
   }
 
   get #listening(): WorkerHandle[] {
-    return [...this.#workers].filter(({ baseUrl }) => baseUrl !== undefined);
+    return [...this.#workers].filter(({ baseUrl }) => baseUrl !== undefined && baseUrl === this.#baseUrl);
   }
 
   #start(): WorkerHandle {
