@@ -141,13 +141,10 @@ async function cores() {
       workers: run.workers,
       rate: of(run, 'rate'),
       cpu: of(run, 'cpu'),
-      primary: of(run, 'primaryCpu'),
     }));
   const [one] = points;
   const last = points.at(-1);
-  // With one worker, one process does everything.
-  const limit = (workers) =>
-    workers === 1 ? 1e6 / one.cpu : Math.min((workers * 1e6) / (last.cpu - last.primary), 1e6 / last.primary);
+  const limit = (workers) => (workers * 1e6) / (workers === 1 ? one.cpu : last.cpu);
   if (!isTrial) writeFileSync(join(HERE, 'cores.svg'), plotCores(points, limit));
   const rows = runs.map((run) => {
     const [cpu, primary] = [of(run, 'cpu'), of(run, 'primaryCpu')];
@@ -158,7 +155,6 @@ async function cores() {
       ...['rate', 'cpu'].map((field) => (run === runs[0] ? '' : pairwise(run, runs[0], field))),
     ];
   });
-  const saturated = (last.cpu - last.primary) / last.primary;
   const second = runs.find(({ workers }) => workers === 2);
   const apart = runs.at(-1);
   return {
@@ -172,8 +168,6 @@ async function cores() {
         ],
         rows,
       ),
-      '',
-      `The primary can store at most ${Math.round(1e6 / last.primary)} plants a second, which ${saturated.toFixed(1)} workers send: more than ${Math.ceil(saturated)} workers, each with a core, beside the primary's own do not help.`,
       '',
       '![creates a second over WORKERS](cores.svg)',
     ].join('\n'),

@@ -21,8 +21,8 @@ export function plotGrowth(points) {
 }
 
 /**
- * Plots creates a second over WORKERS: the measured ones, and the limit that follows from the CPU time of the primary and
- * of the workers, if each has a core of its own.
+ * Plots creates a second over WORKERS: the measured ones, and the limit that follows from the CPU time of the workers, if
+ * each has a core of its own and the disk does not limit them.
  *
  * @param points the measured ones: `workers` and `rate`
  * @param limit returns the limit for a number of workers

@@ -23,11 +23,11 @@ async function run(options: ReportOptions): Promise<void> {
   await checkHost('HOST', host);
   if (managementPort !== 'off') await checkHost('MANAGEMENT_HOST', managementHost);
   // TLS takes longer to load than the help.
-  const { checkCertificate, nameTokenVariable } = await import('../process/start-files.js');
+  const { expiryOf, loadCertificate, nameTokenVariable } = await import('../process/start-files.js');
   const tokens = await countTokens(configuration).catch((error: unknown) => {
     throw nameTokenVariable(error, configuration);
   });
-  const expires = checkCertificate(configuration);
+  const expires = expiryOf(loadCertificate(configuration));
   const isPresent = await checkStore(configuration.databaseUrl, {
     timeout: configuration.storeTimeout,
     startTimeout: configuration.databaseStartTimeout,

@@ -63,7 +63,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     if (this.#isLast) client?.end();
     else client?.sendRefusal();
     return this;
-    }
+  }
 
   #closesConnection(status: number): boolean {
     const isStranger = principalOf(this.req) === undefined && status !== PREFLIGHT_STATUS;

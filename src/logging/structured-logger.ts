@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { fstatSync } from 'node:fs';
 import type { LoggerService } from '@nestjs/common';
-import { destination, type DestinationStream, type Level, type Logger, pino } from 'pino';
+import { destination, type DestinationStream, type Level, type Logger, pino, stdTimeFunctions } from 'pino';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
 
 /** Calls `done` when the lines before are written. */
@@ -30,14 +30,16 @@ const NEST_START_CONTEXTS = new Set([
 /** Nest's logger on pino: one JSON object a line on stdout, or readable lines on a terminal. */
 export class StructuredLogger implements LoggerService {
   readonly #logger: Logger;
+  readonly #quiet: readonly string[];
 
-  private constructor(level: Level, stream: LogStream) {
+  private constructor(level: Level, stream: LogStream, quiet: readonly string[]) {
+    this.#quiet = quiet;
     this.#logger = pino(
       {
         level,
         base: null,
         messageKey: 'message',
-        timestamp: createTimestamp(),
+        timestamp: stdTimeFunctions.isoTime,
         formatters: { level: (label) => ({ level: label }) },
       },
       stream,
@@ -47,14 +49,18 @@ export class StructuredLogger implements LoggerService {
   /**
    * @param level minimum severity to log
    * @param options.isShared whether other processes log to the same stdout
+   * @param options.quiet contexts whose lines of level info are logged at debug, because another process logs them
    */
-  static async create(level: Level, { isShared = false } = {}): Promise<StructuredLogger> {
+  static async create(
+    level: Level,
+    { isShared = false, quiet = [] }: { readonly isShared?: boolean; readonly quiet?: readonly string[] } = {},
+  ): Promise<StructuredLogger> {
     if (process.stdout.isTTY) {
       const { createTerminalStream } = await import('./terminal-stream.js');
-      return new StructuredLogger(level, createTerminalStream(process.stdout));
+      return new StructuredLogger(level, createTerminalStream(process.stdout), quiet);
     }
     // Writes to a file are atomic at any length: https://man7.org/linux/man-pages/man2/write.2.html#BUGS
-    return new StructuredLogger(level, createStdoutStream(isShared && !fstatSync(1).isFile()));
+    return new StructuredLogger(level, createStdoutStream(isShared && !fstatSync(1).isFile()), quiet);
   }
 
   /** Logs the answers of the public port. */
@@ -71,7 +77,7 @@ export class StructuredLogger implements LoggerService {
   }
 
   log(message: unknown, ...more: unknown[]): void {
-    this.#write('info', message, more);
+    this.#write(this.#quiet.includes(String(more.at(-1))) ? 'debug' : 'info', message, more);
   }
 
   fatal(message: unknown, ...more: unknown[]): void {
@@ -109,20 +115,6 @@ export class StructuredLogger implements LoggerService {
   }
 }
 
-/** Formats the time once a millisecond, not once a line: the requests of a batch are logged together. */
-function createTimestamp(): () => string {
-  let time = 0;
-  let text = '';
-  return () => {
-    const now = Date.now();
-    if (now !== time) {
-      time = now;
-      text = `,"time":"${new Date(now).toISOString()}"`;
-    }
-    return text;
-  };
-}
-
 /**
  * Writes in the background, and the lines of some milliseconds together. Each write wakes a thread, which competes with
  * the next request of a lone client.
@@ -130,37 +122,35 @@ function createTimestamp(): () => string {
  * @param isShared whether stdout is a pipe or a socket to which other processes write
  */
 function createStdoutStream(isShared: boolean): LogStream {
-  const stdout = destination({
-    dest: 1,
-    sync: false,
-    maxLength: MAX_WAITING,
-    ...(isShared && { maxWrite: ATOMIC_WRITE }),
-  });
-  let isBroken = false;
-  // Losing the log reader must not stop the service. After EPIPE, the destination discards all lines without an event.
-  stdout.on('error', () => (isBroken = true));
-  let lines = '';
+  const maxWrite = isShared ? { maxWrite: ATOMIC_WRITE } : {};
+  const stdout = destination({ dest: 1, sync: false, maxLength: MAX_WAITING, ...maxWrite });
+  let lines: string[] = [];
   let isWritten = true;
+  let isBroken = false;
   let timer: NodeJS.Timeout | undefined;
   stdout.on('drain', () => (isWritten = true));
-  const parts = (): string[] => (isShared ? partsOf(lines, ATOMIC_WRITE) : [lines]);
+  // Losing the log reader must not stop the service. After EPIPE, the destination discards all lines without an event.
+  stdout.on('error', () => (isBroken = true));
+  const writeTo = (stream: DestinationStream): void => {
+    // The destination joins whole lines, each write up to its limit.
+    for (const text of isShared ? lines : [lines.join('')]) stream.write(text);
+    lines = [];
+  };
   const write = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    if (lines === '') return;
+    if (lines.length === 0) return;
     isWritten = false;
-    for (const part of parts()) stdout.write(part);
-    lines = '';
+    writeTo(stdout);
   };
   process.once('exit', () => {
     stdout.flushSync();
     // The process would not wait for a write in the background.
-    const last = destination({ dest: 1, sync: true }).on('error', () => undefined);
-    for (const part of parts()) last.write(part);
+    writeTo(destination({ dest: 1, sync: true }).on('error', () => undefined));
   });
   return {
     write(line) {
-      lines += line;
+      lines.push(line);
       timer ??= setTimeout(write, WRITE_INTERVAL);
     },
     flush(done) {
@@ -169,19 +159,4 @@ function createStdoutStream(isShared: boolean): LogStream {
       else stdout.once('drain', done).once('error', done);
     },
   };
-}
-
-/** Returns lines in parts of whole lines, each as long as possible up to a number of bytes, or else of one line. */
-function partsOf(lines: string, maxBytes: number): string[] {
-  const bytes = Buffer.from(lines);
-  const parts: string[] = [];
-  let begin = 0;
-  while (bytes.length - begin > maxBytes) {
-    const last = bytes.lastIndexOf('\n', begin + maxBytes - 1);
-    const end = 1 + (last >= begin ? last : bytes.indexOf('\n', begin));
-    parts.push(bytes.toString('utf8', begin, end));
-    begin = end;
-  }
-  parts.push(bytes.toString('utf8', begin));
-  return parts;
 }

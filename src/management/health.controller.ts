@@ -1,8 +1,6 @@
-import { Controller, Get, Optional } from '@nestjs/common';
+import { Controller, Get } from '@nestjs/common';
 import { HealthCheck, type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
-import { PlantRepository } from '../storage/plant-repository.js';
-import { Readiness } from './readiness.js';
-import { Workers } from './worker-metrics.js';
+import { ManagedService } from './managed-service.js';
 
 /** Milliseconds for which a check of the store counts, so that frequent probes do not delay plants. */
 const STORE_CHECK_INTERVAL = 1_000;
@@ -16,10 +14,7 @@ export class HealthController {
   constructor(
     private readonly health: HealthCheckService,
     private readonly indicator: HealthIndicatorService,
-    private readonly readiness: Readiness,
-    private readonly repository: PlantRepository,
-    /** Present in a service with workers. */
-    @Optional() private readonly workers?: Workers,
+    private readonly service: ManagedService,
   ) {}
 
   /** Answers 200 as long as the process can answer at all; a supervisor restarts it otherwise. */
@@ -33,15 +28,13 @@ export class HealthController {
   @Get('ready')
   @HealthCheck(HEALTH_CHECK)
   ready(): Promise<HealthCheckResult> {
+    const { obstacle, repository } = this.service;
+    const service = this.indicator.check('service');
     return this.health.check([
-      () => {
-        const service = this.indicator.check('service');
-        if (this.readiness.isShuttingDown) return service.down('it is shutting down');
-        return this.workers?.isListening === false ? service.down('no worker listens') : service.up();
-      },
+      () => (obstacle === undefined ? service.up() : service.down(obstacle)),
       this.indicator
         .check('store')
-        .attempt(() => this.repository.check())
+        .attempt(() => repository.check())
         .cacheFor(STORE_CHECK_INTERVAL),
     ]);
   }

@@ -1,10 +1,17 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { SwaggerModule } from '@nestjs/swagger';
 import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
 import { AllowedHosts } from './allowed-hosts.js';
-import { setUpDocsPage } from './docs-page.js';
-import { type ManagedService, ManagementModule } from './management.module.js';
-import { Readiness } from './readiness.js';
+import type { ManagedService } from './managed-service.js';
+import { ManagementModule } from './management.module.js';
+import { OpenApiDocument } from './openapi-document.js';
+
+/** The files of Swagger UI, which the bundle has beside it. Without the bundle, Nest finds them in their package. */
+const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
 
 /** Open connections; the listener closes further ones. */
 const MAX_CONNECTIONS = 64;
@@ -23,73 +30,67 @@ const LIMITS = {
 const MISDIRECTED =
   'This listener does not answer this Host: use an IP address, or add the name to MANAGEMENT_ALLOWED_HOSTS';
 
-export interface ManagementOptions {
-  readonly host: string;
-  readonly port: number;
-  /** Names in Host headers that are answered, besides its own, `localhost` and IP addresses. */
-  readonly allowedHosts: readonly string[];
-}
-
 /**
- * The listener for operators: health, metrics and the docs page. It is a Nest application of its own, so that it has
- * other guards and filters than the public one, and answers until the public one has closed.
+ * Starts the listener for operators: health, metrics and the docs page. It is a Nest application of its own, so that it
+ * has other guards and filters than the public one, and answers until the public one has closed.
+ *
+ * @param allowedHosts names in Host headers that are answered, besides `host`, `localhost` and IP addresses
  */
-export class ManagementListener {
-  private constructor(
-    private readonly application: NestFastifyApplication,
-    private readonly host: string,
-    private readonly port: number,
-  ) {}
-
-  /** Creates the listener, whose metrics count from now on. */
-  static async create(
-    service: ManagedService,
-    { host, port, allowedHosts }: ManagementOptions,
-  ): Promise<ManagementListener> {
-    const application = await NestFactory.create<NestFastifyApplication>(
-      ManagementModule.register(service),
-      new FastifyAdapter({ ...WITHOUT_SCHEMAS, ...LIMITS, forceCloseConnections: true }),
-      { abortOnError: false },
-    );
-    application.getHttpServer().maxConnections = MAX_CONNECTIONS;
-    refuseOtherHosts(application, new AllowedHosts([host, ...allowedHosts]));
-    return new ManagementListener(application, host, port);
-  }
-
-  /**
-   * @param baseUrl {base_url} of the public application
-   * @returns the origins of the listener as browsers write them: its own address, `localhost`, and the addresses of
-   *   loopback if it listens on all addresses
-   */
-  async listen(baseUrl: string): Promise<readonly string[]> {
-    setUpDocsPage(this.application, baseUrl);
-    await this.application.listen(this.port, this.host);
-    // For port 0, the operating system has chosen one.
-    const { port } = new URL(await this.application.getUrl());
-    const host = this.host.includes(':') ? `[${this.host}]` : this.host;
-    const hosts = /^(?:0\.0\.0\.0|::)$/.test(this.host)
-      ? [host, 'localhost', '127.0.0.1', '[::1]']
-      : [host, 'localhost'];
-    return hosts.map((name) => `http://${name}:${port}`);
-  }
-
-  /** Lets `/health/ready` answer 503 from now on. */
-  reportShutdown(): void {
-    this.application.get(Readiness).isShuttingDown = true;
-  }
-
-  close(): Promise<void> {
-    return this.application.close();
-  }
-}
-
-/** A hook, because guards do not act on the docs page. */
-function refuseOtherHosts(application: NestFastifyApplication, hosts: AllowedHosts): void {
+export async function startManagement(
+  service: ManagedService,
+  {
+    host,
+    port,
+    allowedHosts,
+  }: { readonly host: string; readonly port: number; readonly allowedHosts: readonly string[] },
+): Promise<NestFastifyApplication> {
+  const application = await NestFactory.create<NestFastifyApplication>(
+    ManagementModule.register(service),
+    new FastifyAdapter({ ...WITHOUT_SCHEMAS, ...LIMITS, forceCloseConnections: true }),
+    { abortOnError: false },
+  );
+  application.getHttpServer().maxConnections = MAX_CONNECTIONS;
+  const hosts = new AllowedHosts([host, ...allowedHosts]);
+  // A hook, because guards do not act on the docs page.
   application
     .getHttpAdapter()
     .getInstance()
     .addHook('onRequest', (request, reply, done) => {
+      reply.headers(policyFor(service));
       if (hosts.allow(request.headers.host)) done();
       else void reply.code(421).send({ statusCode: 421, error: 'Misdirected Request', message: MISDIRECTED });
     });
+  const document = application.get(OpenApiDocument);
+  SwaggerModule.setup('docs', application, () => document.withoutInt64Bounds(), {
+    customSiteTitle: 'Plant Store',
+    ...(existsSync(SWAGGER_UI) && { customSwaggerUiPath: SWAGGER_UI }),
+    raw: false,
+    swaggerOptions: { persistAuthorization: false, validatorUrl: null },
+  });
+  await application.listen(port, host);
+  return application;
+}
+
+/**
+ * Returns the origins of the listener as browsers write them: its own address, `localhost`, and the addresses of loopback
+ * if it listens on all addresses.
+ */
+export async function originsOf(management: INestApplication, host: string): Promise<readonly string[]> {
+  // For port 0, the operating system has chosen one.
+  const { port } = new URL(await management.getUrl());
+  const own = host.includes(':') ? `[${host}]` : host;
+  const loopback = /^(?:0\.0\.0\.0|::)$/.test(host) ? ['127.0.0.1', '[::1]'] : [];
+  return [own, 'localhost', ...loopback].map((name) => `http://${name}:${port}`);
+}
+
+/** Keeps the docs page from loading anything from other hosts, and from sending them anything, such as a token. */
+function policyFor({ baseUrl }: ManagedService): Readonly<Record<string, string>> {
+  const publicOrigin = baseUrl === undefined ? '' : ` ${new URL(baseUrl).origin}`;
+  return {
+    'Content-Security-Policy':
+      `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; ` +
+      `connect-src 'self'${publicOrigin}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
+    'Referrer-Policy': 'no-referrer',
+    'Cache-Control': 'no-cache',
+  };
 }

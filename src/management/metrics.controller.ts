@@ -1,22 +1,16 @@
-import { Controller, Get, Header, Optional } from '@nestjs/common';
+import { Controller, Get, Header } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { Metrics } from './metrics.js';
-import { WorkerMetrics } from './worker-metrics.js';
+import { ManagedService } from './managed-service.js';
 
-/** Answers Prometheus in its text format, version 0.0.4. */
+/** Answers Prometheus. */
 @Controller('metrics')
 export class MetricsController {
-  constructor(
-    private readonly metrics: Metrics,
-    /** Present in a service with workers. */
-    @Optional() private readonly workers?: WorkerMetrics,
-  ) {}
+  constructor(private readonly service: ManagedService) {}
 
   @Get()
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
   @Header('Cache-Control', 'no-store')
   read(): Promise<string> {
-    const { registry } = this.metrics;
-    return this.workers === undefined ? registry.metrics() : this.workers.join(registry);
+    return this.service.metrics();
   }
 }

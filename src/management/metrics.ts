@@ -1,24 +1,22 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { subscribe } from 'node:diagnostics_channel';
+import { type Aggregator, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
 import { BATCH_CHANNEL, type BatchMessage } from '../storage/group-commit.js';
-import { type Outcome, OUTCOMES } from '../storage/plant-repository.js';
+import { OUTCOMES } from '../storage/plant-repository.js';
 
 /** Buckets in seconds: from an answer without the store to the longest wait of a request. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** The version in `plant_store_build_info`; the class is also the injection token. */
-export abstract class BuildInfo {
-  abstract readonly version: string;
-}
-
-/** The plants that wait for their batch; the class is also the injection token. */
-export abstract class PlantQueue {
-  /** Number of plants. */
-  abstract readonly depth: number;
+/** What the gauges read at each scrape. */
+export interface GaugedService {
+  /** Returns the number of plants that wait for their batch. */
+  queueDepth(): number;
+  /** Returns when the certificate of the public port expires, if it has one. */
+  certificateExpiry(): Date | undefined;
+  /** Returns when the next static token expires, if one does. */
+  tokenExpiry(): Date | undefined;
 }
 
 /** Metrics of prom-client that are named against the rules of Prometheus, or based on undocumented members of Node. */
@@ -30,12 +28,17 @@ const LEFT_OUT = [
   'nodejs_active_resources_total',
 ];
 
-/** Counts for Prometheus what the service publishes. Each label has few values, and no client chooses them. */
-@Injectable()
-export class Metrics implements OnApplicationShutdown {
-  /** A registry of its own, so that tests can run several services in one process. */
-  readonly registry = new Registry();
+/** Creates the registry of a process, with the metrics of Node.js. */
+export function createRegistry(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const name of LEFT_OUT) registry.removeSingleMetric(name);
+  return registry;
+}
 
+/** Counts for Prometheus what the service publishes. Each label has few values, and no client chooses them. */
+export class Metrics {
+  readonly registry = createRegistry();
   readonly #requests = new Counter({
     name: 'plant_store_http_requests_total',
     help: 'Answers of the public port, by status and error number; a success has no error number.',
@@ -73,13 +76,8 @@ export class Metrics implements OnApplicationShutdown {
     registers: [this.registry],
   });
 
-  /** The counters of answers by error number or, for a success, by status: a look-up by labels takes longer. */
-  readonly #answers = new Map<number, Counter.Internal>();
-
-  /** The counters of plants by outcome. */
-  readonly #outcomes = new Map<Outcome, Counter.Internal>();
-
-  constructor(queue: PlantQueue, { version }: BuildInfo) {
+  /** @param version the version of the program */
+  constructor(version: string, service: GaugedService) {
     new Gauge({
       name: 'plant_store_build_info',
       help: '1, with the versions of the program and of Node.js in its labels.',
@@ -87,36 +85,30 @@ export class Metrics implements OnApplicationShutdown {
       aggregator: 'first',
       registers: [this.registry],
     }).set({ version, node: process.versions.node }, 1);
-    this.addGauge('plant_store_queue_depth_plants', 'Plants that wait for their batch.', () => queue.depth);
-    collectDefaultMetrics({ register: this.registry });
-    for (const name of LEFT_OUT) this.registry.removeSingleMetric(name);
+    this.#addGauge('plant_store_queue_depth_plants', 'Plants that wait for their batch.', 'sum', () =>
+      service.queueDepth(),
+    );
+    this.#addGauge('plant_store_certificate_expiry_seconds', 'Time until the certificate expires.', 'min', () =>
+      secondsUntil(service.certificateExpiry()),
+    );
+    this.#addGauge('plant_store_token_expiry_seconds', 'Time until the next static token expires.', 'min', () =>
+      secondsUntil(service.tokenExpiry()),
+    );
     // Every series starts at 0, because `increase` does not count a series that begins at 1.
-    for (const status of [200, 204]) this.#answers.set(status, this.#requests.labels(`${status}`, ''));
-    for (const error of Object.keys(ERROR_TABLE)) this.#answers.set(Number(error), this.#requests.labels('400', error));
-    for (const answers of this.#answers.values()) answers.inc(0);
-    for (const outcome of OUTCOMES) this.#outcomes.set(outcome, this.#plants.labels(outcome));
-    for (const plants of this.#outcomes.values()) plants.inc(0);
+    for (const status of ['200', '204']) this.#requests.inc({ status, error: '' }, 0);
+    for (const error of Object.keys(ERROR_TABLE)) this.#requests.inc({ status: '400', error }, 0);
+    for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, 0);
     for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
-    subscribe(REQUEST_CHANNEL, this.#onRequest);
-    subscribe(BATCH_CHANNEL, this.#onBatch);
-  }
-
-  /** Counts no batches from now on: the primary of several workers counts theirs. */
-  leaveBatchesToPrimary(): void {
-    unsubscribe(BATCH_CHANNEL, this.#onBatch);
-  }
-
-  onApplicationShutdown(): void {
-    unsubscribe(REQUEST_CHANNEL, this.#onRequest);
-    unsubscribe(BATCH_CHANNEL, this.#onBatch);
-    this.registry.clear();
+    subscribe(REQUEST_CHANNEL, (message) => this.#countRequest(message as RequestMessage));
+    subscribe(BATCH_CHANNEL, (message) => this.#countBatch(message as BatchMessage));
   }
 
   /** @param read called at each scrape; the series is missing while it returns undefined */
-  addGauge(name: string, help: string, read: () => number | undefined): void {
+  #addGauge(name: string, help: string, aggregator: Aggregator, read: () => number | undefined): void {
     new Gauge({
       name,
       help,
+      aggregator,
       registers: [this.registry],
       collect() {
         const value = read();
@@ -126,17 +118,19 @@ export class Metrics implements OnApplicationShutdown {
     });
   }
 
-  readonly #onRequest = (message: unknown): void => {
-    const { status, error, refusal, duration } = message as RequestMessage;
-    this.#answers.get(error ?? status)?.inc();
+  #countRequest({ status, error, refusal, duration }: RequestMessage): void {
+    this.#requests.inc({ status: `${status}`, error: `${error ?? ''}` });
     if (refusal !== undefined) this.#refusals.inc({ reason: refusal });
     if (duration !== undefined) this.#durations.observe(duration / 1_000);
-  };
+  }
 
-  readonly #onBatch = (message: unknown): void => {
-    const batch = message as BatchMessage;
+  #countBatch(batch: BatchMessage): void {
     this.#batchSizes.observe(batch.size);
     this.#commitDurations.observe(batch.seconds);
-    for (const [outcome, plants] of this.#outcomes) plants.inc(batch[outcome]);
-  };
+    for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, batch[outcome]);
+  }
+}
+
+function secondsUntil(instant: Date | undefined): number | undefined {
+  return instant && (instant.getTime() - Date.now()) / 1_000;
 }

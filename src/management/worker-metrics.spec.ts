@@ -1,37 +1,47 @@
-import { Counter, Registry } from 'prom-client';
-import { type ProcessMetrics, WorkerMetrics, Workers } from './worker-metrics.js';
+import { Metrics } from './metrics.js';
+import { type ProcessMetrics, WorkerMetrics } from './worker-metrics.js';
 
-/** A worker that tells its metrics when a test lets it. */
-class SlowWorker extends Workers {
-  readonly isListening = true;
-  readings = 0;
-  tell: () => void = () => undefined;
-  readonly #registry = new Registry();
-  readonly plants = new Counter({ name: 'plants', help: 'Plants.', registers: [this.#registry] });
-
-  override async metrics(): Promise<ReadonlyMap<number, ProcessMetrics>> {
-    this.readings += 1;
-    await new Promise<void>((resolve) => (this.tell = resolve));
-    return new Map([[1, await this.#registry.getMetricsAsJSON()]]);
-  }
+/** Returns what a worker with a waiting plant sends, whose next token expires in so many days. */
+function sent(days: number): Promise<ProcessMetrics> {
+  const metrics = new Metrics('1.2.3', {
+    queueDepth: () => 1,
+    certificateExpiry: () => undefined,
+    tokenExpiry: () => new Date(Date.now() + days * 86_400_000),
+  });
+  return metrics.registry.getMetricsAsJSON();
 }
 
-describe('WorkerMetrics', () => {
-  it('reads the workers once for all scrapes that come during a reading, after its end', async () => {
-    const worker = new SlowWorker();
-    const metrics = new WorkerMetrics(worker);
-    const primary = new Registry();
+/** Returns the value of a series; NaN if it is missing. */
+function valueOf(text: string, series: string): number {
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`${series} `));
+  return Number(line?.slice(series.length + 1) ?? NaN);
+}
 
-    const first = metrics.join(primary);
-    while (worker.readings < 1) await new Promise(setImmediate);
-    const others = Array.from({ length: 50 }, () => metrics.join(primary));
-    worker.tell();
-    expect(await first).toContain('plants 0\n');
-    worker.plants.inc();
-    while (worker.readings < 2) await new Promise(setImmediate);
-    worker.tell();
+const VERSION = `plant_store_build_info{version="1.2.3",node="${process.versions.node}"}`;
 
-    for (const text of await Promise.all(others)) expect(text).toContain('plants 1\n');
-    expect(worker.readings).toBe(2);
+describe('The metrics of several workers', () => {
+  it('are their sums, but the least time until an expiry and the start of the primary', async () => {
+    const text = await new WorkerMetrics().join([await sent(3), await sent(2)]);
+
+    expect(valueOf(text, 'plant_store_queue_depth_plants')).toBe(2);
+    expect(valueOf(text, VERSION)).toBe(1);
+    expect(valueOf(text, 'plant_store_token_expiry_seconds') / 86_400).toBeCloseTo(2, 2);
+    expect(text).not.toMatch(/^plant_store_certificate_expiry_seconds /m);
+    expect(valueOf(text, 'process_start_time_seconds')).toBeLessThanOrEqual(Date.now() / 1_000);
+    expect(valueOf(text, 'process_start_time_seconds')).toBeGreaterThan(Date.now() / 1_000 - 86_400);
+  });
+
+  it('keep the counters of workers that have ended, and no other metric', async () => {
+    const metrics = new WorkerMetrics();
+    const worker = await sent(1);
+    for (const metric of worker.filter(({ name }) => name === 'plant_store_plants_total')) {
+      for (const value of metric.values) value.value = 5;
+    }
+
+    for (let ended = 0; ended < 3; ended += 1) metrics.keep(worker);
+    const text = await metrics.join([worker]);
+
+    expect(valueOf(text, 'plant_store_plants_total{outcome="created"}')).toBe(20);
+    expect(valueOf(text, 'plant_store_queue_depth_plants')).toBe(1);
   });
 });

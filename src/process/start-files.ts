@@ -1,6 +1,37 @@
+import { Logger } from '@nestjs/common';
+import { FileTokens } from '../auth/file-tokens.js';
+import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { TokenFileError } from '../auth/token-file-error.js';
 import { type Configuration, ConfigurationError } from '../config/configuration.js';
-import { type Certificate, CertificateError, certificateExpiry, readCertificate } from '../http/certificate.js';
+import { watchFiles } from '../files/watch-files.js';
+import {
+  type Certificate,
+  CertificateError,
+  certificateExpiry,
+  isSameCertificate,
+  readCertificate,
+} from '../http/certificate.js';
+
+/** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
+export async function openTokens(configuration: Configuration): Promise<StaticTokens> {
+  const { accessTokens, accessTokensFile, firstTokenFile } = configuration;
+  const configured = numberTokens(accessTokens);
+  if (accessTokensFile === undefined && configured.length > 0) return new StaticTokens(configured);
+  const mayBeMissing = accessTokensFile === undefined;
+  const tokens = new FileTokens(accessTokensFile ?? firstTokenFile, { configured, mayBeMissing });
+  try {
+    await tokens.onModuleInit();
+  } catch (error) {
+    throw nameTokenVariable(error, configuration);
+  }
+  return tokens;
+}
+
+/** Adds the name of the variable to the error of a token file, if a variable names the file. */
+export function nameTokenVariable(error: unknown, { accessTokensFile }: Configuration): unknown {
+  if (!(error instanceof TokenFileError) || accessTokensFile === undefined) return error;
+  return new ConfigurationError(`ACCESS_TOKENS_FILE: ${error.message}`);
+}
 
 /**
  * Reads the certificate of the public port.
@@ -18,19 +49,34 @@ export function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Cer
   }
 }
 
-/**
- * Checks the certificate of the public port, and returns the instant at which it expires.
- *
- * @returns undefined if none is configured
- * @throws {ConfigurationError} if it cannot be used
- */
-export function checkCertificate(configuration: Configuration): Date | undefined {
-  const certificate = loadCertificate(configuration);
+/** Returns when a certificate expires; undefined without one. */
+export function expiryOf(certificate: Certificate | undefined): Date | undefined {
   return certificate && certificateExpiry(certificate);
 }
 
-/** Adds the name of the variable to the error of a token file, if a variable names the file. */
-export function nameTokenVariable(error: unknown, { accessTokensFile }: Configuration): unknown {
-  if (!(error instanceof TokenFileError) || accessTokensFile === undefined) return error;
-  return new ConfigurationError(`ACCESS_TOKENS_FILE: ${error.message}`);
+/**
+ * Reads the certificate again when its files change. If they cannot be used, the log says why.
+ *
+ * @param holder has the certificate that is in use
+ * @param use gets each new certificate
+ */
+export function watchCertificate(
+  holder: { certificate: Certificate | undefined },
+  { tlsCertFile, tlsKeyFile }: Configuration,
+  use: (certificate: Certificate) => void = () => undefined,
+): void {
+  if (tlsCertFile === undefined || tlsKeyFile === undefined) return;
+  const logger = new Logger('Certificate');
+  watchFiles([tlsCertFile, tlsKeyFile], () => {
+    try {
+      const read = readCertificate(tlsCertFile, tlsKeyFile);
+      if (holder.certificate !== undefined && isSameCertificate(read, holder.certificate)) return;
+      use(read);
+      holder.certificate = read;
+      logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(read).toISOString()}`);
+    } catch (error) {
+      if (error instanceof CertificateError) logger.error(`${error.message}; keeping the previous certificate`);
+      else logger.error(`The certificate could not be reloaded: ${String(error)}`);
+    }
+  });
 }

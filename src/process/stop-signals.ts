@@ -5,29 +5,26 @@ import { EXIT_STATUS } from './exit-status.js';
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /** Ends a service that has nothing to close yet. */
-export function exitStopped(): void {
+export function exitStopped(): never {
   process.exit(EXIT_STATUS.done);
 }
 
 /** Ends a command that has nothing to clean up. */
-export function exitInterrupted(): void {
+export function exitInterrupted(): never {
   process.exit(EXIT_STATUS.interrupted);
 }
 
-/**
- * Listens to the signals that stop a process.
- *
- * @param replaced the listener until now, which is removed
- */
-export function onStopSignals(
-  listener: (signal: NodeJS.Signals) => void,
-  replaced?: (signal: NodeJS.Signals) => void,
-): void {
-  for (const signal of SIGNALS) {
-    process.on(signal, listener);
-    // Afterwards, because a signal that has arrived is lost with the last listener.
-    if (replaced !== undefined) process.off(signal, replaced);
+type StopListener = (signal: NodeJS.Signals) => void;
+
+/** Listens to the signals that stop a process. */
+export function onStopSignals(listener: StopListener): void {
+  for (const signal of SIGNALS) process.on(signal, listener);
   }
+
+/** Replaces the listener. The next one comes first, because a signal that has arrived is lost with the last listener. */
+export function replaceStopListener({ old, next }: { readonly old: StopListener; readonly next: StopListener }): void {
+  onStopSignals(next);
+  for (const signal of SIGNALS) process.off(signal, old);
 }
 
 /**
@@ -37,10 +34,10 @@ export function onStopSignals(
 export function abortOnSignals(): AbortSignal {
   const controller = new AbortController();
   const abort = (): void => {
-    onStopSignals(exitInterrupted, abort);
+    replaceStopListener({ old: abort, next: exitInterrupted });
     controller.abort(new CommandError('interrupted', EXIT_STATUS.interrupted));
   };
-  onStopSignals(abort, exitInterrupted);
+  replaceStopListener({ old: exitInterrupted, next: abort });
   // Sent when the terminal is closed.
   process.once('SIGHUP', abort);
   return controller.signal;

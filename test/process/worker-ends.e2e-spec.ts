@@ -19,6 +19,12 @@ beforeEach(() => {
 
 afterEach(() => directory.remove());
 
+/** Returns how many requests the metrics count as successful. */
+async function successesIn(management: string): Promise<number> {
+  const text = await (await fetch(`${management}/metrics`)).text();
+  return Number(/^plant_store_http_requests_total\{status="200",error=""\} (\d+)$/m.exec(text)?.[1]);
+}
+
 describe('A worker that is killed', () => {
   it('is replaced, and connections of the other one stay open', async () => {
     const { service, url } = await directory.start(TWO);
@@ -55,10 +61,7 @@ describe('A worker that is killed', () => {
   it('is not counted in the readiness, and its counters stay', async () => {
     const code = "while (existsSync('hold')) {}";
     const { service, url, management } = await directory.startManaged({ WORKERS: '2', ...inWorkers(code) });
-    const count = async (): Promise<number> => {
-      const text = await (await fetch(`${management}/metrics`)).text();
-      return Number(/^plant_store_http_requests_total\{status="200",error=""\} (\d+)$/m.exec(text)?.[1]);
-    };
+    const count = (): Promise<number> => successesIn(management);
     const ready = async (): Promise<number> => (await fetch(`${management}/health/ready`)).status;
     for (let id = 1; id <= 5; id += 1) expect(await ask(url, TOKEN, id)).toBe(200);
     expect(await count()).toBe(5);
@@ -120,6 +123,20 @@ describe('A worker that no longer reacts', () => {
 
     expect(await service.stop()).toBe(0);
     expect(service.lines.at(-1)).toContain('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
+  });
+
+  it('counts in the metrics with its last values', async () => {
+    const { service, url, management } = await directory.startManaged({ WORKERS: '2' });
+    for (let id = 1; id <= 5; id += 1) expect(await ask(url, TOKEN, id)).toBe(200);
+    expect(await successesIn(management)).toBe(5);
+
+    const workers = service.workers();
+    for (const worker of workers) process.kill(worker, 'SIGSTOP');
+    try {
+      expect(await successesIn(management)).toBe(5);
+    } finally {
+      for (const worker of workers) process.kill(worker, 'SIGCONT');
+    }
   });
 
   it('ends with its service at the second signal', async () => {

@@ -78,9 +78,9 @@ describe('A service with WORKERS=2', () => {
         if (reply.result !== 200) break;
       }
       expect([...results].at(-1)).toBe(401);
-      expect(await send(url, SECOND_TOKEN, 1, agent)).toEqual({ result: 200, isReused: true });
       agent.destroy();
     }
+    expect(await withEachWorker(service, () => ask(url, SECOND_TOKEN))).toEqual([200, 200]);
 
     await service.stop();
     expect(service.stdout.match(/number of tokens now: 1/g)).toHaveLength(1);
@@ -114,6 +114,24 @@ describe('A service with WORKERS=2', () => {
     expect(same).toBe(second);
     await service.stop();
     expect(service.stdout.match(/The certificate has changed/g)).toHaveLength(1);
+  });
+
+  it('acknowledges one content of each id, whichever worker gets it', async () => {
+    const { service, url } = await directory.start(TWO);
+    const workload = new Workload(() => url, { token: TOKEN, clients: 32, seed: 6 });
+    await workload.operations(3_000);
+    await workload.stop();
+
+    expect(await service.stop()).toBe(0);
+    expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
+    expect(workload.history.filter(({ outcome }) => outcome === 'ok').length).toBeGreaterThan(100);
+  });
+
+  it('refuses a database in memory, which its workers cannot share', async () => {
+    const { status, complaint } = await directory.failedStart({ ...TWO, DATABASE_URL: 'sqlite::memory:' });
+
+    expect(complaint).toBe('plant-store: WORKERS must be 1 with a database in memory, which processes cannot share\n');
+    expect(status).toBe(2);
   });
 
   it('accepts the tokens of an identity provider', async () => {
