@@ -49,10 +49,10 @@ export const PLANTS_OPTIONS = Symbol('PLANTS_OPTIONS');
 export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<PlantsModuleOptions>({
   optionsInjectionToken: PLANTS_OPTIONS,
 })
-    .setClassMethodName('forRoot')
+  .setClassMethodName('forRoot')
   // With `isGlobal`, all modules of the application can inject what this one exports.
   .setExtras<{ readonly isGlobal?: boolean | undefined }>({ isGlobal: false }, (definition, { isGlobal = false }) => ({
-        ...definition,
-        global: isGlobal,
+    ...definition,
+    global: isGlobal,
   }))
-    .build();
+  .build();

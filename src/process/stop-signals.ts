@@ -19,7 +19,7 @@ type StopListener = (signal: NodeJS.Signals) => void;
 /** Listens to the signals that stop a process. */
 export function onStopSignals(listener: StopListener): void {
   for (const signal of SIGNALS) process.on(signal, listener);
-  }
+}
 
 /** Replaces the listener. The next one comes first, because a signal that has arrived is lost with the last listener. */
 export function replaceStopListener({ old, next }: { readonly old: StopListener; readonly next: StopListener }): void {
