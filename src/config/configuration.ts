@@ -88,7 +88,7 @@ const SETTINGS = {
   /** See `JwtSettings` for this and the next three. */
   jwtIssuer: optional({
     variable: 'JWT_ISSUER',
-    parse: satisfying((text) => parseSecureUrl(text) !== undefined),
+    parse: satisfying(isSecureUrl),
     rule: 'the https URL that tokens have in iss, for example https://login.example.com',
   }),
   jwtAudience: optional({
@@ -98,7 +98,7 @@ const SETTINGS = {
   }),
   jwtJwksUrl: optional({
     variable: 'JWT_JWKS_URL',
-    parse: parseSecureUrl,
+    parse: satisfying(isSecureUrl),
     rule: 'the https URL of a JWK Set, for example https://login.example.com/jwks',
   }),
   jwtType: setting({ variable: 'JWT_TYPE', fallback: DEFAULT_JWT_TYPE, ...oneOf(JWT_TYPES, { example: 'at+jwt' }) }),
@@ -225,8 +225,8 @@ function summarize(settings: Settings, variables: Variables): string {
     // The service does not use the other store.
     if (!isChanged || variable === 'DATABASE_URL' || variable.startsWith('OTHER_')) return [];
     if (variable === 'ACCESS_TOKENS') return variable;
-    const value = settings[name as keyof Settings];
-    return `${variable}=${value instanceof URL ? withoutQuery(value) : (variables[variable] ?? '')}`;
+    const value = variables[variable] ?? '';
+    return `${variable}=${variable === 'JWT_JWKS_URL' ? withoutQuery(new URL(value)) : value}`;
   });
   return [`DATABASE_URL=${databaseName(settings.databaseUrl)}`, ...changed].join(', ');
 }
@@ -281,8 +281,9 @@ function besideData(databaseUrl: string, name: string): string {
   return join(file === undefined || file === ':memory:' ? 'data' : dirname(file), name);
 }
 
-function parseSecureUrl(text: string): URL | undefined {
+function isSecureUrl(text: string): boolean {
   // The parser would remove whitespace, but the issuer is compared as it is.
-  const url = /^\S+$/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
-  return url !== undefined && isHttpsOrLoopback(url) && url.username === '' && url.password === '' ? url : undefined;
+  if (!/^\S+$/.test(text) || !URL.canParse(text)) return false;
+  const url = new URL(text);
+  return isHttpsOrLoopback(url) && url.username === '' && url.password === '';
 }

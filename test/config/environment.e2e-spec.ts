@@ -191,7 +191,7 @@ describe('A file with the value of a variable', () => {
 
     expect(failure.status).toBe(2);
     expect(failure.complaint.replace(/^plant-store: (.*)\n$/, '$1')).toEqual(complaint);
-    expect(failure.complaint).not.toContain('secret');
+    expect(failure.complaint).not.toContain('user:secret');
   });
 });
 
