@@ -67,7 +67,8 @@ describe("The README's configuration table", () => {
   it.each(documented.filter(([, value]) => value === 'none'))('has no default for %s', (name = '') => {
     const property = name.toLowerCase().replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-    expect(property in defaults).toBe(true);
+    // A variable that names a file with a secret has no property of its own.
+    expect(property in defaults).toBe(!name.endsWith('DATABASE_URL_FILE'));
     expect(Object.entries(defaults).find(([key]) => key === property)?.[1] ?? '').toHaveLength(0);
   });
 
