@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { FileTokens } from '../auth/file-tokens.js';
 import { digestToken, generateToken, type StaticTokens } from '../auth/static-tokens.js';
-import { addToken } from '../auth/token-file.js';
+import { addToken, readTokenFile } from '../auth/token-file.js';
 import { type Configuration, isJournal } from '../config/configuration.js';
 import { createEmptyFile } from '../files/create-empty-file.js';
 
@@ -21,8 +21,11 @@ export async function createFirstToken(
 ): Promise<string | undefined> {
   // The journal would keep the token.
   if (!(tokens instanceof FileTokens) || !lacksTokens(configuration) || isJournal()) return undefined;
-  // Another process may create it at the same time.
-  if (!createEmptyFile(configuration.firstTokenFile)) return undefined;
+  if (!createEmptyFile(configuration.firstTokenFile)) {
+    // Another process has created it meanwhile, or it is a link that leads nowhere, which ends the start.
+    await readTokenFile(configuration.firstTokenFile);
+    return undefined;
+  }
   const token = generateToken();
   await addToken(configuration.firstTokenFile, { name: FIRST_TOKEN_NAME, digest: digestToken(token) });
   await tokens.onModuleInit();

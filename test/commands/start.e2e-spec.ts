@@ -141,7 +141,7 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
   it('lets a request in flight finish before it ends the service with status 0', async () => {
     const { service, url } = await directory.start();
     const idle = await open(url);
-    idle.write('POST /elsewhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
+    idle.write(`GET /elsewhere HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
     await once(idle, 'data');
     const client = await open(url);
     const body = JSON.stringify(MONSTERA);
