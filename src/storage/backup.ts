@@ -1,21 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import {
-  accessSync,
-  closeSync,
-  constants,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { existsSync, linkSync, lstatSync, rmSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { createEmptyFile } from '../files/create-empty-file.js';
 import { syncDirectory } from '../files/sync-directory.js';
-import { messageOf } from './message-of.js';
+import { messageOf } from './errors.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { assertKnownSchema, hasPlants } from './sqlite-schema.js';
@@ -38,7 +27,8 @@ export class BackupError extends Error {
  */
 export async function backUp(file: string, target: string, signal: AbortSignal): Promise<number> {
   if (!existsSync(file)) throw new BackupError(`there is no database ${file}: DATABASE_URL must name one that exists`);
-  assertWritable(dirname(resolve(target)));
+  const directory = dirname(resolve(target));
+  if (!existsSync(directory)) throw new BackupError(`there is no directory ${directory}: create it first`);
   return copy(file, target, 'name another file', signal);
 }
 
@@ -50,8 +40,23 @@ export async function backUp(file: string, target: string, signal: AbortSignal):
  * @throws {BackupError | RepositoryStartError} when nothing was stored
  */
 export async function restore(file: string, backup: string, signal: AbortSignal): Promise<number> {
-  assertIsBackup(backup);
+  if (statSync(backup, { throwIfNoEntry: false })?.isFile() !== true) {
+    throw new BackupError(`there is no file ${backup}: name a backup`);
+  }
+  if (await usesLog(backup)) {
+    throw new BackupError(
+      `${backup} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
+    );
+  }
   return copy(backup, file, 'it may have plants, so move it away first, or import into it', signal);
+}
+
+/** Returns whether a database uses a write-ahead log, so that a copy of its file may lack plants. No backup uses one. */
+async function usesLog(file: string): Promise<boolean> {
+  const handle = await open(file);
+  const { buffer } = await handle.read(Buffer.alloc(20)).finally(() => handle.close());
+  // https://sqlite.org/fileformat2.html#the_database_header
+  return buffer.toString('latin1', 0, 15) === 'SQLite format 3' && buffer[18] === 2;
 }
 
 /**
@@ -67,18 +72,21 @@ async function copy(source: string, target: string, advice: string, signal: Abor
     createEmptyFile(draft);
     prepare(database, 'VACUUM INTO ?').run(draft);
     const plants = await countPlants(draft);
-    sync(draft);
-    // Lets a signal arrive: the second of two turns of the event loop begins with reading it.
-    await setImmediate();
-    await setImmediate();
+    // These also let a signal arrive: SQLite never waits.
+    const handle = await open(draft, 'r+');
+    await handle.sync().finally(() => handle.close());
     signal.throwIfAborted();
     assertFree(target, advice);
-    publish(draft, target, advice);
+    // Unlike a rename, a link does not replace a file that appears now.
+    linkSync(draft, target);
+    rmSync(draft);
+    syncDirectory(dirname(draft));
     return plants;
   } catch (error) {
     if (sqliteFailure(error) === undefined) throw error;
     throw new BackupError(
-      `nothing was copied, because ${target} could not be written (${messageOf(error)}): check its disk, and the room there`,
+      `nothing was copied, because ${target} could not be written (${messageOf(error)}): check that this user may write ` +
+        'there, and that the disk has room and its file system hard links',
       { cause: error },
     );
   } finally {
@@ -89,39 +97,9 @@ async function copy(source: string, target: string, advice: string, signal: Abor
 
 /** Checks a companion, too: SQLite would copy a write-ahead log that it finds beside a database into it. */
 function assertFree(target: string, advice: string): void {
-  const existing = ['', ...COMPANIONS].map((suffix) => target + suffix).find((path) => existsSync(path));
-  if (existing !== undefined) throw new BackupError(`${existing} already exists: ${advice}`);
-}
-
-function assertWritable(directory: string): void {
-  try {
-    accessSync(directory, constants.W_OK | constants.X_OK);
-  } catch (cause) {
-    throw new BackupError(`${directory} is not writable: name a file in a directory where this user may write`, {
-      cause,
-    });
-  }
-}
-
-/** Refuses what `backUp` does not make. A copy of a live database may lack what its write-ahead log has. */
-function assertIsBackup(backup: string): void {
-  if (!existsSync(backup)) throw new BackupError(`there is no file ${backup}: name a backup`);
-  if (!statSync(backup).isFile()) throw new BackupError(`${backup} is not a regular file: name a backup`);
-  const header = Buffer.alloc(20);
-  const descriptor = openSync(backup, 'r');
-  try {
-    readSync(descriptor, header, 0, header.length, 0);
-  } finally {
-    closeSync(descriptor);
-  }
-  // https://sqlite.org/fileformat2.html#the_database_header
-  if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0') {
-    throw new BackupError(`${backup} is not a backup: it is not a SQLite database`);
-  }
-  if (header[18] === 2) {
-    throw new BackupError(
-      `${backup} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
-    );
+  for (const suffix of ['', ...COMPANIONS]) {
+    const existing = lstatSync(target + suffix, { throwIfNoEntry: false });
+    if (existing !== undefined) throw new BackupError(`${target}${suffix} already exists: ${advice}`);
   }
 }
 
@@ -148,28 +126,4 @@ async function countPlants(draft: string): Promise<number> {
   } finally {
     database.close();
   }
-}
-
-function sync(file: string): void {
-  const descriptor = openSync(file, 'r+');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** Gives the draft its name durably. Unlike a rename, a link does not replace a file that appeared meanwhile. */
-function publish(draft: string, target: string, advice: string): void {
-  try {
-    linkSync(draft, target);
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'EEXIST') throw new BackupError(`${target} already exists: ${advice}`, { cause });
-    throw new BackupError(`${target} cannot be created (${code}): name a file on a file system with hard links`, {
-      cause,
-    });
-  }
-  rmSync(draft);
-  syncDirectory(dirname(draft));
 }

@@ -1,6 +1,5 @@
-import { DATABASE_DEFAULTS, type DatabaseOptions } from './database-options.js';
-import { DATABASE_URL_FORMS, type Engine, engineOf } from './engines.js';
-import { type PlantRepository, type PlantSnapshot, RepositoryStartError } from './plant-repository.js';
+import { DATABASE_DEFAULTS, type DatabaseOptions, engineOf } from './engines.js';
+import type { PlantRepository, PlantSnapshot } from './plant-repository.js';
 
 /**
  * Opens the store that a URL names, creates what does not exist yet, and brings its schema up to date.
@@ -10,7 +9,7 @@ import { type PlantRepository, type PlantSnapshot, RepositoryStartError } from '
  * @throws {RepositoryStartError} when it cannot be opened; the message is one line for the operator
  */
 export async function openRepository(url: string, options: Partial<DatabaseOptions> = {}): Promise<PlantRepository> {
-  return requireEngine(url).open(url, { ...DATABASE_DEFAULTS, ...options });
+  return engineOf(url).open(url, { ...DATABASE_DEFAULTS, ...options });
 }
 
 /**
@@ -22,7 +21,7 @@ export async function openRepository(url: string, options: Partial<DatabaseOptio
  * @throws {RepositoryUnavailableError} when it cannot be read
  */
 export async function openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined> {
-  return requireEngine(url).openSnapshot(url, options);
+  return engineOf(url).openSnapshot(url, options);
 }
 
 /**
@@ -32,11 +31,5 @@ export async function openSnapshot(url: string, options: DatabaseOptions): Promi
  * @throws {RepositoryStartError} as `openRepository`
  */
 export async function checkStore(url: string, options: DatabaseOptions): Promise<boolean> {
-  return requireEngine(url).check(url, options);
-}
-
-function requireEngine(url: string): Engine {
-  const engine = engineOf(url);
-  if (engine !== undefined) return engine;
-  throw new RepositoryStartError(`a database URL must be of the form ${DATABASE_URL_FORMS}`);
+  return engineOf(url).check(url, options);
 }

@@ -1,5 +1,5 @@
 import type { StoredPlant } from './plant-repository.js';
-import { UnusableDatabaseError } from './start-error.js';
+import { UnusableDatabaseError } from './errors.js';
 
 /** The engines of databases. */
 export type Engine = 'sqlite' | 'postgres';

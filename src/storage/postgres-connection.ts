@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import pg, { type PoolConfig } from 'pg';
-import { UnusableDatabaseError } from './start-error.js';
+import { UnusableDatabaseError } from './errors.js';
 
 /** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
 const types = new pg.TypeOverrides();

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { databaseName } from './engines.js';
-import { messageOf } from './message-of.js';
+import { messageOf } from './errors.js';
 import type { RepositoryStartError } from './plant-repository.js';
 import type { Failure } from './retry.js';
-import { startError, UnusableDatabaseError } from './start-error.js';
+import { startError, UnusableDatabaseError } from './errors.js';
 
 /** An error of the server, the connection or the driver. */
 interface KnownError {

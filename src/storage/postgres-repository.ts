@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import type { DatabaseOptions } from './database-options.js';
+import type { DatabaseOptions } from './engines.js';
 import { COLUMN_NAMES, isSamePlant, plantOf, rowOf } from './plant-columns.js';
 import {
   type Outcome,

@@ -1,7 +1,7 @@
 import { assertPlantColumns, type Column } from './plant-columns.js';
 import { MISSING_PRIVILEGES } from './postgres-errors.js';
 import type { PostgresPool } from './postgres-pool.js';
-import { NEWER_SCHEMA, UnusableDatabaseError } from './start-error.js';
+import { NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
 
 /**
  * The steps from an empty database to the current schema. Published steps never change. They must not fail on what is

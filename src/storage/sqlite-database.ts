@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type * as Sqlite from '@photostructure/sqlite';
-import { messageOf } from './message-of.js';
-import { UnusableDatabaseError } from './start-error.js';
+import { messageOf } from './errors.js';
+import { UnusableDatabaseError } from './errors.js';
 
 export type { DatabaseSyncInstance as SqliteDatabase } from '@photostructure/sqlite';
 

@@ -15,8 +15,8 @@ export const SQLITE: Engine = {
     return openSqliteRepository(fileOf(url), timeout);
   },
   async openSnapshot(url) {
-    const { openSqliteFile } = await import('./sqlite-snapshot.js');
-    return openSqliteFile(fileOf(url));
+    const { openSqliteSnapshot } = await import('./sqlite-snapshot.js');
+    return openSqliteSnapshot(fileOf(url));
   },
   async check(url) {
     const { checkSqliteDatabase } = await import('./sqlite-repository.js');

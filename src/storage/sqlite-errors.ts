@@ -1,7 +1,7 @@
-import { messageOf } from './message-of.js';
+import { messageOf } from './errors.js';
 import { type RepositoryStartError, RepositoryUnavailableError } from './plant-repository.js';
 import type { Failure } from './retry.js';
-import { startError } from './start-error.js';
+import { startError } from './errors.js';
 
 const LOCKED = 'is locked by another process; stop it first';
 const DAMAGED = 'is not a SQLite database, or is damaged; restore a backup or name another file';

@@ -6,7 +6,7 @@ import { makeDirectory } from '../files/make-directory.js';
 import { COLUMN_NAMES, isSamePlant, plantOf, type PlantRow, rowOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { Retry } from './retry.js';
-import { unreadable } from './snapshot-page.js';
+import { unreadable } from './errors.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteFailure, sqliteStartError, sqliteUnavailable } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';

@@ -1,6 +1,6 @@
 import { assertPlantColumns, type Column } from './plant-columns.js';
 import { firstValue, prepare, type SqliteDatabase } from './sqlite-database.js';
-import { NEWER_SCHEMA, UnusableDatabaseError } from './start-error.js';
+import { NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
 
 /** The steps from an empty database to the current schema. Published steps never change. */
 const STEPS = [

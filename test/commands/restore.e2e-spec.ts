@@ -106,7 +106,7 @@ describe('plant-store restore', () => {
     ['does not exist', /there is no file backup\.db/, () => rmSync(directory.file('backup.db'))],
     [
       'is no database',
-      /it is not a SQLite database/,
+      /backup\.db is not a SQLite database/,
       () => directory.write('backup.db', 'Monstera, indoor\n'.repeat(99)),
     ],
     [

@@ -1,4 +1,4 @@
-import { DATABASE_DEFAULTS } from '../../src/storage/database-options.js';
+import { DATABASE_DEFAULTS } from '../../src/storage/engines.js';
 import { checkStore, openRepository } from '../../src/storage/open-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 

@@ -1,4 +1,4 @@
-import { RepositoryStartError } from './plant-repository.js';
+import { RepositoryStartError, RepositoryUnavailableError } from './plant-repository.js';
 
 /** The database cannot be used. The message is a predicate: it completes a line that begins with the database's name. */
 export class UnusableDatabaseError extends Error {
@@ -18,4 +18,14 @@ export const NEWER_SCHEMA =
 export function startError(database: string, error: unknown, predicate: string): RepositoryStartError {
   const reason = error instanceof UnusableDatabaseError ? error.message : predicate;
   return new RepositoryStartError(`the database ${database} ${reason}`, { cause: error });
+}
+
+/** Makes the error of a snapshot that cannot be taken or read. */
+export function unreadable(error: unknown): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`the database cannot be read: ${messageOf(error)}`, { cause: error });
+}
+
+/** Reads the message of an error, which in Jest may be of another realm, where `instanceof` fails. */
+export function messageOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
 }
