@@ -114,7 +114,7 @@ export class GroupCommit {
 }
 
 /** Publishes a stored batch to the metrics. */
-export function publishBatch(outcomes: readonly Outcome[], seconds: number): void {
+function publishBatch(outcomes: readonly Outcome[], seconds: number): void {
   if (!batches.hasSubscribers) return;
   const count = { created: 0, repeated: 0, conflict: 0 };
   for (const outcome of outcomes) count[outcome] += 1;

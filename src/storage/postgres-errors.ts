@@ -1,9 +1,8 @@
 import pg from 'pg';
-import { databaseName } from './engines.js';
-import { messageOf } from './errors.js';
+import { messageOf, startError, UnusableDatabaseError } from './errors.js';
 import type { RepositoryStartError } from './plant-repository.js';
+import { POSTGRES } from './postgres-engine.js';
 import type { Failure } from './retry.js';
-import { startError, UnusableDatabaseError } from './errors.js';
 
 /** An error of the server, the connection or the driver. */
 interface KnownError {
@@ -12,8 +11,6 @@ interface KnownError {
    * OpenSSL error, or the message of an error without a code.
    */
   readonly pattern: RegExp;
-  /** A `race` is lost to another instance that creates the same tables: the start tries again. */
-  readonly failure: Failure | 'race';
   /** For the operator; completes "the database postgres://… …". */
   readonly advice?: string;
 }
@@ -22,86 +19,74 @@ export const MISSING_PRIVILEGES =
   'denies this user a privilege that it needs; grant it CREATE on the schema, or, once the tables are there, ' +
   'SELECT and INSERT on plants and SELECT on plant_store_schema';
 
+/** A table, a schema, a column or the primary key is missing. */
+const MISSING_TABLE =
+  'lacks a table as the service created it; undo the change of plants or plant_store_schema, check search_path, or ' +
+  'restore a backup';
+
+/** The id of a plant was taken, but its plant was gone before the look-up. */
+export const VANISHED = 'another program deletes plants';
+
 /** The driver gives up a statement with an error that has this message and no code. */
 const UNANSWERED = 'Query read timeout';
 
-/** The first match counts. */
-const ERRORS: readonly KnownError[] = [
+const UNAVAILABLE: readonly KnownError[] = [
   {
     pattern: /^28|^SASL/,
-    failure: 'unavailable',
     advice: 'rejects this user; check user and password in its URL, both percent-encoded, and pg_hba.conf',
   },
-  {
-    pattern: /^3D/,
-    failure: 'unavailable',
-    advice: 'does not exist on its server; create it first, for example with createdb',
-  },
-  {
-    pattern: /^55000/,
-    failure: 'unavailable',
-    advice: 'accepts no connections; run ALTER DATABASE … ALLOW_CONNECTIONS true',
-  },
-  { pattern: /^42501/, failure: 'unavailable', advice: MISSING_PRIVILEGES },
-  {
-    // A table, a schema, a column or the primary key is missing.
-    pattern: /^(?:42P01|3F000|42703|42P10)/,
-    failure: 'unavailable',
-    advice:
-      'lacks a table as the service created it; undo the change of plants or plant_store_schema, check search_path, or ' +
-      'restore a backup',
-  },
+  { pattern: /^3D/, advice: 'does not exist on its server; create it first, for example with createdb' },
+  { pattern: /^55000/, advice: 'accepts no connections; run ALTER DATABASE … ALLOW_CONNECTIONS true' },
+  { pattern: /^42501/, advice: MISSING_PRIVILEGES },
+  { pattern: /^(?:42P01|3F000|42703|42P10)/, advice: MISSING_TABLE },
   {
     pattern: /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO|SSL connection/,
-    failure: 'unavailable',
     advice: 'cannot be reached over TLS; check sslmode and sslrootcert in its URL, and the certificate of the server',
   },
-  // A standby: after a failover, a new connection may reach the primary.
-  { pattern: /^25006/, failure: 'transient', advice: 'is read-only; name the primary server' },
+  { pattern: /^53100/, advice: 'has no room left on the disk of its server; free some' },
   {
-    pattern: /^53300/,
-    failure: 'transient',
-    advice: 'has no connection left; raise max_connections of its server',
+    pattern: /^(?:58|XX00[12])/,
+    advice: 'is damaged, or its server cannot use its disk; read the log of the server',
   },
-  { pattern: /^53100/, failure: 'unavailable', advice: 'has no room left on the disk of its server; free some' },
-  { pattern: /^53200/, failure: 'transient', advice: 'has no memory left on its server; free some' },
+];
+
+const TRANSIENT: readonly KnownError[] = [
+  // A standby: after a failover, a new connection may reach the primary.
+  { pattern: /^25006/, advice: 'is read-only; name the primary server' },
+  { pattern: /^53300/, advice: 'has no connection left; raise max_connections of its server' },
+  { pattern: /^53200/, advice: 'has no memory left on its server; free some' },
   {
     pattern: /^(?:57014|55P03)/,
-    failure: 'transient',
     advice: 'does not execute statements in time; look at pg_locks for what locks plants or plant_store_schema',
   },
   {
     pattern: new RegExp(`^${UNANSWERED}`),
-    failure: 'transient',
     advice: 'does not answer in time; check its server, the network, and the synchronous standbys',
   },
+  { pattern: new RegExp(`^${VANISHED}`) },
   // The server lacks resources, starts or stops; an idle or a long transaction timed out.
-  { pattern: /^(?:53|57|25P03|25P04)/, failure: 'transient' },
+  { pattern: /^(?:53|57|25P03|25P04)/ },
   // A conflict with another transaction.
-  { pattern: /^40/, failure: 'transient' },
+  { pattern: /^40/ },
   // The connection failed. PgBouncer reports all its errors as 08P01; distributed engines an unreachable node as XX000.
-  { pattern: /^(?:08|XX000)/, failure: 'transient' },
-  {
-    pattern: /^(?:58|XX)/,
-    failure: 'unavailable',
-    advice: 'is damaged, or its server cannot use its disk; read the log of the server',
-  },
-  { pattern: /^(?:23505|42P07|42710)/, failure: 'race' },
+  { pattern: /^(?:08|XX000)/ },
 ];
+
+/** Lost to another instance that creates the same tables. */
+const LOST_RACE = /^(?:23505|42P07|42710)/;
 
 /** Only the statement failed: a wrong value, a conflict, a missing table, a full disk, a lock. */
 const STATEMENT_FAILED = /^(?:22|23|40|42|53100|55P03|57014)/;
 
 /** Returns how the repository handles an error; undefined for a defect. */
 export function postgresFailure(error: unknown): Failure | undefined {
-  const failure = failureOf(error);
-  return failure === 'race' ? undefined : failure;
+  if (find(UNAVAILABLE, error) !== undefined) return 'unavailable';
+  return find(TRANSIENT, error) !== undefined || isConnectionError(error) ? 'transient' : undefined;
 }
 
 /** Returns whether the start may succeed after this error when it tries again. */
 export function mayPassAtStart(error: unknown): boolean {
-  const failure = failureOf(error);
-  return failure === 'race' || failure === 'transient';
+  return postgresFailure(error) === 'transient' || LOST_RACE.test(codeOf(error));
 }
 
 /** Returns whether the connection can run another transaction after an error of a transaction. */
@@ -114,25 +99,26 @@ export function isUnanswered(error: unknown): boolean {
   return codeOf(error) === UNANSWERED;
 }
 
-/** Explains an error in the log of a running service: with advice for the operator, if there is some. */
+/** Explains an error in the log of a running service. */
 export function describePostgresError(error: unknown): string {
-  const { advice } = knownError(error) ?? {};
+  const advice = adviceOn(error);
   return advice === undefined ? messageOf(error) : `it ${advice} (${messageOf(error)})`;
 }
 
 /** Makes the line for the operator; it names the database as the URL does, without user and password. */
 export function postgresStartError(url: string, error: unknown): RepositoryStartError {
   const unknown = `cannot be reached or used (${codeOf(error)}); check its server and its URL`;
-  return startError(databaseName(url), error, knownError(error)?.advice ?? unknown);
+  return startError(POSTGRES.nameOf(url), error, adviceOn(error) ?? unknown);
 }
 
-function failureOf(error: unknown): KnownError['failure'] | undefined {
-  return knownError(error)?.failure ?? (isConnectionError(error) ? 'transient' : undefined);
+function adviceOn(error: unknown): string | undefined {
+  return find([...UNAVAILABLE, ...TRANSIENT], error)?.advice;
 }
 
-function knownError(error: unknown): KnownError | undefined {
+/** The first match counts. */
+function find(errors: readonly KnownError[], error: unknown): KnownError | undefined {
   const code = codeOf(error);
-  return ERRORS.find(({ pattern }) => pattern.test(code));
+  return errors.find(({ pattern }) => pattern.test(code));
 }
 
 /** Returns whether an error without an entry comes from the connection, and not from the server or the program. */

@@ -10,11 +10,17 @@ import {
   type StoredPlant,
 } from './plant-repository.js';
 import { connectionSettings } from './postgres-connection.js';
-import { describePostgresError, mayPassAtStart, postgresFailure, postgresStartError } from './postgres-errors.js';
+import {
+  describePostgresError,
+  mayPassAtStart,
+  postgresFailure,
+  postgresStartError,
+  VANISHED,
+} from './postgres-errors.js';
 import { literal, PostgresPool } from './postgres-pool.js';
 import { assertCreatable, assertUsable, schemaVersion, updatePostgresSchema } from './postgres-schema.js';
 import { openPostgresSnapshot } from './postgres-snapshot.js';
-import { type Failure, Retry } from './retry.js';
+import { Retry } from './retry.js';
 
 /** Maximum milliseconds between two attempts of the start. */
 const START_INTERVAL = 500;
@@ -33,11 +39,7 @@ const CHECK_TIMEOUT = 1_000;
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
-/**
- * Opens a PostgreSQL database, or another one that speaks its protocol, and brings its schema up to date.
- *
- * @throws {RepositoryStartError} when it cannot be opened
- */
+/** Opens a PostgreSQL database, or another one that speaks its protocol, and brings its schema up to date. */
 export async function openPostgresRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
   const { pool } = await open(url, options, async (opened) => {
     await updatePostgresSchema(opened);
@@ -46,12 +48,7 @@ export async function openPostgresRepository(url: string, options: DatabaseOptio
   return new PostgresRepository(pool, url, options);
 }
 
-/**
- * Checks that `openPostgresRepository` can open a database, and changes nothing.
- *
- * @returns whether the table of plants is there
- * @throws {RepositoryStartError} when it cannot be opened
- */
+/** Checks that a start can open a database, and changes nothing. Returns whether the table of plants is there. */
 export function checkPostgresDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
   return ask(url, options, async (pool) => {
     const isPresent = (await schemaVersion(pool)) > 0;
@@ -60,11 +57,7 @@ export function checkPostgresDatabase(url: string, options: DatabaseOptions): Pr
   });
 }
 
-/**
- * Returns whether the table of plants is there, with a schema that this version knows. Changes nothing.
- *
- * @throws {RepositoryStartError} when the database cannot be opened
- */
+/** Returns whether the table of plants is there, with a schema that this version knows. Changes nothing. */
 export function hasPostgresPlants(url: string, options: DatabaseOptions): Promise<boolean> {
   return ask(url, options, async (pool) => (await schemaVersion(pool)) > 0);
 }
@@ -105,12 +98,9 @@ async function open<Result>(
   }
 }
 
-/** The id was taken, but another program had deleted its plant before the look-up. */
-class VanishedError extends Error {}
-
 class PostgresRepository extends PlantRepository {
   readonly #retry = new Retry(
-    (error) => failureOf(error) === 'transient',
+    (error) => postgresFailure(error) === 'transient',
     () => Math.random() * RETRY_INTERVAL,
   );
 
@@ -126,7 +116,7 @@ class PostgresRepository extends PlantRepository {
     try {
       return await this.#retry.run(() => this.#attempt(batch), this.options.timeout);
     } catch (error) {
-      throw failureOf(error) === undefined ? error : unavailable('the database did not store them', error);
+      throw postgresFailure(error) === undefined ? error : unavailable('the database did not store them', error);
     }
   }
 
@@ -158,7 +148,7 @@ class PostgresRepository extends PlantRepository {
     const created = await this.#insert(plants);
     const taken = plants.filter(({ id }) => !created.has(id));
     const stored = taken.length === 0 ? [] : await this.#find(taken);
-    if (stored.length < taken.length) throw new VanishedError('another program deletes plants');
+    if (stored.length < taken.length) throw new Error(VANISHED);
     return outcomesOf(batch, stored);
   }
 
@@ -177,11 +167,6 @@ class PostgresRepository extends PlantRepository {
     );
     return rows.map((row) => plantOf(COLUMN_NAMES.map((name) => row[name])));
   }
-}
-
-/** Returns what an error means; undefined for a defect. */
-function failureOf(error: unknown): Failure | undefined {
-  return error instanceof VanishedError ? 'transient' : postgresFailure(error);
 }
 
 function unavailable(what: string, error: unknown): RepositoryUnavailableError {

@@ -29,13 +29,7 @@ const SETTINGS = [
   'cache_size = -4096',
 ];
 
-/**
- * Opens or creates a SQLite database whose commits are on disk when they return.
- *
- * @param file a path, or `:memory:`
- * @param timeout milliseconds that a batch may wait for a lock
- * @throws {RepositoryStartError} when it cannot be opened
- */
+/** Opens or creates a SQLite database whose commits are on disk when they return. */
 export async function openSqliteRepository(file: string, timeout: number): Promise<PlantRepository> {
   let database: SqliteDatabase | undefined;
   try {
@@ -160,12 +154,7 @@ class SqliteRepository extends PlantRepository {
   }
 }
 
-/**
- * Checks that `openSqliteRepository` can open a database, and changes nothing.
- *
- * @returns whether the table of plants is there
- * @throws {RepositoryStartError} when it cannot be opened
- */
+/** Checks that a start can open a database, and changes nothing. Returns whether the table of plants is there. */
 export async function checkSqliteDatabase(file: string): Promise<boolean> {
   let database: SqliteDatabase | undefined;
   try {
