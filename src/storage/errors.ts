@@ -20,9 +20,14 @@ export function startError(database: string, error: unknown, predicate: string):
   return new RepositoryStartError(`the database ${database} ${reason}`, { cause: error });
 }
 
+/** Makes the error that a repository throws. */
+export function unavailable(what: string, error: unknown, reason = messageOf(error)): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`${what}: ${reason}`, { cause: error });
+}
+
 /** Makes the error of a snapshot that cannot be taken or read. */
 export function unreadable(error: unknown): RepositoryUnavailableError {
-  return new RepositoryUnavailableError(`the database cannot be read: ${messageOf(error)}`, { cause: error });
+  return unavailable('the database cannot be read', error);
 }
 
 /** Reads the message of an error, which in Jest may be of another realm, where `instanceof` fails. */

@@ -12,24 +12,12 @@ export async function openRepository(url: string, options: Partial<DatabaseOptio
   return engineOf(url).open(url, { ...DATABASE_DEFAULTS, ...options });
 }
 
-/**
- * Takes a snapshot of the store that a URL names, and changes nothing in it.
- *
- * @param url as for `openRepository`
- * @returns undefined if the store does not exist, or has no table of plants yet
- * @throws {RepositoryStartError} when it cannot be opened; the message is one line for the operator
- * @throws {RepositoryUnavailableError} when it cannot be read
- */
+/** Takes a snapshot as `Engine.openSnapshot` does; undefined if the store does not exist, too. */
 export async function openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined> {
   return engineOf(url).openSnapshot(url, options);
 }
 
-/**
- * Checks that `openRepository` can open a store, and creates and changes nothing.
- *
- * @returns whether the table of plants is there, or a start creates it
- * @throws {RepositoryStartError} as `openRepository`
- */
+/** Checks a store as `Engine.check` does; false if a start creates the table of plants. */
 export async function checkStore(url: string, options: DatabaseOptions): Promise<boolean> {
   return engineOf(url).check(url, options);
 }

@@ -1,14 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { DatabaseOptions } from './engines.js';
+import { unavailable } from './errors.js';
 import { COLUMN_NAMES, isSamePlant, plantOf, rowOf } from './plant-columns.js';
-import {
-  type Outcome,
-  PlantRepository,
-  type PlantSnapshot,
-  RepositoryUnavailableError,
-  type StoredPlant,
-} from './plant-repository.js';
+import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { connectionSettings } from './postgres-connection.js';
 import {
   describePostgresError,
@@ -18,7 +13,7 @@ import {
   VANISHED,
 } from './postgres-errors.js';
 import { literal, PostgresPool } from './postgres-pool.js';
-import { assertCreatable, assertUsable, schemaVersion, updatePostgresSchema } from './postgres-schema.js';
+import { assertGranted, CAN_ADD, CAN_CREATE, schemaVersion, updatePostgresSchema } from './postgres-schema.js';
 import { openPostgresSnapshot } from './postgres-snapshot.js';
 import { Retry } from './retry.js';
 
@@ -43,7 +38,7 @@ const COMMIT_TO_DISK =
 export async function openPostgresRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
   const { pool } = await open(url, options, async (opened) => {
     await updatePostgresSchema(opened);
-    await assertUsable(opened);
+    await assertGranted(opened, CAN_ADD);
   });
   return new PostgresRepository(pool, url, options);
 }
@@ -52,7 +47,7 @@ export async function openPostgresRepository(url: string, options: DatabaseOptio
 export function checkPostgresDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
   return ask(url, options, async (pool) => {
     const isPresent = (await schemaVersion(pool)) > 0;
-    await (isPresent ? assertUsable(pool) : assertCreatable(pool));
+    await assertGranted(pool, isPresent ? CAN_ADD : CAN_CREATE);
     return isPresent;
   });
 }
@@ -116,7 +111,9 @@ class PostgresRepository extends PlantRepository {
     try {
       return await this.#retry.run(() => this.#attempt(batch), this.options.timeout);
     } catch (error) {
-      throw postgresFailure(error) === undefined ? error : unavailable('the database did not store them', error);
+      throw postgresFailure(error) === undefined
+        ? error
+        : unavailable('the database did not store them', error, describePostgresError(error));
     }
   }
 
@@ -130,7 +127,7 @@ class PostgresRepository extends PlantRepository {
       const isLate = await Promise.race([checked.then(() => false), setTimeout(timeout, true, { ref: false })]);
       if (isLate) throw new Error(`it did not answer within ${timeout} ms`);
     } catch (error) {
-      throw unavailable('the database cannot store plants', error);
+      throw unavailable('the database cannot store plants', error, describePostgresError(error));
     }
   }
 
@@ -167,10 +164,6 @@ class PostgresRepository extends PlantRepository {
     );
     return rows.map((row) => plantOf(COLUMN_NAMES.map((name) => row[name])));
   }
-}
-
-function unavailable(what: string, error: unknown): RepositoryUnavailableError {
-  return new RepositoryUnavailableError(`${what}: ${describePostgresError(error)}`, { cause: error });
 }
 
 function firstOfEachId(batch: readonly StoredPlant[]): StoredPlant[] {

@@ -22,6 +22,12 @@ const STATE = `
   SELECT current_setting('server_encoding') AS encoding, current_setting('search_path') AS path,
     current_schema() IS NOT NULL AS "hasSchema", to_regclass('plant_store_schema') IS NOT NULL AS "isNumbered"`;
 
+/** The user may add plants. */
+export const CAN_ADD = "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')";
+
+/** The user may create the tables. */
+export const CAN_CREATE = "has_schema_privilege(current_schema(), 'CREATE')";
+
 interface State {
   readonly encoding: string;
   readonly path: string;
@@ -80,7 +86,10 @@ export async function schemaVersion(pool: PostgresPool): Promise<number> {
   const version = state.isNumbered ? await recordedVersion(pool) : 0;
   if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
   // A table that is still to be updated may lack columns.
-  if (version === 0 || version === STEPS.length) await assertOwnTable(pool);
+  if (version > 0 && version < STEPS.length) return version;
+  const columns = await pool.transact<Column & { readonly table: string }>(PLANT_COLUMNS);
+  const [plants] = columns;
+  if (plants !== undefined) assertPlantColumns('postgres', plants.table, columns, OWN_SCHEMA);
   return version;
 }
 
@@ -91,24 +100,8 @@ async function recordedVersion(pool: PostgresPool): Promise<number> {
   return newest?.version ?? 0;
 }
 
-/** @throws {UnusableDatabaseError} when another program made the table of plants */
-async function assertOwnTable(pool: PostgresPool): Promise<void> {
-  const columns = await pool.transact<Column & { readonly table: string }>(PLANT_COLUMNS);
-  const [plants] = columns;
-  if (plants !== undefined) assertPlantColumns('postgres', plants.table, columns, OWN_SCHEMA);
-}
-
-/** @throws {UnusableDatabaseError} when the user may not add plants */
-export function assertUsable(pool: PostgresPool): Promise<void> {
-  return assertGranted(pool, "has_table_privilege('plants', 'SELECT') AND has_table_privilege('plants', 'INSERT')");
-}
-
-/** @throws {UnusableDatabaseError} when the user may not create tables */
-export function assertCreatable(pool: PostgresPool): Promise<void> {
-  return assertGranted(pool, "has_schema_privilege(current_schema(), 'CREATE')");
-}
-
-async function assertGranted(pool: PostgresPool, condition: string): Promise<void> {
+/** @throws {UnusableDatabaseError} when the user lacks what it needs to add plants, or to create the tables */
+export async function assertGranted(pool: PostgresPool, condition: string): Promise<void> {
   const [privileges] = await pool.transact<{ granted: boolean }>(`SELECT ${condition} AS granted`);
   if (privileges?.granted !== true) throw new UnusableDatabaseError(MISSING_PRIVILEGES);
 }

@@ -1,7 +1,6 @@
-import { messageOf } from './errors.js';
-import { type RepositoryStartError, RepositoryUnavailableError } from './plant-repository.js';
+import { messageOf, startError } from './errors.js';
+import type { RepositoryStartError } from './plant-repository.js';
 import type { Failure } from './retry.js';
-import { startError } from './errors.js';
 
 const LOCKED = 'is locked by another process; stop it first';
 const DAMAGED = 'is not a SQLite database, or is damaged; restore a backup or name another file';
@@ -52,11 +51,6 @@ export class FilesNotInPlaceError extends Error {
 /** Returns how the repository handles an error of SQLite, or of the file system while it looks at the files. */
 export function sqliteFailure(error: unknown): Failure | undefined {
   return isOfFiles(error) ? 'unavailable' : entryOf(error)?.failure;
-}
-
-/** Makes the error that a repository throws. */
-export function sqliteUnavailable(what: string, error: unknown): RepositoryUnavailableError {
-  return new RepositoryUnavailableError(`${what}: ${messageOf(error)}`, { cause: error });
 }
 
 /** Makes the line for the operator after opening the database failed with `error`. */

@@ -3,12 +3,12 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createEmptyFile } from '../files/create-empty-file.js';
 import { makeDirectory } from '../files/make-directory.js';
+import { unavailable, unreadable } from './errors.js';
 import { COLUMN_NAMES, isSamePlant, plantOf, type PlantRow, rowOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { Retry } from './retry.js';
-import { unreadable } from './errors.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
-import { sqliteFailure, sqliteStartError, sqliteUnavailable } from './sqlite-errors.js';
+import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
 import { assertKnownSchema, assertReadable, hasPlants, updateSqliteSchema } from './sqlite-schema.js';
 import { openSqliteSnapshot } from './sqlite-snapshot.js';
@@ -94,7 +94,7 @@ class SqliteRepository extends PlantRepository {
     try {
       return await this.#retry.run(() => this.#transaction(this.#commit, add), this.timeout);
     } catch (error) {
-      throw sqliteFailure(error) === undefined ? error : sqliteUnavailable('the database did not store them', error);
+      throw sqliteFailure(error) === undefined ? error : unavailable('the database did not store them', error);
     }
   }
 
@@ -105,7 +105,7 @@ class SqliteRepository extends PlantRepository {
       const timeout = Math.min(this.timeout, CHECK_TIMEOUT);
       await this.#retry.run(() => this.#transaction(this.#rollback, add), timeout);
     } catch (error) {
-      throw sqliteUnavailable('the database cannot store plants', error);
+      throw unavailable('the database cannot store plants', error);
     }
   }
 
