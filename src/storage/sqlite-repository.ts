@@ -140,17 +140,16 @@ class SqliteRepository extends PlantRepository {
   #transaction<Result>(end: { run(): unknown }, work: () => Result): Result {
     this.#files?.assertInPlace();
     this.#begin.run();
-    let result: Result;
     try {
-      result = work();
+      const result = work();
       end.run();
+      this.#files?.assertInPlace();
+      return result;
     } catch (error) {
       // SQLite itself rolls back after some errors: https://sqlite.org/lang_transaction.html
       if (this.database.isTransaction) this.#rollback.run();
       throw error;
     }
-    this.#files?.assertInPlace();
-    return result;
   }
 }
 
