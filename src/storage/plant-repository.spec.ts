@@ -188,6 +188,8 @@ describe('a snapshot', () => {
       expect({ count, names }).toEqual({ count: 5_000, names: new Set(['early']) });
       expect(await snapshot.count()).toBe(5_000);
       expect(await snapshot.find([0n, 1n, 2n])).toHaveLength(2);
+      expect(await snapshot.find([-(2n ** 63n), 2n ** 63n - 1n])).toEqual([]);
+      expect(await snapshot.find([])).toEqual([]);
       expect(await pagesOf(snapshot.pages(9_997n))).toEqual([[{ id: 9_998n, name: 'early', tag: undefined }]]);
     } finally {
       await snapshot.close();
