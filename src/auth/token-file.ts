@@ -1,23 +1,14 @@
-import { constants, realpathSync } from 'node:fs';
+import { constants, realpathSync, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
-import { createEmptyFile } from '../files/create-empty-file.js';
-import { replaceFile } from '../files/replace-file.js';
+import { createEmptyFile, replaceFile } from '../files/durable-files.js';
 import type { StaticToken } from './static-tokens.js';
-import { TokenFileError } from './token-file-error.js';
 
 /** The text of a file without tokens. An empty file would be refused, because it may be half written. */
 const NO_TOKENS = '# no tokens\n';
 
-/** Parses an instant in UTC such as 2030-01-01T00:00:00Z; returns undefined for any other text. */
-export function parseInstant(text: string): Date | undefined {
-  const instant = new Date(text);
-  if (Number.isNaN(instant.getTime())) return undefined;
-  // V8 takes 30 February for 2 March.
-  return text === formatInstant(instant) ? instant : undefined;
-}
-
-function formatInstant(instant: Date): string {
-  return instant.toISOString().replace('.000Z', 'Z');
+/** A token file that cannot be used; the message is one line for the operator. */
+export class TokenFileError extends Error {
+  override readonly name = 'TokenFileError';
 }
 
 /**
@@ -28,44 +19,42 @@ function formatInstant(instant: Date): string {
  */
 export async function readTokenFile(file: string, { isCommand = false } = {}): Promise<string> {
   try {
-    return await withFile(file, constants.O_RDONLY, (handle) => readText(handle, file, isCommand));
+    return await withFile(file, constants.O_RDONLY, isCommand, (text) => text);
   } catch (error) {
-    if (error instanceof TokenFileError) throw error;
-    throw new TokenFileError(`${file} cannot be read: it must be a file that this user may read`, { cause: error });
+    throw asTokenFileError(error, `${file} cannot be read: it must be a file that this user may read`);
   }
 }
 
+/** Opens a file first, so that the file that is checked is the one that is read and written. */
 async function withFile<Result>(
   file: string,
   flags: number,
-  use: (handle: FileHandle) => Promise<Result>,
+  isCommand: boolean,
+  use: (text: string, handle: FileHandle) => Result | Promise<Result>,
 ): Promise<Result> {
   // Without O_NONBLOCK, opening a pipe waits for a writer.
   const handle = await open(file, flags | constants.O_NONBLOCK);
   try {
-    return await use(handle);
+    checkFile(file, await handle.stat(), isCommand);
+    return await use(await handle.readFile('utf8'), handle);
   } finally {
     await handle.close();
   }
 }
 
-/** Reads the text of an open file, so that the file that is checked is the one that is read. */
-async function readText(handle: FileHandle, file: string, isCommand: boolean): Promise<string> {
-  const stats = await handle.stat();
+function checkFile(file: string, stats: Stats, isCommand: boolean): void {
   // Reading a device may never end.
   if (!stats.isFile()) throw new TokenFileError(`${file} is not a regular file`);
   // Windows has no such permissions to check.
-  if (process.getuid !== undefined) {
-    const user = process.getuid();
-    if (stats.uid !== user && stats.uid !== 0 && !(isCommand && user === 0)) {
-      throw new TokenFileError(`${file} belongs to another user: it must belong to the current user or to root`);
-    }
-    // A group may read it: secrets of Kubernetes and credentials of systemd are mounted like this.
-    if ((stats.mode & 0o027) !== 0) {
-      throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
-    }
+  const user = process.getuid?.();
+  if (user === undefined) return;
+  if (stats.uid !== user && stats.uid !== 0 && !(isCommand && user === 0)) {
+    throw new TokenFileError(`${file} belongs to another user: it must belong to the current user or to root`);
   }
-  return handle.readFile('utf8');
+  // A group may read it: secrets of Kubernetes and credentials of systemd are mounted like this.
+  if ((stats.mode & 0o027) !== 0) {
+    throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
+  }
 }
 
 /**
@@ -89,18 +78,30 @@ export function parseTokens(text: string, file: string): StaticToken[] {
 }
 
 function parseLine(line: string): StaticToken | undefined {
-  const [name, digest, expiry, ...more] = line.trim().split(/\s+/);
-  const hex = /^sha256:([0-9a-f]{64})$/i.exec(digest ?? '')?.[1];
-  if (name === undefined || hex === undefined || more.length > 0) return undefined;
-  if (expiry === undefined) return { name, digest: Buffer.from(hex, 'hex') };
+  const [, name, hex, expiry] = /^\s*(\S+)\s+sha256:([0-9a-f]{64})(?:\s+(\S+))?\s*$/i.exec(line) ?? [];
+  if (name === undefined || hex === undefined) return undefined;
+  const digest = Buffer.from(hex, 'hex');
+  if (expiry === undefined) return { name, digest };
   const expires = parseInstant(expiry);
-  return expires && { name, digest: Buffer.from(hex, 'hex'), expires };
+  return expires && { name, digest, expires };
 }
 
 /** Returns the line of a token file for a token, without the end of the line. */
 export function formatToken({ name, digest, expires }: StaticToken): string {
   const line = `${name} sha256:${Buffer.from(digest).toString('hex')}`;
   return expires === undefined ? line : `${line} ${formatInstant(expires)}`;
+}
+
+/** Parses an instant in UTC such as 2030-01-01T00:00:00Z; returns undefined for any other text. */
+export function parseInstant(text: string): Date | undefined {
+  const instant = new Date(text);
+  if (Number.isNaN(instant.getTime())) return undefined;
+  // V8 takes 30 February for 2 March.
+  return text === formatInstant(instant) ? instant : undefined;
+}
+
+function formatInstant(instant: Date): string {
+  return instant.toISOString().replace('.000Z', 'Z');
 }
 
 /**
@@ -111,8 +112,7 @@ export function formatToken({ name, digest, expires }: StaticToken): string {
 export async function addToken(file: string, token: StaticToken): Promise<void> {
   try {
     createEmptyFile(file);
-    await withFile(file, constants.O_RDWR | constants.O_APPEND, async (handle) => {
-      const text = await readText(handle, file, true);
+    await withFile(file, constants.O_RDWR | constants.O_APPEND, true, async (text, handle) => {
       if (text !== '' && hasToken(text, file, token.name)) {
         throw new TokenFileError(`${token.name} already has a token: choose another name, or revoke it first`);
       }
@@ -121,7 +121,7 @@ export async function addToken(file: string, token: StaticToken): Promise<void> 
       await handle.sync();
     });
   } catch (error) {
-    throw asWriteError(error, file);
+    throw asTokenFileError(error, unwritable(file));
   }
 }
 
@@ -138,7 +138,7 @@ export async function removeTokens(file: string, name: string): Promise<void> {
     // Replaces the target of a symbolic link, and not the link.
     replaceFile(realpathSync(file), rest.join('') || NO_TOKENS);
   } catch (error) {
-    throw asWriteError(error, file);
+    throw asTokenFileError(error, unwritable(file));
   }
 }
 
@@ -147,8 +147,10 @@ function hasToken(text: string, file: string, name: string): boolean {
   return parseTokens(text, file).some((token) => token.name === name);
 }
 
-function asWriteError(error: unknown, file: string): TokenFileError {
-  if (error instanceof TokenFileError) return error;
-  const message = `${file} cannot be written: this user must be able to write it and its directory`;
-  return new TokenFileError(message, { cause: error });
+function unwritable(file: string): string {
+  return `${file} cannot be written: this user must be able to write it and its directory`;
+}
+
+function asTokenFileError(error: unknown, message: string): TokenFileError {
+  return error instanceof TokenFileError ? error : new TokenFileError(message, { cause: error });
 }

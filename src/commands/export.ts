@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { fstatSync, writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { createLargeFile, FileExistsError } from '../files/create-large-file.js';
 import { CommandError, fileError } from '../process/command-error.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
+import { createFile } from './data/create-file.js';
 import { encodePlants, type Format, formatOption, HEADERS } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
@@ -79,9 +79,8 @@ async function writeFile(file: string, chunks: AsyncIterable<string>): Promise<v
     }
   };
   try {
-    await createLargeFile(file, untilAborted());
+    await createFile(file, untilAborted());
   } catch (error) {
-    if (error instanceof FileExistsError) throw new CommandError(error.message);
     throw fileError(file, error);
   }
 }

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { TokenFileError } from '../auth/token-file-error.js';
+import { TokenFileError } from '../auth/token-file.js';
 import { ConfigurationError } from '../config/configuration.js';
 import { RepositoryStartError, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { CommandError } from './command-error.js';

@@ -4,7 +4,7 @@ import { FileTokens } from '../auth/file-tokens.js';
 import { digestToken, generateToken, type StaticTokens } from '../auth/static-tokens.js';
 import { addToken, readTokenFile } from '../auth/token-file.js';
 import { type Configuration, isJournal } from '../config/configuration.js';
-import { createEmptyFile } from '../files/create-empty-file.js';
+import { createEmptyFile } from '../files/durable-files.js';
 
 /** The name of the token that the first start creates. */
 const FIRST_TOKEN_NAME = 'first-start';

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { FileTokens } from '../auth/file-tokens.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
-import { TokenFileError } from '../auth/token-file-error.js';
+import { TokenFileError } from '../auth/token-file.js';
 import { type Configuration, ConfigurationError } from '../config/configuration.js';
 import { watchFiles } from '../files/watch-files.js';
 import {

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { createEmptyFile } from '../files/create-empty-file.js';
-import { makeDirectory } from '../files/make-directory.js';
+import { createEmptyFile, makeDirectory } from '../files/durable-files.js';
 import { unavailable, unreadable } from './errors.js';
 import { COLUMN_NAMES, isSamePlant, plantOf, type PlantRow, rowOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';

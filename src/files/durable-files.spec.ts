@@ -1,7 +1,7 @@
 import { chownSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { takeOwnerOf } from './take-owner.js';
+import { takeOwnerOf } from './durable-files.js';
 
 let directory: string;
 
