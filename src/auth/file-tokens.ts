@@ -4,15 +4,16 @@ import { watchFiles } from '../files/watch-files.js';
 import { type StaticToken, StaticTokens } from './static-tokens.js';
 import { parseTokens, readTokenFile } from './token-file.js';
 
-/**
- * Verifies static tokens of a file, which is reloaded when it changes. Each line has a name, `sha256:` and the digest of
- * the token in hexadecimal, and optionally the instant at which the token expires. PlantsModule opens and closes the file.
- */
+interface FileTokensOptions {
+  /** Tokens that are valid beside those of the file. */
+  readonly configured?: readonly StaticToken[];
+  /** Whether there may be no such file before the first token is created. */
+  readonly mayBeMissing?: boolean;
+}
+
+/** Verifies the static tokens of a file, which is reloaded when it changes. PlantsModule opens and closes the file. */
 export class FileTokens extends StaticTokens implements OnModuleInit, OnApplicationShutdown {
   readonly #logger = new Logger('Authentication');
-  readonly #file: string;
-  readonly #configured: readonly StaticToken[];
-  readonly #mayBeMissing: boolean;
   /** The text whose tokens are in use. */
   #text: string | undefined;
   /** The message about the file that was logged last, until the file can be used again. */
@@ -20,19 +21,11 @@ export class FileTokens extends StaticTokens implements OnModuleInit, OnApplicat
   #reloading: Promise<void> = Promise.resolve();
   #stopWatching = (): void => undefined;
 
-  /**
-   * @param options.configured tokens that are valid beside those of the file
-   * @param options.mayBeMissing whether there may be no such file before the first token is created
-   */
   constructor(
-    file: string,
-    options: { readonly configured?: readonly StaticToken[]; readonly mayBeMissing?: boolean } = {},
+    private readonly file: string,
+    private readonly options: FileTokensOptions = {},
   ) {
-    const { configured = [], mayBeMissing = false } = options;
-    super(configured);
-    this.#file = file;
-    this.#configured = configured;
-    this.#mayBeMissing = mayBeMissing;
+    super(options.configured ?? []);
   }
 
   /**
@@ -41,10 +34,10 @@ export class FileTokens extends StaticTokens implements OnModuleInit, OnApplicat
    * @throws {TokenFileError} if it cannot be used
    */
   async onModuleInit(): Promise<void> {
-    if (!this.#isMissing()) this.#use(await readTokenFile(this.#file));
+    if (!this.#isMissing()) this.#use(await readTokenFile(this.file));
     // The program opens the file before the module does.
     this.#stopWatching();
-    this.#stopWatching = watchFiles([this.#file], () => void this.reload());
+    this.#stopWatching = watchFiles([this.file], () => void this.reload());
   }
 
   override onApplicationShutdown(): void {
@@ -61,10 +54,10 @@ export class FileTokens extends StaticTokens implements OnModuleInit, OnApplicat
   async #reload(): Promise<void> {
     if (this.#isMissing()) return;
     try {
-      const text = await readTokenFile(this.#file);
+      const text = await readTokenFile(this.file);
       if (text === this.#text && this.#complaint === undefined) return;
       const count = this.#use(text);
-      this.#logger.log(`${this.#file} has changed; number of tokens now: ${count}`);
+      this.#logger.log(`${this.file} has changed; number of tokens now: ${count}`);
     } catch (error) {
       const complaint = error instanceof Error ? error.message : String(error);
       if (complaint === this.#complaint) return;
@@ -74,13 +67,13 @@ export class FileTokens extends StaticTokens implements OnModuleInit, OnApplicat
   }
 
   #isMissing(): boolean {
-    return this.#mayBeMissing && this.#text === undefined && !existsSync(this.#file);
+    return this.options.mayBeMissing === true && this.#text === undefined && !existsSync(this.file);
   }
 
   /** @returns how many tokens the text has */
   #use(text: string): number {
-    const tokens = parseTokens(text, this.#file);
-    this.replace([...this.#configured, ...tokens]);
+    const tokens = parseTokens(text, this.file);
+    this.tokens = [...(this.options.configured ?? []), ...tokens];
     this.#text = text;
     this.#complaint = undefined;
     return tokens.length;

@@ -13,40 +13,26 @@ export interface StaticToken {
 
 /** Verifies tokens against a list, in a time that does not depend on how much of a token is right. */
 export class StaticTokens extends TokenVerifier {
-  #tokens: readonly StaticToken[];
-  #follower: (tokens: readonly StaticToken[]) => void = () => undefined;
-
-  constructor(tokens: readonly StaticToken[]) {
+  constructor(protected tokens: readonly StaticToken[]) {
     super();
-    this.#tokens = tokens;
-  }
-
-  replace(tokens: readonly StaticToken[]): void {
-    this.#tokens = tokens;
-    this.#follower(tokens);
-  }
-
-  /** Calls `follower` with the tokens: now, and whenever they change. */
-  follow(follower: (tokens: readonly StaticToken[]) => void): void {
-    this.#follower = follower;
-    follower(this.#tokens);
   }
 
   /** Returns when the next token expires; undefined if none will. */
   nextExpiry(): Date | undefined {
     const now = new Date();
-    const expiries = this.#tokens.flatMap(({ expires }) => (expires !== undefined && expires > now ? expires : []));
+    const expiries = this.tokens.flatMap(({ expires }) => (expires !== undefined && expires > now ? expires : []));
     return expiries.sort((one, other) => one.getTime() - other.getTime())[0];
   }
 
   override verify(token: string): VerificationResult {
     const digest = digestToken(token);
     let found: StaticToken | undefined;
-    for (const candidate of this.#tokens) {
+    for (const candidate of this.tokens) {
       if (timingSafeEqual(candidate.digest, digest)) found = candidate;
     }
     if (found === undefined) return 'unknown';
-    return found.expires === undefined ? { name: found.name } : { name: found.name, expires: found.expires };
+    const { name, expires } = found;
+    return expires === undefined ? { name } : { name, expires };
   }
 }
 

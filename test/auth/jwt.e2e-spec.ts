@@ -6,6 +6,7 @@ import { JwtService, now, providerKeys } from '../support/jwt-service.js';
 import { RawClient } from '../support/raw-client.js';
 import { TOKEN } from '../support/client.js';
 import { startService } from '../support/service.js';
+import { until } from '../support/until.js';
 
 /** All timers but `setTimeout`, which no other part of these tests uses. */
 const OTHER_TIMERS = [
@@ -107,7 +108,7 @@ describe('Keys', () => {
       jwt.provider.rotate([await newKey('RS256', 'second')]);
 
       jest.advanceTimersByTime(300_000);
-      while ((await jwt.create(old)) === 200);
+      await until('the token is refused', async () => (await jwt.create(old)) !== 200);
       expect(jwt.reasons[0]).toBe('unknown-key');
     } finally {
       jest.useRealTimers();
@@ -122,13 +123,17 @@ describe('Keys', () => {
       await jwt.provider.stop();
 
       jest.advanceTimersByTime(240_000);
-      while (jwt.service.log().length === 0) expect(await jwt.create(token)).toBe(200);
+      await until('the outage is logged', async () => {
+        expect(await jwt.create(token)).toBe(200);
+        return jwt.service.log().length > 0;
+      });
       await jwt.provider.start([jwt.rsa]);
       const before = jwt.provider.requests.length;
-      while (jwt.provider.requests.length === before) {
+      await until('the keys are fetched', async () => {
         jest.advanceTimersByTime(10_000);
         expect(await jwt.create(token)).toBe(200);
-      }
+        return jwt.provider.requests.length > before;
+      });
     } finally {
       jest.useRealTimers();
     }
@@ -239,9 +244,7 @@ describe('A provider that is unavailable', () => {
 
     await jwt.provider.start([jwt.rsa, jwt.ec]);
 
-    let answer = 503;
-    while (answer === 503) answer = await jwt.create(token);
-    expect(answer).toBe(200);
+    await until('the token is accepted', async () => (await jwt.create(token)) === 200);
   });
 
   it.each<[string, (path: string) => { status?: number; body?: string; location?: string }]>([

@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import {
   appendFileSync,
   chownSync,
@@ -15,7 +15,7 @@ import { FileTokens } from '../../src/auth/file-tokens.js';
 import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
-import { line, put } from '../support/token-file.js';
+import { line, put, untilAnswer } from '../support/token-file.js';
 
 let directory: ServiceDirectory;
 let file: string;
@@ -30,26 +30,14 @@ afterEach(() => directory.remove());
 describe('A token file', () => {
   let tokens: FileTokens;
   let service: Service;
-  let changes: EventEmitter;
 
   beforeEach(async () => {
     put(file, line('tests', TOKEN));
     tokens = new FileTokens(file);
-    changes = new EventEmitter();
-    tokens.follow(() => changes.emit('change'));
     service = await startService({ verifier: tokens });
   });
 
   afterEach(() => service.close());
-
-  /** Waits until the file has been reloaded, and a request has this result. */
-  async function until(expected: number, token: string): Promise<void> {
-    for (;;) {
-      const change = once(changes, 'change');
-      if ((await attempt(service.url, token)) === expected) return;
-      await change;
-    }
-  }
 
   it.each<[string, (text: string) => void]>([
     ['is replaced', (text) => put(file, text)],
@@ -81,7 +69,7 @@ describe('A token file', () => {
     expect(await attempt(service.url, TOKEN)).toBe(200);
     change(`${line('tests', SECOND_TOKEN)}${line('others', 'a-third-token')}`);
 
-    await until(200, SECOND_TOKEN);
+    await untilAnswer(200, service.url, SECOND_TOKEN);
     expect(await attempt(service.url, TOKEN)).toBe(401);
     expect(await attempt(service.url, 'a-third-token')).toBe(200);
   });
@@ -102,14 +90,14 @@ describe('A token file', () => {
     symlinkSync('v2', directory.file('..new'));
     renameSync(directory.file('..new'), directory.file('..data'));
 
-    await until(200, SECOND_TOKEN);
+    await untilAnswer(200, service.url, SECOND_TOKEN);
     expect(await attempt(service.url, TOKEN)).toBe(401);
   });
 
   it('may lose its last token', async () => {
     put(file, '# no tokens\n');
 
-    await until(401, TOKEN);
+    await untilAnswer(401, service.url, TOKEN);
     expect(service.log()).toEqual([]);
   });
 
@@ -158,7 +146,7 @@ describe('A token file', () => {
 
       rmSync(file, { recursive: true, force: true });
       put(file, line('tests', SECOND_TOKEN));
-      await until(200, SECOND_TOKEN);
+      await untilAnswer(200, service.url, SECOND_TOKEN);
       expect(await attempt(service.url, TOKEN)).toBe(401);
     },
   );

@@ -12,7 +12,7 @@ import {
 import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Run } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
-import { line, put, until } from '../support/token-file.js';
+import { line, put, untilAnswer } from '../support/token-file.js';
 
 let directory: ServiceDirectory;
 let file: string;
@@ -121,7 +121,7 @@ describe('plant-store token', () => {
       expect(runs.map(({ status }) => status)).toEqual(names.map(() => 0));
       const listed = (await token(['list'])).stdout.split('\n').map((row) => row.split('\t')[0] ?? '');
       expect(listed.filter((name) => name.startsWith('ci-')).sort()).toEqual(names);
-      for (const { stdout } of runs) await until(200, url, stdout.trim());
+      for (const { stdout } of runs) await untilAnswer(200, url, stdout.trim());
       const shown = /Bearer ([\w-]+)/.exec(service.stderr)?.[1];
       expect(listed.includes('first-start')).toBe(shown !== undefined);
       if (shown !== undefined) expect(await attempt(url, shown)).toBe(200);
@@ -135,10 +135,10 @@ describe('plant-store token', () => {
     try {
       const url = await service.listening();
       const made = (await token(['create', '--name', 'ci'])).stdout.trim();
-      await until(200, url, made);
+      await untilAnswer(200, url, made);
 
       await token(['revoke', 'ci']);
-      await until(401, url, made);
+      await untilAnswer(401, url, made);
 
       writeFileSync(directory.file('data/tokens'), line('ci', made) + line('a', 'a') + line('b', 'b'));
       service.signal('SIGHUP');

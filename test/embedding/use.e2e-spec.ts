@@ -26,6 +26,7 @@ import {
 import { newStore, type Store } from '../support/store.js';
 import { AUDIENCE, IdentityProvider, newKey } from '../support/identity-provider.js';
 import { line, put } from '../support/token-file.js';
+import { until } from '../support/until.js';
 
 const QUIET = { logger: false, abortOnError: false } as const;
 
@@ -214,7 +215,7 @@ describe('FileTokens', () => {
 
     expect([await create('first-token'), await create('second-token')]).toEqual([200, 401]);
     put(file, line('second', 'second-token'));
-    while ((await create('second-token')) !== 200);
+    await until('the new token is accepted', async () => (await create('second-token')) === 200);
     expect(await create('first-token')).toBe(401);
     await app.close();
   });

@@ -6,7 +6,7 @@ import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
 import { digest } from '../support/digest.js';
 import { occupyPort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
-import { until } from '../support/token-file.js';
+import { untilAnswer } from '../support/token-file.js';
 
 let directory: ServiceDirectory;
 
@@ -128,7 +128,7 @@ describe('The first start without configuration', () => {
     expect(service.stderr).not.toMatch(/[\w-]{43}/);
     expect(existsSync(directory.file('data/tokens'))).toBe(false);
     const { stdout } = spawnSync('sh', ['-c', command], { cwd: '/', encoding: 'utf8' });
-    await until(200, url, stdout.trim());
+    await untilAnswer(200, url, stdout.trim());
   });
 
   it('prints a token when JOURNAL_STREAM names another file', async () => {

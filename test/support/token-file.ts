@@ -2,6 +2,7 @@ import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { digestToken } from '../../src/auth/static-tokens.js';
 import { formatToken } from '../../src/auth/token-file.js';
 import { attempt } from './client.js';
+import { until } from './until.js';
 
 /** Returns a line of a token file, with its line feed. */
 export function line(name: string, token: string, expires?: Date): string {
@@ -16,6 +17,6 @@ export function put(file: string, text: string, mode = 0o600): void {
 }
 
 /** Sends requests until one has this result. */
-export async function until(expected: number, url: string, token: string): Promise<void> {
-  while ((await attempt(url, token)) !== expected);
+export function untilAnswer(expected: number, url: string, token: string): Promise<void> {
+  return until(`a request gets ${expected}`, async () => (await attempt(url, token)) === expected);
 }
