@@ -16,19 +16,7 @@ export const DEFAULT_SCOPE = 'plants:write';
 /** The name of the protected space, unless another one is configured. */
 export const DEFAULT_REALM = 'plants';
 
-/** The request that passport sees. */
-export interface BearerRequest {
-  readonly headers: { readonly authorization?: string };
-  /** Comes with the request because all applications of the process share the strategy. */
-  readonly verifier: TokenVerifier;
-}
-
 /** Returns whether the text is one scope (RFC 6749 §3.3, scope-token). */
 export function isScope(text: string): boolean {
   return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
-}
-
-/** Returns whether a quoted string (RFC 9110 §5.6.4) can carry the text without escapes. */
-export function isRealm(text: string): boolean {
-  return /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
 }

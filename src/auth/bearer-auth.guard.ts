@@ -2,9 +2,9 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { BearerAuthOptions, type BearerRequest } from './bearer-auth-options.js';
+import { BearerAuthOptions } from './bearer-auth-options.js';
 import { hasBearerCredentials } from './bearer-token.js';
-import { STRATEGY } from './bearer.strategy.js';
+import { type BearerRequest, STRATEGY } from './bearer.strategy.js';
 import { type Principal, principalOf, setPrincipal, wasVerifiedBy } from './principal.js';
 import { setRefusal } from './refusals.js';
 import { TokenRefusedError, type TokenVerifier } from './token-verifier.js';

@@ -20,8 +20,11 @@ const COOLDOWN = 1_000;
 /** Milliseconds until the keys are fetched again, because the issuer may have withdrawn one. */
 const RELOAD_INTERVAL = 240_000;
 
-/** The same after a fetch that has failed. */
+/** The same if the issuer cannot be reached. */
 const RETRY_INTERVAL = 10_000;
+
+/** The codes of errors that say that the keys are known, and none of them fits the token. */
+const KEY_ERRORS = ['ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWKS_MULTIPLE_MATCHING_KEYS', 'ERR_JOSE_NOT_SUPPORTED'];
 
 /** The signing keys of an issuer, fetched when a token first needs one, and again when they change. */
 export class IssuerKeys {
@@ -37,7 +40,7 @@ export class IssuerKeys {
   /**
    * @param issuer its discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4, RFC 8414 §3)
    * @param jwksUrl the JWK Set itself, without discovery
-   * @param onChange called when the keys have changed
+   * @param onFetch called when the keys have changed
    */
   constructor(
     private readonly issuer: string,
@@ -70,7 +73,7 @@ export class IssuerKeys {
         return this.#keys(header, token);
       });
     } catch (error) {
-      if (isAboutKey(error)) throw error;
+      if (error instanceof errors.JOSEError && KEY_ERRORS.includes(error.code)) throw error;
       this.#complain(error);
       throw new ContractException(503);
     } finally {
@@ -78,7 +81,6 @@ export class IssuerKeys {
     }
   };
 
-  /** Stops fetching the keys again. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -98,13 +100,12 @@ export class IssuerKeys {
     if (!this.#isClosed) this.#timer = this.#reloadIn(this.#isFailing ? RETRY_INTERVAL : RELOAD_INTERVAL);
   }
 
-  /** Looks at what jose has fetched meanwhile. */
+  /** Looks whether jose has fetched the keys meanwhile. */
   #notice(): void {
-    const fetched: JSONWebKeySet | undefined = this.#cache.jwks;
-    if (fetched === this.#fetched) return;
-    const hasChanged = JSON.stringify(fetched) !== JSON.stringify(this.#fetched);
-    this.#fetched = fetched;
-    if (hasChanged) this.onChange();
+    const { jwks } = this.#cache;
+    if (jwks === this.#fetched) return;
+    if (JSON.stringify(jwks) !== JSON.stringify(this.#fetched)) this.onChange();
+    this.#fetched = jwks;
     if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
     this.#isFailing = false;
   }
@@ -115,21 +116,18 @@ export class IssuerKeys {
   }
 
   async #discover(options: FetchOptions): Promise<URL> {
-    const { origin, pathname, search } = new URL(this.issuer);
+    // An issuer has no query (RFC 8414 §2).
+    const { origin, pathname } = new URL(this.issuer);
     const path = pathname.replace(/\/$/, '');
-    const [openid, oauth] = [
-      new URL(`${origin}${path}/.well-known/openid-configuration${search}`),
-      new URL(`${origin}/.well-known/oauth-authorization-server${path}${search}`),
-    ];
+    const openid = new URL(`${origin}${path}/.well-known/openid-configuration`);
+    const oauth = new URL(`${origin}/.well-known/oauth-authorization-server${path}`);
     // Issuers publish one of the two.
     const response = await download(openid, options).catch(() => download(oauth, options));
     const { issuer, jwks_uri: jwksUri } = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
     // RFC 8414 §3.3: otherwise one issuer could speak for another.
-    if (issuer !== this.issuer) throw new Error(`${withoutQuery(new URL(response.url))} names another issuer`);
-    const url = typeof jwksUri === 'string' && URL.canParse(jwksUri) ? new URL(jwksUri) : undefined;
-    if (url === undefined || !isHttpsOrLoopback(url)) {
-      throw new Error(`${withoutQuery(new URL(response.url))} has no https URL as jwks_uri`);
-    }
+    if (issuer !== this.issuer) throw new Error(`${response.url} names another issuer`);
+    const url = URL.canParse(String(jwksUri)) ? new URL(String(jwksUri)) : undefined;
+    if (url === undefined || !isHttpsOrLoopback(url)) throw new Error(`${response.url} has no https URL as jwks_uri`);
     return url;
   }
 }
@@ -141,12 +139,6 @@ async function download(url: URL, options: FetchOptions): Promise<Response> {
   const response = await fetch(url, options);
   if (response.status !== 200) throw new Error(`${withoutQuery(url)} answers with status ${response.status}`);
   return response;
-}
-
-/** Returns whether the keys are known, and the error says that none of them fits the token. */
-function isAboutKey(error: unknown): boolean {
-  const { JWKSNoMatchingKey, JWKSMultipleMatchingKeys, JOSENotSupported } = errors;
-  return [JWKSNoMatchingKey, JWKSMultipleMatchingKeys, JOSENotSupported].some((type) => error instanceof type);
 }
 
 /** Describes an error in one line. fetch() puts the reason into the cause. */

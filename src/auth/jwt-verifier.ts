@@ -4,7 +4,7 @@ import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { assertJwtSettings, DEFAULT_JWT_TYPE, type JwtSettings } from './jwt-settings.js';
 import type { Principal } from './principal.js';
-import { type RefusalReason, TokenRefusedError, TokenVerifier, type VerificationResult } from './token-verifier.js';
+import { type RefusalReason, TokenVerifier, type VerificationResult } from './token-verifier.js';
 
 /** Asymmetric signatures (RFC 7518 §3.1, RFC 8037, RFC 9864): a key that verifies them cannot forge them. */
 const ALGORITHMS = [
@@ -70,22 +70,18 @@ export class JwtVerifier extends TokenVerifier {
     const verified = this.#verified;
     const known = verified.get(digest);
     if (known !== undefined) return known;
-    try {
-      const principal = await this.#authenticate(token);
-      const [oldest] = verified.keys();
-      if (verified.size >= MAX_VERIFIED && oldest !== undefined) verified.delete(oldest);
-      verified.set(digest, principal);
-      return principal;
-    } catch (error) {
-      if (error instanceof ContractException) throw error;
-      return refusalReason(error);
-    }
+    const result = await this.#authenticate(token).catch(refusalReason);
+    if (typeof result === 'string') return result;
+    const [oldest] = verified.keys();
+    if (verified.size >= MAX_VERIFIED && oldest !== undefined) verified.delete(oldest);
+    verified.set(digest, result);
+    return result;
   }
 
-  async #authenticate(token: string): Promise<Principal> {
+  async #authenticate(token: string): Promise<Principal | RefusalReason> {
     const { issuer, audience } = this.#settings;
     // Before the signature: a token of another issuer is no reason to fetch keys.
-    if (decodeJwt(token).iss !== issuer) throw new TokenRefusedError('wrong-issuer');
+    if (decodeJwt(token).iss !== issuer) return 'wrong-issuer';
     const { payload, protectedHeader } = await jwtVerify(token, this.#keys.find, {
       algorithms: ALGORITHMS,
       issuer,
@@ -93,11 +89,12 @@ export class JwtVerifier extends TokenVerifier {
       requiredClaims: ['exp'],
       clockTolerance: TOLERANCE,
     });
-    this.#checkHeader(protectedHeader);
+    if (!this.#hasType(protectedHeader)) return 'wrong-type';
+    if (FORBIDDEN_HEADERS.some((name) => name in protectedHeader)) return 'forbidden-header';
     const { iat = 0, sub, client_id: client, scope, exp = 0 } = payload;
-    if (iat > Date.now() / 1_000 + TOLERANCE) throw new TokenRefusedError('not-yet-valid');
+    if (iat > Date.now() / 1_000 + TOLERANCE) return 'not-yet-valid';
     const name = sub ?? client ?? issuer;
-    if (typeof name !== 'string') throw new TokenRefusedError('wrong-claim');
+    if (typeof name !== 'string') return 'wrong-claim';
     return {
       name,
       // RFC 9068 §2.2.3: a JWT without `scope` was granted nothing.
@@ -106,17 +103,17 @@ export class JwtVerifier extends TokenVerifier {
     };
   }
 
-  #checkHeader(header: JWTHeaderParameters): void {
+  #hasType(header: JWTHeaderParameters): boolean {
     const { type = DEFAULT_JWT_TYPE } = this.#settings;
     // RFC 7515 §4.1.9: `typ` is a media type, case-insensitive, with or without `application/`.
     const given = (header.typ ?? 'JWT').toLowerCase().replace(/^application\//, '');
-    if (given !== type.toLowerCase()) throw new TokenRefusedError('wrong-type');
-    if (FORBIDDEN_HEADERS.some((name) => name in header)) throw new TokenRefusedError('forbidden-header');
+    return given === type.toLowerCase();
   }
 }
 
+/** @throws {ContractException} if the keys cannot be fetched */
 function refusalReason(error: unknown): RefusalReason {
-  if (error instanceof TokenRefusedError) return error.reason;
+  if (error instanceof ContractException) throw error;
   if (error instanceof errors.JWTClaimValidationFailed) {
     if (error.claim === 'aud') return 'wrong-audience';
     return error.claim === 'nbf' && error.reason === 'check_failed' ? 'not-yet-valid' : 'wrong-claim';
