@@ -3,7 +3,7 @@ import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import { isBearerToken } from './bearer-token.js';
 import type { Principal } from './principal.js';
-import { TokenRefusedError, type TokenVerifier, verifyToken } from './token-verifier.js';
+import type { RefusalReason, TokenVerifier } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */
 export const STRATEGY = 'plant-store-bearer';
@@ -13,6 +13,19 @@ export interface BearerRequest {
   readonly headers: { readonly authorization?: string };
   /** Comes with the request because all applications of the process share the strategy. */
   readonly verifier: TokenVerifier;
+}
+
+/** The token is not valid. */
+export class TokenRefusedError extends Error {
+  override readonly name = 'TokenRefusedError';
+
+  /** @param principal the name of the holder, if the token was valid once */
+  constructor(
+    readonly reason: RefusalReason,
+    readonly principal?: string,
+  ) {
+    super(reason);
+  }
 }
 
 /** Hands the token of a request to the verifier. */
@@ -25,6 +38,11 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   /** @throws {TokenRefusedError} if the token is not valid */
   async validate({ verifier }: BearerRequest, token: string): Promise<Principal> {
     if (!isBearerToken(token)) throw new TokenRefusedError('malformed');
-    return verifyToken(token, verifier);
+    const result = (await verifier.verify(token)) ?? 'unknown';
+    if (typeof result === 'string') throw new TokenRefusedError(result);
+    // A verifier may return a principal that it remembers.
+    const { name, expires } = result;
+    if (expires !== undefined && expires.getTime() <= Date.now()) throw new TokenRefusedError('expired', name);
+    return result;
   }
 }

@@ -40,7 +40,7 @@ export class IssuerKeys {
   /**
    * @param issuer its discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4, RFC 8414 §3)
    * @param jwksUrl the JWK Set itself, without discovery
-   * @param onFetch called when the keys have changed
+   * @param onChange called when the keys have changed
    */
   constructor(
     private readonly issuer: string,

@@ -45,7 +45,7 @@ const REASONS: Readonly<Record<string, RefusalReason>> = {
 export class JwtVerifier extends TokenVerifier {
   readonly #settings: JwtSettings;
   readonly #keys: IssuerKeys;
-  /** Principals by token digest, oldest first; verifyToken checks their expiry. */
+  /** Principals by token digest, oldest first; BearerStrategy checks their expiry. */
   #verified = new Map<string, Principal>();
 
   /** @throws {TypeError} at the first setting that is wrong */

@@ -42,40 +42,9 @@ export class TokenVerifiers extends TokenVerifier {
 
   override async verify(token: string): Promise<Principal | RefusalReason> {
     for (const verifier of this.verifiers) {
-      const result = await askVerifier(verifier, token);
+      const result = (await verifier.verify(token)) ?? 'unknown';
       if (result !== 'unknown') return result;
     }
     return 'unknown';
   }
-}
-
-/** The token is not valid. */
-export class TokenRefusedError extends Error {
-  override readonly name = 'TokenRefusedError';
-
-  /** @param principal the name of the holder, if the token was valid once */
-  constructor(
-    readonly reason: RefusalReason,
-    readonly principal?: string,
-  ) {
-    super(reason);
-  }
-}
-
-/**
- * Verifies a token. Checks the expiry again, because a verifier may return a cached principal.
- *
- * @throws {TokenRefusedError} if the token is not valid
- */
-export async function verifyToken(token: string, verifier: TokenVerifier): Promise<Principal> {
-  const result = await askVerifier(verifier, token);
-  if (typeof result === 'string') throw new TokenRefusedError(result);
-  const { name, expires } = result;
-  if (expires !== undefined && expires.getTime() <= Date.now()) throw new TokenRefusedError('expired', name);
-  return result;
-}
-
-/** A host's verifier returns undefined for an unknown token and, in JavaScript, perhaps null. */
-async function askVerifier(verifier: TokenVerifier, token: string): Promise<Principal | RefusalReason> {
-  return (await verifier.verify(token)) ?? 'unknown';
 }
