@@ -7,9 +7,6 @@ import { type PublicResponse, refuseInput } from './public-response.js';
 /** Milliseconds for which input is still read, and discarded, after the last answer. */
 const LINGER = 2_000;
 
-/** Bytes of a discarded chunk below which the connection is no longer read: Node's parser takes 2 µs for each chunk. */
-const SMALL_CHUNK = 64;
-
 /** Answers a request. */
 export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
 
@@ -35,20 +32,21 @@ export class ClientConnection {
   /**
    * @param handle answers a request; called for one request at a time
    * @param answerTimeout milliseconds that the client has to take an answer
-   * @param takeTurn resolves when this connection may read chunks that are discarded
    */
   constructor(
     readonly socket: Socket,
     private readonly handle: PublicHandler,
     private readonly answerTimeout: number,
-    private readonly takeTurn: () => Promise<void>,
   ) {
     this.peer = peerOf(socket);
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
-    // Node resumes the socket when something reads a body.
-    socket.on('resume', () => this.#isHeld && socket.pause());
+    // Also emitted when something reads a body.
+    socket.on('resume', () => {
+      if (this.#isHeld) socket.pause();
+      else if (this.#isEnding) this.#discardInput();
+    });
   }
 
   /** True between two requests, and before the first one. */
@@ -76,10 +74,7 @@ export class ClientConnection {
 
   /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
   accept(request: PublicRequest, response: PublicResponse): void {
-    if (this.#isEnding || this.#refusal !== undefined) {
-      this.#discard(request);
-      return;
-    }
+    if (this.#isEnding || this.#refusal !== undefined) return;
     response.client = this;
     response.once('finish', () => this.#continue());
     this.#responses.push(response);
@@ -123,13 +118,15 @@ export class ClientConnection {
   /** Closes in stages after the last answer (RFC 9112 §9.6): a reset because of unread input would discard it. */
   end(): void {
     this.#isEnding = true;
-    const unread = this.#responses.map(({ req }) => req).filter(({ complete }) => !complete);
-    for (const request of unread) this.#discard(request);
+    this.#isHeld = false;
+    // Discards what is parsed, which occupies hundreds of bytes for each chunk.
+    for (const { req } of this.#responses) req.resume();
     this.#responses = [];
     this.socket.once('finish', () => this.#closeAfter(LINGER));
     this.socket.end();
-    if (unread.some(({ isChunked }) => isChunked)) void this.takeTurn().then(() => this.#release());
-    else this.#release();
+    // Emits `resume` in any case.
+    this.socket.pause();
+    this.socket.resume();
   }
 
   #start(): void {
@@ -150,11 +147,12 @@ export class ClientConnection {
     else this.#release();
   }
 
-  #discard(request: PublicRequest): void {
-    request.on('data', (chunk: Buffer) => {
-      if (request.isChunked && chunk.length < SMALL_CHUNK) this.#hold();
-    });
-    request.resume();
+  /**
+   * Keeps input from Node's parser, which takes 2 µs for each chunk of a body, and a chunk may be a single byte. Node
+   * removes its listener in the same way for Upgrade.
+   */
+  #discardInput(): void {
+    if (!this.socket.isPaused()) this.socket.removeAllListeners('data').on('data', () => undefined);
   }
 
   #closeAfter(milliseconds: number): void {
@@ -172,7 +170,7 @@ export class ClientConnection {
   }
 
   #release(): void {
-    if (!this.#isHeld && !this.#isEnding) return;
+    if (!this.#isHeld) return;
     this.#isHeld = false;
     this.socket.resume();
   }

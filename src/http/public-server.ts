@@ -29,8 +29,6 @@ export class PublicServer {
   /** By peer, TLS handshakes included. */
   readonly #connections = new Map<string, ClientConnection>();
   #isDraining = false;
-  /** Resolves when no connection waits for its turn. */
-  #turn = Promise.resolve();
 
   /**
    * @param options.origins the origins whose pages may send requests, see {@link allowOrigin}; the set may change
@@ -102,13 +100,7 @@ export class PublicServer {
   }
 
   #connect(socket: Socket): ClientConnection {
-    return new ClientConnection(
-      socket,
-      (...exchange) => this.#answer(...exchange),
-      this.limits.request,
-      // One connection in each iteration of the event loop: a packet of tiny chunks takes 20 ms.
-      () => (this.#turn = this.#turn.then(() => setImmediate())),
-    );
+    return new ClientConnection(socket, (...exchange) => this.#answer(...exchange), this.limits.request);
   }
 
   #open(socket: Socket): void {
