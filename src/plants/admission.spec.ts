@@ -49,10 +49,20 @@ describe('Admission', () => {
     expect(admission.charge(first, 12 * MIB)).toBe(true);
     const leave = admission.enter(6 * MIB);
     expect(admission.charge(second, 6 * MIB)).toBe(true);
-    expect(admission.charge(second, 1)).toBe(false);
     expect(fill(admission)).toHaveLength(0);
     leave();
-    expect(admission.charge(second, 1)).toBe(true);
+    expect(admission.charge(first, 6 * MIB)).toBe(true);
+  });
+
+  it('gives back the place and the bytes of a request whose body has no room', () => {
+    const admission = new Admission(MIB);
+    const [first, second] = [newAnswer(), newAnswer()];
+    for (const answer of [first, second]) admission.admit(answer);
+    admission.charge(first, 12 * MIB);
+    admission.charge(second, 12 * MIB);
+
+    expect(admission.charge(second, 1)).toBe(false);
+    expect(admission.charge(first, 12 * MIB)).toBe(true);
   });
 
   it('has room for two bodies of the greatest length', () => {

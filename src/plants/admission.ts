@@ -41,14 +41,17 @@ export class Admission {
     answer.once('close', () => this.#remove(answer));
   }
 
-  /** Charges bytes to an admitted request, and returns whether there is room for them. */
+  /** Charges bytes to an admitted request, and returns whether there is room for them. Without room, the request leaves. */
   charge(answer: Answer, bytes: number): boolean {
     const charged = this.#requests.get(answer);
     if (charged === undefined) return false;
     this.#requests.set(answer, charged + bytes);
     this.#bytes += bytes;
     if (this.#bytes > this.#maxBytes) this.#removeUntaken();
-    return this.#bytes <= this.#maxBytes;
+    if (this.#bytes <= this.#maxBytes) return true;
+    // Its connection may stay open for seconds, but its body is discarded.
+    this.#remove(answer);
+    return false;
   }
 
   /**
