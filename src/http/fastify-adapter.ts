@@ -58,7 +58,7 @@ export function createFastifyAdapter(options: {
   });
   const fastify = adapter.getInstance();
   for (const method of METHODS) {
-    // The guard runs for every method. Without a body, Fastify reads none: the body comes after the guard.
+    // The guard runs for every method. Fastify would parse a body before it: BodyPipe reads the body afterwards.
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
   fastify.addHook('preClose', async () => server?.drain());

@@ -30,8 +30,8 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   /** Answers with a refusal. */
   refuse(exception: ContractException): void {
     this.refusal = exception.getResponse();
-    const body = JSON.stringify(this.refusal);
-    this.writeHead(400, { ...exception.headers, 'content-type': JSON_TYPE, 'content-length': Buffer.byteLength(body) });
+    const { headers, body } = render(exception);
+    this.writeHead(400, headers);
     this.end(body);
   }
 
@@ -39,7 +39,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   override writeHead(status: number, given?: unknown): this {
     this.#isLast = this.#closesConnection(status);
     // A flat list, which Node takes as it is.
-    const all: OutgoingHttpHeader[] = commonHeaders(this.req.id);
+    const all: OutgoingHttpHeader[] = Object.entries(commonHeaders(this.req.id)).flat();
     if (this.#isLast) all.push('Connection', 'close');
     // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
     else if (this.req.headers.expect !== undefined) all.push('Connection', 'keep-alive');
@@ -98,15 +98,17 @@ export function refuseInput(exception: ContractException, address: string | unde
   const requestId = randomUUID();
   const refusal = exception.getResponse();
   publishRequest(() => ({ requestId, status: 400, ...reasonOf(refusal), address }));
-  const body = JSON.stringify(refusal);
-  const headers = [
-    ...commonHeaders(requestId),
-    ...Object.entries(exception.headers).flat(),
-    ...['Content-Type', JSON_TYPE, 'Content-Length', String(Buffer.byteLength(body))],
-    ...['Date', new Date().toUTCString(), 'Connection', 'close'],
-  ];
-  const lines = headers.map((text, index) => text + (index % 2 === 0 ? ': ' : '\r\n'));
+  const { headers, body } = render(exception);
+  const all = { ...commonHeaders(requestId), ...headers, Date: new Date().toUTCString(), Connection: 'close' };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`;
+}
+
+/** Returns the parts that all refusals have, with or without a request. */
+function render(exception: ContractException): { headers: Record<string, string>; body: string } {
+  const body = JSON.stringify(exception.getResponse());
+  const length = String(Buffer.byteLength(body));
+  return { headers: { ...exception.headers, 'content-type': JSON_TYPE, 'content-length': length }, body };
 }
 
 /** Returns what the log tells of a refusal: the message, unless it is that of every such answer. */
@@ -116,8 +118,8 @@ function reasonOf(refusal: ErrorBody | undefined): Pick<RequestMessage, 'error' 
   return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
 }
 
-function commonHeaders(requestId: string): string[] {
-  return ['X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', requestId];
+function commonHeaders(requestId: string): Record<string, string> {
+  return { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store', 'X-Request-Id': requestId };
 }
 
 function pathOf(url: string): string {
