@@ -9,8 +9,8 @@ export function setHeapFlags(): void {
 
 /**
  * Lets V8 collect garbage earlier: input that the service has discarded, and batches that a command has stored. A copy to
- * PostgreSQL takes 126 MB instead of 148. Under clients that send chunks of one byte without a token (test/http/memory),
- * the service would take 1 GB on Node 20.
+ * PostgreSQL takes 126 MB instead of 148. Without it, clients that do not read large answers (test/http/memory) make
+ * the service take 358 MB on Node 24 instead of 261.
  */
 export function collectEarlier(): void {
   setFlagsFromString('--heap-growing-percent=30');
