@@ -5,7 +5,7 @@ import { ContractException } from '../contract/contract.exception.js';
 const MAX_REQUESTS = 2_048;
 
 /** Bytes of all their bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
-const MAX_BYTES = 25_165_824;
+const MAX_BYTES = 16_777_216;
 
 /** The part of Node's response that Admission needs. */
 export type Answer = Pick<ServerResponse, 'destroy' | 'headersSent' | 'once' | 'req' | 'writableLength'>;

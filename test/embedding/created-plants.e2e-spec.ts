@@ -122,8 +122,8 @@ describe('onPlantCreated', () => {
     for (let id = 0; id < 30; id += 1) answers.push(await send(id));
 
     const count = gardener.told.length;
-    // There are 24 MiB for all, and each plant occupies 2 MB.
-    expect([12, 13]).toContain(count);
+    // There are 16 MiB for all, and each plant occupies 2 MB.
+    expect([8, 9]).toContain(count);
     expect(answers.slice(0, count)).toEqual(answers.slice(0, count).map(() => created));
     for (const answer of answers.slice(count)) expect(answer).toMatchObject({ error: 503 });
     wake();
