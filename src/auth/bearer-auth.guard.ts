@@ -4,10 +4,10 @@ import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { BearerAuthOptions } from './bearer-auth-options.js';
 import { hasBearerCredentials } from './bearer-token.js';
-import { type BearerRequest, STRATEGY, TokenRefusedError } from './bearer.strategy.js';
+import { STRATEGY } from './bearer.strategy.js';
 import { type Principal, principalOf, setPrincipal, wasVerifiedBy } from './principal.js';
 import { setRefusal } from './refusals.js';
-import type { TokenVerifier } from './token-verifier.js';
+import { type BearerRequest, TokenRefusedError, type TokenVerifier } from './token-verifier.js';
 
 /** Marks a handler, or all of a controller, that requires the scope, of tokens that have scopes. */
 export const RequiresScope = Reflector.createDecorator<boolean>();

@@ -46,43 +46,43 @@ describe('Admission', () => {
     const [first, second] = [newAnswer(), newAnswer()];
     for (const answer of [first, second]) admission.admit(answer);
 
-    expect(admission.charge(first, 12 * MIB)).toBe(true);
-    const leave = admission.enter(6 * MIB);
-    expect(admission.charge(second, 6 * MIB)).toBe(true);
+    expect(admission.charge(first, 8 * MIB)).toBe(true);
+    const leave = admission.enter(4 * MIB);
+    expect(admission.charge(second, 4 * MIB)).toBe(true);
     expect(fill(admission)).toHaveLength(0);
     leave();
-    expect(admission.charge(first, 6 * MIB)).toBe(true);
+    expect(admission.charge(first, 4 * MIB)).toBe(true);
   });
 
   it('gives back the place and the bytes of a request whose body has no room', () => {
     const admission = new Admission(MIB);
     const [first, second] = [newAnswer(), newAnswer()];
     for (const answer of [first, second]) admission.admit(answer);
-    admission.charge(first, 12 * MIB);
-    admission.charge(second, 12 * MIB);
+    admission.charge(first, 8 * MIB);
+    admission.charge(second, 8 * MIB);
 
     expect(admission.charge(second, 1)).toBe(false);
-    expect(admission.charge(first, 12 * MIB)).toBe(true);
+    expect(admission.charge(first, 8 * MIB)).toBe(true);
   });
 
   it('has room for two bodies of the greatest length', () => {
-    const admission = new Admission(256 * MIB);
+    const admission = new Admission(254 * MIB);
     const answer = newAnswer();
     admission.admit(answer);
 
-    expect(admission.charge(answer, 512 * MIB)).toBe(true);
+    expect(admission.charge(answer, 58 * MIB)).toBe(true);
   });
 
   it('closes the oldest connection that has not taken its answer for one that wants its place', () => {
     const admission = new Admission(MIB);
-    const answers = [newAnswer(), newAnswer(), newAnswer()];
+    const answers = [newAnswer(), newAnswer(), newAnswer(), newAnswer()];
     for (const answer of answers) {
       admission.admit(answer);
-      admission.charge(answer, 8 * MIB);
+      admission.charge(answer, 4 * MIB);
     }
     for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
     admission.admit(newAnswer());
 
-    expect(answers.map(({ destroyed }) => destroyed)).toEqual([false, true, false]);
+    expect(answers.map(({ destroyed }) => destroyed)).toEqual([false, true, false, false]);
   });
 });
