@@ -7,7 +7,7 @@ import { parseTokens, readTokenFile } from './token-file.js';
 interface FileTokensOptions {
   /** Tokens that are valid beside those of the file. */
   readonly configured?: readonly StaticToken[];
-  /** Whether there may be no such file before the first token is created. */
+  /** True if there may be no such file before the first token is created. */
   readonly mayBeMissing?: boolean;
 }
 

@@ -9,7 +9,7 @@ import { OUTCOMES } from '../storage/plant-repository.js';
 /** Buckets in seconds: from an answer without the store to the longest wait of a request. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What the gauges read at each scrape. */
+/** Tells the gauges their values at each scrape. */
 export interface GaugedService {
   /** Returns the number of plants that wait for their batch. */
   queueDepth(): number;

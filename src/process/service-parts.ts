@@ -7,7 +7,7 @@ import { openRepository } from '../storage/open-repository.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { loadCertificate, openTokens } from './start-files.js';
 
-/** What each process of the service opens. */
+/** The parts that each process of the service opens. */
 export interface ServiceParts {
   readonly repository: PlantRepository;
   readonly tokens: StaticTokens;
