@@ -56,10 +56,15 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   override end(content?: unknown): this {
     const { client } = this;
     client?.noteAnswer(this.statusCode);
-    const body = typeof content === 'string' && content.length > LONG_ANSWER ? Buffer.from(content) : content;
-    if (!this.#isLast && client?.isRefusing !== true) return super.end(body);
-    if (typeof content !== 'string' || this.req.method === 'HEAD') this.flushHeaders();
-    else this.write(body);
+    const isComplete = !this.#isLast && client?.isRefusing !== true;
+    if (typeof content === 'string' && this.req.method !== 'HEAD') {
+      this.write(content.length > LONG_ANSWER ? Buffer.from(content) : content);
+      // One write for head and body: `end(content)` would send an empty string with them, which takes 15 µs more.
+      this.socket?.uncork();
+    } else if (!isComplete) {
+      this.flushHeaders();
+    }
+    if (isComplete) return super.end();
     if (this.#isLast) client?.end();
     else client?.sendRefusal();
     return this;
