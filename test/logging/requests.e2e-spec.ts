@@ -56,6 +56,7 @@ describe('An answer of the public port', () => {
       invalid(),
       { error: 422, reason: expect.stringMatching(/^id must be .+; tag must be /) as string },
     ],
+    ['a forged address', creation('X-Forwarded-For: 192.0.2.1'), { status: 200 }],
     ['a query', head('GET /a?access_token=secret HTTP/1.1'), { path: '/a', error: 404 }],
     ['a long path', head(`GET /${'a'.repeat(1_000)} HTTP/1.1`), { path: `/${'a'.repeat(255)}`, error: 404 }],
     ['an invalid target', head('GET /\x9b\xe4 HTTP/1.1'), { error: 400 }],
