@@ -166,4 +166,15 @@ describe('The request log', () => {
     expect(service.stdout).not.toMatch(new RegExp(`secret|${TOKEN}`));
     await directory.remove();
   });
+
+  it('has the address that a trusted proxy names, and not one that its client forged', async () => {
+    const directory = new ServiceDirectory();
+    const { service, url } = await directory.start({ ...WITH_TOKEN, TRUST_PROXY: 'loopback' });
+    await fetch(url, { headers: { 'X-Forwarded-For': '198.51.100.1, 192.0.2.1' } });
+    await service.stop();
+
+    expect(service.stdout).toContain('"address":"192.0.2.1"');
+    expect(service.stdout).not.toContain('198.51.100.1');
+    await directory.remove();
+  });
 });

@@ -215,6 +215,15 @@ export default [
     test: 'has another issuer',
   },
   {
+    name: 'auth: keys in clear text',
+    reason: 'Keys that travel in clear text are those of whom the network likes.',
+    file: KEYS,
+    find: 'if (url === undefined || !isHttpsOrLoopback(url)) throw',
+    replace: 'if (url === undefined) throw',
+    spec: 'test/auth/jwt.e2e',
+    test: 'on a URL in clear text',
+  },
+  {
     name: 'auth: readable token file',
     reason: 'A token file that every user can read is refused.',
     file: TOKEN_FILE,
@@ -277,6 +286,6 @@ export default [
     find: 'watchFiles([this.file], () => void this.reload());',
     replace: 'watchFiles([this.file], () => undefined);',
     spec: 'test/auth/token-file.e2e',
-    test: 'symbolic link',
+    test: 'when its target changes',
   },
 ];

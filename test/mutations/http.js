@@ -224,7 +224,7 @@ export default [
     find: 'continue(): void {\n    clearTimeout(this.#timer);',
     replace: 'continue(): void {',
     spec: 'test/http/timeouts',
-    test: 'is not one with a slow answer',
+    test: 'is not one whose answer waits',
   },
   {
     name: 'http: reset after a refusal',
@@ -233,7 +233,7 @@ export default [
     find: "this.socket.once('finish', () => this.#closeAfter(LINGER));",
     replace: "this.socket.once('finish', () => this.socket.destroy());",
     spec: 'test/http/connection-endings',
-    test: 'with error 413 for its size declared',
+    test: 'with error 413 for its size delivers the refusal to a client that sends the rest',
   },
   {
     name: 'http: connection without an end',
@@ -242,6 +242,7 @@ export default [
     find: "this.socket.once('finish', () => this.#closeAfter(LINGER));",
     replace: '',
     spec: 'test/http/connection-endings',
+    test: 'does not close its side',
   },
   {
     name: 'http: known clients first',
@@ -270,7 +271,7 @@ export default [
     find: 'this.node.maxHeadersCount = MAX_HEADERS + 1;',
     replace: 'this.node.maxHeadersCount = MAX_HEADERS;',
     spec: 'test/http/size-limits',
-    test: '256 headers',
+    test: 'is refused with error 431 for 257 headers',
   },
   {
     name: 'http: client that half-closes',
@@ -369,6 +370,16 @@ export default [
     replace: "const trustProxy = ['0.0.0.0/1', '128.0.0.0/1', ...(options.trustProxy ?? [])];",
     spec: 'test/logging/requests',
     test: 'forged address',
+  },
+  {
+    name: 'http: address of the proxy',
+    reason: 'The log has the address of the client that a trusted proxy names.',
+    file: ADAPTER,
+    find: '(request.raw as PublicRequest).forwardedAddress = request.ip;',
+    replace: '',
+    spec: 'test/logging/requests',
+    test: 'a trusted proxy names',
+    isBuilt: true,
   },
   {
     name: 'http: world-readable key',

@@ -26,7 +26,10 @@ import storage from './storage.js';
  */
 
 /** Milliseconds for a test: a defect may let it wait for an answer that never comes. */
-const TEST_TIMEOUT = 15_000;
+const TEST_TIMEOUT = 10_000;
+
+/** Milliseconds for all tests of a mutation: a defect may be a loop without an end. */
+const RUN_TIMEOUT = 300_000;
 
 const root = join(import.meta.dirname, '../..');
 const copy = mkdtempSync(join(tmpdir(), 'plant-store-mutations-'));
@@ -46,10 +49,9 @@ if (outdated.length > 0) process.exit(1);
 const catching = [];
 for (const mutation of mutations) {
   const began = performance.now();
-  const [failed] = withMutation(mutation, () => runTests([mutation], mutation.test && literal(mutation.test)));
+  const outcome = attempt(mutation);
   const seconds = ((performance.now() - began) / 1_000).toFixed(1).padStart(5);
-  if (failed !== undefined) catching.push({ ...mutation, test: failed });
-  console.log(failed === undefined ? `SURVIVES ${mutation.name}: ${mutation.reason}` : `${seconds} s  ${mutation.name}: ${failed}`);
+  console.log(`${seconds} s  ${mutation.name}: ${outcome}`);
 }
 const broken = failingWithout(catching);
 for (const test of broken) console.log(`FAILS ANYWAY  ${test}`);
@@ -63,6 +65,18 @@ function copyCheckout() {
     if (existsSync(join(root, file))) cpSync(join(root, file), join(copy, file));
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+}
+
+/** Returns the name of the test that catches a mutation, or says that there is none. */
+function attempt(mutation) {
+  try {
+    const [test] = withMutation(mutation, () => runTests([mutation], mutation.test && literal(mutation.test)));
+    if (test === undefined) return `SURVIVES, although: ${mutation.reason}`;
+    catching.push({ ...mutation, test });
+    return test;
+  } catch (error) {
+    return `DOES NOT RUN: ${error.message}`;
+  }
 }
 
 function read(file) {
@@ -94,7 +108,12 @@ function runTests(selected, pattern = '') {
     ...['--forceExit', '--json', '--outputFile', result],
   ];
   const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
-  const { stderr } = spawnSync('node', [...jest, ...options], { cwd: copy, encoding: 'utf8' });
+  const { stderr } = spawnSync('node', [...jest, ...options], {
+    cwd: copy,
+    encoding: 'utf8',
+    timeout: RUN_TIMEOUT,
+    killSignal: 'SIGKILL',
+  });
   if (!existsSync(result)) throw new Error(stderr.slice(0, 2_000));
   const { testResults } = JSON.parse(readFileSync(result, 'utf8'));
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
