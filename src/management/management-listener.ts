@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
@@ -30,20 +29,28 @@ const LIMITS = {
 const MISDIRECTED =
   'This listener does not answer this Host: use an IP address, or add the name to MANAGEMENT_ALLOWED_HOSTS';
 
+/** The listener for operators. */
+export interface Management {
+  readonly application: NestFastifyApplication;
+  /** The origins of the docs page, its own address first. */
+  readonly origins: readonly string[];
+}
+
+export interface ManagementOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Names in Host headers that are answered, besides `host`, `localhost` and IP addresses. */
+  readonly allowedHosts: readonly string[];
+}
+
 /**
  * Starts the listener for operators: health, metrics and the docs page. It is a Nest application of its own, so that it
  * has other guards and filters than the public one, and answers until the public one has closed.
- *
- * @param allowedHosts names in Host headers that are answered, besides `host`, `localhost` and IP addresses
  */
 export async function startManagement(
   service: ManagedService,
-  {
-    host,
-    port,
-    allowedHosts,
-  }: { readonly host: string; readonly port: number; readonly allowedHosts: readonly string[] },
-): Promise<NestFastifyApplication> {
+  { host, port, allowedHosts }: ManagementOptions,
+): Promise<Management> {
   const application = await NestFactory.create<NestFastifyApplication>(
     ManagementModule.register(service),
     new FastifyAdapter({ ...WITHOUT_SCHEMAS, ...LIMITS, forceCloseConnections: true }),
@@ -68,16 +75,13 @@ export async function startManagement(
     swaggerOptions: { persistAuthorization: false, validatorUrl: null },
   });
   await application.listen(port, host);
-  return application;
+  return { application, origins: originsOf(await application.getUrl(), host) };
 }
 
-/**
- * Returns the origins of the listener as browsers write them: its own address, `localhost`, and the addresses of loopback
- * if it listens on all addresses.
- */
-export async function originsOf(management: INestApplication, host: string): Promise<readonly string[]> {
+/** Returns the origins as browsers write them, with the addresses of loopback if it listens on all addresses. */
+function originsOf(url: string, host: string): readonly string[] {
   // For port 0, the operating system has chosen one.
-  const { port } = new URL(await management.getUrl());
+  const { port } = new URL(url);
   const own = host.includes(':') ? `[${host}]` : host;
   const loopback = /^(?:0\.0\.0\.0|::)$/.test(host) ? ['127.0.0.1', '[::1]'] : [];
   return [own, 'localhost', ...loopback].map((name) => `http://${name}:${port}`);
