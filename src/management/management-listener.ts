@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
-import { AllowedHosts } from './allowed-hosts.js';
+import { isAllowedHost } from './allowed-hosts.js';
 import type { ManagedService } from './managed-service.js';
 import { ManagementModule } from './management.module.js';
 import { OpenApiDocument } from './openapi-document.js';
@@ -15,13 +15,11 @@ const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
 /** Open connections; the listener closes further ones. */
 const MAX_CONNECTIONS = 64;
 
-/** Bounds a connection: its requests, their bodies in bytes, and times in milliseconds. */
+/** Bounds a connection: bodies in bytes, and times in milliseconds. */
 const LIMITS = {
-  maxRequestsPerSocket: 100,
   bodyLimit: 1_024,
   requestTimeout: 10_000,
   http: { headersTimeout: 10_000 },
-  keepAliveTimeout: 72_000,
   // Also ends the connection of a client that does not take its answers.
   connectionTimeout: 80_000,
 };
@@ -57,14 +55,14 @@ export async function startManagement(
     { abortOnError: false },
   );
   application.getHttpServer().maxConnections = MAX_CONNECTIONS;
-  const hosts = new AllowedHosts([host, ...allowedHosts]);
+  const names = ['localhost', host, ...allowedHosts].map((name) => name.toLowerCase());
   // A hook, because guards do not act on the docs page.
   application
     .getHttpAdapter()
     .getInstance()
     .addHook('onRequest', (request, reply, done) => {
       reply.headers(policyFor(service));
-      if (hosts.allow(request.headers.host)) done();
+      if (isAllowedHost(request.headers.host, names)) done();
       else void reply.code(421).send({ statusCode: 421, error: 'Misdirected Request', message: MISDIRECTED });
     });
   const document = application.get(OpenApiDocument);
