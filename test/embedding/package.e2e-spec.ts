@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
@@ -20,11 +20,11 @@ describe('The package', () => {
 
   it('contains only the module, its types, source maps and documentation', () => {
     const expected =
-      /^(?:package\.json|README\.md|LICENSE|contract\/openapi\.yaml|docs\/[\w-]+\.md|dist\/(?:index|(?:auth|contract|files|plants|storage)\/[\w/.-]+)\.(?:js|d\.ts|js\.map))$/;
+      /^(?:package\.json|plant-store\.js|README\.md|LICENSE|contract\/openapi\.yaml|docs\/[\w-]+\.md|dist\/(?:index|(?:auth|contract|files|plants|storage)\/[\w/.-]+)\.(?:js|d\.ts|js\.map))$/;
 
     expect(paths.filter((path) => !expected.test(path) || path.includes('.spec.'))).toEqual([]);
     expect(paths).toContain('docs/embedding.md');
-    for (const path of paths.filter((path) => path.endsWith('.js'))) {
+    for (const path of paths.filter((path) => /^dist.*\.js$/.test(path))) {
       expect(paths).toContain(path.replace(/js$/, 'd.ts'));
       expect(JSON.parse(textOf(`${path}.map`))).toMatchObject({ sourcesContent: [expect.any(String)] });
     }
@@ -44,7 +44,7 @@ describe('The package', () => {
   });
 
   it('ships no code that its entry does not load', () => {
-    const reached = new Set(['dist/index.js']);
+    const reached = new Set(['plant-store.js', 'dist/index.js']);
     for (const path of reached) {
       for (const [, name = ''] of textOf(path).matchAll(/(?:\bfrom|\bimport\(|^import) ?'(\.[^']*)/gm)) {
         reached.add(posix.join(posix.dirname(path), name));
@@ -65,6 +65,15 @@ describe('The package', () => {
     expect(resolve('plant-store/openapi.yaml')).toBe(join(installation.package, 'contract/openapi.yaml'));
     expect(resolve('plant-store/package.json')).toBe(join(installation.package, 'package.json'));
     expect(resolve('plant-store/dist/index.js')).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
+  });
+
+  it('has a program that says where the service is', () => {
+    const { status, stderr } = spawnSync(process.execPath, [join(installation.package, 'plant-store.js')], {
+      encoding: 'utf8',
+    });
+
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^plant-store: only a clone of the repository has the service.*\n$/);
   });
 
   it('exports exactly these names', () => {
