@@ -154,12 +154,7 @@ export class Installation {
 }
 
 /** The packages that `host.ts` needs beside those of the package. */
-export const FRAMEWORKS = [
-  '@nestjs/platform-express',
-  '@nestjs/platform-fastify',
-  '@nestjs/throttler',
-  '@photostructure/sqlite',
-];
+export const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify', '@photostructure/sqlite'];
 
 /** The package as `npm pack` makes it from dist/, and the hosts that it is installed in. */
 export class PackedPackage {
