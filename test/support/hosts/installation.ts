@@ -16,7 +16,7 @@ export const ROOT = join(import.meta.dirname, '../../..');
 const MODULES = process.env.HOST_MODULES ?? join(ROOT, 'node_modules');
 
 /** No host has these tools, and some refer to dependencies of the repository. */
-const OVERRIDES_OF_TOOLS = { 'openapi-typescript': undefined, '@nestjs/cli': undefined };
+const OVERRIDES_OF_TOOLS = { 'openapi-typescript': undefined };
 
 /** The example of a host in this repository. */
 export const EXAMPLE = join(ROOT, 'examples/host/main.ts');
