@@ -19,18 +19,20 @@ export async function* readNdjson(input: AsyncIterable<Buffer>, maxLength: numbe
     let start = 0;
     for (let end = bytes.indexOf(LINE_FEED); end !== -1; end = bytes.indexOf(LINE_FEED, start)) {
       line += 1;
-      rows.push(...readLine(line, bytes.subarray(start, end), maxLength));
+      addRow(rows, line, bytes.subarray(start, end), maxLength);
       start = end + 1;
     }
     // One byte more than the maximum is enough to reject the row.
     rest = bytes.subarray(start, start + maxLength + 1);
     yield rows;
   }
-  yield readLine(line + 1, rest, maxLength);
+  const rows: Row[] = [];
+  addRow(rows, line + 1, rest, maxLength);
+  yield rows;
 }
 
-/** Returns the row of a line, or nothing for a blank one. */
-function readLine(line: number, bytes: Buffer, maxLength: number): Row[] {
-  if (bytes.length > maxLength) return [tooLong(line, maxLength)];
-  return bytes.some((byte) => byte > SPACE) ? [toRow(line, () => pipe.transform(bytes))] : [];
+/** Adds the row of a line that is not blank. */
+function addRow(rows: Row[], line: number, bytes: Buffer, maxLength: number): void {
+  if (bytes.length > maxLength) rows.push(tooLong(line, maxLength));
+  else if (bytes.some((byte) => byte > SPACE)) rows.push(toRow(line, () => pipe.transform(bytes)));
 }
