@@ -1,3 +1,4 @@
+import { stringify } from 'csv-stringify/sync';
 import { Option } from 'commander';
 import { COLUMN_NAMES } from '../../storage/plant-columns.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
@@ -16,7 +17,7 @@ export function formatOption(): Option {
 
 /** Returns the lines of these plants. */
 export function encodePlants(plants: readonly StoredPlant[], format: Format): string {
-  return plants.map(format === 'csv' ? toCsv : toJson).join('');
+  return format === 'csv' ? encodeCsv(plants) : plants.map(toJson).join('');
 }
 
 /** Returns the canonical line, of which `verify` makes the digest. */
@@ -30,13 +31,8 @@ function toJson(plant: StoredPlant): string {
   return `{${members}}\n`;
 }
 
-function toCsv(plant: StoredPlant): string {
-  return `${COLUMN_NAMES.map((name) => toField(plant[name])).join()}\r\n`;
-}
-
-/** Quotes an empty text, because an empty field without quotation marks means no text, as in PostgreSQL. */
-function toField(value: StoredPlant[keyof StoredPlant]): string {
-  if (value === undefined) return '';
-  const text = String(value);
-  return /^$|[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+function encodeCsv(plants: readonly StoredPlant[]): string {
+  const records = plants.map((plant) => COLUMN_NAMES.map((name) => plant[name]));
+  // Quotes an empty text, because an empty field without quotation marks means no text, as in PostgreSQL.
+  return stringify(records, { quoted_match: /^$|[\r\n]/, record_delimiter: 'windows' });
 }
