@@ -10,19 +10,28 @@ const MAX_BYTES = 16_777_216;
 /** The part of Node's response that Admission needs. */
 export type Answer = Pick<ServerResponse, 'destroy' | 'headersSent' | 'once' | 'req' | 'writableLength'>;
 
+interface Request {
+  readonly answer: Answer;
+  /** The length of its body, as far as it has arrived. */
+  bytes: number;
+}
+
 /**
  * Bounds the memory that requests in flight occupy: their number, and the bytes of their bodies and plants, for all
  * clients together. A request is in flight until its client has taken the answer.
  */
 export class Admission {
   readonly #maxBytes: number;
-  /** The bytes of each request, in the order of their arrival. */
-  readonly #requests = new Map<Answer, number>();
+  /**
+   * In the order of their arrival. In a Map or a Set, requests that are answered would survive until the next full
+   * collection: each time it is rehashed, V8 keeps the old table, with what was in it.
+   */
+  readonly #requests: Request[] = [];
   #plants = 0;
   #bytes = 0;
   #isClosed = false;
-  /** Resolve functions of the `settled()` calls that wait for the last plant. */
-  #settledListeners: (() => void)[] = [];
+  /** Resolves the promise of `close`. */
+  #becomeIdle = (): void => undefined;
 
   /** @param bodyLimit the greatest length of one body, in bytes */
   constructor(readonly bodyLimit: number) {
@@ -32,78 +41,73 @@ export class Admission {
   /**
    * Admits a request until its connection has taken the answer, or is closed.
    *
+   * @returns a function that charges bytes of the body, and returns whether there is room for them
    * @throws {ContractException} 503 if there are too many
    */
-  admit(answer: Answer): void {
+  admit(answer: Answer): (bytes: number) => boolean {
     if (this.#isFull) this.#removeUntaken();
     if (this.#isFull) throw new ContractException(503);
-    this.#requests.set(answer, 0);
-    answer.once('close', () => this.#remove(answer));
-  }
-
-  /** Charges bytes to an admitted request, and returns whether there is room for them. Without room, the request leaves. */
-  charge(answer: Answer, bytes: number): boolean {
-    const charged = this.#requests.get(answer);
-    if (charged === undefined) return false;
-    this.#requests.set(answer, charged + bytes);
-    this.#bytes += bytes;
-    if (this.#bytes > this.#maxBytes) this.#removeUntaken();
-    if (this.#bytes <= this.#maxBytes) return true;
-    // Its connection may stay open for seconds, but its body is discarded.
-    this.#remove(answer);
-    return false;
+    const request = { answer, bytes: 0 };
+    this.#requests.push(request);
+    answer.once('close', () => this.#remove(request));
+    return (bytes) => this.#charge(request, bytes);
   }
 
   /**
-   * Counts a plant until it is stored and the host was told, and returns a function that ends this.
+   * Counts a plant until `leave` is called with the same bytes.
    *
    * @throws {ContractException} 503 after `close`
    */
-  enter(bytes: number): () => void {
+  enter(bytes: number): void {
     if (this.#isClosed) throw new ContractException(503);
     this.#plants += 1;
     this.#bytes += bytes;
-    return () => {
-      this.#plants -= 1;
-      this.#bytes -= bytes;
-      if (this.isIdle) for (const resolve of this.#settledListeners.splice(0)) resolve();
-    };
   }
 
-  /** True if no plant is being stored, and no call of `onPlantCreated` runs. */
-  get isIdle(): boolean {
-    return this.#plants === 0;
+  leave(bytes: number): void {
+    this.#plants -= 1;
+    this.#bytes -= bytes;
+    if (this.#plants === 0) this.#becomeIdle();
   }
 
-  /** Resolves when it is idle. */
-  settled(): Promise<void> {
-    if (this.isIdle) return Promise.resolve();
-    return new Promise((resolve) => this.#settledListeners.push(resolve));
-  }
-
-  /** Takes no further plant. */
-  close(): void {
+  /** Waits until all plants have left, and takes no further one. */
+  async close(): Promise<void> {
+    while (this.#plants > 0) await new Promise<void>((resolve) => (this.#becomeIdle = resolve));
     this.#isClosed = true;
   }
 
   get #isFull(): boolean {
-    return this.#requests.size >= MAX_REQUESTS || this.#bytes >= this.#maxBytes;
+    return this.#requests.length >= MAX_REQUESTS || this.#bytes >= this.#maxBytes;
+  }
+
+  #charge(request: Request, bytes: number): boolean {
+    if (!this.#requests.includes(request)) return false;
+    request.bytes += bytes;
+    this.#bytes += bytes;
+    if (this.#bytes > this.#maxBytes) this.#removeUntaken();
+    if (this.#bytes <= this.#maxBytes) return true;
+    // Its connection may stay open for seconds, but its body is discarded.
+    this.#remove(request);
+    return false;
   }
 
   /** Closes the connections of clients that have not taken their answer, the oldest first, until there is room. */
   #removeUntaken(): void {
-    for (const answer of this.#requests.keys()) {
+    for (const request of [...this.#requests]) {
       if (!this.#isFull) return;
+      const { answer } = request;
       // On Node 20, a response that waits for the one before it emits no `close` when the connection closes.
       const isUntaken = answer.headersSent && answer.writableLength > 0;
       if (!isUntaken && !answer.req.socket.destroyed) continue;
       answer.destroy();
-      this.#remove(answer);
+      this.#remove(request);
     }
   }
 
-  #remove(answer: Answer): void {
-    this.#bytes -= this.#requests.get(answer) ?? 0;
-    this.#requests.delete(answer);
+  #remove(request: Request): void {
+    const index = this.#requests.indexOf(request);
+    if (index < 0) return;
+    this.#requests.splice(index, 1);
+    this.#bytes -= request.bytes;
   }
 }

@@ -8,11 +8,7 @@ import { PlantRepository, RepositoryStartError } from '../storage/plant-reposito
 import { Admission } from './admission.js';
 import { DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
 import { checkOptions } from './check-options.js';
-import { PlantCreatedHook } from './plant-created.hook.js';
-import { PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
-
-/** The options after their check. */
-const CHECKED_OPTIONS = Symbol('CHECKED_OPTIONS');
+import { CHECKED_OPTIONS, PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
 
 const logger = new Logger('PlantStore');
 
@@ -65,11 +61,6 @@ export const optionProviders: FactoryProvider[] = [
     inject: [CHECKED_OPTIONS],
     useFactory: ({ body }: PlantsModuleOptions): Admission =>
       new Admission(parseBodyLimit(`${body?.limit ?? DEFAULT_BODY_LIMIT}`) ?? DEFAULT_BODY_LIMIT),
-  },
-  {
-    provide: PlantCreatedHook,
-    inject: [CHECKED_OPTIONS],
-    useFactory: ({ onPlantCreated }: PlantsModuleOptions): PlantCreatedHook => new PlantCreatedHook(onPlantCreated),
   },
 ];
 

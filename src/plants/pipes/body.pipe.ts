@@ -14,30 +14,30 @@ export class BodyPipe implements PipeTransform<() => PlantExchange, unknown> {
   constructor(private readonly admission: Admission) {}
 
   /** @throws {ContractException} 417, 400 without a body, 415, 413 or 503, in this order of checks */
-  async transform(getExchange: () => PlantExchange): Promise<unknown> {
+  transform(getExchange: () => PlantExchange): unknown {
     const { request, response } = getExchange();
+    const { bodyLimit } = this.admission;
     const raw = 'raw' in request ? request.raw : request;
-    assertExpectation(raw);
-    assertBody(raw);
-    assertJson(raw);
     const length = contentLength(raw);
+    assertExpectation(raw);
+    if (!hasBody(raw, length)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
+    assertJson(raw);
     const isParsed = request.body !== undefined || raw.readableDidRead;
-    if (!isParsed) assertLength(length, this.admission.bodyLimit);
-    this.admission.admit(response);
-    if (isParsed) return request.rawBody ?? this.#takeParsed(request);
-    return readBody(raw, length, this.admission.bodyLimit, (bytes) => this.admission.charge(response, bytes));
+    if (!isParsed && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);
+    const charge = this.admission.admit(response);
+    return isParsed ? this.#takeParsed(request) : readBody(raw, length, bodyLimit, charge);
   }
 
-  /** Logs once which line keeps the parser of the application away from the body. */
-  #takeParsed({ body, route, routeOptions }: PlantRequest): unknown {
-    const path = route?.path ?? routeOptions?.url;
-    if (!this.#hasWarned) {
+  /** Without the bytes, logs once which line keeps the parser of the application away from the body. */
+  #takeParsed({ body, rawBody, route, routeOptions }: PlantRequest): unknown {
+    if (rawBody === undefined && !this.#hasWarned) {
+      const path = route?.path ?? routeOptions?.url;
       this.#logger.warn(
         `Exact ids need app.use('${path}', unparsedBody()) in main.ts: the application has parsed a body first`,
       );
+      this.#hasWarned = true;
     }
-    this.#hasWarned = true;
-    return body;
+    return rawBody ?? body;
   }
 }
 
@@ -48,26 +48,19 @@ function assertExpectation({ headers: { expect }, httpVersion }: IncomingMessage
   }
 }
 
-function assertBody(request: IncomingMessage): void {
+function hasBody(request: IncomingMessage, length: number | undefined): boolean {
+  if (length !== undefined) return length > 0;
   // HTTP/2 frames a body of unknown length without any header (RFC 9113 §8.1).
-  const isEmpty =
-    contentLength(request) === 0 || (contentLength(request) === undefined && request.httpVersionMajor < 2);
-  if (isEmpty && header(request, 'transfer-encoding') === undefined) {
-    throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
-  }
+  return request.httpVersionMajor > 1 || header(request, 'transfer-encoding') !== undefined;
 }
 
 function assertJson(request: IncomingMessage): void {
-  const encoding = request.headers['content-encoding'];
+  const { 'content-encoding': encoding = 'identity' } = request.headers;
   // A content coding other than `identity` changes the media type (RFC 9110 §8.4).
-  const isEncoded = encoding !== undefined && encoding.toLowerCase() !== 'identity';
+  const isEncoded = encoding.toLowerCase() !== 'identity';
   if (isEncoded || !/^application\/json[ \t]*(?:;|$)/i.test(header(request, 'content-type') ?? '')) {
     throw new ContractException(415);
   }
-}
-
-function assertLength(length: number | undefined, limit: number): void {
-  if (length !== undefined && length > limit) throw new BodyTooLargeException(limit);
 }
 
 function contentLength(request: IncomingMessage): number | undefined {
