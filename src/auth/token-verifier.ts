@@ -48,23 +48,3 @@ export class TokenVerifiers extends TokenVerifier {
     return 'unknown';
   }
 }
-
-/** The request that passport sees. */
-export interface BearerRequest {
-  readonly headers: { readonly authorization?: string };
-  /** Comes with the request because all applications of the process share the strategy. */
-  readonly verifier: TokenVerifier;
-}
-
-/** The token is not valid. */
-export class TokenRefusedError extends Error {
-  override readonly name = 'TokenRefusedError';
-
-  /** @param principal the name of the holder, if the token was valid once */
-  constructor(
-    readonly reason: RefusalReason,
-    readonly principal?: string,
-  ) {
-    super(reason);
-  }
-}
