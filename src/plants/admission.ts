@@ -7,11 +7,8 @@ const MAX_REQUESTS = 2_048;
 /** Bytes of all their bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 16_777_216;
 
-/** The part of Node's response that Admission needs. */
-export type Answer = Pick<ServerResponse, 'destroy' | 'headersSent' | 'once' | 'req' | 'writableLength'>;
-
 interface Request {
-  readonly answer: Answer;
+  readonly answer: ServerResponse;
   /** The length of its body, as far as it has arrived. */
   bytes: number;
 }
@@ -44,7 +41,7 @@ export class Admission {
    * @returns a function that charges bytes of the body, and returns whether there is room for them
    * @throws {ContractException} 503 if there are too many
    */
-  admit(answer: Answer): (bytes: number) => boolean {
+  admit(answer: ServerResponse): (bytes: number) => boolean {
     if (this.#isFull) this.#removeUntaken();
     if (this.#isFull) throw new ContractException(503);
     const request = { answer, bytes: 0 };

@@ -4,9 +4,8 @@ import { CurrentPrincipal, type Principal } from '../auth/principal.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import type { NewPlantDto } from './dto/new-plant.dto.js';
 import type { PlantDto } from './dto/plant.dto.js';
-import { BodyPipe } from './pipes/body.pipe.js';
+import { BodyPipe, PlantBody } from './pipes/body.pipe.js';
 import { NewPlantPipe } from './pipes/new-plant.pipe.js';
-import { PlantBody } from './plant-body.decorator.js';
 import { PlantsService } from './plants.service.js';
 
 /** The path of the operations, below the prefix of the application. */

@@ -1,30 +1,56 @@
-import type { IncomingMessage } from 'node:http';
-import { Injectable, Logger, type PipeTransform } from '@nestjs/common';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createParamDecorator, type ExecutionContext, Injectable, Logger, type PipeTransform } from '@nestjs/common';
 import { BodyTooLargeException, ContractException } from '../../contract/contract.exception.js';
 import { Admission } from '../admission.js';
-import type { PlantExchange, PlantRequest } from '../plant-body.decorator.js';
 import { readBody } from './read-body.js';
+
+/** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
+type PlantRequest = (IncomingMessage | { readonly raw: IncomingMessage }) & {
+  /** The result of the application's body parser. */
+  readonly body?: unknown;
+  /** The bytes of the body, if the application sets Nest's option `rawBody`. */
+  readonly rawBody?: Uint8Array;
+  /** The route of Express, with its whole path. */
+  readonly route?: { readonly path: string };
+  /** The route of Fastify, with its whole path. */
+  readonly routeOptions?: { readonly url?: string };
+};
+
+/** A response of Express, which is Node's own, or of Fastify, which wraps Node's. */
+type PlantResponse = ServerResponse | { readonly raw: ServerResponse };
+
+type GetExchange = () => ReturnType<ExecutionContext['switchToHttp']>;
+
+/**
+ * Passes the request to the parameter's pipes, which read its body. It is wrapped in a function because the global pipes
+ * of a host run first: they may rebuild objects, but they pass a function on as it is.
+ */
+export const PlantBody = createParamDecorator((_data: unknown, context: ExecutionContext): GetExchange => {
+  return () => context.switchToHttp();
+});
 
 /** Turns a request into its body: bytes where possible, otherwise the result of the application's parser. */
 @Injectable()
-export class BodyPipe implements PipeTransform<() => PlantExchange, unknown> {
+export class BodyPipe implements PipeTransform<GetExchange, unknown> {
   readonly #logger = new Logger('PlantStore');
   #hasWarned = false;
 
   constructor(private readonly admission: Admission) {}
 
   /** @throws {ContractException} 417, 400 without a body, 415, 413 or 503, in this order of checks */
-  transform(getExchange: () => PlantExchange): unknown {
-    const { request, response } = getExchange();
-    const { bodyLimit } = this.admission;
+  transform(getExchange: GetExchange): unknown {
+    const exchange = getExchange();
+    const request = exchange.getRequest<PlantRequest>();
+    const response = exchange.getResponse<PlantResponse>();
     const raw = 'raw' in request ? request.raw : request;
+    const { bodyLimit } = this.admission;
     const length = contentLength(raw);
     assertExpectation(raw);
     if (!hasBody(raw, length)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
     assertJson(raw);
     const isParsed = request.body !== undefined || raw.readableDidRead;
     if (!isParsed && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);
-    const charge = this.admission.admit(response);
+    const charge = this.admission.admit('raw' in response ? response.raw : response);
     return isParsed ? this.#takeParsed(request) : readBody(raw, length, bodyLimit, charge);
   }
 
