@@ -13,6 +13,12 @@ import { isHttpsOrLoopback, withoutQuery } from './jwt-settings.js';
 /** Has `redirect: manual`, because a redirect could lead into the operator's own network. */
 type FetchOptions = Parameters<FetchImplementation>[1];
 
+/** The members of a discovery document that are needed. */
+interface Discovery {
+  readonly issuer?: unknown;
+  readonly jwks_uri?: unknown;
+}
+
 /** The signing keys of an issuer, fetched when a token first needs one, and again when a token has an unknown one. */
 export class IssuerKeys {
   /** @throws {ContractException} 503 if the issuer cannot be reached */
@@ -40,7 +46,7 @@ export class IssuerKeys {
     try {
       const keys = await download(this.jwksUrl ?? (await this.#discover(options)), options);
       // Throws if it is not a JWK Set.
-      createLocalJWKSet(keys as unknown as JSONWebKeySet);
+      createLocalJWKSet(keys as JSONWebKeySet);
       if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
       this.#isFailing = false;
       return Response.json(keys);
@@ -53,7 +59,7 @@ export class IssuerKeys {
 
   async #discover(options: FetchOptions): Promise<URL> {
     const document = new URL(`${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-    const { issuer, jwks_uri: jwksUri } = await download(document, options);
+    const { issuer, jwks_uri: jwksUri } = (await download(document, options)) as Discovery;
     // OpenID Connect Discovery 1.0 §4.3: otherwise one issuer could speak for another.
     if (issuer !== this.issuer) throw new Error(`${document.href} names another issuer`);
     const url = URL.canParse(String(jwksUri)) ? new URL(String(jwksUri)) : undefined;
@@ -62,10 +68,10 @@ export class IssuerKeys {
   }
 }
 
-async function download(url: URL, options: FetchOptions): Promise<Record<string, unknown>> {
+async function download(url: URL, options: FetchOptions): Promise<unknown> {
   const response = await fetch(url, options);
   if (response.status !== 200) throw new Error(`${withoutQuery(url)} answers with status ${response.status}`);
-  return (await response.json()) as Record<string, unknown>;
+  return response.json();
 }
 
 /** Describes an error in one line. fetch() puts the reason into the cause. */
