@@ -3,10 +3,10 @@ import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { BearerAuthOptions } from './bearer-auth-options.js';
-import { type BearerRequest, STRATEGY, TokenRefusedError } from './bearer.strategy.js';
+import { STRATEGY, TokenRefusedError } from './bearer.strategy.js';
 import { type Principal, principalOf, setPrincipal } from './principal.js';
 import { setRefusal } from './refusals.js';
-import type { TokenVerifier } from './token-verifier.js';
+import type { BearerRequest, TokenVerifier } from './token-verifier.js';
 
 /** Marks a handler, or all of a controller, that requires the scope, of tokens that have scopes. */
 export const RequiresScope = Reflector.createDecorator<boolean>();

@@ -3,17 +3,10 @@ import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import { isBearerToken } from './bearer-token.js';
 import type { Principal } from './principal.js';
-import type { RefusalReason, TokenVerifier } from './token-verifier.js';
+import type { BearerRequest, RefusalReason } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */
 export const STRATEGY = 'plant-store-bearer';
-
-/** The request that passport sees. */
-export interface BearerRequest {
-  readonly headers: { readonly authorization: string | undefined };
-  /** Comes with the request because all applications of the process share the strategy. */
-  readonly verifier: TokenVerifier;
-}
 
 /** The token is not valid; its holder is known if it was valid once. */
 export class TokenRefusedError extends Error {

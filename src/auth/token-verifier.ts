@@ -48,3 +48,10 @@ export class TokenVerifiers extends TokenVerifier {
     return 'unknown';
   }
 }
+
+/** The request that passport sees. It is here because hosts compile no types of passport. */
+export interface BearerRequest {
+  readonly headers: { readonly authorization: string | undefined };
+  /** Comes with the request because all applications of the process share the strategy. */
+  readonly verifier: TokenVerifier;
+}
