@@ -12,7 +12,11 @@ export { NewPlantDto } from './plants/dto/new-plant.dto.js';
 export { PlantDto } from './plants/dto/plant.dto.js';
 export { PlantsController } from './plants/plants.controller.js';
 export { PlantsModule } from './plants/plants.module.js';
-export { type PlantCreatedListener, PLANTS_OPTIONS, type PlantsModuleOptions } from './plants/plants.module-definition.js';
+export {
+  type PlantCreatedListener,
+  PLANTS_OPTIONS,
+  type PlantsModuleOptions,
+} from './plants/plants.module-definition.js';
 export { PlantsService } from './plants/plants.service.js';
 export { unparsedBody } from './plants/unparsed-body.js';
 export {
