@@ -4,19 +4,7 @@ import { availableParallelism } from 'node:os';
 const project = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  transform: {
-    '\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-          target: 'es2022',
-        },
-        module: { type: 'es6' },
-      },
-    ],
-  },
+  transform: { '\\.ts$': '<rootDir>/test/support/typescript-transform.js' },
 };
 
 /**
@@ -35,7 +23,7 @@ export default {
       displayName: 'postgres',
       testMatch: [
         '<rootDir>/src/storage/plant-repository.spec.ts',
-        '<rootDir>/test/plants/*.e2e-spec.ts',
+        '<rootDir>/test/plants/{every-member,new-plant.property,plants}.e2e-spec.ts',
         '<rootDir>/test/storage/{crash,history}.e2e-spec.ts',
         // Its short form runs on SQLite alone.
         ...(process.env.SOAK_MINUTES === undefined ? [] : ['<rootDir>/test/http/soak.e2e-spec.ts']),
