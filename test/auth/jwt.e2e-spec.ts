@@ -246,7 +246,9 @@ describe('A provider that is unavailable', () => {
       'has its keys on a URL in clear text',
       // The address leads to this machine, but is not one of loopback.
       (path) =>
-        path === '/jwks' ? {} : discovery(jwt.provider.issuer, `${jwt.provider.issuer.replace('127.0.0.1', '0.0.0.0')}/jwks`),
+        path === '/jwks'
+          ? {}
+          : discovery(jwt.provider.issuer, `${jwt.provider.issuer.replace('127.0.0.1', '0.0.0.0')}/jwks`),
     ],
     ['redirects', () => ({ status: 302, location: '/elsewhere' })],
     ['fails', () => ({ status: 500 })],

@@ -9,8 +9,8 @@ export default [
     file: EXCEPTION,
     find: 'HttpStatus.BAD_REQUEST',
     replace: 'error',
-    spec: 'test/plants/plants',
-    test: 'Routing',
+    spec: 'test/plants/refusals',
+    test: 'another media type',
   },
   {
     name: 'contract: further member of Error',
@@ -18,8 +18,8 @@ export default [
     file: EXCEPTION,
     find: 'return { error: this.error, message: this.message };',
     replace: 'return { error: this.error, message: this.message, headers: this.headers };',
-    spec: 'test/plants/plants',
-    test: 'Routing',
+    spec: 'test/plants/refusals',
+    test: 'another media type',
   },
   {
     name: 'contract: number as text',
@@ -27,8 +27,8 @@ export default [
     file: EXCEPTION,
     find: 'return { error: this.error,',
     replace: 'return { error: `${this.error}`,',
-    spec: 'test/plants/plants',
-    test: 'Routing',
+    spec: 'test/plants/refusals',
+    test: 'another media type',
   },
   {
     name: 'contract: 503 without Retry-After',
@@ -54,8 +54,8 @@ export default [
     file: FILTER,
     find: 'for (const [name, value] of Object.entries(exception.headers)) httpAdapter.setHeader(response, name, value);',
     replace: '',
-    spec: 'test/plants/plants',
-    test: 'Routing',
+    spec: 'test/http/routing',
+    test: 'path "" is refused with error 405',
   },
   {
     name: "contract: text of a host's exception",

@@ -23,7 +23,7 @@ export default [
     name: 'http: any Host',
     reason: 'An invalid Host is error 400 (RFC 9112 §3.2).',
     file: RULES,
-    find: ": !isAuthority(headers.host)) {",
+    find: ': !isAuthority(headers.host)) {',
     replace: ': false) {',
     spec: 'test/http/malformed-requests',
     test: 'a Host',
@@ -116,7 +116,7 @@ export default [
     find: 'isStranger || isUpgrade',
     replace: 'isUpgrade',
     spec: 'test/http/missing-token',
-    test: 'POST is refused with error 401 on any path',
+    test: 'with the method POST',
   },
   {
     name: 'http: connection with an unread body',
@@ -125,7 +125,7 @@ export default [
     find: 'this.req.hasUnreadBody ||',
     replace: '',
     spec: 'test/http/pipelining',
-    test: 'a request whose body is not read, and another one gets one last answer, in one packet',
+    test: 'a request whose body is not read, and another one gets one last answer, in many packets',
   },
   {
     name: 'http: connection that asks to close',
@@ -134,7 +134,7 @@ export default [
     find: 'this.req.asksToClose ||',
     replace: '',
     spec: 'test/http/pipelining',
-    test: 'Connection: close, and another one gets one last answer, in one packet',
+    test: 'Connection: close, and another one gets one last answer, in many packets',
   },
   {
     name: 'http: connection after Upgrade',
@@ -143,7 +143,7 @@ export default [
     find: 'isStranger || isUpgrade',
     replace: 'isStranger',
     spec: 'test/http/pipelining',
-    test: 'Upgrade, and another one gets one last answer, in one packet',
+    test: 'Upgrade, and another one gets one last answer, in many packets',
   },
   {
     name: 'http: connection of a preflight request',
@@ -197,7 +197,7 @@ export default [
     find: 'if (this.#responses.length === 0) this.sendRefusal();',
     replace: 'this.sendRefusal();',
     spec: 'test/http/pipelining',
-    test: 'a valid request and garbage gets one last answer, in one packet',
+    test: 'a valid request and garbage gets one last answer after a slow first one, in one packet',
   },
   {
     name: 'http: body that will not be complete',
@@ -206,7 +206,7 @@ export default [
     find: 'else if (request?.complete === false) request.fail(exception);',
     replace: '',
     spec: 'test/http/malformed-requests',
-    test: 'without a size is refused with error 400, once, in a second packet',
+    test: 'a chunked body is refused with error 400, once, in a second packet',
   },
   {
     name: 'http: answer that is not taken',
@@ -341,8 +341,8 @@ export default [
     file: NOT_FOUND,
     find: "{ Allow: allowed.join(', ') }",
     replace: '{}',
-    spec: 'test/plants/plants',
-    test: 'Routing',
+    spec: 'test/http/routing',
+    test: 'path "" is refused with error 405',
   },
   {
     name: 'http: 405 on every path',
@@ -350,8 +350,8 @@ export default [
     file: NOT_FOUND,
     find: 'if (allowed.length === 0)',
     replace: "if (allowed.length === 0 && url === '/')",
-    spec: 'test/plants/plants',
-    test: 'Routing',
+    spec: 'test/http/routing',
+    test: 'path "" is refused with error 404',
   },
   {
     name: 'http: body before the token',
@@ -360,7 +360,7 @@ export default [
     find: '{ hasBody: false, overrideExisting: true }',
     replace: '{ hasBody: true, overrideExisting: true }',
     spec: 'test/http/missing-token',
-    test: 'POST is refused with error 401',
+    test: 'a body that does not come',
   },
   {
     name: 'http: address of the client from anyone',

@@ -1,11 +1,11 @@
 const ADMISSION = 'src/plants/admission.ts';
 const BODY = 'src/plants/pipes/body.pipe.ts';
 const FIELD = 'src/plants/dto/field.decorator.ts';
-const HOOK = 'src/plants/plant-created.hook.ts';
 const INTEGER = 'src/plants/pipes/exact-integer.ts';
 const MODULE = 'src/plants/plants.module.ts';
 const PIPE = 'src/plants/pipes/new-plant.pipe.ts';
 const READ = 'src/plants/pipes/read-body.ts';
+const RULES = 'src/plants/dto/rules.ts';
 const SERVICE = 'src/plants/plants.service.ts';
 
 export default [
@@ -69,28 +69,28 @@ export default [
   {
     name: 'plants: tag of null',
     reason: 'tag is optional, not nullable: null is error 422.',
-    file: FIELD,
+    file: RULES,
     find: 'value === undefined || isValid(value)',
     replace: 'value === undefined || value === null || isValid(value)',
-    spec: 'test/plants/plants',
+    spec: 'test/plants/refusals',
     test: 'not a NewPlant',
   },
   {
     name: 'plants: U+0000',
     reason: 'U+0000 is refused, because not every store can hold it.',
-    file: 'src/plants/dto/is-text.ts',
+    file: RULES,
     find: '/[\\0\\p{Surrogate}]/u',
     replace: '/\\p{Surrogate}/u',
-    spec: 'test/plants/plants',
+    spec: 'test/plants/refusals',
     test: 'not a NewPlant',
   },
   {
     name: 'plants: 2^63',
     reason: 'id is −2^63 … 2^63−1.',
-    file: 'src/plants/dto/is-int64.ts',
+    file: RULES,
     find: '2n ** 63n - 1n',
     replace: '2n ** 63n',
-    spec: 'test/plants/plants',
+    spec: 'test/plants/refusals',
     test: 'with the id 9223372036854775808',
   },
   {
@@ -125,7 +125,7 @@ export default [
     file: PIPE,
     find: 'if (seen.includes(name)) throw',
     replace: "if (name === 'id' && seen.includes(name)) throw",
-    spec: 'test/plants/plants',
+    spec: 'test/plants/refusals',
     test: 'not valid JSON',
   },
   {
@@ -143,7 +143,7 @@ export default [
     file: PIPE,
     find: 'if (isUtf8(bytes)) return',
     replace: 'if (bytes.length > 0) return',
-    spec: 'test/plants/plants',
+    spec: 'test/plants/refusals',
     test: 'not valid JSON',
   },
   {
@@ -152,7 +152,7 @@ export default [
     file: PIPE,
     find: 'throw new ContractException(422);',
     replace: 'throw new ContractException(400);',
-    spec: 'test/plants/plants',
+    spec: 'test/plants/refusals',
     test: 'not a NewPlant',
   },
   {
@@ -170,15 +170,15 @@ export default [
     file: 'src/plants/dto/new-plant.dto.ts',
     find: "`${messages.join('; ')}.`",
     replace: '`${messages[0]}.`',
-    spec: 'test/plants/plants',
+    spec: 'test/plants/refusals',
     test: 'not a NewPlant',
   },
   {
     name: 'plants: media type before the body',
     reason: 'A request without a body is 400 whatever its media type.',
     file: BODY,
-    find: 'assertBody(raw);\n    assertJson(raw);',
-    replace: 'assertJson(raw);\n    assertBody(raw);',
+    find: 'if (!hasBody(raw, length)) throw',
+    replace: 'assertJson(raw);\n    if (!hasBody(raw, length)) throw',
     spec: 'test/plants/plants',
     test: 'The order of checks',
   },
@@ -186,7 +186,7 @@ export default [
     name: 'plants: length that is declared',
     reason: 'A declared length over the limit is 413 before a byte of the body is read.',
     file: BODY,
-    find: 'if (!isParsed) assertLength(length, this.admission.bodyLimit);',
+    find: 'if (!isParsed && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);',
     replace: '',
     spec: 'test/http/expectations',
     test: 'length over the limit',
@@ -197,7 +197,7 @@ export default [
     file: BODY,
     find: 'if (isEncoded || ',
     replace: 'if (',
-    spec: 'test/plants/plants',
+    spec: 'test/plants/refusals',
     test: 'a compressed body',
   },
   {
@@ -206,24 +206,24 @@ export default [
     file: BODY,
     find: '/^application\\/json[ \\t]*(?:;|$)/i',
     replace: '/^application\\/json/i',
-    spec: 'test/plants/plants',
+    spec: 'test/plants/refusals',
     test: 'another media type',
   },
   {
     name: 'plants: limit of the body',
     reason: 'A body is at most BODY_LIMIT long.',
     file: READ,
-    find: 'if (body.length + chunk.length > limit) fail',
-    replace: 'if (chunk.length > limit) fail',
+    find: 'if (body.length + chunk.length > maxLength) fail',
+    replace: 'if (chunk.length > maxLength) fail',
     spec: 'test/http/size-limits',
     test: 'error 413',
   },
   {
-    name: 'plants: listeners of a body',
-    reason: 'A request that has ended keeps nothing.',
+    name: 'plants: rest of a refused body',
+    reason: 'The rest of a refused body is discarded: a client that is still sending does not read the answer.',
     file: READ,
-    find: "request.off('error', failIncomplete).off('close', failIncomplete);",
-    replace: '',
+    find: "request.off('data', add).resume();",
+    replace: "request.off('data', add);",
     spec: 'src/plants/pipes/read-body',
   },
   {
@@ -262,17 +262,17 @@ export default [
     name: 'plants: onPlantCreated for a repeated plant',
     reason: 'It is called once for each plant that was created.',
     file: SERVICE,
-    find: "if (outcome === 'created') this.hook",
-    replace: "if (outcome !== 'conflict') this.hook",
+    find: "if (outcome === 'created' && onPlantCreated)",
+    replace: 'if (onPlantCreated)',
     spec: 'test/embedding/created-plants',
     test: 'is called once',
   },
   {
     name: 'plants: onPlantCreated that throws',
     reason: 'The listener of the host cannot change an answer, nor end the process.',
-    file: HOOK,
-    find: 'void new Promise(setImmediate)\n      .then(() => listener(plant, principal))',
-    replace: 'void Promise.resolve(listener(plant, principal))',
+    file: SERVICE,
+    find: 'await listener(...created);',
+    replace: 'void listener(...created);',
     spec: 'test/embedding/created-plants',
     test: 'changes no answer',
   },
@@ -280,7 +280,7 @@ export default [
     name: 'plants: store that closes too early',
     reason: 'The module closes the store after the last plant is stored.',
     file: MODULE,
-    find: 'while (!this.admission.isIdle) await this.admission.settled();',
+    find: 'await this.admission.close();',
     replace: '',
     spec: 'test/embedding/created-plants',
     test: 'while the application closes',

@@ -85,7 +85,10 @@ function read(file) {
 
 function withMutation({ file, find, replace, isBuilt }, call) {
   const source = read(file);
-  writeFileSync(join(copy, file), source.replace(find, () => replace));
+  writeFileSync(
+    join(copy, file),
+    source.replace(find, () => replace),
+  );
   try {
     if (isBuilt) build();
     return call();
@@ -117,7 +120,8 @@ function runTests(selected, pattern = '') {
   if (!existsSync(result)) throw new Error(stderr.slice(0, 2_000));
   const { testResults } = JSON.parse(readFileSync(result, 'utf8'));
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
-  if (!tests.some(({ status }) => ['passed', 'failed'].includes(status))) throw new Error(`no test has run: ${stderr.slice(0, 2_000)}`);
+  if (!tests.some(({ status }) => ['passed', 'failed'].includes(status)))
+    throw new Error(`no test has run: ${stderr.slice(0, 2_000)}`);
   return tests.filter(({ status }) => status === 'failed').map(({ fullName }) => fullName);
 }
 

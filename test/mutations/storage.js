@@ -94,7 +94,7 @@ export default [
     file: 'src/storage/postgres-errors.ts',
     find: '/^(?:57014|55P03)/',
     replace: '/^(?:55P03)/',
-    spec: 'test/storage/database-server',
+    spec: 'test/storage/database-faults',
     test: '57014',
     project: 'postgres',
     isBuilt: true,
@@ -336,7 +336,7 @@ export default [
     find: '0o600 | (mode & 0o040)',
     replace: '0o600',
     spec: 'test/commands/token',
-    test: 'mode 0640',
+    test: 'readable for the same users',
     isBuilt: true,
   },
 ];
