@@ -1,7 +1,9 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
 import auth from './auth.js';
 import commands from './commands.js';
 import contract from './contract.js';
@@ -25,12 +27,13 @@ import storage from './storage.js';
  * @property {boolean} [isBuilt] true if the tests run the program in dist/
  */
 
-/** Milliseconds for a test: a defect may let it wait for an answer that never comes. */
+/** Milliseconds for a test, unless it has a limit of its own: a defect may let it wait for ever. */
 const TEST_TIMEOUT = 10_000;
 
 /** Milliseconds for all tests of a mutation: a defect may be a loop without an end. */
 const RUN_TIMEOUT = 300_000;
 
+const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
 const copy = mkdtempSync(join(tmpdir(), 'plant-store-mutations-'));
 process.on('exit', () => rmSync(copy, { recursive: true, force: true }));
@@ -41,100 +44,86 @@ const all = [contract, http, auth, plants, storage, service, commands].flat();
 const parts = process.argv.slice(2);
 const mutations = all.filter(({ name }) => parts.length === 0 || parts.some((part) => name.includes(part)));
 
-copyCheckout();
+await copyCheckout();
 const outdated = mutations.filter(({ file, find }) => read(file).split(find).length !== 2);
-for (const { name, file } of outdated) console.log(`DOES NOT APPLY  ${name}: ${file} must have its text once`);
+for (const { name, file, find } of outdated) console.log(`DOES NOT APPLY  ${name}: ${file} must have once: ${find}`);
 if (outdated.length > 0) process.exit(1);
 
-const catching = [];
+/** The mutations that are caught, each with the name of the test. */
+const caught = [];
 for (const mutation of mutations) {
-  const began = performance.now();
-  const outcome = attempt(mutation);
-  const seconds = ((performance.now() - began) / 1_000).toFixed(1).padStart(5);
-  console.log(`${seconds} s  ${mutation.name}: ${outcome}`);
+  const began = Date.now();
+  const outcome = await attempt(mutation).catch(({ message }) => `DOES NOT RUN: ${message}`);
+  console.log(`${((Date.now() - began) / 1_000).toFixed(1).padStart(5)} s  ${mutation.name}: ${outcome}`);
 }
-const broken = failingWithout(catching);
+const broken = await failingWithoutMutation();
 for (const test of broken) console.log(`FAILS ANYWAY  ${test}`);
-console.log(`${catching.length} of ${mutations.length} mutations are caught.`);
-if (broken.length > 0 || catching.length < mutations.length) process.exit(1);
+console.log(`${caught.length} of ${mutations.length} mutations are caught.`);
+process.exit(broken.length > 0 || caught.length < mutations.length ? 1 : 0);
 
 /** Copies the files of the checkout as they are, without those that Git ignores. */
-function copyCheckout() {
-  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root });
-  for (const file of list.toString().split('\0').slice(0, -1)) {
+async function copyCheckout() {
+  const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root });
+  for (const file of stdout.split('\0').slice(0, -1)) {
     if (existsSync(join(root, file))) cpSync(join(root, file), join(copy, file));
   }
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 }
 
-/** Returns the name of the test that catches a mutation, or says that there is none. */
-function attempt(mutation) {
-  try {
-    const [test] = withMutation(mutation, () => runTests([mutation], mutation.test && literal(mutation.test)));
-    if (test === undefined) return `SURVIVES, although: ${mutation.reason}`;
-    catching.push({ ...mutation, test });
-    return test;
-  } catch (error) {
-    return `DOES NOT RUN: ${error.message}`;
-  }
-}
-
+/** Returns the source of a file, or nothing if there is no such file. */
 function read(file) {
   return existsSync(join(copy, file)) ? readFileSync(join(copy, file), 'utf8') : '';
 }
 
-function withMutation({ file, find, replace, isBuilt }, call) {
+/** Returns the name of the test that catches a mutation, or says that there is none. */
+async function attempt(mutation) {
+  const { reason, file, find, replace, test: part } = mutation;
   const source = read(file);
   writeFileSync(
     join(copy, file),
     source.replace(find, () => replace),
   );
   try {
-    if (isBuilt) build();
-    return call();
+    const [test] = await failingTests([mutation], part && literal(part));
+    if (test === undefined) return `SURVIVES, although: ${reason}`;
+    caught.push({ ...mutation, test });
+    return test;
   } finally {
     writeFileSync(join(copy, file), source);
   }
 }
 
-function build() {
-  execFileSync('node', ['build-if-changed.js'], { cwd: copy, stdio: ['ignore', 'ignore', 'pipe'] });
-}
-
-/** Runs spec files of one project, and returns the names of the tests that fail. */
-function runTests(selected, pattern = '') {
+/** Runs tests of one project, and returns the names of those that fail. */
+async function failingTests(selected, pattern = '') {
+  if (selected.some(({ isBuilt }) => isBuilt)) await run('node', ['build-if-changed.js'], { cwd: copy });
   const result = join(copy, 'result.json');
   rmSync(result, { force: true });
   const options = [
     ...['--selectProjects', selected[0].project ?? 'sqlite', '--testPathPatterns', ...selected.map(({ spec }) => spec)],
-    ...['--testNamePattern', pattern, '--testTimeout', TEST_TIMEOUT, '--cacheDirectory', join(copy, '.jest')],
+    ...['--testNamePattern', pattern, '--testTimeout', `${TEST_TIMEOUT}`, '--cacheDirectory', join(copy, '.jest')],
     ...['--forceExit', '--json', '--outputFile', result],
   ];
-  const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
-  const { stderr } = spawnSync('node', [...jest, ...options], {
-    cwd: copy,
-    encoding: 'utf8',
-    timeout: RUN_TIMEOUT,
-    killSignal: 'SIGKILL',
-  });
-  if (!existsSync(result)) throw new Error(stderr.slice(0, 2_000));
+  const jest = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', ...options];
+  const limits = { timeout: RUN_TIMEOUT, killSignal: 'SIGKILL', maxBuffer: Infinity };
+  const { stderr } = await run('node', jest, { cwd: copy, ...limits }).catch((error) => error);
+  if (!existsSync(result)) throw new Error(stderr);
   const { testResults } = JSON.parse(readFileSync(result, 'utf8'));
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
-  if (!tests.some(({ status }) => ['passed', 'failed'].includes(status)))
-    throw new Error(`no test has run: ${stderr.slice(0, 2_000)}`);
+  if (!tests.some(({ status }) => ['passed', 'failed'].includes(status))) throw new Error(`no test has run: ${stderr}`);
   return tests.filter(({ status }) => status === 'failed').map(({ fullName }) => fullName);
 }
 
 /** Runs the tests that have caught mutations without any: those that fail have caught nothing. */
-function failingWithout(selected) {
-  if (selected.some(({ isBuilt }) => isBuilt)) build();
-  const projects = [...new Set(selected.map(({ project }) => project))];
-  return projects.flatMap((name) => {
-    const group = selected.filter(({ project }) => project === name);
-    return runTests(group, group.map(({ test }) => `^${literal(test)}$`).join('|'));
-  });
+async function failingWithoutMutation() {
+  const failing = [];
+  for (const project of new Set(caught.map((mutation) => mutation.project))) {
+    const group = caught.filter((mutation) => mutation.project === project);
+    failing.push(...(await failingTests(group, group.map(({ test }) => `^${literal(test)}$`).join('|'))));
+  }
+  return failing;
 }
 
+/** Returns a regular expression that matches this text alone. */
 function literal(text) {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }
