@@ -1,7 +1,6 @@
 import { mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { openRepository } from './open-repository.js';
 import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, type SqliteDatabase } from './sqlite-database.js';
@@ -14,6 +13,9 @@ let repository: PlantRepository;
 let other: SqliteDatabase;
 
 const open = (path = file): Promise<PlantRepository> => openSqliteRepository(path, 100);
+
+/** Returns the connection of the repository: other connections do not see its settings. */
+const ownDatabase = (): SqliteDatabase => Reflect.get(repository, 'database') as SqliteDatabase;
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
@@ -43,15 +45,13 @@ describe('the SQLite database', () => {
     expect(firstValue(other, "SELECT strict FROM pragma_table_list WHERE name = 'plants'")).toBe(1n);
   });
 
-  it('is synced at each commit: a power cut loses nothing that was acknowledged', async () => {
-    const exec = jest.spyOn(Object.getPrototypeOf(other) as SqliteDatabase, 'exec');
-    const opened = await open();
-    const [database] = exec.mock.contexts as SqliteDatabase[];
-    exec.mockRestore();
-
+  it('is synced at each commit, so that a power cut loses nothing that was acknowledged', () => {
     // FULL: https://sqlite.org/pragma.html#pragma_synchronous
-    expect(database && firstValue(database, 'PRAGMA synchronous')).toBe(2n);
-    await opened.close();
+    expect(firstValue(ownDatabase(), 'PRAGMA synchronous')).toBe(2n);
+  });
+
+  it('does not block the process while another one locks it', () => {
+    expect(firstValue(ownDatabase(), 'PRAGMA busy_timeout')).toBe(0n);
   });
 
   it('is refused when the file is not a database', async () => {
@@ -129,6 +129,15 @@ describe('files that are missing for a moment', () => {
 
     expect(await repository.add([{ id: 2n, name: 'Ficus' }])).toEqual(['created']);
     expect(firstValue(other, 'SELECT name FROM plants WHERE id = 2')).toBe('Ficus');
+  });
+
+  it('refuse a batch before it is written', async () => {
+    expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
+    renameSync(`${file}-wal`, `${file}-away`);
+    await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
+    renameSync(`${file}-away`, `${file}-wal`);
+
+    expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
   });
 
   it('fail the check', async () => {
