@@ -13,8 +13,10 @@ const { groups: GROUPS } = parse(readFileSync(join(ROOT, 'deploy/prometheus-rule
 };
 const RULES = GROUPS.flatMap(({ rules }) => rules);
 
-/** The name and type of each metric in the guide. */
-const DOCUMENTED = MONITORING.tableIn('Metrics').map(([name = '', type = '']) => `${name} ${type}`);
+/** The name and type of each metric in the guide; a row may have several names. */
+const DOCUMENTED = MONITORING.tableIn('Metrics').flatMap(([names = '', type = '']) =>
+  names.split(', ').map((name) => `${name.replaceAll('`', '')} ${type}`),
+);
 const NAMES = new Set(DOCUMENTED.map((metric) => metric.split(' ')[0]));
 
 /** Returns the metrics that a PromQL expression reads, without the suffixes of histograms. */
