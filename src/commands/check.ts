@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
 import type { Command } from 'commander';
 import { parseTokens, readTokenFile } from '../auth/token-file.js';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
-import { checkHost } from '../process/listen.js';
+import { addressError } from '../process/command-error.js';
 import { checkStore } from '../storage/open-repository.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
@@ -46,6 +48,15 @@ async function run(options: ReportOptions): Promise<void> {
     ].join('\n'),
     options,
   );
+}
+
+/** Refuses a host that is not an address of this machine. It takes any free port for a moment. */
+async function checkHost(variable: string, host: string): Promise<void> {
+  const server = createServer().listen(0, host);
+  await once(server, 'listening').catch((error: unknown) => {
+    throw addressError(variable, host, error);
+  });
+  server.close();
 }
 
 /** Returns the number of static tokens; null if nothing is configured and there is no token yet. */

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { CommandError } from '../process/command-error.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
 import { setHeapFlags } from '../process/heap.js';
-import { exitStopped, replaceStopListener } from '../process/stop-signals.js';
+import { onStopSignals } from '../process/stop-signals.js';
 
 export function configure(command: Command): void {
   command.description('Serves the public port for a service with WORKERS, which starts it.').action(run);
@@ -11,10 +11,7 @@ export function configure(command: Command): void {
 async function run(): Promise<void> {
   if (!process.connected) throw new CommandError('the command start starts the workers', EXIT_STATUS.badUsage);
   // A terminal and systemd send signals to all processes of the service: the primary tells its workers what to do.
-  const ignore = (): void => undefined;
-  replaceStopListener({ old: exitStopped, next: ignore });
-  process.on('SIGHUP', ignore);
-  process.once('disconnect', exitStopped);
+  onStopSignals(() => undefined);
   setHeapFlags();
   const { serveForPrimary } = await import('../process/worker.js');
   serveForPrimary();

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 
 /** A certificate that cannot be used; the message is one line for the operator. */
@@ -48,19 +48,18 @@ export function certificateExpiry({ cert }: Certificate): Date {
   return new Date(new X509Certificate(cert).validTo);
 }
 
-/** Checks and reads one open file: between two calls with its name, another file may take the name, or none. */
+/** Reads a regular file: a pipe would wait for a writer. */
 function read(file: string, forbiddenMode = 0): Buffer {
-  let descriptor: number | undefined;
+  let mode: number;
+  let bytes: Buffer;
   try {
-    // Without O_NONBLOCK, opening a pipe waits for a writer.
-    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    const stats = fstatSync(descriptor);
+    const stats = statSync(file);
     if (!stats.isFile()) throw new Error('not a regular file');
-    if ((stats.mode & forbiddenMode) === 0) return readFileSync(descriptor);
+    mode = stats.mode;
+    bytes = readFileSync(file);
   } catch (cause) {
     throw new CertificateError(`${file} cannot be read: it must be a regular file that this user may read`, { cause });
-  } finally {
-    if (descriptor !== undefined) closeSync(descriptor);
   }
+  if ((mode & forbiddenMode) === 0) return bytes;
   throw new CertificateError(`${file} is world-readable or world-writable: chmod o= ${file}`);
 }

@@ -7,12 +7,14 @@ import { type PublicResponse, refuseInput } from './public-response.js';
 /** Milliseconds for which input is still read, and discarded, after the last answer. */
 const LINGER = 2_000;
 
+/** Requests after the last answer at which the connection closes at once: Node keeps them until then. */
+const MAX_DISCARDED = 100;
+
 /** Answers a request. */
 export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
 
 /** One connection of a client: its requests run one after another, and its last answer reaches the client. */
 export class ClientConnection {
-  readonly peer: string;
   /** True if the client has got a 200. */
   #hasSucceeded = false;
   /** The time since which the service waits for the client: for a request, or for the client to take an answer. */
@@ -26,6 +28,8 @@ export class ClientConnection {
   /** True after the last answer: what follows is discarded. */
   #isEnding = false;
   #isHeld = false;
+  /** Requests that came after the last answer. */
+  #discarded = 0;
   /** Runs while the client does not take an answer. */
   #timer: NodeJS.Timeout | undefined;
 
@@ -38,7 +42,6 @@ export class ClientConnection {
     private readonly handle: PublicHandler,
     private readonly answerTimeout: number,
   ) {
-    this.peer = peerOf(socket);
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
@@ -73,15 +76,26 @@ export class ClientConnection {
   }
 
   /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
-  accept(request: PublicRequest, response: PublicResponse): void {
-    if (this.#isEnding || this.#refusal !== undefined) return;
+  accept(response: PublicResponse): void {
+    if (this.#isEnding || this.#refusal !== undefined) {
+      this.#discard(1);
+      return;
+    }
     response.client = this;
-    response.once('finish', () => this.#continue());
     this.#responses.push(response);
-    // Chunks that are parsed but not read occupy hundreds of bytes each.
-    if (request.isChunked) request.once('resume', () => this.#responses.length === 1 && this.#release());
-    if (request.isChunked || this.#responses.length > 1) this.#hold();
     if (this.#responses.length === 1) this.#start();
+    else this.#hold();
+  }
+
+  /** Begins the next request, after the answer to the one before is written. */
+  continue(): void {
+    clearTimeout(this.#timer);
+    this.#responses.shift();
+    // One packet may hold thousands of requests: other connections have their turns between them.
+    if (this.#responses.length > 0) setImmediate(() => this.#start());
+    else if (this.#refusal !== undefined) this.sendRefusal();
+    else if (this.isDraining) this.socket.destroy();
+    else this.#release();
   }
 
   /** Refuses input that the parser rejected, or that did not arrive in time. */
@@ -121,9 +135,11 @@ export class ClientConnection {
     this.#isHeld = false;
     // Discards what is parsed, which occupies hundreds of bytes for each chunk.
     for (const { req } of this.#responses) req.resume();
+    const followers = this.#responses.length - 1;
     this.#responses = [];
     this.socket.once('finish', () => this.#closeAfter(LINGER));
     this.socket.end();
+    this.#discard(followers);
     // Emits `resume` in any case.
     this.socket.pause();
     this.socket.resume();
@@ -133,18 +149,19 @@ export class ClientConnection {
     const [response] = this.#responses;
     if (response === undefined || this.socket.destroyed) return;
     this.waitingSince = undefined;
-    if (this.#responses.length === 1 && !response.req.isChunked) this.#release();
-    this.handle(response.req, response);
+    const { req } = response;
+    const isAlone = (): boolean => this.#responses.length === 1;
+    if (req.isChunked) {
+      // Chunks that are parsed but not read occupy hundreds of bytes each.
+      this.#hold();
+      req.once('resume', () => isAlone() && this.#release());
+    } else if (isAlone()) this.#release();
+    this.handle(req, response);
   }
 
-  #continue(): void {
-    clearTimeout(this.#timer);
-    this.#responses.shift();
-    // One packet may hold thousands of requests: other connections have their turns between them.
-    if (this.#responses.length > 0) setImmediate(() => this.#start());
-    else if (this.#refusal !== undefined) this.sendRefusal();
-    else if (this.isDraining) this.socket.destroy();
-    else this.#release();
+  #discard(requests: number): void {
+    this.#discarded += requests;
+    if (this.#discarded > MAX_DISCARDED) this.socket.destroySoon();
   }
 
   /**
@@ -174,9 +191,4 @@ export class ClientConnection {
     this.#isHeld = false;
     this.socket.resume();
   }
-}
-
-/** Identifies a TCP connection: TLS sockets do not reveal the socket below them. */
-export function peerOf({ localAddress, remoteAddress, remotePort }: Socket): string {
-  return `${localAddress} ${remoteAddress} ${remotePort}`;
 }

@@ -39,7 +39,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   override writeHead(status: number, given?: unknown): this {
     this.#isLast = this.#closesConnection(status);
     // A flat list, which Node takes as it is.
-    const all: OutgoingHttpHeader[] = Object.entries(commonHeaders(this.req.id)).flat();
+    const all: OutgoingHttpHeader[] = commonHeaders(this.req.id);
     if (this.#isLast) all.push('Connection', 'close');
     // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
     else if (this.req.headers.expect !== undefined) all.push('Connection', 'keep-alive');
@@ -56,10 +56,15 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   override end(content?: unknown): this {
     const { client } = this;
     client?.noteAnswer(this.statusCode);
-    const body = typeof content === 'string' && content.length > LONG_ANSWER ? Buffer.from(content) : content;
-    if (!this.#isLast && client?.isRefusing !== true) return super.end(body);
-    if (typeof content !== 'string' || this.req.method === 'HEAD') this.flushHeaders();
-    else this.write(body);
+    const isComplete = !this.#isLast && client?.isRefusing !== true;
+    if (typeof content === 'string' && this.req.method !== 'HEAD') {
+      this.write(content.length > LONG_ANSWER ? Buffer.from(content) : content);
+      // One write for head and body: `end(content)` would send an empty string with them, which takes 15 µs more.
+      this.socket?.uncork();
+    } else if (!isComplete) {
+      this.flushHeaders();
+    }
+    if (isComplete) return super.end(() => client?.continue());
     if (this.#isLast) client?.end();
     else client?.sendRefusal();
     return this;
@@ -99,8 +104,9 @@ export function refuseInput(exception: ContractException, address: string | unde
   const refusal = exception.getResponse();
   publishRequest(() => ({ requestId, status: 400, ...reasonOf(refusal), address }));
   const { headers, body } = render(exception);
-  const all = { ...commonHeaders(requestId), ...headers, Date: new Date().toUTCString(), Connection: 'close' };
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  const date = new Date().toUTCString();
+  const all = [...commonHeaders(requestId), ...Object.entries(headers).flat(), 'Date', date, 'Connection', 'close'];
+  const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`));
   return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`;
 }
 
@@ -118,8 +124,9 @@ function reasonOf(refusal: ErrorBody | undefined): Pick<RequestMessage, 'error' 
   return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
 }
 
-function commonHeaders(requestId: string): Record<string, string> {
-  return { 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store', 'X-Request-Id': requestId };
+/** Returns names and values. */
+function commonHeaders(requestId: string): string[] {
+  return ['X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', requestId];
 }
 
 function pathOf(url: string): string {

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { ContractException } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
-import { ClientConnection, peerOf, type PublicHandler } from './client-connection.js';
+import { ClientConnection, type PublicHandler } from './client-connection.js';
 import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.js';
 import { findViolation } from './message-rules.js';
 import type { ParserError } from './parser-error.js';
@@ -26,8 +26,10 @@ type NodeServer = Server<typeof PublicRequest, typeof PublicResponse>;
 /** Gives every input on the port of Node's HTTP or HTTPS server one answer of the contract, in order. */
 export class PublicServer {
   readonly node: NodeServer;
-  /** By peer, TLS handshakes included. */
-  readonly #connections = new Map<string, ClientConnection>();
+  /** TLS handshakes included. */
+  readonly #connections = new Map<Socket, ClientConnection>();
+  /** The socket below TLS, by peer: TLS sockets do not reveal it. */
+  readonly #handshakes = new Map<string, Socket>();
   #isDraining = false;
 
   /**
@@ -49,7 +51,7 @@ export class PublicServer {
     this.node.maxHeadersCount = MAX_HEADERS + 1;
     this.node.maxConnections = limits.connections + MAX_REFUSED;
     const accept = (request: PublicRequest, response: PublicResponse): void => {
-      this.#connectionOf(request.socket)?.accept(request, response);
+      this.#connections.get(request.socket)?.accept(response);
     };
     this.node.on('request', accept);
     this.node.on('checkExpectation', accept);
@@ -58,9 +60,9 @@ export class PublicServer {
       request.once('resume', () => response.headersSent || response.writeContinue());
       accept(request, response);
     });
-    this.node.on('connect', ({ socket }) => this.#connectionOf(socket)?.refuse(new ContractException(400)));
+    this.node.on('connect', ({ socket }) => this.#connections.get(socket)?.refuse(new ContractException(400)));
     // Errors of a TLS handshake come here, too.
-    this.node.on('clientError', (error: ParserError, socket) => this.#connectionOf(socket as Socket)?.fail(error));
+    this.node.on('clientError', (error: ParserError, socket) => this.#connections.get(socket as Socket)?.fail(error));
   }
 
   /** Closes each connection after its request in progress; Node's own `close` would destroy those that send an answer. */
@@ -94,7 +96,7 @@ export class PublicServer {
     const { certificate } = this.options;
     if (certificate === undefined) return createServer(options).on('connection', (socket) => this.#open(socket));
     return createTlsServer({ ...options, ...certificate, handshakeTimeout: headersTimeout, allowHalfOpen: true })
-      .on('connection', (socket) => this.#add(this.#connect(socket as Socket)))
+      .on('connection', (socket) => this.#shakeHands(socket as Socket))
       .on('tlsClientError', (_error, socket) => socket.destroy())
       .on('secureConnection', (socket) => this.#open(socket));
   }
@@ -103,21 +105,28 @@ export class PublicServer {
     return new ClientConnection(socket, (...exchange) => this.#answer(...exchange), this.limits.request);
   }
 
+  /** Counts a TLS handshake as a connection until the connection that it secures takes its place. */
+  #shakeHands(socket: Socket): void {
+    const peer = peerOf(socket);
+    this.#add(this.#connect(socket));
+    this.#handshakes.set(peer, socket);
+    socket.once('close', () => this.#handshakes.get(peer) === socket && this.#handshakes.delete(peer));
+  }
+
   #open(socket: Socket): void {
+    const below = this.#handshakes.get(peerOf(socket));
+    if (below !== undefined) this.#connections.delete(below);
     const connection = this.#connect(socket);
     if (!this.#add(connection)) connection.refuse(new ContractException(503));
   }
 
-  /** Returns false if there is no room because all connections are in use. A handshake leaves its place. */
+  /** Returns false if there is no room because all connections are in use. */
   #add(connection: ClientConnection): boolean {
-    const { peer, socket } = connection;
-    this.#connections.delete(peer);
+    const { socket } = connection;
     if (this.#connections.size >= this.limits.connections && !this.#closeLongestWaiting()) return false;
-    this.#connections.set(peer, connection);
+    this.#connections.set(socket, connection);
     connection.isDraining = this.#isDraining;
-    socket.once('close', () => {
-      if (this.#connections.get(peer) === connection) this.#connections.delete(peer);
-    });
+    socket.once('close', () => this.#connections.delete(socket));
     return true;
   }
 
@@ -126,13 +135,9 @@ export class PublicServer {
     let longest: ClientConnection | undefined;
     for (const connection of this.#connections.values()) if (connection.waitsLongerThan(longest)) longest = connection;
     if (longest === undefined) return false;
-    this.#connections.delete(longest.peer);
+    this.#connections.delete(longest.socket);
     longest.socket.destroy();
     return true;
-  }
-
-  #connectionOf(socket: Socket): ClientConnection | undefined {
-    return this.#connections.get(peerOf(socket));
   }
 
   #answer(request: PublicRequest, response: PublicResponse): void {
@@ -147,4 +152,9 @@ export class PublicServer {
     else if (isAllowed && isPreflight(request)) process.nextTick(answerPreflight, response);
     else this.handle(request, response);
   }
+}
+
+/** Identifies a TCP connection. */
+function peerOf({ localAddress, remoteAddress, remotePort }: Socket): string {
+  return `${localAddress} ${remoteAddress} ${remotePort}`;
 }

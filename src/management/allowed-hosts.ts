@@ -1,21 +1,15 @@
 import { isIP } from 'node:net';
 
 /**
- * Decides which Host headers the management listener answers, against DNS rebinding: the name of a page in a browser may
- * come to resolve to this address, but the page's requests still carry that name. An IP address cannot be rebound.
+ * Returns whether the management listener answers a Host header: one with an IP address or one of these names. This is
+ * against DNS rebinding: the name of a page in a browser may come to resolve to this listener, but the requests of the
+ * page still carry that name.
+ *
+ * @param header its port does not matter; no browser leaves it out
  */
-export class AllowedHosts {
-  readonly #names: ReadonlySet<string>;
-
-  /** @param names host names, besides `localhost` and all IP addresses */
-  constructor(names: readonly string[]) {
-    this.#names = new Set(['localhost', ...names.map((name) => name.toLowerCase())]);
-  }
-
-  /** @param host the header, whose port does not matter; no browser leaves it out */
-  allow(host: string | undefined): boolean {
-    if (host === undefined) return true;
-    const name = host.toLowerCase().replace(/:\d*$/, '');
-    return this.#names.has(name.replace(/\.$/, '')) || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0;
-  }
+export function isAllowedHost(header: string | undefined, names: readonly string[]): boolean {
+  if (header === undefined) return true;
+  const host = header.toLowerCase().replace(/:\d*$/, '');
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  return isIP(address) !== 0 || names.includes(host.replace(/\.$/, ''));
 }

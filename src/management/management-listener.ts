@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
-import { AllowedHosts } from './allowed-hosts.js';
+import { isAllowedHost } from './allowed-hosts.js';
 import type { ManagedService } from './managed-service.js';
 import { ManagementModule } from './management.module.js';
 import { OpenApiDocument } from './openapi-document.js';
@@ -16,13 +15,11 @@ const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
 /** Open connections; the listener closes further ones. */
 const MAX_CONNECTIONS = 64;
 
-/** Bounds a connection: its requests, their bodies in bytes, and times in milliseconds. */
+/** Bounds a connection: bodies in bytes, and times in milliseconds. */
 const LIMITS = {
-  maxRequestsPerSocket: 100,
   bodyLimit: 1_024,
   requestTimeout: 10_000,
   http: { headersTimeout: 10_000 },
-  keepAliveTimeout: 72_000,
   // Also ends the connection of a client that does not take its answers.
   connectionTimeout: 80_000,
 };
@@ -30,34 +27,42 @@ const LIMITS = {
 const MISDIRECTED =
   'This listener does not answer this Host: use an IP address, or add the name to MANAGEMENT_ALLOWED_HOSTS';
 
+/** The listener for operators. */
+export interface Management {
+  readonly application: NestFastifyApplication;
+  /** The origins of the docs page, its own address first. */
+  readonly origins: readonly string[];
+}
+
+export interface ManagementOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Names in Host headers that are answered, besides `host`, `localhost` and IP addresses. */
+  readonly allowedHosts: readonly string[];
+}
+
 /**
  * Starts the listener for operators: health, metrics and the docs page. It is a Nest application of its own, so that it
  * has other guards and filters than the public one, and answers until the public one has closed.
- *
- * @param allowedHosts names in Host headers that are answered, besides `host`, `localhost` and IP addresses
  */
 export async function startManagement(
   service: ManagedService,
-  {
-    host,
-    port,
-    allowedHosts,
-  }: { readonly host: string; readonly port: number; readonly allowedHosts: readonly string[] },
-): Promise<NestFastifyApplication> {
+  { host, port, allowedHosts }: ManagementOptions,
+): Promise<Management> {
   const application = await NestFactory.create<NestFastifyApplication>(
     ManagementModule.register(service),
     new FastifyAdapter({ ...WITHOUT_SCHEMAS, ...LIMITS, forceCloseConnections: true }),
     { abortOnError: false },
   );
   application.getHttpServer().maxConnections = MAX_CONNECTIONS;
-  const hosts = new AllowedHosts([host, ...allowedHosts]);
+  const names = ['localhost', host, ...allowedHosts].map((name) => name.toLowerCase());
   // A hook, because guards do not act on the docs page.
   application
     .getHttpAdapter()
     .getInstance()
     .addHook('onRequest', (request, reply, done) => {
       reply.headers(policyFor(service));
-      if (hosts.allow(request.headers.host)) done();
+      if (isAllowedHost(request.headers.host, names)) done();
       else void reply.code(421).send({ statusCode: 421, error: 'Misdirected Request', message: MISDIRECTED });
     });
   const document = application.get(OpenApiDocument);
@@ -68,16 +73,13 @@ export async function startManagement(
     swaggerOptions: { persistAuthorization: false, validatorUrl: null },
   });
   await application.listen(port, host);
-  return application;
+  return { application, origins: originsOf(await application.getUrl(), host) };
 }
 
-/**
- * Returns the origins of the listener as browsers write them: its own address, `localhost`, and the addresses of loopback
- * if it listens on all addresses.
- */
-export async function originsOf(management: INestApplication, host: string): Promise<readonly string[]> {
+/** Returns the origins as browsers write them, with the addresses of loopback if it listens on all addresses. */
+function originsOf(url: string, host: string): readonly string[] {
   // For port 0, the operating system has chosen one.
-  const { port } = new URL(await management.getUrl());
+  const { port } = new URL(url);
   const own = host.includes(':') ? `[${host}]` : host;
   const loopback = /^(?:0\.0\.0\.0|::)$/.test(host) ? ['127.0.0.1', '[::1]'] : [];
   return [own, 'localhost', ...loopback].map((name) => `http://${name}:${port}`);

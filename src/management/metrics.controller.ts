@@ -9,7 +9,6 @@ export class MetricsController {
 
   @Get()
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
-  @Header('Cache-Control', 'no-store')
   read(): Promise<string> {
     return this.service.metrics();
   }

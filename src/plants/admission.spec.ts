@@ -43,8 +43,7 @@ describe('Admission', () => {
 
   it('charges bodies and plants no more bytes than there are', () => {
     const admission = new Admission(MIB);
-    const [first, second] = [newAnswer(), newAnswer()];
-    for (const answer of [first, second]) admission.admit(answer);
+    const [first, second] = [admission.admit(newAnswer()), admission.admit(newAnswer())];
 
     expect(admission.charge(first, 8 * MIB)).toBe(true);
     const leave = admission.enter(4 * MIB);
@@ -56,8 +55,7 @@ describe('Admission', () => {
 
   it('gives back the place and the bytes of a request whose body has no room', () => {
     const admission = new Admission(MIB);
-    const [first, second] = [newAnswer(), newAnswer()];
-    for (const answer of [first, second]) admission.admit(answer);
+    const [first, second] = [admission.admit(newAnswer()), admission.admit(newAnswer())];
     admission.charge(first, 8 * MIB);
     admission.charge(second, 8 * MIB);
 
@@ -67,19 +65,14 @@ describe('Admission', () => {
 
   it('has room for two bodies of the greatest length', () => {
     const admission = new Admission(254 * MIB);
-    const answer = newAnswer();
-    admission.admit(answer);
 
-    expect(admission.charge(answer, 58 * MIB)).toBe(true);
+    expect(admission.charge(admission.admit(newAnswer()), 58 * MIB)).toBe(true);
   });
 
   it('closes the oldest connection that has not taken its answer for one that wants its place', () => {
     const admission = new Admission(MIB);
     const answers = [newAnswer(), newAnswer(), newAnswer(), newAnswer()];
-    for (const answer of answers) {
-      admission.admit(answer);
-      admission.charge(answer, 4 * MIB);
-    }
+    for (const answer of answers) admission.charge(admission.admit(answer), 4 * MIB);
     for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
     admission.admit(newAnswer());
 

@@ -13,8 +13,24 @@ export class CommandError extends Error {
   }
 }
 
+/** What to do when the system refuses an address. */
+const ADVICE: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'set another address, or stop the process that uses it',
+  EACCES: 'this user may not use the port: set one from 1024 on',
+};
+
 /** Adds the name of a file to an error of the system, such as ENOSPC, which has none. Other errors stay as they are. */
 export function fileError(file: string, error: unknown): unknown {
   if (!(error instanceof Error) || !('syscall' in error) || 'path' in error) return error;
   return new CommandError(`${file} cannot be written: ${error.message}`, undefined, { cause: error });
+}
+
+/** Adds the variables that set an address to the error of the system that refuses it. Other errors stay as they are. */
+export function addressError(variables: string, address: string, error: unknown): unknown {
+  if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
+  const code = String(error.code);
+  const advice = ADVICE[code] ?? 'set an address of this machine, for example 127.0.0.1';
+  return new CommandError(`${variables}: cannot listen on ${address} (${code}): ${advice}`, undefined, {
+    cause: error,
+  });
 }

@@ -4,13 +4,11 @@ import { ConfigurationError } from '../config/configuration.js';
 import { RepositoryStartError, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { CommandError } from './command-error.js';
 import { EXIT_STATUS, type ExitStatus } from './exit-status.js';
-import { ListenError } from './listen.js';
 
 /** Errors whose message is for the operator; others are defects, which are reported with their stack. */
 const OPERATOR_ERRORS = [
   CommandError,
   ConfigurationError,
-  ListenError,
   RepositoryStartError,
   RepositoryUnavailableError,
   TokenFileError,

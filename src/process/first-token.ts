@@ -1,62 +1,68 @@
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { FileTokens } from '../auth/file-tokens.js';
-import { digestToken, generateToken, type StaticTokens } from '../auth/static-tokens.js';
+import { digestToken, generateToken } from '../auth/static-tokens.js';
 import { addToken, readTokenFile } from '../auth/token-file.js';
 import { type Configuration, isJournal } from '../config/configuration.js';
 import { createEmptyFile } from '../files/durable-files.js';
 
 /** The name of the token that the first start creates. */
-const FIRST_TOKEN_NAME = 'first-start';
+const NAME = 'first-start';
 
-/**
- * Creates a token if none is configured.
- *
- * @returns the token; undefined if there is one already
- * @throws {TokenFileError} if its file cannot be used
- */
-export async function createFirstToken(
-  tokens: StaticTokens,
-  configuration: Configuration,
-): Promise<string | undefined> {
-  // The journal would keep the token.
-  if (!(tokens instanceof FileTokens) || !lacksTokens(configuration) || isJournal()) return undefined;
-  if (!createEmptyFile(configuration.firstTokenFile)) {
-    // Another process has created it meanwhile, or it is a link that leads nowhere, which ends the start.
-    await readTokenFile(configuration.firstTokenFile);
-    return undefined;
+/** The token that the first start creates if none is configured, and shows once it listens. */
+export class FirstToken {
+  #token: string | undefined;
+
+  constructor(private readonly configuration: Configuration) {}
+
+  /**
+   * Creates the token. If the start ends before it is shown, its file goes, so that the next start shows another one.
+   *
+   * @throws {TokenFileError} if its file cannot be used
+   */
+  async create(): Promise<void> {
+    const { firstTokenFile } = this.configuration;
+    // The journal would keep the token.
+    if (!this.#isMissing() || isJournal()) return;
+    if (!createEmptyFile(firstTokenFile)) {
+      // Another process has created it meanwhile, or it is a link that leads nowhere, which ends the start.
+      await readTokenFile(firstTokenFile);
+      return;
+    }
+    process.once('exit', this.#remove);
+    this.#token = generateToken();
+    await addToken(firstTokenFile, { name: NAME, digest: digestToken(this.#token) });
   }
-  const token = generateToken();
-  await addToken(configuration.firstTokenFile, { name: FIRST_TOKEN_NAME, digest: digestToken(token) });
-  await tokens.onModuleInit();
-  return token;
-}
 
-/** Prints the first token, or the command that creates one, to stderr and not to the log, which is kept. */
-export function printFirstToken(token: string | undefined, url: string, configuration: Configuration): void {
-  const { firstTokenFile } = configuration;
-  if (token !== undefined) {
-    process.stderr.write(`
+  /** Prints the token, or the command that creates one, to stderr and not to the log, which is kept. */
+  show(url: string): void {
+    const { firstTokenFile } = this.configuration;
+    if (this.#token !== undefined) {
+      process.off('exit', this.#remove);
+      process.stderr.write(`
 No token is configured, so the service has created one. It is shown only once; ${firstTokenFile} keeps its digest.
 Create a plant with it:
 
 curl -i ${url} \\
-  -H 'Authorization: Bearer ${token}' \\
+  -H 'Authorization: Bearer ${this.#token}' \\
   -H 'Content-Type: application/json' \\
   -d '{"id": 1, "name": "Monstera", "tag": "indoor"}'
 
 `);
-  } else if (lacksTokens(configuration)) {
-    process.stderr.write(`
+    } else if (this.#isMissing()) {
+      process.stderr.write(`
 No token is configured, and the journal would keep one that is shown here. To create one, run:
 
 ${process.execPath} ${process.argv[1] ?? ''} token create --name first --file ${resolve(firstTokenFile)}
 
 `);
+    }
   }
-}
 
-function lacksTokens({ accessTokens, accessTokensFile, firstTokenFile, jwtIssuer }: Configuration): boolean {
-  const isConfigured = accessTokens.length > 0 || (accessTokensFile ?? jwtIssuer) !== undefined;
-  return !isConfigured && !existsSync(firstTokenFile);
+  readonly #remove = (): void => rmSync(this.configuration.firstTokenFile, { force: true });
+
+  #isMissing(): boolean {
+    const { accessTokens, accessTokensFile, firstTokenFile, jwtIssuer } = this.configuration;
+    const isConfigured = accessTokens.length > 0 || (accessTokensFile ?? jwtIssuer) !== undefined;
+    return !isConfigured && !existsSync(firstTokenFile);
+  }
 }

@@ -1,8 +1,8 @@
 import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
-/** Bytes to which V8's young generation may grow. */
-const YOUNG_GENERATION = 16_777_216;
+/** Bytes to which V8's young generation may grow: as on Node 20 and 22. With half of it, a create takes 10 % more CPU. */
+const YOUNG_GENERATION = 33_554_432;
 
 /** Sets flags of V8 that save the service memory and CPU. Call it before the code of the service compiles. */
 export function setHeapFlags(): void {

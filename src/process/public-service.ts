@@ -1,66 +1,76 @@
 import type { Server } from 'node:https';
 import { createApplication } from '../app.module.js';
+import type { StaticTokens } from '../auth/static-tokens.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
+import type { Certificate } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
-import type { Metrics } from '../management/metrics.js';
+import { ManagedService } from '../management/managed-service.js';
+import { Metrics } from '../management/metrics.js';
 import type { ProcessMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { listen } from './listen.js';
-import { reloadTokens, type ServiceParts } from './service-parts.js';
-import { expiryOf, watchCertificate } from './start-files.js';
+import { openRepository } from '../storage/open-repository.js';
+import type { PlantRepository } from '../storage/plant-repository.js';
+import { addressError } from './command-error.js';
+import { expiryOf, loadCertificate, openTokens, watchCertificate } from './start-files.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;
 
-/** The public port, whichever processes serve it. */
-export interface PublicService {
-  /** The reason why no process takes requests; undefined while one does. */
-  readonly obstacle: string | undefined;
-  /** @returns {base_url} */
-  listen(): Promise<string>;
-  /** Reads the token file again, in all processes. */
-  reloadTokens(): Promise<void>;
-  /** Returns the metrics in the text format of Prometheus. */
-  metrics(): Promise<string>;
-  /** Resolves when the requests in flight are answered, and the store is closed. */
-  close(): Promise<void>;
-  /** Ends the other processes of the service at once; the caller ends this one. */
-  abort(): void;
+/** Opens the store, and creates it if it does not exist. */
+export function openStore(configuration: Configuration, logger: StructuredLogger): Promise<PlantRepository> {
+  return openRepository(configuration.databaseUrl, {
+    timeout: configuration.storeTimeout,
+    startTimeout: configuration.databaseStartTimeout,
+    onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
+  });
 }
 
 /** Serves the public port with this process. */
-export class InProcessService implements PublicService {
-  readonly obstacle = undefined;
+export class PublicService extends ManagedService {
   #app: PublicApplication | undefined;
   #metrics: Metrics | undefined;
+  #certificate: Certificate | undefined;
 
   constructor(
     private readonly configuration: Configuration,
-    private readonly parts: ServiceParts,
+    repository: PlantRepository,
     private readonly logger: StructuredLogger,
-  ) {}
+  ) {
+    super(repository);
+  }
 
-  async listen(): Promise<string> {
+  /**
+   * @param docsOrigins the origins of the docs page, which creates plants
+   * @returns {base_url}
+   * @throws {CommandError | ConfigurationError | TokenFileError} with a message for the operator
+   */
+  async listen(docsOrigins: readonly string[]): Promise<string> {
     const { host, port, basePath, logRequests, managementPort } = this.configuration;
-    const app = (this.#app = await createPublicApplication(this.configuration, this.parts, this.logger));
+    const tokens = await openTokens(this.configuration);
+    this.#certificate = loadCertificate(this.configuration);
+    const app = (this.#app = await this.#createApplication(tokens, docsOrigins));
     this.logger.logRequests(logRequests);
-    if (managementPort !== 'off') this.#metrics = await this.#count(app.get(GroupCommit, { strict: false }));
-    await listen('HOST and PORT', `${host}:${port}`, () => app.listen({ port, host, backlog: BACKLOG }));
-    // Nest reports http, because the adapter creates the HTTPS server.
-    const origin = (await app.getUrl()).replace(/^https?/, this.parts.certificate === undefined ? 'http' : 'https');
-    const server = app.getHttpServer() as Server;
-    watchCertificate(this.parts, this.configuration, (changed) => server.setSecureContext(changed));
-    return `${origin}${basePath}`;
+    if (managementPort !== 'off') this.#metrics = this.#count(app.get(GroupCommit, { strict: false }), tokens);
+    await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
+      throw addressError('HOST and PORT', `${host}:${port}`, error);
+    });
+    let url = await app.getUrl();
+    if (this.#certificate !== undefined) {
+      // Nest reports http, because the adapter creates the HTTPS server.
+      url = url.replace(/^http:/, 'https:');
+      const server = app.getHttpServer() as Server;
+      watchCertificate(this.configuration, this.#certificate, (changed) => {
+        server.setSecureContext(changed);
+        this.#certificate = changed;
+      });
+    }
+    return (this.baseUrl = `${url}${basePath}`);
   }
 
-  reloadTokens(): Promise<void> {
-    return reloadTokens(this.parts);
-  }
-
-  async metrics(): Promise<string> {
+  override async metrics(): Promise<string> {
     return (await this.#metrics?.registry.metrics()) ?? '';
   }
 
@@ -69,49 +79,42 @@ export class InProcessService implements PublicService {
     return (await this.#metrics?.registry.getMetricsAsJSON()) ?? [];
   }
 
+  /** Resolves when the requests in flight are answered, and the store is closed. */
   async close(): Promise<void> {
-    await (this.#app ?? this.parts.repository).close();
+    await this.#app?.close();
   }
 
-  abort(): void {
-    // There is no other process.
-  }
-
-  async #count(queue: GroupCommit): Promise<Metrics> {
-    const { Metrics } = await import('../management/metrics.js');
-    return new Metrics(readVersion(), {
-      queueDepth: () => queue.depth,
-      certificateExpiry: () => expiryOf(this.parts.certificate),
-      tokenExpiry: () => this.parts.tokens.nextExpiry(),
+  async #createApplication(tokens: TokenVerifier, docsOrigins: readonly string[]): Promise<PublicApplication> {
+    const { configuration } = this;
+    return createApplication({
+      basePath: configuration.basePath,
+      plants: {
+        repository: this.repository,
+        authentication: { verifier: await createVerifier(tokens, configuration) },
+        scope: configuration.requiredScope,
+        body: { limit: configuration.bodyLimit },
+      },
+      http: {
+        limits: {
+          request: configuration.requestTimeout,
+          keepAlive: configuration.keepAliveTimeout,
+          connections: configuration.maxConnections,
+        },
+        trustProxy: configuration.trustProxy,
+        origins: new Set([...configuration.corsOrigins, ...docsOrigins]),
+        certificate: this.#certificate,
+      },
+      logger: this.logger,
     });
   }
-}
 
-async function createPublicApplication(
-  configuration: Configuration,
-  { tokens, certificate, repository }: ServiceParts,
-  logger: StructuredLogger,
-): Promise<PublicApplication> {
-  return createApplication({
-    basePath: configuration.basePath,
-    plants: {
-      repository,
-      authentication: { verifier: await createVerifier(tokens, configuration) },
-      scope: configuration.requiredScope,
-      body: { limit: configuration.bodyLimit },
-    },
-    http: {
-      limits: {
-        request: configuration.requestTimeout,
-        keepAlive: configuration.keepAliveTimeout,
-        connections: configuration.maxConnections,
-      },
-      trustProxy: configuration.trustProxy,
-      origins: new Set(configuration.corsOrigins),
-      certificate,
-    },
-    logger,
-  });
+  #count(queue: GroupCommit, tokens: StaticTokens): Metrics {
+    return new Metrics(readVersion(), {
+      queueDepth: () => queue.depth,
+      certificateExpiry: () => expiryOf(this.#certificate),
+      tokenExpiry: () => tokens.nextExpiry(),
+    });
+  }
 }
 
 /** Accepts static tokens and, if an issuer is configured, its JWTs. */

@@ -54,29 +54,24 @@ export function expiryOf(certificate: Certificate | undefined): Date | undefined
   return certificate && certificateExpiry(certificate);
 }
 
-/**
- * Reads the certificate again when its files change. If they cannot be used, the log says why.
- *
- * @param holder has the certificate that is in use
- * @param use gets each new certificate
- */
+/** Reads the certificate again when its files change, and calls `use` with each new one. */
 export function watchCertificate(
-  holder: { certificate: Certificate | undefined },
   { tlsCertFile, tlsKeyFile }: Configuration,
-  use: (certificate: Certificate) => void = () => undefined,
+  initial: Certificate,
+  use: (certificate: Certificate) => void,
 ): void {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return;
   const logger = new Logger('Certificate');
+  let current = initial;
   watchFiles([tlsCertFile, tlsKeyFile], () => {
     try {
       const read = readCertificate(tlsCertFile, tlsKeyFile);
-      if (holder.certificate !== undefined && isSameCertificate(read, holder.certificate)) return;
+      if (isSameCertificate(read, current)) return;
       use(read);
-      holder.certificate = read;
+      current = read;
       logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(read).toISOString()}`);
     } catch (error) {
-      if (error instanceof CertificateError) logger.error(`${error.message}; keeping the previous certificate`);
-      else logger.error(`The certificate could not be reloaded: ${String(error)}`);
+      logger.error(`${(error as Error).message}; keeping the previous certificate`);
     }
   });
 }

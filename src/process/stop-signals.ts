@@ -1,7 +1,6 @@
 import { CommandError } from './command-error.js';
 import { EXIT_STATUS } from './exit-status.js';
 
-/** Not SIGHUP, at which the service reloads its tokens. */
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /** Ends a service that has nothing to close yet. */
@@ -14,17 +13,14 @@ export function exitInterrupted(): never {
   process.exit(EXIT_STATUS.interrupted);
 }
 
-type StopListener = (signal: NodeJS.Signals) => void;
-
-/** Listens to the signals that stop a process. */
-export function onStopSignals(listener: StopListener): void {
-  for (const signal of SIGNALS) process.on(signal, listener);
-}
-
-/** Replaces the listener. The next one comes first, because a signal that has arrived is lost with the last listener. */
-export function replaceStopListener({ old, next }: { readonly old: StopListener; readonly next: StopListener }): void {
-  onStopSignals(next);
-  for (const signal of SIGNALS) process.off(signal, old);
+/** Sets what the signals that stop a process do. */
+export function onStopSignals(listener: (signal: NodeJS.Signals) => void): void {
+  for (const signal of SIGNALS) {
+    const previous = process.listeners(signal);
+    // Added first: without a listener, a signal would kill the process.
+    process.on(signal, listener);
+    for (const old of previous) process.off(signal, old);
+  }
 }
 
 /**
@@ -34,10 +30,10 @@ export function replaceStopListener({ old, next }: { readonly old: StopListener;
 export function abortOnSignals(): AbortSignal {
   const controller = new AbortController();
   const abort = (): void => {
-    replaceStopListener({ old: abort, next: exitInterrupted });
+    onStopSignals(exitInterrupted);
     controller.abort(new CommandError('interrupted', EXIT_STATUS.interrupted));
   };
-  replaceStopListener({ old: exitInterrupted, next: abort });
+  onStopSignals(abort);
   // Sent when the terminal is closed.
   process.once('SIGHUP', abort);
   return controller.signal;

@@ -6,14 +6,14 @@ import { EXIT_STATUS, type ExitStatus } from './exit-status.js';
 
 /** The messages to a worker; `stop` ends it after its requests in flight. */
 export type ToWorker =
-  { readonly type: 'start'; readonly configuration: Configuration } | { readonly type: 'metrics' | 'reload' | 'stop' };
+  { readonly type: 'start'; readonly configuration: Configuration } | { readonly type: 'metrics' | 'stop' };
 
-/** The messages of a worker; those of the type `metrics` and `reload` are answers. */
+/** The messages of a worker. */
 export type FromWorker =
-  | { readonly type: 'ready' | 'reload' }
+  | { readonly type: 'ready' }
   | { readonly type: 'listening'; readonly baseUrl: string }
   | { readonly type: 'metrics'; readonly metrics: ProcessMetrics }
-  /** It cannot start, and ends. */
+  /** It cannot start or close, and ends. */
   | ({ readonly type: 'failed' } & WorkerEnd);
 
 /** How a worker has ended; the text is for the operator. */
@@ -22,7 +22,7 @@ export interface WorkerEnd {
   readonly status: ExitStatus;
 }
 
-/** Milliseconds that a worker has to answer. */
+/** Milliseconds that a worker has to send its metrics. */
 const ANSWER_TIMEOUT = 1_000;
 
 /** A worker, as the primary sees it. */
@@ -54,10 +54,10 @@ export class WorkerHandle {
     await once(this.#messages, 'listening');
   }
 
-  /** Asks for its metrics, or lets it read the token file again; gives up when it does not answer in time. */
-  async ask(type: 'metrics' | 'reload'): Promise<void> {
-    this.#send({ type });
-    await once(this.#messages, type, { signal: AbortSignal.timeout(ANSWER_TIMEOUT) }).catch(() => undefined);
+  /** Asks for its metrics, and gives up when it does not answer in time. */
+  async updateMetrics(): Promise<void> {
+    this.#send({ type: 'metrics' });
+    await once(this.#messages, 'metrics', { signal: AbortSignal.timeout(ANSWER_TIMEOUT) }).catch(() => undefined);
   }
 
   /** Ends it after its requests in flight. */
@@ -82,7 +82,7 @@ export class WorkerHandle {
       this.#send({ type: 'start', configuration: this.configuration });
     } else if (message.type === 'listening') this.baseUrl = message.baseUrl;
     else if (message.type === 'metrics') this.metrics = message.metrics;
-    else if (message.type === 'failed') this.#failure = message;
+    else this.#failure = message;
     this.#messages.emit(message.type);
   }
 

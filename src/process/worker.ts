@@ -1,54 +1,40 @@
 import 'reflect-metadata';
-import { Logger } from '@nestjs/common';
 import type { Configuration } from '../config/configuration.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import { describeError } from './describe-error.js';
 import { EXIT_STATUS } from './exit-status.js';
-import { InProcessService } from './public-service.js';
-import { openParts } from './service-parts.js';
-import { exitStopped } from './stop-signals.js';
+import { openStore, PublicService } from './public-service.js';
 import type { FromWorker, ToWorker } from './worker-handle.js';
 
 /** Serves the public port from the first message of the primary until its last one. */
 export function serveForPrimary(): void {
-  let service: InProcessService | undefined;
+  let service: PublicService | undefined;
   const receive = async (message: ToWorker): Promise<void> => {
     if (message.type === 'start') service = await start(message.configuration);
-    else if (message.type === 'stop') await stop(service);
     else if (message.type === 'metrics') send({ type: 'metrics', metrics: (await service?.metricsAsJson()) ?? [] });
-    else await service?.reloadTokens().then(() => send({ type: 'reload' }));
+    else {
+      await service?.close();
+      process.exit(EXIT_STATUS.done);
+    }
   };
-  process.on('message', (message: ToWorker) => void receive(message));
+  process.on('message', (message: ToWorker) => {
+    receive(message).catch(fail);
+  });
   send({ type: 'ready' });
 }
 
-/** Listens. An error goes to the primary, and ends the process. */
-async function start(configuration: Configuration): Promise<InProcessService | undefined> {
-  try {
-    // The primary logs that a file has changed.
-    const quiet = ['Authentication', 'Certificate'];
-    const logger = await StructuredLogger.create(configuration.logLevel, { isShared: true, quiet });
-    const service = new InProcessService(configuration, await openParts(configuration, logger), logger);
-    const baseUrl = await service.listen();
-    send({ type: 'listening', baseUrl });
-    return service;
-  } catch (error) {
-    const end = describeError(error);
-    process.send?.({ type: 'failed', ...end } satisfies FromWorker, () => process.exit(end.status));
-    return undefined;
-  }
+/** Opens all that a single process opens, and listens. */
+async function start(configuration: Configuration): Promise<PublicService> {
+  const logger = await StructuredLogger.create(configuration.logLevel);
+  const service = new PublicService(configuration, await openStore(configuration, logger), logger);
+  send({ type: 'listening', baseUrl: await service.listen([]) });
+  return service;
 }
 
-/** @param service undefined until it listens */
-async function stop(service: InProcessService | undefined): Promise<void> {
-  if (service === undefined) exitStopped();
-  try {
-    await service.close();
-    process.exit(EXIT_STATUS.done);
-  } catch (error) {
-    new Logger('PlantStore').error(`The service could not close in order: ${String(error)}`);
-    process.exit(EXIT_STATUS.failed);
-  }
+/** Tells the primary the error, and ends. */
+function fail(error: unknown): void {
+  const end = describeError(error);
+  process.send?.({ type: 'failed', ...end } satisfies FromWorker, () => process.exit(end.status));
 }
 
 function send(message: FromWorker): void {

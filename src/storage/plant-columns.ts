@@ -73,7 +73,12 @@ export function isSamePlant(one: StoredPlant, other: StoredPlant): boolean {
 
 /** Returns the length of a plant's texts, for limits of memory. */
 export function lengthOf(plant: StoredPlant): number {
-  return COLUMN_NAMES.reduce((length, name) => length + String(plant[name] ?? '').length, 0);
+  let length = 0;
+  for (const name of COLUMN_NAMES) {
+    const value = plant[name];
+    if (typeof value === 'string') length += value.length;
+  }
+  return length;
 }
 
 /** A column of a table, as the catalog of the engine describes it. */

@@ -81,7 +81,7 @@ describe('plant-store check', () => {
     [
       'host',
       1,
-      /^plant-store: HOST: .*\((?:ENOTFOUND|EAI_AGAIN)\): the name cannot be resolved/,
+      /^plant-store: HOST: .*\((?:ENOTFOUND|EAI_AGAIN)\): set an address of this machine/,
       { HOST: 'plants.invalid' },
       () => undefined,
     ],

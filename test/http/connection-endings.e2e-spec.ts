@@ -141,53 +141,59 @@ describe('A connection', () => {
       [417, 'for its expectation', { more: ['Expect: a-miracle'] }],
     ];
 
-    describe.each(refusals)('with error %d %s', (error, _reason, parts) => {
-      it.each<[string, string]>([
-        ['declared', message({ framing: [length], body: filling, ...parts })],
-        ['chunked', chunkedMessage(inChunks, parts)],
-        [
-          'declared, with Connection: close',
-          message({ framing: [length, 'Connection: close'], body: filling, ...parts }),
-        ],
-        [
-          'chunked, with Connection: close',
-          message({ framing: ['Transfer-Encoding: chunked', 'Connection: close'], body: inChunks, ...parts }),
-        ],
-        ['declared, with more behind it', message({ framing: [length], body: filling, ...parts }) + message()],
-        ['chunked, with more behind it', chunkedMessage(inChunks, parts) + message()],
-      ])('delivers the refusal to a client that sends the whole body before it reads: %s', async (_framing, bytes) => {
+    it.each(refusals)(
+      'delivers error %d %s to a client that sends the whole body before it reads',
+      async (error, _, parts) => {
         const client = await RawClient.connect(service.port);
         client.pause();
-        await client.hand(bytes);
+        await client.hand(message({ framing: [length], body: filling, ...parts }) + message());
         client.resume();
 
         expectRefusal(await client.answer(), error, CLOSE);
         expect(await client.hangUp()).toBe('FIN');
         expect(await service.ids()).toEqual([]);
-      });
+      },
+    );
 
-      it('delivers the refusal to a client that sends the rest of the body afterwards', async () => {
-        const client = await RawClient.connect(service.port);
-        await client.send(message({ framing: [length], body: ' ', ...parts }));
-        expectRefusal(await client.answer(), error, CLOSE);
-        await client.hand(filling.slice(1) + message());
-        expect(await client.hangUp()).toBe('FIN');
-        expect(await service.ids()).toEqual([]);
-      });
+    it.each<[string, string]>([
+      ['in chunks', chunkedMessage(inChunks, { authorization: [] })],
+      ['with Connection: close', message({ framing: [length, 'Connection: close'], body: filling, authorization: [] })],
+      [
+        'in chunks, with Connection: close',
+        message({ framing: ['Transfer-Encoding: chunked', 'Connection: close'], body: inChunks, authorization: [] }),
+      ],
+      ['in chunks, with more behind it', chunkedMessage(inChunks, { authorization: [] }) + message()],
+    ])('delivers it to a client that sends the body before it reads: %s', async (_framing, bytes) => {
+      const client = await RawClient.connect(service.port);
+      client.pause();
+      await client.hand(bytes);
+      client.resume();
 
-      it('delivers the refusal to the client after a slow answer', async () => {
-        const client = await RawClient.connect(service.port);
-        await client.send(message({ ...SLOW, body: plant(2) }));
-        const handed = client.hand(message({ framing: [length], body: filling, ...parts }) + message());
-        await service.settled();
-        service.verifier.open();
+      expectRefusal(await client.answer(), 401, CLOSE);
+      expect(await client.hangUp()).toBe('FIN');
+    });
 
-        expectPlant(await client.answer(), 2, KEEP_ALIVE);
-        expectRefusal(await client.answer(), error, CLOSE);
-        await handed;
-        expect(await client.hangUp()).toBe('FIN');
-        expect(await service.ids()).toEqual([2]);
-      });
+    it('delivers it to a client that sends the rest of the body afterwards', async () => {
+      const client = await RawClient.connect(service.port);
+      await client.send(message({ framing: [length], body: ' ', authorization: [] }));
+      expectRefusal(await client.answer(), 401, CLOSE);
+      await client.hand(filling.slice(1) + message());
+      expect(await client.hangUp()).toBe('FIN');
+      expect(await service.ids()).toEqual([]);
+    });
+
+    it.each(refusals)('delivers error %d %s after a slow answer', async (error, _, parts) => {
+      const client = await RawClient.connect(service.port);
+      await client.send(message({ ...SLOW, body: plant(2) }));
+      const handed = client.hand(message({ framing: [length], body: filling, ...parts }) + message());
+      await service.settled();
+      service.verifier.open();
+
+      expectPlant(await client.answer(), 2, KEEP_ALIVE);
+      expectRefusal(await client.answer(), error, CLOSE);
+      await handed;
+      expect(await client.hangUp()).toBe('FIN');
+      expect(await service.ids()).toEqual([2]);
     });
   });
 

@@ -2,6 +2,7 @@ import {
   chunks,
   CLOSE,
   expectPlant,
+  expectOneRefusal,
   expectRefusal,
   KEEP_ALIVE,
   message,
@@ -61,11 +62,7 @@ describe('A header Expect', () => {
     [400, 'with an invalid Host', { host: ['Host: a b'] }],
   ])('of 100-continue is refused with error %d %s, without 100 Continue', async (error, _what, parts) => {
     const bytes = message({ framing: EXPECTING, ...parts, body: '' });
-    const { answers, ending } = await converse(service.port, bytes);
-
-    expectRefusal(answers[0], error, CLOSE);
-    expect(answers).toHaveLength(1);
-    expect(ending).toBe('FIN');
+    await expectOneRefusal(service.port, bytes, error, CLOSE);
     await expectNothingStored();
   });
 
@@ -73,11 +70,7 @@ describe('A header Expect', () => {
     'of %s is refused with error 417, without 100 Continue',
     async (expectation) => {
       const bytes = message({ more: [`Expect: ${expectation}`], body: plant(9) });
-      const { answers, ending } = await converse(service.port, bytes);
-
-      expectRefusal(answers[0], 417);
-      expect(answers).toHaveLength(1);
-      expect(ending).toBe('FIN');
+      await expectOneRefusal(service.port, bytes, 417);
       await expectNothingStored();
     },
   );

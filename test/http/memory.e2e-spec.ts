@@ -15,6 +15,9 @@ const MAX_RESIDENT = 320_000_000;
 /** An attack stands still when it has made no progress while the service has answered so many honest requests. */
 const STANDSTILL = 20;
 
+/** What a client sees whose connection closed before its request arrived. */
+const CLOSED = ['Error: socket hang up', 'Error: read ECONNRESET', 'Error: write EPIPE'];
+
 /** Milliseconds after which a client gives up. */
 const PATIENCE = 60_000;
 
@@ -131,14 +134,17 @@ const ATTACKS: [title: string, pattern: hostile.Pattern, variables: Variables | 
 
 describe(`Each process stays below ${MAX_RESIDENT / 1e6} MB and serves others while clients`, () => {
   it.each(ATTACKS)('%s', async (title, pattern, variables) => {
-    const outcome = await attack(pattern, variables === TLS ? install() : variables);
+    const settings = variables === TLS ? install() : variables;
+    const outcome = await attack(pattern, settings);
 
     const { honest } = outcome;
     report(
       `${title}: peak ${Math.round(outcome.peak / 1e6)} MB; honest ${JSON.stringify(tally(honest))}, ` +
         `slowest ${Math.round(outcome.slowest)} ms`,
     );
-    expect(honest.filter((result) => result !== 200 && result !== 503)).toEqual([]);
+    // While more clients arrive than there is room for, a newcomer can lose its place before its request arrives.
+    const permitted = 'MAX_CONNECTIONS' in settings ? [200, 503, ...CLOSED] : [200, 503];
+    expect(honest.filter((result) => !permitted.includes(result))).toEqual([]);
     expect(honest.slice(-STANDSTILL)).toEqual(Array(STANDSTILL).fill(200));
     expect(outcome.peak).toBeLessThan(MAX_RESIDENT);
   });

@@ -42,6 +42,18 @@ describe('A valid request', () => {
     ['spaces in the request line (RFC 9112 §3)', { line: 'POST  /plants  HTTP/1.1' }, KEEP_ALIVE],
     ['an empty line before it', { line: '\r\nPOST /plants HTTP/1.1' }, KEEP_ALIVE],
     ['a Content-Length with zeros before it', { framing: [`Content-Length: ${'0'.repeat(100)}25`] }, KEEP_ALIVE],
+    [
+      'the media type application/json; charset=utf-8',
+      { type: ['Content-Type: application/json; charset=utf-8'] },
+      KEEP_ALIVE,
+    ],
+    ['the media type Application/JSON', { type: ['Content-Type: Application/JSON'] }, KEEP_ALIVE],
+    [
+      'the media type application/json;charset=latin1',
+      { type: ['Content-Type: application/json;charset=latin1'] },
+      KEEP_ALIVE,
+    ],
+    ['the media type application/json ;x=1', { type: ['Content-Type: application/json ;x=1'] }, KEEP_ALIVE],
     ['obsolete text in a header', { more: ['X-More: \xe4\xff'] }, KEEP_ALIVE],
     ['an empty header', { more: ['X-More:'] }, KEEP_ALIVE],
     ['Connection: close', { more: ['Connection: close'] }, CLOSE],

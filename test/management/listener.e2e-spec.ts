@@ -78,20 +78,6 @@ describe('The management listener', () => {
     while (status !== 200) status = await statusOf('/health/live', ['Host: localhost']).catch(() => NaN);
   });
 
-  it('answers 100 requests of a connection, and refuses further ones with 503', async () => {
-    await start();
-    const socket = await open(management);
-    socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(150));
-
-    let received = '';
-    const statuses = (): string[] => received.match(/(?<=HTTP\/1\.1 )\d{3}/g) ?? [];
-    socket.setEncoding('latin1').on('data', (part: string) => (received += part));
-    while (statuses().length < 150) await once(socket, 'data');
-
-    expect(statuses().filter((status) => status === '200')).toHaveLength(100);
-    expect(statuses().slice(100)).toEqual(Array.from({ length: 50 }, () => '503'));
-  });
-
   it('answers every path again after file descriptors were exhausted, and the contract meanwhile', async () => {
     await start({}, { wrapper: ['sh', '-c', 'ulimit -n 80; exec "$@"', 'sh'] });
     // One connection to each port, because a new one needs a descriptor.

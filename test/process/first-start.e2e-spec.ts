@@ -7,6 +7,7 @@ import { digest } from '../support/digest.js';
 import { occupyPort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
 import { untilAnswer } from '../support/token-file.js';
+import { inWorkers } from '../support/workers.js';
 
 let directory: ServiceDirectory;
 
@@ -107,6 +108,15 @@ describe('The first start without configuration', () => {
     expect(existsSync(directory.file('data/tokens'))).toBe(false);
     const { token, url } = await directory.firstStart();
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
+  });
+
+  it('stores no token when it is stopped before it shows one', async () => {
+    directory.write('hold', '');
+    const service = directory.launch({ WORKERS: '2', ...inWorkers("while (existsSync('hold')) {}") });
+    while (!existsSync(directory.file('data/tokens'))) await new Promise(setImmediate);
+
+    expect(await service.stop()).toBe(0);
+    expect(existsSync(directory.file('data/tokens'))).toBe(false);
   });
 
   it('stores the token in the directory of the data', async () => {

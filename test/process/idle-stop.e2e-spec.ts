@@ -1,7 +1,7 @@
 import { CREATED, create } from '../support/client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
-/** `.ci/test-on-node` sets it to 50, because a native driver may abort only some stops: nodejs/node#65446 */
+/** Set it to 50 for a new driver, which may abort only some stops: nodejs/node#65446 */
 const STARTS = Number(process.env.STARTS ?? 5);
 
 describe('A service', () => {

@@ -1,4 +1,4 @@
-import type { Answer, Bytes } from './raw-client.js';
+import { type Answer, type Bytes, converse } from './raw-client.js';
 import { TOKEN } from './client.js';
 
 export const AUTHORIZATION = `Authorization: Bearer ${TOKEN}`;
@@ -98,4 +98,19 @@ export function expectRefusal(
   };
   const body = { error, message: expect.stringMatching(/^\S.*\.$/) as unknown };
   expectAnswer(answer, '400 Bad Request', { ...headersOf[error], ...headers }, method === 'HEAD' ? undefined : body);
+}
+
+/** Sends packets on a connection of their own, and expects one refusal, after which the connection ends in order. */
+export async function expectOneRefusal(
+  port: number,
+  packets: Bytes | readonly Bytes[],
+  error: number,
+  headers: Record<string, string> = {},
+  method?: string,
+): Promise<void> {
+  const { answers, ending } = await converse(port, packets, { method });
+
+  expectRefusal(answers[0], error, headers, method);
+  expect(answers).toHaveLength(1);
+  expect(ending).toBe('FIN');
 }

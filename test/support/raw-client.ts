@@ -210,7 +210,7 @@ export interface Conversation {
 export async function converse(
   port: number,
   packets: Bytes | readonly Bytes[],
-  options: { readonly answers?: number; readonly method?: string } = {},
+  options: { readonly answers?: number; readonly method?: string | undefined } = {},
 ): Promise<Conversation> {
   const client = await RawClient.connect(port);
   for (const packet of typeof packets === 'string' || packets instanceof Uint8Array ? [packets] : packets) {

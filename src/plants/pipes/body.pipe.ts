@@ -23,9 +23,9 @@ export class BodyPipe implements PipeTransform<() => PlantExchange, unknown> {
     const length = contentLength(raw);
     const isParsed = request.body !== undefined || raw.readableDidRead;
     if (!isParsed) assertLength(length, this.admission.bodyLimit);
-    this.admission.admit(response);
+    const admitted = this.admission.admit(response);
     if (isParsed) return request.rawBody ?? this.#takeParsed(request);
-    return readBody(raw, length, this.admission.bodyLimit, (bytes) => this.admission.charge(response, bytes));
+    return readBody(raw, length, this.admission.bodyLimit, (bytes) => this.admission.charge(admitted, bytes));
   }
 
   /** Logs once which line keeps the parser of the application away from the body. */
