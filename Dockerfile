@@ -6,7 +6,6 @@ ARG NODE_IMAGE=node:24-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-COPY service service
 RUN npm ci --no-audit --no-fund
 COPY . .
 # The modules of dist/ beside the bundle are for applications that embed it.
@@ -14,11 +13,10 @@ RUN npm run build && mkdir bundle && mv dist/main.js dist/chunks dist/openapi.ya
 
 FROM ${NODE_IMAGE}
 WORKDIR /app
-COPY package.json LICENSE ./
-COPY service/plant-store.js service/
+COPY package.json plant-store.js LICENSE ./
 COPY --from=build /app/bundle dist
 # A volume that is created from the image inherits the owner.
-RUN ln -s /app/service/plant-store.js /usr/local/bin/plant-store && mkdir /data && chown node:node /data
+RUN ln -s /app/plant-store.js /usr/local/bin/plant-store && mkdir /data && chown node:node /data
 # The default store, data/plants.db, and the token file are then in the volume.
 WORKDIR /
 ENV NODE_ENV=production HOST=0.0.0.0

@@ -3,7 +3,7 @@ import { loadConfiguration } from '../config/configuration.js';
 import { CommandError } from '../process/command-error.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
-import { backUp, BackupError, COMPANIONS } from '../storage/backup.js';
+import { backUp, BackupError } from '../storage/backup.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
@@ -22,15 +22,7 @@ async function run(target: string, options: ReportOptions): Promise<void> {
     throw badUsage('a PostgreSQL database is backed up with its own tools: pg_dump, or pg_basebackup');
   }
   if (file === ':memory:') throw badUsage('a database in memory cannot be backed up: it ends with its process');
-  if (target === '-') throw badUsage('a database cannot be written to stdout: name a file to create');
   if (target === '') throw badUsage('the name of the file is empty: name a file to create');
-  // Some file systems ignore case.
-  const companion = COMPANIONS.find((suffix) => target.toLowerCase().endsWith(suffix));
-  if (companion !== undefined) {
-    throw badUsage(
-      `${target} is the name of a file that SQLite keeps beside a database: name a file that does not end with ${companion}`,
-    );
-  }
   try {
     const plants = await backUp(file, target, abortOnSignals());
     printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);

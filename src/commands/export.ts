@@ -39,13 +39,20 @@ async function run(file: string | undefined, options: ExportOptions): Promise<vo
   }
   const snapshot = await openExistingSnapshot(configuration.databaseUrl, 'DATABASE_URL', configuration);
   const isFile = file !== undefined && file !== '-';
+  // A signal ends a write to stdout at once, because its reader may take forever.
+  const signal = isFile ? abortOnSignals() : undefined;
   let plants = 0;
   const write = async (update: (plants: number) => void): Promise<void> => {
     const chunks = encode(snapshot, options, (count) => {
       plants += count;
       update(plants);
+      signal?.throwIfAborted();
     });
-    await (isFile ? writeFile(file, chunks) : writeToStdout(chunks));
+    try {
+      await (isFile ? createFile(file, chunks) : writeToStdout(chunks));
+    } catch (error) {
+      throw fileError(isFile ? file : 'stdout', error);
+    }
   };
   try {
     // Not where the plants themselves go to the terminal.
@@ -58,6 +65,7 @@ async function run(file: string | undefined, options: ExportOptions): Promise<vo
   printSummary({ file: isFile ? file : undefined, plants }, words, { ...options, dataOnStdout: !isFile });
 }
 
+/** @param onPlants called with the number of plants of each chunk that is written */
 async function* encode(
   snapshot: PlantSnapshot,
   { format, after }: ExportOptions,
@@ -70,33 +78,14 @@ async function* encode(
   }
 }
 
-async function writeFile(file: string, chunks: AsyncIterable<string>): Promise<void> {
-  const signal = abortOnSignals();
-  const untilAborted = async function* (): AsyncGenerator<string> {
-    for await (const chunk of chunks) {
-      signal.throwIfAborted();
-      yield chunk;
-    }
-  };
-  try {
-    await createFile(file, untilAborted());
-  } catch (error) {
-    throw fileError(file, error);
-  }
-}
-
 async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
   const { fd } = process.stdout;
   // process.stdout does not notice that a disk is full when a file takes a part of a chunk: Node's SyncWriteStream
   // (lib/internal/fs/sync_write_stream.js) ignores how much was written. writeFileSync writes the rest, and fails.
   const isFile = fstatSync(fd).isFile();
-  try {
-    for await (const chunk of chunks) {
-      if (isFile) writeFileSync(fd, chunk);
-      else if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
-    }
-  } catch (error) {
-    throw fileError('stdout', error);
+  for await (const chunk of chunks) {
+    if (isFile) writeFileSync(fd, chunk);
+    else if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
   }
 }
 

@@ -9,7 +9,7 @@ import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { assertKnownSchema, hasPlants } from './sqlite-schema.js';
 
 /** Endings of the files that SQLite keeps beside a database. */
-export const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
+const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
 
 /** A database cannot be copied; the message is one line for the operator. */
 export class BackupError extends Error {

@@ -130,10 +130,6 @@ describe('plant-store backup', () => {
   it.each<[string, number, RegExp, readonly string[], Record<string, string>]>([
     ['names no file', 2, /missing required argument/, [], {}],
     ['names a file with an empty name', 2, /name of the file is empty/, [''], {}],
-    ['names stdout', 2, /cannot be written to stdout/, ['-'], {}],
-    ['names a write-ahead log', 2, /beside a database/, ['plants.db-wal'], { DATABASE_URL: 'sqlite:plants.db' }],
-    ['names an index of a log', 2, /beside a database/, ['PLANTS.DB-SHM'], { DATABASE_URL: 'sqlite:plants.db' }],
-    ['names a rollback journal', 2, /beside a database/, ['new.db-journal'], { DATABASE_URL: 'sqlite:plants.db' }],
     ['names two files', 2, /too many arguments/, ['one.db', 'two.db'], {}],
     ['has a bad configuration', 2, /PORT must be/, ['backup.db'], { PORT: 'http' }],
     [

@@ -83,11 +83,4 @@ describe('plant-store health', () => {
     expect(stderr).toMatch(/^plant-store: \S+ does not answer \(timeout\)\n$/);
     expect(status).toBe(1);
   });
-
-  it('needs to know the port', async () => {
-    expect(await health([], { MANAGEMENT_PORT: '0' })).toMatchObject({
-      status: 2,
-      stderr: expect.stringMatching(/^plant-store: MANAGEMENT_PORT must /) as unknown,
-    });
-  });
 });

@@ -1,6 +1,4 @@
-import { Validator } from '@seriousme/openapi-schema-validator';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import { readFileSync } from 'node:fs';
 import request from 'supertest';
 import { parse } from 'yaml';
@@ -29,6 +27,10 @@ describe('contract/openapi.yaml', () => {
     const source = readFileSync(CONTRACT_FILE, 'utf8');
 
     expect(await lintFromString({ source, config: await createConfig({ extends: ['recommended'] }) })).toEqual([]);
+  });
+
+  it('is OpenAPI 3.1', () => {
+    expect(CONTRACT.openapi).toMatch(/^3\.1\./);
   });
 
   it('has the exact bounds of an id', () => {
@@ -64,11 +66,6 @@ describe('contract/openapi.yaml', () => {
 describe('The meaning of contract/openapi.yaml', () => {
   const meaning = meaningOf(CONTRACT);
   const operation = at(meaning, 'paths', '/plants', 'post');
-
-  it('is valid OpenAPI 3.1', async () => {
-    expect(CONTRACT.openapi).toMatch(/^3\.1\./);
-    expect(await new Validator().validate(structuredClone(CONTRACT))).toEqual({ valid: true });
-  });
 
   it('has one operation, POST /plants, without parameters', () => {
     expect(meaning.paths).toEqual({ '/plants': { post: expect.anything() as Json } });
@@ -141,7 +138,6 @@ describe('The meaning of contract/openapi.yaml', () => {
 
 describe('The examples of contract/openapi.yaml', () => {
   const { body, accepted, refused } = partsOf(CONTRACT);
-  const schemas = at(meaningOf(CONTRACT), 'schemas');
   let service: Service;
 
   beforeAll(async () => {
@@ -149,19 +145,6 @@ describe('The examples of contract/openapi.yaml', () => {
   });
 
   afterAll(() => service.close());
-
-  it.each([
-    ['NewPlant', body],
-    ['Plant', accepted],
-    ['Error', refused],
-  ])('are valid by the schema of %s', (name, { examples }) => {
-    const validate = new Ajv2020({ formats: { int32: true, int64: true } }).compile(at(schemas, name));
-
-    for (const example of Object.values(valuesOf(examples))) {
-      validate(example);
-      expect(validate.errors).toBeNull();
-    }
-  });
 
   it('get the documented answers', async () => {
     const answers: JsonObject = {};

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { EXIT_STATUS } from '../../src/process/exit-status.js';
@@ -28,8 +27,6 @@ interface Pod {
 }
 
 interface Resource {
-  readonly apiVersion: string;
-  readonly kind: string;
   readonly spec: { readonly template?: { readonly spec: Pod } };
 }
 
@@ -43,10 +40,9 @@ const UNIT = read('deploy/plant-store.service');
 const DOCKERFILE = read('Dockerfile');
 const GUIDE = read('docs/deploying.md');
 const { plants: COMPOSE } = (parse(read('compose.yaml')) as { services: Record<'plants', ComposeService> }).services;
-const MANIFESTS = ['sqlite', 'postgres'].flatMap((name) =>
-  parseAllDocuments(read(`deploy/kubernetes/${name}.yaml`)).map((document) => document.toJS() as Resource),
-);
-const PODS = MANIFESTS.flatMap(({ spec }) => spec.template?.spec ?? []);
+const PODS = ['sqlite', 'postgres']
+  .flatMap((name) => parseAllDocuments(read(`deploy/kubernetes/${name}.yaml`)))
+  .flatMap((document) => (document.toJS() as Resource).spec.template?.spec ?? []);
 
 /** Returns the value of a setting of the unit. */
 function unit(name: string): string | undefined {
@@ -150,24 +146,5 @@ describe('The files for proxies', () => {
     // nginx knows no more about an error 400 than that it is about HTTP or TLS.
     expect(rows).toEqual(expect.arrayContaining(nginx.filter(([error]) => error !== 400)));
     expect([...rows, [400, findViolation(withoutHost)]]).toEqual(expect.arrayContaining([...caddy]));
-  });
-});
-
-describe('The manifests for Kubernetes', () => {
-  it('have only fields of its API, with values of their types', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
-    const lines = MANIFESTS.map((resource, index) => {
-      const { apiVersion, kind } = resource;
-      const group = apiVersion.replace(/^v1$/, 'core/v1').replace('.k8s.io', '');
-      return `export const r${index}: import('kubernetes-types/${group}').${kind} = ${JSON.stringify(resource)};`;
-    });
-    writeFileSync(join(directory, 'manifests.ts'), lines.join('\n'));
-    const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
-    const options = ['--noEmit', '--strict', '--skipLibCheck', '--lib', 'es2022', '--types', 'node', 'manifests.ts'];
-    const { stdout } = spawnSync(process.execPath, [compiler, ...options], { cwd: directory, encoding: 'utf8' });
-    rmSync(directory, { recursive: true });
-
-    expect(stdout).toBe('');
   });
 });

@@ -18,7 +18,7 @@ let program: string;
 
 beforeAll(() => {
   directory = new ServiceDirectory();
-  for (const file of [...BUNDLE, 'package.json', 'service/plant-store.js']) {
+  for (const file of [...BUNDLE, 'package.json', 'plant-store.js']) {
     const copy = directory.file(`app/${file}`);
     mkdirSync(dirname(copy), { recursive: true });
     cpSync(join(ROOT, file), copy, { recursive: true });
@@ -28,7 +28,7 @@ beforeAll(() => {
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules', name), link);
   }
-  program = directory.file('app/service/plant-store.js');
+  program = directory.file('app/plant-store.js');
 });
 
 afterAll(() => directory.remove());

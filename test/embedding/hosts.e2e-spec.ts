@@ -183,7 +183,7 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
   );
 
   it.each(limited.map(({ platform }, index) => ({ platform, index: 2 * hosts.length + enveloping.length + index })))(
-    'limits the rate of requests with @nestjs/throttler on $platform: error 429',
+    'limits the rate of requests by a guard of its own on $platform: error 429',
     async ({ index }) => {
       const create = (): Promise<Answer> =>
         exchange(ports[index] ?? 0, 'POST', '/plants', '{"id": 1, "name": "monstera"}', {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { parse, type Parser } from 'csv-parse';
+import { CsvError, parse, type Parser } from 'csv-parse';
 import { ContractException } from '../../contract/contract.exception.js';
 import { toNewPlant } from '../../plants/dto/new-plant.dto.js';
 import { exactInteger } from '../../plants/pipes/exact-integer.js';
@@ -25,10 +25,6 @@ interface CsvRecord {
 export class CsvReader {
   readonly #parser: Parser;
   #header: readonly string[] | undefined;
-  /** Number of records so far. */
-  #count = 0;
-  /** Number of records before the one that csv-parse cannot read. */
-  #readable = Infinity;
   /** The line on which the next record begins. */
   #line = 1;
 
@@ -41,13 +37,9 @@ export class CsvReader {
       raw: true,
       record_delimiter: ['\r\n', '\n'],
       relax_column_count: true,
-      // An error of the stream would discard the records before it.
-      skip_records_with_error: true,
-      on_skip: () => {
-        this.#readable = Math.min(this.#readable, this.#parser.info.records);
-        return undefined;
-      },
     });
+    // The iteration in `rows` throws it.
+    this.#parser.on('error', () => undefined);
   }
 
   /**
@@ -57,41 +49,43 @@ export class CsvReader {
    */
   async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
     for await (const chunk of input) {
+      if (this.#parser.errored !== null) break;
       this.#parser.write(chunk);
       const rows: Row[] = [];
       for (let record = this.#next(); record !== null; record = this.#next()) this.#read(record, rows);
       yield rows;
-      this.#assertReadable();
     }
     this.#parser.end();
     const rows: Row[] = [];
-    for await (const record of this.#parser as AsyncIterable<CsvRecord>) this.#read(record, rows);
+    try {
+      for await (const record of this.#parser as AsyncIterable<CsvRecord>) this.#read(record, rows);
+    } catch (error) {
+      throw error instanceof CsvError ? this.#describe(error) : error;
+    }
     yield rows;
-    this.#assertReadable();
   }
 
   #next(): CsvRecord | null {
     return this.#parser.read() as CsvRecord | null;
   }
 
-  /** Adds the row of a record, which is not the header, a blank line, or behind a record that cannot be read. */
+  /** Adds the row of a record, unless it is the header or a blank line. */
   #read({ record, raw }: CsvRecord, rows: Row[]): void {
-    if (this.#count === this.#readable) return;
     const line = this.#line;
     const source = raw.endsWith('\r') || raw.endsWith('\n') ? raw.slice(0, -1) : raw;
-    this.#count += 1;
     this.#line += source.includes('\n') ? source.split('\n').length : 1;
     if (this.#header === undefined) this.#header = readHeader(record);
     else if (source.length > this.maxLength) rows.push(tooLong(line, this.maxLength));
     else if (source !== '') rows.push(readRecord(line, this.#header, record, source));
   }
 
-  #assertReadable(): void {
-    if (this.#readable === Infinity) return;
-    if (this.#header === undefined) throw wrongHeader();
-    throw new CommandError(
+  #describe(cause: CsvError): CommandError {
+    if (this.#header === undefined) return wrongHeader();
+    return new CommandError(
       `line ${this.#line}: its quotation marks are wrong, or the row has more than ${MAX_LENGTHS * this.maxLength} ` +
         'bytes: write 5" pot as "5"" pot", and import the file again',
+      undefined,
+      { cause },
     );
   }
 }

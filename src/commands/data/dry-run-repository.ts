@@ -17,13 +17,8 @@ export class DryRunRepository extends PlantRepository {
   /** @param stored closed with this repository; undefined if the store does not exist yet */
   static async open(stored: PlantSnapshot | undefined): Promise<DryRunRepository> {
     const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    try {
-      const scratch = await openRepository(`sqlite:${join(directory, 'plants.db')}`);
-      return new DryRunRepository(directory, scratch, stored);
-    } catch (error) {
-      rmSync(directory, { recursive: true });
-      throw error;
-    }
+    const scratch = await openRepository(`sqlite:${join(directory, 'plants.db')}`);
+    return new DryRunRepository(directory, scratch, stored);
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {

@@ -1,6 +1,6 @@
 import { CsvReader } from './csv.js';
 import type { Format } from './formats.js';
-import { NdjsonReader } from './ndjson.js';
+import { readNdjson } from './ndjson.js';
 import type { Row } from './rows.js';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
@@ -12,23 +12,15 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
  * @throws {CommandError} if the file is not of this format at all
  */
 export function readRows(format: Format, input: AsyncIterable<Buffer>, maxLength: number): AsyncIterable<Row[]> {
-  const reader = format === 'csv' ? new CsvReader(maxLength) : new NdjsonReader(maxLength);
-  return reader.rows(withoutByteOrderMark(input));
+  const chunks = withoutByteOrderMark(input);
+  return format === 'csv' ? new CsvReader(maxLength).rows(chunks) : readNdjson(chunks, maxLength);
 }
 
 async function* withoutByteOrderMark(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let start: Buffer | undefined = Buffer.alloc(0);
+  let isFirst = true;
   for await (const chunk of input) {
-    if (start === undefined) {
-      yield chunk;
-      continue;
-    }
-    start = Buffer.concat([start, chunk]);
-    if (start.length < BYTE_ORDER_MARK.length) continue;
-    yield start.subarray(
-      BYTE_ORDER_MARK.equals(start.subarray(0, BYTE_ORDER_MARK.length)) ? BYTE_ORDER_MARK.length : 0,
-    );
-    start = undefined;
+    const hasMark = isFirst && chunk.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+    isFirst = false;
+    yield hasMark ? chunk.subarray(BYTE_ORDER_MARK.length) : chunk;
   }
-  if (start !== undefined) yield start;
 }

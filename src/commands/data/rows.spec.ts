@@ -80,7 +80,7 @@ describe.each(FORMATS)('%s', (format) => {
   it('may begin with a byte order mark, end lines with CRLF, and have blank lines', async () => {
     const file = `\ufeff${HEADERS[format]}${encodePlants([{ id: 1n, name: 'é' }], format).trim()}\r\n\r\n\n`;
 
-    expect(summary(await read(format, file, 1))).toEqual([[format === 'csv' ? 2 : 1, 1n, 'é', undefined]]);
+    expect(summary(await read(format, file, 3))).toEqual([[format === 'csv' ? 2 : 1, 1n, 'é', undefined]]);
   });
 
   it('is refused only in the row that is not UTF-8', async () => {

@@ -16,7 +16,7 @@ export const ROOT = join(import.meta.dirname, '../../..');
 const MODULES = process.env.HOST_MODULES ?? join(ROOT, 'node_modules');
 
 /** No host has these tools, and some refer to dependencies of the repository. */
-const OVERRIDES_OF_TOOLS = { 'openapi-typescript': undefined, '@nestjs/cli': undefined };
+const OVERRIDES_OF_TOOLS = { 'openapi-typescript': undefined };
 
 /** The example of a host in this repository. */
 export const EXAMPLE = join(ROOT, 'examples/host/main.ts');
@@ -154,12 +154,7 @@ export class Installation {
 }
 
 /** The packages that `host.ts` needs beside those of the package. */
-export const FRAMEWORKS = [
-  '@nestjs/platform-express',
-  '@nestjs/platform-fastify',
-  '@nestjs/throttler',
-  '@photostructure/sqlite',
-];
+export const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify', '@photostructure/sqlite'];
 
 /** The package as `npm pack` makes it from dist/, and the hosts that it is installed in. */
 export class PackedPackage {
