@@ -45,6 +45,15 @@ describe('CONTRIBUTING.md', () => {
     expect(paths).toContain('src/main.ts');
     expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   });
+
+  it('has the use of each development dependency', () => {
+    const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+      devDependencies: object;
+    };
+    const names = Object.keys(devDependencies).map((name) => name.replace(/^@types\/.*/, '@types/*'));
+
+    expect(CONTRIBUTING.tableIn('Packages').map(([name]) => name)).toEqual([...new Set(names)]);
+  });
 });
 
 describe.each(PAPERS)('%s', (file) => {
