@@ -10,10 +10,13 @@ export { ContractExceptionFilter } from './contract/contract-exception.filter.js
 export { type ErrorNumber } from './contract/error-table.js';
 export { NewPlantDto } from './plants/dto/new-plant.dto.js';
 export { PlantDto } from './plants/dto/plant.dto.js';
-export { type PlantCreatedListener } from './plants/plant-created.hook.js';
 export { PlantsController } from './plants/plants.controller.js';
 export { PlantsModule } from './plants/plants.module.js';
-export { PLANTS_OPTIONS, type PlantsModuleOptions } from './plants/plants.module-definition.js';
+export {
+  type PlantCreatedListener,
+  PLANTS_OPTIONS,
+  type PlantsModuleOptions,
+} from './plants/plants.module-definition.js';
 export { PlantsService } from './plants/plants.service.js';
 export { unparsedBody } from './plants/unparsed-body.js';
 export {

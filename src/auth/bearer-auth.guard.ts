@@ -3,11 +3,10 @@ import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { BearerAuthOptions } from './bearer-auth-options.js';
-import { hasBearerCredentials } from './bearer-token.js';
-import { STRATEGY } from './bearer.strategy.js';
-import { type Principal, principalOf, setPrincipal, wasVerifiedBy } from './principal.js';
+import { STRATEGY, TokenRefusedError } from './bearer.strategy.js';
+import { type Principal, principalOf, setPrincipal } from './principal.js';
 import { setRefusal } from './refusals.js';
-import { type BearerRequest, TokenRefusedError, type TokenVerifier } from './token-verifier.js';
+import type { BearerRequest, TokenVerifier } from './token-verifier.js';
 
 /** Marks a handler, or all of a controller, that requires the scope, of tokens that have scopes. */
 export const RequiresScope = Reflector.createDecorator<boolean>();
@@ -48,7 +47,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     const request = context.switchToHttp().getRequest<GuardedRequest>();
     // Bound both globally and to the controller, the guard runs once.
-    if (this.authOptions.verifier === false || wasVerifiedBy(this.authOptions, request)) return true;
+    if (this.authOptions.verifier === false || principalOf(request) !== undefined) return true;
     await super.canActivate(context);
     this.#authorize(context, principalOf(request));
     return true;
@@ -60,10 +59,9 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    */
   override getRequest(context: ExecutionContext): BearerRequest {
     const request = context.switchToHttp().getRequest<GuardedRequest>();
-    const { authorization } = hasAtMostOneAuthorization(request) ? request.headers : {};
     return {
       // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
-      headers: authorization === undefined ? {} : { authorization: authorization.replace(/ +/, ' ') },
+      headers: { authorization: authorizationOf(request)?.replace(/ {2,}/, ' ') },
       // canActivate has returned if it is false.
       verifier: this.authOptions.verifier as TokenVerifier,
     };
@@ -77,13 +75,14 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   ): User {
     const request = context.switchToHttp().getRequest<GuardedRequest>();
     if (principal) {
-      setPrincipal(request, principal, this.authOptions);
+      setPrincipal(request, principal);
       return principal;
     }
     if (error && !(error instanceof TokenRefusedError)) throw error;
-    const isAttempt = hasBearerCredentials(request.headers.authorization);
+    // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
+    const isAttempt = /^bearer +./i.test(request.headers.authorization ?? '');
     const reason = isAttempt ? (error?.reason ?? 'malformed') : 'missing';
-    setRefusal(request, { reason, principal: error?.principal, address: request.ip });
+    setRefusal(request, { reason, principal: error?.holder, address: request.ip });
     this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
     throw new UnauthorizedException(ERROR_TABLE[401].message);
   }
@@ -104,8 +103,14 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 }
 
-/** Without `joinDuplicateHeaders`, Node keeps only the first Authorization header in `headers`; `rawHeaders` has all. */
-function hasAtMostOneAuthorization({ raw, rawHeaders = raw?.rawHeaders ?? [] }: GuardedRequest): boolean {
-  const isName = (text: string, index: number): boolean => index % 2 === 0 && text.toLowerCase() === 'authorization';
-  return rawHeaders.filter(isName).length <= 1;
+/**
+ * Returns the value of the header, unless there are two. Without `joinDuplicateHeaders`, Node keeps only the first one
+ * in `headers`; `rawHeaders` has both.
+ */
+function authorizationOf({ headers, raw, rawHeaders = raw?.rawHeaders ?? [] }: GuardedRequest): string | undefined {
+  return rawHeaders.filter(isAuthorization).length > 1 ? undefined : headers.authorization;
+}
+
+function isAuthorization(text: string, index: number): boolean {
+  return index % 2 === 0 && text.length === 13 && text.toLowerCase() === 'authorization';
 }

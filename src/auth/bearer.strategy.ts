@@ -3,10 +3,20 @@ import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import { isBearerToken } from './bearer-token.js';
 import type { Principal } from './principal.js';
-import { type BearerRequest, TokenRefusedError } from './token-verifier.js';
+import type { BearerRequest, RefusalReason } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */
 export const STRATEGY = 'plant-store-bearer';
+
+/** The token is not valid; its holder is known if it was valid once. */
+export class TokenRefusedError extends Error {
+  constructor(
+    readonly reason: RefusalReason,
+    readonly holder?: string,
+  ) {
+    super(reason);
+  }
+}
 
 /** Hands the token of a request to the verifier. */
 @Injectable()

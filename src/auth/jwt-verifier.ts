@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { decodeJwt, errors, type JWTHeaderParameters, jwtVerify } from 'jose';
+import { decodeJwt, errors, type JWTHeaderParameters, jwtVerify, type RemoteJWKSet } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { assertJwtSettings, DEFAULT_JWT_TYPE, type JwtSettings } from './jwt-settings.js';
@@ -27,8 +27,11 @@ const FORBIDDEN_HEADERS = ['jwk', 'jku', 'x5c', 'x5u'];
 /** Seconds of clock skew between the issuer and this process. */
 const TOLERANCE = 30;
 
-/** Verified tokens that are remembered. Beyond this, the oldest is verified again. */
+/** Verified tokens that are remembered, at most. */
 const MAX_VERIFIED = 10_000;
+
+/** Milliseconds until the keys are fetched again, because the issuer may have withdrawn one. */
+const RELOAD_INTERVAL = 240_000;
 
 /** Reasons by the code of jose's error. Any other says that no key of the issuer fits the token. */
 const REASONS: Readonly<Record<string, RefusalReason>> = {
@@ -44,8 +47,9 @@ const REASONS: Readonly<Record<string, RefusalReason>> = {
 /** Verifies access tokens of one issuer (RFC 7519, RFC 9068, RFC 8725). */
 export class JwtVerifier extends TokenVerifier {
   readonly #settings: JwtSettings;
-  readonly #keys: IssuerKeys;
-  /** Principals by token digest, oldest first; BearerStrategy checks their expiry. */
+  readonly #keys: RemoteJWKSet;
+  readonly #timer: NodeJS.Timeout;
+  /** Principals by token digest; BearerStrategy checks their expiry. */
   #verified = new Map<string, Principal>();
 
   /** @throws {TypeError} at the first setting that is wrong */
@@ -53,14 +57,12 @@ export class JwtVerifier extends TokenVerifier {
     super();
     assertJwtSettings(settings);
     this.#settings = settings;
-    this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl, () => {
-      // A key may have been withdrawn. Verifications in progress still write to the old map.
-      this.#verified = new Map();
-    });
+    this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl).keySet;
+    this.#timer = setInterval(() => void this.#reload(), RELOAD_INTERVAL).unref();
   }
 
   override onApplicationShutdown(): void {
-    this.#keys.close();
+    clearInterval(this.#timer);
   }
 
   override async verify(token: string): Promise<VerificationResult> {
@@ -72,17 +74,23 @@ export class JwtVerifier extends TokenVerifier {
     if (known !== undefined) return known;
     const result = await this.#authenticate(token).catch(refusalReason);
     if (typeof result === 'string') return result;
-    const [oldest] = verified.keys();
-    if (verified.size >= MAX_VERIFIED && oldest !== undefined) verified.delete(oldest);
+    if (verified.size >= MAX_VERIFIED) verified.clear();
     verified.set(digest, result);
     return result;
+  }
+
+  /** Known keys stay in use while the issuer cannot be reached. IssuerKeys logs it. */
+  async #reload(): Promise<void> {
+    await this.#keys.reload().catch(() => undefined);
+    // Forgets tokens of withdrawn keys. Verifications in progress still write to the old map.
+    this.#verified = new Map();
   }
 
   async #authenticate(token: string): Promise<Principal | RefusalReason> {
     const { issuer, audience } = this.#settings;
     // Before the signature: a token of another issuer is no reason to fetch keys.
     if (decodeJwt(token).iss !== issuer) return 'wrong-issuer';
-    const { payload, protectedHeader } = await jwtVerify(token, this.#keys.find, {
+    const { payload, protectedHeader } = await jwtVerify(token, this.#keys, {
       algorithms: ALGORITHMS,
       issuer,
       audience,

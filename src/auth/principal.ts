@@ -1,4 +1,5 @@
 import { IncomingMessage } from 'node:http';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 
 /** The holder of a valid token. */
 export interface Principal {
@@ -13,12 +14,8 @@ export interface Principal {
 /** A property of Node's request rather than a WeakMap, because each garbage collection visits all entries of those. */
 const PRINCIPAL = Symbol('principal');
 
-/** The options of the guard that verified the token; each instance of the guard has its own. */
-const VERIFIED_BY = Symbol('verified by');
-
 interface Authenticated {
   [PRINCIPAL]?: Principal;
-  [VERIFIED_BY]?: object;
 }
 
 /** Returns the principal of a request that the guard has passed. */
@@ -26,18 +23,16 @@ export function principalOf(request: object): Principal | undefined {
   return (nodeRequest(request) as Authenticated)[PRINCIPAL];
 }
 
-/** Returns whether a guard with these options has passed the request. */
-export function wasVerifiedBy(options: object, request: object): boolean {
-  return (nodeRequest(request) as Authenticated)[VERIFIED_BY] === options;
+/** Sets the principal of a request; `request.user` is the place where passport puts it. */
+export function setPrincipal(request: object & { user?: unknown }, principal: Principal): void {
+  request.user = principal;
+  (nodeRequest(request) as Authenticated)[PRINCIPAL] = principal;
 }
 
-/** Sets the principal of a request; `request.user` is the place where passport puts it. */
-export function setPrincipal(request: object & { user?: unknown }, principal: Principal, options: object): void {
-  request.user = principal;
-  const own: Authenticated = nodeRequest(request);
-  own[PRINCIPAL] = principal;
-  own[VERIFIED_BY] = options;
-}
+/** Passes the principal of the request; undefined if the host authenticates. */
+export const CurrentPrincipal = createParamDecorator((_data: unknown, context: ExecutionContext) =>
+  principalOf(context.switchToHttp().getRequest<object>()),
+);
 
 /** Returns Node's request, which Fastify wraps and Express passes on. */
 export function nodeRequest(request: object): object {

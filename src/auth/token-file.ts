@@ -1,5 +1,5 @@
-import { constants, realpathSync, type Stats } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { appendFileSync, constants, realpathSync, type Stats } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { createEmptyFile, replaceFile } from '../files/durable-files.js';
 import type { StaticToken } from './static-tokens.js';
 
@@ -18,28 +18,17 @@ export class TokenFileError extends Error {
  * @throws {TokenFileError} if it cannot be read, or if users other than its owner and its group can read it
  */
 export async function readTokenFile(file: string, { isCommand = false } = {}): Promise<string> {
-  try {
-    return await withFile(file, constants.O_RDONLY, isCommand, (text) => text);
-  } catch (error) {
-    throw asTokenFileError(error, `${file} cannot be read: it must be a file that this user may read`);
-  }
-}
-
-/** Opens a file first, so that the file that is checked is the one that is read and written. */
-async function withFile<Result>(
-  file: string,
-  flags: number,
-  isCommand: boolean,
-  use: (text: string, handle: FileHandle) => Result | Promise<Result>,
-): Promise<Result> {
-  // Without O_NONBLOCK, opening a pipe waits for a writer.
-  const handle = await open(file, flags | constants.O_NONBLOCK);
-  try {
-    checkFile(file, await handle.stat(), isCommand);
-    return await use(await handle.readFile('utf8'), handle);
-  } finally {
-    await handle.close();
-  }
+  return explain(`${file} cannot be read: it must be a file that this user may read`, async () => {
+    // Opened first, so that the file that is checked is the one that is read. Without O_NONBLOCK, opening a pipe waits
+    // for a writer.
+    const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      checkFile(file, await handle.stat(), isCommand);
+      return await handle.readFile('utf8');
+    } finally {
+      await handle.close();
+    }
+  });
 }
 
 function checkFile(file: string, stats: Stats, isCommand: boolean): void {
@@ -110,19 +99,15 @@ function formatInstant(instant: Date): string {
  * @throws {TokenFileError} if the file cannot be used or written, or has a token of this name
  */
 export async function addToken(file: string, token: StaticToken): Promise<void> {
-  try {
+  await explain(unwritable(file), async () => {
     createEmptyFile(file);
-    await withFile(file, constants.O_RDWR | constants.O_APPEND, true, async (text, handle) => {
-      if (text !== '' && hasToken(text, file, token.name)) {
-        throw new TokenFileError(`${token.name} already has a token: choose another name, or revoke it first`);
-      }
-      const endOfLine = /(?:^|\n)$/.test(text) ? '' : '\n';
-      await handle.appendFile(`${endOfLine}${formatToken(token)}\n`);
-      await handle.sync();
-    });
-  } catch (error) {
-    throw asTokenFileError(error, unwritable(file));
-  }
+    const text = await readTokenFile(file, { isCommand: true });
+    if (text !== '' && hasToken(text, file, token.name)) {
+      throw new TokenFileError(`${token.name} already has a token: choose another name, or revoke it first`);
+    }
+    const endOfLine = /(?:^|\n)$/.test(text) ? '' : '\n';
+    appendFileSync(file, `${endOfLine}${formatToken(token)}\n`, { flush: true });
+  });
 }
 
 /**
@@ -134,12 +119,8 @@ export async function removeTokens(file: string, name: string): Promise<void> {
   const text = await readTokenFile(file, { isCommand: true });
   if (!hasToken(text, file, name)) throw new TokenFileError(`${file} has no token named ${name}`);
   const rest = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
-  try {
-    // Replaces the target of a symbolic link, and not the link.
-    replaceFile(realpathSync(file), rest.join('') || NO_TOKENS);
-  } catch (error) {
-    throw asTokenFileError(error, unwritable(file));
-  }
+  // Replaces the target of a symbolic link, and not the link.
+  await explain(unwritable(file), () => replaceFile(realpathSync(file), rest.join('') || NO_TOKENS));
 }
 
 /** @throws {TokenFileError} at a wrong line, so that a person can look at it */
@@ -151,6 +132,11 @@ function unwritable(file: string): string {
   return `${file} cannot be written: this user must be able to write it and its directory`;
 }
 
-function asTokenFileError(error: unknown, message: string): TokenFileError {
-  return error instanceof TokenFileError ? error : new TokenFileError(message, { cause: error });
+/** Gives errors of the file system a message for the operator. */
+async function explain<Result>(message: string, work: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof TokenFileError ? error : new TokenFileError(message, { cause: error });
+  }
 }

@@ -49,22 +49,9 @@ export class TokenVerifiers extends TokenVerifier {
   }
 }
 
-/** The request that passport sees. */
+/** The request that passport sees. It is here because hosts compile no types of passport. */
 export interface BearerRequest {
-  readonly headers: { readonly authorization?: string };
+  readonly headers: { readonly authorization: string | undefined };
   /** Comes with the request because all applications of the process share the strategy. */
   readonly verifier: TokenVerifier;
-}
-
-/** The token is not valid. */
-export class TokenRefusedError extends Error {
-  override readonly name = 'TokenRefusedError';
-
-  /** @param principal the name of the holder, if the token was valid once */
-  constructor(
-    readonly reason: RefusalReason,
-    readonly principal?: string,
-  ) {
-    super(reason);
-  }
 }

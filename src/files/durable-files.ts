@@ -39,15 +39,11 @@ export function makeDirectory(path: string): void {
 export function createEmptyFile(path: string): boolean {
   const directory = dirname(path);
   makeDirectory(directory);
-  const isNew = succeeds('EEXIST', () => {
-    const descriptor = openSync(path, 'wx', 0o600);
-    try {
-      takeOwnerOf(directory, descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-  });
-  if (isNew) syncDirectory(directory);
+  const isNew = succeeds('EEXIST', () => closeSync(openSync(path, 'wx', 0o600)));
+  if (isNew) {
+    takeOwnerOf(directory, path);
+    syncDirectory(directory);
+  }
   return isNew;
 }
 
@@ -56,11 +52,10 @@ export function replaceFile(file: string, text: string): void {
   const draft = `${file}.${randomUUID()}`;
   const descriptor = openSync(draft, 'wx', 0o600);
   try {
-    const { gid, mode } = statSync(file);
-    takeOwnerOf(file, descriptor);
-    // -1 leaves the owner as it is.
-    const hasGroup = succeeds('EPERM', () => fchownSync(descriptor, -1, gid));
-    if (hasGroup) fchmodSync(descriptor, 0o600 | (mode & 0o040));
+    const { uid, gid, mode } = statSync(file);
+    // Only root may give a file away; -1 leaves the owner as it is.
+    const owner = process.getuid?.() === 0 ? uid : -1;
+    if (succeeds('EPERM', () => fchownSync(descriptor, owner, gid))) fchmodSync(descriptor, 0o600 | (mode & 0o040));
     writeFileSync(descriptor, text);
     fsyncSync(descriptor);
     renameSync(draft, file);
@@ -77,27 +72,19 @@ export function replaceFile(file: string, text: string): void {
 export function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(path, 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+  fsyncSync(descriptor);
+  closeSync(descriptor);
 }
 
 /**
- * Gives what root has created the owner of another file. Does nothing for other users, nor where root may not change
+ * Gives what root has created the owner of its directory. Does nothing for other users, nor where root may not change
  * owners, as in some containers.
- *
- * @param created a path, or the descriptor of a file
  */
-export function takeOwnerOf(model: string, created: string | number): void {
+export function takeOwnerOf(directory: string, created: string): void {
   if (process.getuid?.() !== 0) return;
-  const { uid, gid } = statSync(model);
-  succeeds('EPERM', () => {
-    if (typeof created === 'number') fchownSync(created, uid, gid);
-    // The other user, who may write there, could have replaced it by a link to a file of root.
-    else lchownSync(created, uid, gid);
-  });
+  const { uid, gid } = statSync(directory);
+  // Not chown: the owner of the directory could have replaced the file by a link to one of root's.
+  succeeds('EPERM', () => lchownSync(created, uid, gid));
 }
 
 /** Returns false if the call fails with this code. */

@@ -3,27 +3,21 @@ import { unwatchFile, watchFile } from 'node:fs';
 /** Milliseconds between two polls. */
 const POLL_INTERVAL = 100;
 
-/** Milliseconds without a further change: a program that writes line by line, or several files, has finished by then. */
+/** Milliseconds without a further change, so that a program that writes line by line, or several files, has finished. */
 const QUIET_TIME = 200;
 
 /**
  * Calls `changed` when any of the files has been replaced or written, and once after the start, because a file may have
- * changed between being read and being watched.
- *
- * Polling also works on network file systems, and on symbolic links that change in a directory above, as those of
- * Kubernetes secrets do; `fs.watch` sees neither.
+ * changed between being read and being watched. Polling also works on network file systems, and on symbolic links that
+ * change in a directory above, as those of Kubernetes secrets do; `fs.watch` sees neither.
  *
  * @param changed must not throw: the error would end the process
  * @returns a function that stops watching
  */
 export function watchFiles(files: readonly string[], changed: () => void): () => void {
-  let timer: NodeJS.Timeout | undefined;
-  const wait = (): void => {
-    clearTimeout(timer);
-    timer = setTimeout(changed, QUIET_TIME).unref();
-  };
+  const timer = setTimeout(changed, QUIET_TIME).unref();
+  const wait = (): void => void timer.refresh();
   for (const file of files) watchFile(file, { interval: POLL_INTERVAL, persistent: false }, wait);
-  wait();
   return () => {
     clearTimeout(timer);
     for (const file of files) unwatchFile(file, wait);

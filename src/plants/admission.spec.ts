@@ -43,36 +43,39 @@ describe('Admission', () => {
 
   it('charges bodies and plants no more bytes than there are', () => {
     const admission = new Admission(MIB);
-    const [first, second] = [admission.admit(newAnswer()), admission.admit(newAnswer())];
+    const chargeFirst = admission.admit(newAnswer());
+    const chargeSecond = admission.admit(newAnswer());
 
-    expect(admission.charge(first, 8 * MIB)).toBe(true);
-    const leave = admission.enter(4 * MIB);
-    expect(admission.charge(second, 4 * MIB)).toBe(true);
+    expect(chargeFirst(8 * MIB)).toBe(true);
+    admission.enter(4 * MIB);
+    expect(chargeSecond(4 * MIB)).toBe(true);
     expect(fill(admission)).toHaveLength(0);
-    leave();
-    expect(admission.charge(first, 4 * MIB)).toBe(true);
+    admission.leave(4 * MIB);
+    expect(chargeFirst(4 * MIB)).toBe(true);
   });
 
   it('gives back the place and the bytes of a request whose body has no room', () => {
     const admission = new Admission(MIB);
-    const [first, second] = [admission.admit(newAnswer()), admission.admit(newAnswer())];
-    admission.charge(first, 8 * MIB);
-    admission.charge(second, 8 * MIB);
+    const chargeFirst = admission.admit(newAnswer());
+    const chargeSecond = admission.admit(newAnswer());
+    chargeFirst(8 * MIB);
+    chargeSecond(8 * MIB);
 
-    expect(admission.charge(second, 1)).toBe(false);
-    expect(admission.charge(first, 8 * MIB)).toBe(true);
+    expect(chargeSecond(1)).toBe(false);
+    expect(chargeFirst(8 * MIB)).toBe(true);
   });
 
   it('has room for two bodies of the greatest length', () => {
     const admission = new Admission(254 * MIB);
+    const charge = admission.admit(newAnswer());
 
-    expect(admission.charge(admission.admit(newAnswer()), 58 * MIB)).toBe(true);
+    expect(charge(58 * MIB)).toBe(true);
   });
 
   it('closes the oldest connection that has not taken its answer for one that wants its place', () => {
     const admission = new Admission(MIB);
     const answers = [newAnswer(), newAnswer(), newAnswer(), newAnswer()];
-    for (const answer of answers) admission.charge(admission.admit(answer), 4 * MIB);
+    for (const answer of answers) admission.admit(answer)(4 * MIB);
     for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
     admission.admit(newAnswer());
 

@@ -1,13 +1,11 @@
 import { Controller, HttpCode, HttpStatus, Post, UseFilters, UseGuards, VERSION_NEUTRAL } from '@nestjs/common';
 import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
-import { CurrentPrincipal } from '../auth/current-principal.decorator.js';
-import type { Principal } from '../auth/principal.js';
+import { CurrentPrincipal, type Principal } from '../auth/principal.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import type { NewPlantDto } from './dto/new-plant.dto.js';
 import type { PlantDto } from './dto/plant.dto.js';
-import { BodyPipe } from './pipes/body.pipe.js';
+import { BodyPipe, PlantBody } from './pipes/body.pipe.js';
 import { NewPlantPipe } from './pipes/new-plant.pipe.js';
-import { PlantBody } from './plant-body.decorator.js';
 import { PlantsService } from './plants.service.js';
 
 /** The path of the operations, below the prefix of the application. */

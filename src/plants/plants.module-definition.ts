@@ -1,7 +1,11 @@
 import { ConfigurableModuleBuilder, type Type } from '@nestjs/common';
+import type { Principal } from '../auth/principal.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import type { PlantCreatedListener } from './plant-created.hook.js';
+import type { NewPlantDto } from './dto/new-plant.dto.js';
+
+/** A function of the host; `principal` is undefined if the host authenticates. */
+export type PlantCreatedListener = (plant: Readonly<NewPlantDto>, principal: Principal | undefined) => unknown;
 
 /** The options of PlantsModule. Nest instantiates classes given here, with the providers that the module can see. */
 export interface PlantsModuleOptions {
@@ -45,6 +49,9 @@ export interface PlantsModuleOptions {
 
 /** The injection token of the options. */
 export const PLANTS_OPTIONS = Symbol('PLANTS_OPTIONS');
+
+/** The injection token of the options after their check. */
+export const CHECKED_OPTIONS = Symbol('CHECKED_OPTIONS');
 
 export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<PlantsModuleOptions>({
   optionsInjectionToken: PLANTS_OPTIONS,

@@ -55,8 +55,7 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
 
   async #close(): Promise<void> {
     // Plants whose clients have disconnected may still be in a batch, and calls of `onPlantCreated` may create others.
-    while (!this.admission.isIdle) await this.admission.settled();
-    this.admission.close();
+    await this.admission.close();
     await this.repository.close();
   }
 }

@@ -3,16 +3,13 @@ import { ModuleRef } from '@nestjs/core';
 import { BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE } from '../auth/bearer-auth-options.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { TokenVerifier } from '../auth/token-verifier.js';
+import { DATABASE_DEFAULTS } from '../storage/engines.js';
 import { openRepository } from '../storage/open-repository.js';
-import { PlantRepository, RepositoryStartError } from '../storage/plant-repository.js';
+import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
 import { checkOptions } from './check-options.js';
-import { PlantCreatedHook } from './plant-created.hook.js';
-import { PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
-
-/** The options after their check. */
-const CHECKED_OPTIONS = Symbol('CHECKED_OPTIONS');
+import { CHECKED_OPTIONS, PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
 
 const logger = new Logger('PlantStore');
 
@@ -32,10 +29,15 @@ export const optionProviders: FactoryProvider[] = [
   {
     provide: PlantRepository,
     inject: [CHECKED_OPTIONS, ModuleRef],
-    useFactory: async (options: PlantsModuleOptions, module: ModuleRef): Promise<PlantRepository> => {
-      const { repository } = options;
-      if (typeof repository === 'string') return open(repository, options);
-      return typeof repository === 'function' ? module.create(repository) : repository;
+    useFactory: async (
+      { repository, database = {} }: PlantsModuleOptions,
+      module: ModuleRef,
+    ): Promise<PlantRepository> => {
+      if (typeof repository === 'function') return module.create(repository);
+      if (typeof repository !== 'string') return repository;
+      const { timeout = DATABASE_DEFAULTS.timeout, startTimeout = DATABASE_DEFAULTS.startTimeout } = database;
+      const onWait = (reason: string): void => logger.warn(`The start waits for the database: ${reason}`);
+      return openRepository(repository, { timeout, startTimeout, onWait });
     },
   },
   {
@@ -66,23 +68,4 @@ export const optionProviders: FactoryProvider[] = [
     useFactory: ({ body }: PlantsModuleOptions): Admission =>
       new Admission(parseBodyLimit(`${body?.limit ?? DEFAULT_BODY_LIMIT}`) ?? DEFAULT_BODY_LIMIT),
   },
-  {
-    provide: PlantCreatedHook,
-    inject: [CHECKED_OPTIONS],
-    useFactory: ({ onPlantCreated }: PlantsModuleOptions): PlantCreatedHook => new PlantCreatedHook(onPlantCreated),
-  },
 ];
-
-/** @throws {RepositoryStartError} when the store cannot be opened */
-async function open(url: string, { database = {} }: PlantsModuleOptions): Promise<PlantRepository> {
-  const given = Object.fromEntries(Object.entries(database).filter(([, value]) => value !== undefined));
-  try {
-    return await openRepository(url, {
-      ...given,
-      onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`),
-    });
-  } catch (error) {
-    if (!(error instanceof RepositoryStartError)) throw error;
-    throw new RepositoryStartError(`PlantsModule: the option repository: ${error.message}`, { cause: error.cause });
-  }
-}

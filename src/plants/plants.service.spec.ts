@@ -7,10 +7,7 @@ import { openRepository } from '../storage/open-repository.js';
 import { Admission } from './admission.js';
 import { NewPlantDto } from './dto/new-plant.dto.js';
 import { PlantDto } from './dto/plant.dto.js';
-import { PlantCreatedHook } from './plant-created.hook.js';
 import { PlantsService } from './plants.service.js';
-
-const NO_HOOK = new PlantCreatedHook(undefined);
 
 describe('PlantsService', () => {
   it.each([
@@ -19,7 +16,7 @@ describe('PlantsService', () => {
     { id: 3n, name: 'Aloe' },
   ])('answers %p with what PlantDto exposes of it', async (fields) => {
     const repository = await openRepository('sqlite::memory:');
-    const service = new PlantsService(repository, new GroupCommit(repository), new Admission(1_000), NO_HOOK);
+    const service = new PlantsService(repository, new GroupCommit(repository), new Admission(1_000), {});
     const plant = Object.assign(new NewPlantDto(), fields);
 
     const created = await service.create(plant);
@@ -34,7 +31,7 @@ describe('PlantsService', () => {
   it('charges two bytes for each UTF-16 unit of a plant until it is stored', async () => {
     const repository = await openRepository('sqlite::memory:');
     const admission = new Admission(1_000);
-    const service = new PlantsService(repository, new GroupCommit(repository), admission, NO_HOOK);
+    const service = new PlantsService(repository, new GroupCommit(repository), admission, {});
     const newAnswer = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()));
 
     const created = service.create({ id: 1n, name: 'x'.repeat(2 ** 24) });

@@ -1,29 +1,27 @@
-import { Injectable } from '@nestjs/common';
+import { setImmediate } from 'node:timers/promises';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { Principal } from '../auth/principal.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { lengthOf } from '../storage/plant-columns.js';
-import {
-  type Outcome,
-  PlantRepository,
-  type PlantSnapshot,
-  RepositoryUnavailableError,
-} from '../storage/plant-repository.js';
+import { PlantRepository, type PlantSnapshot, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { type NewPlantDto, toNewPlant } from './dto/new-plant.dto.js';
 import { type PlantDto, toPlant } from './dto/plant.dto.js';
-import { PlantCreatedHook } from './plant-created.hook.js';
+import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } from './plants.module-definition.js';
 
 /** Bytes that a plant occupies besides its texts. */
 const PLANT_COST = 512;
 
 @Injectable()
 export class PlantsService {
+  readonly #logger = new Logger('PlantStore');
+
   constructor(
     private readonly repository: PlantRepository,
     private readonly groupCommit: GroupCommit,
     private readonly admission: Admission,
-    private readonly hook: PlantCreatedHook,
+    @Inject(CHECKED_OPTIONS) private readonly options: Pick<PlantsModuleOptions, 'onPlantCreated'>,
   ) {}
 
   /**
@@ -42,17 +40,23 @@ export class PlantsService {
   ): Promise<PlantDto> {
     const plant = toNewPlant(newPlant);
     // A UTF-16 unit occupies up to two bytes.
-    const leave = this.admission.enter(PLANT_COST + 2 * lengthOf(plant));
-    let outcome: Outcome | undefined;
+    const bytes = PLANT_COST + 2 * lengthOf(plant);
+    this.admission.enter(bytes);
+    let notification: Promise<void> | undefined;
     try {
-      outcome = await this.#store(plant);
+      const outcome = await this.groupCommit.add(plant);
+      if (outcome === 'conflict') throw new ContractException(409);
+      const { onPlantCreated } = this.options;
+      if (outcome === 'created' && onPlantCreated) notification = this.#notify(onPlantCreated, plant, principal);
+      return toPlant(plant);
+    } catch (error) {
+      if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
+      throw error;
     } finally {
-      // The call of the hook keeps the plant in memory.
-      if (outcome === 'created') this.hook.notify(plant, principal, leave);
-      else leave();
+      // The call of the host keeps the plant in memory.
+      if (notification === undefined) this.admission.leave(bytes);
+      else void notification.then(() => this.admission.leave(bytes));
     }
-    if (outcome === 'conflict') throw new ContractException(409);
-    return toPlant(plant);
   }
 
   /**
@@ -64,12 +68,14 @@ export class PlantsService {
     return this.repository.snapshot();
   }
 
-  async #store(plant: Readonly<NewPlantDto>): Promise<Outcome> {
+  /** Calls the listener after the answer was written: it can neither change nor delay the answer. */
+  async #notify(listener: PlantCreatedListener, ...created: Parameters<PlantCreatedListener>): Promise<void> {
+    await setImmediate();
     try {
-      return await this.groupCommit.add(plant);
+      await listener(...created);
     } catch (error) {
-      if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
-      throw error;
+      const [{ id }] = created;
+      this.#logger.error(`onPlantCreated failed for the plant ${id}`, error instanceof Error ? error.stack : error);
     }
   }
 }

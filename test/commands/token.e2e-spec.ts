@@ -216,7 +216,7 @@ describe('plant-store token', () => {
 
     const { status, stderr } = await token(['create', '--name', 'x', '--file', 'tokens']);
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^plant-store: tokens cannot be written/);
+    expect(stderr).toMatch(/^plant-store: tokens cannot be read/);
     expect(readdirSync(directory.path)).toEqual(['tokens']);
   });
 

@@ -48,7 +48,6 @@ export class IdentityProvider {
   reply: (path: string) => { status?: number; body?: string; location?: string } = () => ({});
   #held: Promise<void> | undefined;
   #release: () => void = () => undefined;
-  readonly #moved = new Map<string, string>();
   #server: Server | undefined;
   #handle: RequestListener = () => undefined;
   #port = 0;
@@ -109,11 +108,6 @@ export class IdentityProvider {
     this.#held = undefined;
   }
 
-  /** Moves a resource to another path. */
-  move(from: string, to: string): void {
-    this.#moved.set(from, '/nowhere').set(to, from);
-  }
-
   /** Requests a token with these scopes. */
   async token(scope: string): Promise<string> {
     const response = await fetch(`${this.issuer}/token`, {
@@ -141,7 +135,6 @@ export class IdentityProvider {
     await this.#held;
     const { status, body, location } = this.reply(url);
     if (status === undefined && body === undefined) {
-      request.url = this.#moved.get(url) ?? url;
       this.#handle(request, response);
     } else {
       response.writeHead(status ?? 200, location === undefined ? {} : { Location: location }).end(body);

@@ -1,12 +1,6 @@
 import 'reflect-metadata';
 import { registerDecorator } from 'class-validator';
-
-/** A rule for the values of a field. */
-export interface Rule {
-  readonly isValid: (value: unknown) => boolean;
-  /** Completes "must be …" for a value that is not valid. */
-  readonly describe: (value: unknown) => string;
-}
+import type { Rule } from './rules.js';
 
 /** A field of a DTO, with its rule. */
 export interface RuledField<Dto> extends Rule {
@@ -32,11 +26,6 @@ export function Field({ isValid, describe }: Rule): PropertyDecorator {
     const fields: unknown = Reflect.getMetadata(FIELDS, target) ?? [];
     Reflect.defineMetadata(FIELDS, [...(fields as object[]), { name, isValid, describe }], target);
   };
-}
-
-/** Returns a rule that also lets a field be absent; null is a value. */
-export function optional({ isValid, describe }: Rule): Rule {
-  return { isValid: (value) => value === undefined || isValid(value), describe };
 }
 
 /** Returns the fields of a DTO, those of its parent first. */

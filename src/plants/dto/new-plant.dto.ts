@@ -1,8 +1,8 @@
 import { validateSync } from 'class-validator';
 import { ContractException } from '../../contract/contract.exception.js';
 import { copyFields, Field, fieldsOf } from './field.decorator.js';
-import { INT64 } from './is-int64.js';
 import { PlantDto } from './plant.dto.js';
+import { INT64 } from './rules.js';
 
 /** The NewPlant of the contract: a Plant and its id. */
 export class NewPlantDto extends PlantDto {

@@ -1,6 +1,6 @@
 import { Expose } from 'class-transformer';
-import { copyFields, Field, fieldsOf, optional } from './field.decorator.js';
-import { TEXT } from './is-text.js';
+import { copyFields, Field, fieldsOf } from './field.decorator.js';
+import { optional, TEXT } from './rules.js';
 
 /** The Plant of the contract. Expose is for hosts whose ClassSerializerInterceptor uses the strategy excludeAll. */
 export class PlantDto {

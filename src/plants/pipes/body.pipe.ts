@@ -1,43 +1,69 @@
-import type { IncomingMessage } from 'node:http';
-import { Injectable, Logger, type PipeTransform } from '@nestjs/common';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createParamDecorator, type ExecutionContext, Injectable, Logger, type PipeTransform } from '@nestjs/common';
 import { BodyTooLargeException, ContractException } from '../../contract/contract.exception.js';
 import { Admission } from '../admission.js';
-import type { PlantExchange, PlantRequest } from '../plant-body.decorator.js';
 import { readBody } from './read-body.js';
+
+/** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
+type PlantRequest = (IncomingMessage | { readonly raw: IncomingMessage }) & {
+  /** The result of the application's body parser. */
+  readonly body?: unknown;
+  /** The bytes of the body, if the application sets Nest's option `rawBody`. */
+  readonly rawBody?: Uint8Array;
+  /** The route of Express, with its whole path. */
+  readonly route?: { readonly path: string };
+  /** The route of Fastify, with its whole path. */
+  readonly routeOptions?: { readonly url?: string };
+};
+
+/** A response of Express, which is Node's own, or of Fastify, which wraps Node's. */
+type PlantResponse = ServerResponse | { readonly raw: ServerResponse };
+
+type GetExchange = () => ReturnType<ExecutionContext['switchToHttp']>;
+
+/**
+ * Passes the request to the parameter's pipes, which read its body. It is wrapped in a function because the global pipes
+ * of a host run first: they may rebuild objects, but they pass a function on as it is.
+ */
+export const PlantBody = createParamDecorator((_data: unknown, context: ExecutionContext): GetExchange => {
+  return () => context.switchToHttp();
+});
 
 /** Turns a request into its body: bytes where possible, otherwise the result of the application's parser. */
 @Injectable()
-export class BodyPipe implements PipeTransform<() => PlantExchange, unknown> {
+export class BodyPipe implements PipeTransform<GetExchange, unknown> {
   readonly #logger = new Logger('PlantStore');
   #hasWarned = false;
 
   constructor(private readonly admission: Admission) {}
 
   /** @throws {ContractException} 417, 400 without a body, 415, 413 or 503, in this order of checks */
-  async transform(getExchange: () => PlantExchange): Promise<unknown> {
-    const { request, response } = getExchange();
+  transform(getExchange: GetExchange): unknown {
+    const exchange = getExchange();
+    const request = exchange.getRequest<PlantRequest>();
+    const response = exchange.getResponse<PlantResponse>();
     const raw = 'raw' in request ? request.raw : request;
-    assertExpectation(raw);
-    assertBody(raw);
-    assertJson(raw);
+    const { bodyLimit } = this.admission;
     const length = contentLength(raw);
+    assertExpectation(raw);
+    if (!hasBody(raw, length)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
+    assertJson(raw);
     const isParsed = request.body !== undefined || raw.readableDidRead;
-    if (!isParsed) assertLength(length, this.admission.bodyLimit);
-    const admitted = this.admission.admit(response);
-    if (isParsed) return request.rawBody ?? this.#takeParsed(request);
-    return readBody(raw, length, this.admission.bodyLimit, (bytes) => this.admission.charge(admitted, bytes));
+    if (!isParsed && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);
+    const charge = this.admission.admit('raw' in response ? response.raw : response);
+    return isParsed ? this.#takeParsed(request) : readBody(raw, length, bodyLimit, charge);
   }
 
-  /** Logs once which line keeps the parser of the application away from the body. */
-  #takeParsed({ body, route, routeOptions }: PlantRequest): unknown {
-    const path = route?.path ?? routeOptions?.url;
-    if (!this.#hasWarned) {
+  /** Without the bytes, logs once which line keeps the parser of the application away from the body. */
+  #takeParsed({ body, rawBody, route, routeOptions }: PlantRequest): unknown {
+    if (rawBody === undefined && !this.#hasWarned) {
+      const path = route?.path ?? routeOptions?.url;
       this.#logger.warn(
         `Exact ids need app.use('${path}', unparsedBody()) in main.ts: the application has parsed a body first`,
       );
+      this.#hasWarned = true;
     }
-    this.#hasWarned = true;
-    return body;
+    return rawBody ?? body;
   }
 }
 
@@ -48,26 +74,19 @@ function assertExpectation({ headers: { expect }, httpVersion }: IncomingMessage
   }
 }
 
-function assertBody(request: IncomingMessage): void {
+function hasBody(request: IncomingMessage, length: number | undefined): boolean {
+  if (length !== undefined) return length > 0;
   // HTTP/2 frames a body of unknown length without any header (RFC 9113 §8.1).
-  const isEmpty =
-    contentLength(request) === 0 || (contentLength(request) === undefined && request.httpVersionMajor < 2);
-  if (isEmpty && header(request, 'transfer-encoding') === undefined) {
-    throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
-  }
+  return request.httpVersionMajor > 1 || header(request, 'transfer-encoding') !== undefined;
 }
 
 function assertJson(request: IncomingMessage): void {
-  const encoding = request.headers['content-encoding'];
+  const { 'content-encoding': encoding = 'identity' } = request.headers;
   // A content coding other than `identity` changes the media type (RFC 9110 §8.4).
-  const isEncoded = encoding !== undefined && encoding.toLowerCase() !== 'identity';
+  const isEncoded = encoding.toLowerCase() !== 'identity';
   if (isEncoded || !/^application\/json[ \t]*(?:;|$)/i.test(header(request, 'content-type') ?? '')) {
     throw new ContractException(415);
   }
-}
-
-function assertLength(length: number | undefined, limit: number): void {
-  if (length !== undefined && length > limit) throw new BodyTooLargeException(limit);
 }
 
 function contentLength(request: IncomingMessage): number | undefined {
