@@ -1,5 +1,5 @@
 export interface ErrorRow {
-  /** When a client gets this number; README.md and contract/openapi.yaml repeat the words. */
+  /** When a client gets this number; docs/clients.md and contract/openapi.yaml repeat the words. */
   readonly when: string;
   /** The default text of the answer. */
   readonly message: string;
@@ -9,7 +9,7 @@ export interface ErrorRow {
 
 /**
  * Lists every failure by its error number: the HTTP status that would describe it, if the contract allowed another
- * status than 400. Tests compare README.md and contract/openapi.yaml with this table.
+ * status than 400. Tests compare docs/clients.md and contract/openapi.yaml with this table.
  */
 export const ERROR_TABLE = {
   400: {

@@ -83,7 +83,7 @@ export class Supervisor extends ManagedService {
     const ends = await Promise.all(workers.map(({ ended }) => ended));
     await this.repository.close();
     const failed = ends.find(
-      ({ status }, index) => workers[index]?.baseUrl !== undefined && status !== EXIT_STATUS.done,
+      ({ status }, index) => workers[index]?.baseUrl === this.baseUrl && status !== EXIT_STATUS.done,
     );
     if (failed !== undefined) throw new Error(`a worker could not close: ${failed.text}`);
   }

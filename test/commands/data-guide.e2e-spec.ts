@@ -1,11 +1,12 @@
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { EXIT_STATUS } from '../../src/process/exit-status.js';
 import { create, CREATED } from '../support/client.js';
 import { MAIN } from '../support/command.js';
+import { Paper } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
-const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/data.md'), 'utf8');
+const GUIDE = new Paper('docs/data.md');
 
 const BACKUPS = '/var/backups/plant-store';
 
@@ -28,7 +29,7 @@ afterEach(() => directory.remove());
 
 /** Returns the first line of the guide that matches. */
 function lineOf(pattern: RegExp): string {
-  const [, line] = pattern.exec(GUIDE) ?? [];
+  const [, line] = pattern.exec(GUIDE.text) ?? [];
   if (line === undefined) throw new Error(`The guide has no ${pattern.source}`);
   return line;
 }
@@ -55,7 +56,7 @@ describe('The guide to the data', () => {
   it('has a systemd unit that makes a backup and deletes old ones', () => {
     writeFileSync(directory.file('backups/plants-old.db'), '');
     spawnSync('touch', ['-d', '20 days ago', directory.file('backups/plants-old.db')]);
-    const commands = [...GUIDE.matchAll(/^ExecStart(?:Pre|Post)?=(.*)$/gm)].map(([, command = '']) => command);
+    const commands = [...GUIDE.text.matchAll(/^ExecStart(?:Pre|Post)?=(.*)$/gm)].map(([, command = '']) => command);
     expect(commands).toHaveLength(3);
 
     // systemd reads %% as % and splits words as a shell does, but without patterns for files.
@@ -79,8 +80,8 @@ describe('The guide to the data', () => {
   });
 
   it('has all exit statuses', () => {
-    const [, table = ''] = GUIDE.split('\n## Exit status\n');
+    const statuses = GUIDE.tableIn('Exit status').map(([status]) => Number(status));
 
-    expect([...table.matchAll(/^\| (\d+) /gm)].map(([, status]) => status)).toEqual(['0', '1', '2', '3', '130']);
+    expect(statuses).toEqual(Object.values(EXIT_STATUS));
   });
 });

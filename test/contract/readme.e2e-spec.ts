@@ -1,97 +1,32 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { parseEnv } from 'node:util';
-import { parseTokens } from '../../src/auth/token-file.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
-import { TOKEN } from '../support/client.js';
+import { create, CREATED, TOKEN } from '../support/client.js';
+import { MAIN } from '../support/command.js';
+import { Paper } from '../support/paper.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
-import { variableNames } from '../support/variable-names.js';
 
-const ROOT = join(import.meta.dirname, '../..');
-const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const README = new Paper('README.md');
+const CLIENTS = new Paper('docs/clients.md');
+const ROWS = Object.entries(ERROR_TABLE).map(([error, { when }]) => [error, when]);
 
-/** Returns the text from a heading to the next one. */
-function section(heading: string): string {
-  const text = README.split(/^## /m).find((candidate) => candidate.startsWith(`${heading}\n`));
-  if (text === undefined) throw new Error(`The README has no section "${heading}"`);
-  return text;
-}
-
-/** Returns the rows of the section's table, without the header and without backticks. */
-function tableIn(heading: string): string[][] {
-  const [, , ...rows] = section(heading)
-    .split('\n')
-    .filter((line) => line.startsWith('|'));
-  return rows.map((row) =>
-    row
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim().replace(/^`(.*)`$/, '$1')),
-  );
-}
-
-/** Returns the first code block of this language in the section. */
-function blockIn(heading: string, language: string): string {
-  const [, block] = new RegExp(`^\`\`\`${language}\n([^]*?)\n\`\`\`$`, 'm').exec(section(heading)) ?? [];
-  if (block === undefined) throw new Error(`The section "${heading}" has no ${language}`);
-  return block;
-}
-
-describe("The README's error table", () => {
+describe('The error table of docs/clients.md', () => {
   it('has the numbers and texts of the error table', () => {
-    const documented = tableIn('When it fails').map(([error, when]) => [error, when]);
-
-    expect(documented).toEqual(Object.entries(ERROR_TABLE).map(([error, { when }]) => [error, when]));
+    expect(CLIENTS.tableIn('Errors').map(([error, when]) => [error, when])).toEqual(ROWS);
   });
 
   it('has a remedy for each error', () => {
-    for (const [, , remedy] of tableIn('When it fails')) expect(remedy).toMatch(/\w/);
+    for (const [, , remedy] of CLIENTS.tableIn('Errors')) expect(remedy).toMatch(/\w/);
   });
 });
 
-describe("The README's configuration table", () => {
-  const documented = tableIn('Configuration');
-  const defaults = parseConfiguration({});
+describe("The README's error table", () => {
+  it('has rows of docs/clients.md', () => {
+    const rows = README.tableIn('Errors');
 
-  it('has exactly the variables that the service reads', () => {
-    expect(documented.map(([name]) => name).sort()).toEqual(variableNames().sort());
-  });
-
-  it.each(documented.filter(([, value]) => value !== 'none'))('has the default of %s, %s', (name = '', value = '') => {
-    expect(parseConfiguration({ [name]: value })).toEqual(defaults);
-  });
-
-  it.each(documented.filter(([, value]) => value === 'none'))('has no default for %s', (name = '') => {
-    const property = name.toLowerCase().replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-
-    // A variable that names a file with a secret has no property of its own.
-    expect(property in defaults).toBe(!name.endsWith('DATABASE_URL_FILE'));
-    expect(Object.entries(defaults).find(([key]) => key === property)?.[1] ?? '').toHaveLength(0);
-  });
-
-  it('has a meaning for each variable', () => {
-    for (const [, , meaning] of documented) expect(meaning).toMatch(/\w/);
-  });
-});
-
-describe('.env.example', () => {
-  const example = readFileSync(join(ROOT, '.env.example'), 'utf8');
-
-  it('has exactly the variables that the service reads', () => {
-    const names = [...example.matchAll(/^#([A-Z_]+)=/gm)].map(([, name]) => name);
-
-    expect(names.sort()).toEqual(variableNames().sort());
-  });
-
-  it('has their defaults', () => {
-    expect(parseConfiguration(parseEnv(example.replace(/^#(?=\w)/gm, '')))).toEqual(parseConfiguration({}));
-  });
-
-  it('changes nothing as it is', () => {
-    expect(parseEnv(example)).toEqual({});
+    expect(rows.map(([error]) => error)).toEqual(['400', '401', '409', '415', '422', '503']);
+    expect(CLIENTS.tableIn('Errors')).toEqual(expect.arrayContaining(rows));
   });
 });
 
@@ -115,7 +50,7 @@ describe("The README's examples", () => {
   }
 
   it('create a plant with curl, and then cause a conflict', async () => {
-    const curl = blockIn('Create a plant', 'sh');
+    const curl = README.blockIn('Create a plant', 'sh');
     const { host, port, basePath } = parseConfiguration({});
     const headers = [...curl.matchAll(/-H '([\w-]+): ([^']+)'/g)].map(([, name = '', value = '']): [string, string] => [
       name,
@@ -124,13 +59,14 @@ describe("The README's examples", () => {
     const [, body = ''] = /-d '([^']+)'/.exec(curl) ?? [];
 
     expect(curl).toMatch(`curl -i http://${host}:${port}${basePath}/plants \\\n`);
-    expect(await format(await post(headers, body))).toBe(blockIn('Create a plant', 'http'));
+    expect(await format(await post(headers, body))).toBe(README.blockIn('Create a plant', 'http'));
     expect(await service.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: 'indoor' }]);
-    expect(await format(await post(headers, body.replace('indoor', 'outdoor')))).toBe(blockIn('When it fails', 'http'));
+    const conflict = await post(headers, body.replace('indoor', 'outdoor'));
+    expect(await format(conflict)).toBe(README.blockIn('Errors', 'http'));
   });
 
   it('get the documented answers, in this order', async () => {
-    const examples = tableIn('What a client must know');
+    const examples = README.tableIn('What a client must know');
     const answers: string[][] = [];
     for (const [body = ''] of examples) {
       const response = await post(
@@ -148,49 +84,21 @@ describe("The README's examples", () => {
   });
 });
 
-describe("The README's tokens", () => {
-  let directory: ServiceDirectory;
+describe("The README's commands", () => {
+  it('show the plants', async () => {
+    const directory = new ServiceDirectory();
+    const { service, url } = await directory.start();
+    expect(await create(url)).toEqual(CREATED);
+    const commands = README.blockIn('Look at your plants', 'sh').replaceAll(
+      'npx plant-store',
+      `'${process.execPath}' '${MAIN}'`,
+    );
 
-  beforeEach(() => {
-    directory = new ServiceDirectory();
-  });
+    const { status, stdout, stderr } = spawnSync('sh', ['-ec', commands], { cwd: directory.path, encoding: 'utf8' });
 
-  afterEach(() => directory.remove());
-
-  it('are created, listed and revoked by its commands', () => {
-    const variables = { PATH: process.env.PATH, ACCESS_TOKENS_FILE: directory.file('tokens') };
-    const { status, stdout } = spawnSync('sh', ['-ec', blockIn('Tokens', 'sh')], {
-      cwd: ROOT,
-      env: variables,
-      encoding: 'utf8',
-    });
-
-    expect(status).toBe(0);
-    expect(stdout).toMatch(/^[\w-]{43}\nci\t[\d-]{10}T\S+\tvalid\n$/);
-    expect(readFileSync(variables.ACCESS_TOKENS_FILE, 'utf8')).not.toContain('ci sha256');
-  });
-
-  it('have the file format of docs/authentication.md', () => {
-    const [, text = ''] = /```text\n([^]*?)```/.exec(readFileSync(join(ROOT, 'docs/authentication.md'), 'utf8')) ?? [];
-
-    expect(parseTokens(text, 'tokens')).toMatchObject([
-      { name: 'gardener' },
-      { name: 'trainee', expires: new Date('2030-01-01T00:00:00Z') },
-    ]);
-  });
-});
-
-describe("The README's tree", () => {
-  it('names only existing paths', () => {
-    const paths: string[] = [];
-    let directory = '';
-    for (const line of blockIn('Where things are', 'text').split('\n')) {
-      const [, indent = '', name = ''] = /^( *)(\S+)/.exec(line) ?? [];
-      if (indent === '') directory = name;
-      paths.push(indent === '' ? name : `${directory}${name}`);
-    }
-
-    expect(paths).toContain('src/main.ts');
-    expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+    await service.stop();
+    await directory.remove();
+    expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^\{"id":\d+,.*\}\n$/) as string });
+    expect(stderr).toMatch(/plants\.csv has 1 plant\n1 plant, SHA-256 [\da-f]{64}\n$/);
   });
 });

@@ -122,13 +122,6 @@ describe('The files for systemd, containers and Kubernetes', () => {
     }
   });
 
-  it('start the same container in the README and in the guide', () => {
-    const [run = ''] = matches(GUIDE, /^(docker run -d (?:.*\\\n)*.*)$/gm);
-
-    expect(run).toContain('--restart');
-    expect(read('README.md')).toContain(`\n${run}\n`);
-  });
-
   it('allow as many file descriptors as the connections need', () => {
     expect(Number(unit('LimitNOFILE'))).toBeGreaterThan(maxConnections + 700);
   });

@@ -2,26 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
+import { Paper, ROOT } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
-const ROOT = join(import.meta.dirname, '../..');
-
-/** Returns the cells of the table under a heading of a guide, as Markdown. */
-function tableIn(guide: 'logs' | 'monitoring' | 'operating', heading: string): string[][] {
-  const text = readFileSync(join(ROOT, `docs/${guide}.md`), 'utf8');
-  const section = text.split(/^#{2,3} /m).find((candidate) => candidate.startsWith(`${heading}\n`)) ?? '';
-  const [, , ...rows] = (/(?:^\|.*\n)+/m.exec(section)?.[0] ?? '').trimEnd().split('\n');
-  return rows.map((row) =>
-    row
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
-  );
-}
-
-function uncoded(cell = ''): string {
-  return cell.replace(/^`(.*)`$/, '$1');
-}
+const MONITORING = new Paper('docs/monitoring.md');
 
 /** The rules of deploy/prometheus-rules.yml. */
 const { groups: GROUPS } = parse(readFileSync(join(ROOT, 'deploy/prometheus-rules.yml'), 'utf8')) as {
@@ -29,8 +13,10 @@ const { groups: GROUPS } = parse(readFileSync(join(ROOT, 'deploy/prometheus-rule
 };
 const RULES = GROUPS.flatMap(({ rules }) => rules);
 
-/** The name and type of each metric in the guide. */
-const DOCUMENTED = tableIn('monitoring', 'Metrics').map(([name, type]) => `${uncoded(name)} ${type ?? ''}`);
+/** The name and type of each metric in the guide; a row may have several names. */
+const DOCUMENTED = MONITORING.tableIn('Metrics').flatMap(([names = '', type = '']) =>
+  names.split(', ').map((name) => `${name.replaceAll('`', '')} ${type}`),
+);
 const NAMES = new Set(DOCUMENTED.map((metric) => metric.split(' ')[0]));
 
 /** Returns the metrics that a PromQL expression reads, without the suffixes of histograms. */
@@ -53,7 +39,7 @@ describe("The guide's metrics", () => {
   });
 
   it('have a meaning each', () => {
-    for (const [, , sentence] of tableIn('monitoring', 'Metrics')) expect(sentence).toMatch(/\w/);
+    for (const [, , sentence] of MONITORING.tableIn('Metrics')) expect(sentence).toMatch(/\w/);
   });
 
   it('include all that the alerts watch', () => {
@@ -86,7 +72,7 @@ describe("The guide's metrics", () => {
 
 describe("The guide's alerts", () => {
   it('are exactly the rules, with their severities', () => {
-    const documented = tableIn('monitoring', 'Alerts').map(([alert, severity]) => [uncoded(alert), severity]);
+    const documented = MONITORING.tableIn('Alerts').map(([alert, severity]) => [alert, severity]);
 
     expect(documented).toEqual(RULES.map(({ alert, labels }) => [alert, labels.severity]));
     for (const { labels } of RULES) expect(['critical', 'warning']).toContain(labels.severity);
@@ -110,14 +96,16 @@ describe("The guide's log messages", () => {
       }),
     );
 
-    const documented = tableIn('logs', 'Lines').map(([line, level = '']) => `${level}: ${uncoded(line)}`);
+    const documented = new Paper('docs/logs.md').tableIn('Lines').map(([line = '', level = '']) => `${level}: ${line}`);
     expect([...new Set(documented)].sort()).toEqual([...new Set(logged)].sort());
   });
 });
 
 describe("The guide's errors", () => {
   it('are exactly those of the error table', () => {
-    const documented = tableIn('operating', 'Errors').flatMap(([numbers = '']) => numbers.split(', '));
+    const documented = new Paper('docs/operating.md')
+      .tableIn('Errors')
+      .flatMap(([numbers = '']) => numbers.split(', '));
 
     expect(documented.sort()).toEqual(Object.keys(ERROR_TABLE).sort());
   });

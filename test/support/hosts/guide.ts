@@ -73,7 +73,6 @@ const tested = await listen(await createTestApplication(plants));
 results.push(await send(tested, 'POST', '/plants'));
 await tested.close();
 
-process.env.PLANT_TOKEN = 'my-token';
 const configure = (await load('configure')) as (app: INestApplication) => void;
 const below = await NestFactory.create((await load('GardenModule')) as Type, { logger: false });
 configure(below);
