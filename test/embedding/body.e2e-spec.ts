@@ -116,7 +116,7 @@ describe.each(['express', 'fastify'])('On %s', (platform) => {
       await create();
 
       for (const path of ['/plants/own', '/own/plants', '/other']) {
-        expect((await post(path, '{"word": "leaf"}')).body).toEqual({ body: { word: 'leaf' } });
+        expect((await post(path, '{"word": "leaf"}', 'another')).body).toEqual({ body: { word: 'leaf' } });
       }
       expect(warnings).toEqual([]);
     });

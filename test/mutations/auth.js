@@ -166,7 +166,7 @@ export default [
     file: VERIFIER,
     find: "scopes: typeof scope === 'string' ? scope.split(' ') : [],",
     replace: "...(typeof scope === 'string' && { scopes: scope.split(' ') }),",
-    spec: 'test/auth/jwt.e2e',
+    spec: 'test/auth/jwt',
     test: 'no scope',
   },
   {
@@ -175,7 +175,7 @@ export default [
     file: VERIFIER,
     find: 'this.#verified = new Map();\n  }',
     replace: '}',
-    spec: 'test/auth/jwt.e2e',
+    spec: 'test/auth/jwt',
     test: 'after five minutes',
   },
   {
@@ -184,7 +184,7 @@ export default [
     file: VERIFIER,
     find: 'await this.#keys.reload().catch(() => undefined);',
     replace: '',
-    spec: 'test/auth/jwt.e2e',
+    spec: 'test/auth/jwt',
     test: 'after five minutes',
   },
   {
@@ -193,7 +193,7 @@ export default [
     file: KEYS,
     find: 'cacheMaxAge: Infinity',
     replace: 'cacheMaxAge: 0',
-    spec: 'test/auth/jwt.e2e',
+    spec: 'test/auth/jwt',
     test: 'does not affect tokens with a known key',
   },
   {
@@ -202,7 +202,7 @@ export default [
     file: KEYS,
     find: 'throw new ContractException(503);',
     replace: 'throw error;',
-    spec: 'test/auth/jwt.e2e',
+    spec: 'test/auth/jwt',
     test: 'causes error 503 with Retry-After',
   },
   {
@@ -211,7 +211,7 @@ export default [
     file: KEYS,
     find: 'if (issuer !== this.issuer) throw',
     replace: 'if (issuer === undefined) throw',
-    spec: 'test/auth/jwt.e2e',
+    spec: 'test/auth/jwt',
     test: 'has another issuer',
   },
   {
@@ -220,7 +220,7 @@ export default [
     file: KEYS,
     find: 'if (url === undefined || !isHttpsOrLoopback(url)) throw',
     replace: 'if (url === undefined) throw',
-    spec: 'test/auth/jwt.e2e',
+    spec: 'test/auth/jwt',
     test: 'on a URL in clear text',
   },
   {
@@ -238,7 +238,7 @@ export default [
     file: TOKEN_FILE,
     find: "if (text.trim() === '') throw",
     replace: "if (text === '?') throw",
-    spec: 'test/auth/token-file.e2e',
+    spec: 'test/auth/token-file',
     test: 'A token file',
   },
   {
@@ -247,7 +247,7 @@ export default [
     file: TOKEN_FILE,
     find: 'if (token !== undefined) return [token];',
     replace: 'return token ?? [];',
-    spec: 'test/auth/token-file.e2e',
+    spec: 'test/auth/token-file',
     test: 'A token file',
   },
   {
@@ -276,7 +276,7 @@ export default [
     file: FILE_TOKENS,
     find: 'this.#complaint = complaint;',
     replace: 'this.#complaint = complaint;\n      this.tokens = [];',
-    spec: 'test/auth/token-file.e2e',
+    spec: 'test/auth/token-file',
     test: 'A token file',
   },
   {
@@ -285,7 +285,7 @@ export default [
     file: FILE_TOKENS,
     find: 'watchFiles([this.file], () => void this.reload());',
     replace: 'watchFiles([this.file], () => undefined);',
-    spec: 'test/auth/token-file.e2e',
+    spec: 'test/auth/token-file',
     test: 'when its target changes',
   },
 ];

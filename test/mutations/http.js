@@ -134,7 +134,7 @@ export default [
     find: 'this.req.asksToClose ||',
     replace: '',
     spec: 'test/http/pipelining',
-    test: 'Connection: close, and another one gets one last answer, in many packets',
+    test: 'Connection: close, and another one gets one last answer after a slow first one, in one packet',
   },
   {
     name: 'http: connection after Upgrade',

@@ -21,7 +21,7 @@ import storage from './storage.js';
  * @property {string} file the source with the defect
  * @property {string} find a text that the source has exactly once
  * @property {string} replace the text instead
- * @property {string} spec the spec file that must see it
+ * @property {string} spec the spec file that must see it, without the endings of its name
  * @property {string} [test] a part of the names of the tests to run, if not all of the spec file
  * @property {string} [project] the project of jest.config.js, if not sqlite
  * @property {boolean} [isBuilt] true if the tests run the program in dist/
@@ -99,7 +99,8 @@ async function failingTests(selected, pattern = '') {
   const result = join(copy, 'result.json');
   rmSync(result, { force: true });
   const options = [
-    ...['--selectProjects', selected[0].project ?? 'sqlite', '--testPathPatterns', ...selected.map(({ spec }) => spec)],
+    ...['--selectProjects', selected[0].project ?? 'sqlite'],
+    ...['--testPathPatterns', ...selected.map(({ spec }) => `${spec}\\.`)],
     ...['--testNamePattern', pattern, '--testTimeout', `${TEST_TIMEOUT}`, '--cacheDirectory', join(copy, '.jest')],
     ...['--forceExit', '--json', '--outputFile', result],
   ];

@@ -319,16 +319,6 @@ export default [
     isBuilt: true,
   },
   {
-    name: 'files: file that other users can read',
-    reason: 'Only the owner can read a token file that the program creates (mode 0600).',
-    file: 'src/files/durable-files.ts',
-    find: "openSync(path, 'wx', 0o600)",
-    replace: "openSync(path, 'wx', 0o644)",
-    spec: 'test/process/first-start',
-    test: 'mode 0600',
-    isBuilt: true,
-  },
-  {
     name: 'files: group of a replaced file',
     reason: 'What replaces a token file keeps its group and mode.',
     file: 'src/files/durable-files.ts',

@@ -99,6 +99,15 @@ describe('The first start without configuration', () => {
     expect(await create(second.url, MONSTERA, second.token)).toEqual(CREATED);
   });
 
+  it('creates no token where an issuer of tokens is configured', async () => {
+    const issuer = { JWT_ISSUER: 'https://login.example.com', JWT_AUDIENCE: 'https://plants.example.com' };
+    const { service } = await directory.start(issuer);
+    await service.stop();
+
+    expect(service.stderr).toBe('');
+    expect(existsSync(directory.file('data/tokens'))).toBe(false);
+  });
+
   it('stores no token when it fails', async () => {
     const taken = await occupyPort();
     const { status } = await directory.failedStart({ PORT: `${taken.port}` });
