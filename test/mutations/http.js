@@ -265,15 +265,6 @@ export default [
     isBuilt: true,
   },
   {
-    name: 'http: headers beyond the limit',
-    reason: 'Node drops further headers without a word.',
-    file: SERVER,
-    find: 'this.node.maxHeadersCount = MAX_HEADERS + 1;',
-    replace: 'this.node.maxHeadersCount = MAX_HEADERS;',
-    spec: 'test/http/size-limits',
-    test: 'is refused with error 431 for 257 headers',
-  },
-  {
     name: 'http: client that half-closes',
     reason: 'Clients that half-close get their answers.',
     file: SERVER,
