@@ -36,7 +36,7 @@ const RUN_TIMEOUT = 300_000;
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
 const copy = mkdtempSync(join(tmpdir(), 'plant-store-mutations-'));
-process.on('exit', () => rmSync(copy, { recursive: true, force: true }));
+process.on('exit', () => rmSync(copy, { recursive: true, force: true, maxRetries: 10 }));
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 
 /** @type {Mutation[]} */
