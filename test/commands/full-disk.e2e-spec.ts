@@ -50,7 +50,6 @@ describe('On a full disk', () => {
   // SQLite needs 32 KiB to read. The last one has no room for the second half of the last block.
   it.each([
     ['the first', 65_536],
-    ['one of the', NDJSON.length / 2],
     ['the last', NDJSON.length],
   ])('an export that has no room for %s bytes leaves no file, and is complete when there is room', async (_, room) => {
     await run('import', ['plants.ndjson']);

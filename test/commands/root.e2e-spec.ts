@@ -48,14 +48,4 @@ describe('Root, for a service that has a user of its own', () => {
     const names = ['data', 'data/plants.db', 'data/plants.db-wal', 'data/plants.db-shm'];
     expect(ownersOf(...names)).toEqual(Object.fromEntries(names.map((name) => [name, OWNER])));
   });
-
-  it('checks a token file of the owner of the directory', async () => {
-    expect(await run('token', ['create', '--name', 'ci'])).toMatchObject({ status: 0 });
-
-    expect(await run('check', [])).toMatchObject({
-      status: 0,
-      stderr: expect.stringContaining('tokens: 1\n') as unknown,
-    });
-    expect(ownersOf('data/tokens')).toEqual({ 'data/tokens': OWNER });
-  });
 });

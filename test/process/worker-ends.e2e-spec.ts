@@ -49,15 +49,6 @@ describe('A worker that is killed', () => {
     expect(await service.stop()).toBe(0);
   });
 
-  it('is replaced on the same port when it was the last one', async () => {
-    const { service, url } = await directory.start(TWO);
-
-    await killWorkers(service, service.workers());
-    while ((await ask(url)) !== 200);
-
-    expect(await service.stop()).toBe(0);
-  });
-
   it('is not counted in the readiness, and its counters stay', async () => {
     const code = "while (existsSync('hold')) {}";
     const { service, url, management } = await directory.startManaged({ WORKERS: '2', ...inWorkers(code) });

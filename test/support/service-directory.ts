@@ -101,12 +101,12 @@ export class ServiceDirectory {
     await repository.close();
   }
 
-  /** Inserts many plants: a third without a tag, a third with special characters. */
+  /** Inserts many plants, with ids from 1,007 on: a third without a tag, a third with special characters. */
   fill(count: number, file = DATABASE): void {
     const database = this.openDatabase(file);
     database.exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-       INSERT INTO plants SELECT 7 * i, 'plant ' || i, CASE i % 3 WHEN 0 THEN 'a, "b"' WHEN 1 THEN 'indoor' END FROM n`,
+       INSERT INTO plants SELECT 1000 + 7 * i, 'plant ' || i, CASE i % 3 WHEN 0 THEN 'a, "b"' WHEN 1 THEN 'indoor' END FROM n`,
     );
     database.close();
   }
