@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { jest } from '@jest/globals';
 import { openRepository } from './open-repository.js';
 import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, type SqliteDatabase } from './sqlite-database.js';
@@ -32,6 +33,17 @@ describe('the SQLite database', () => {
   it('is a strict table in a write-ahead log', () => {
     expect(firstValue(other, 'PRAGMA journal_mode')).toBe('wal');
     expect(firstValue(other, "SELECT strict FROM pragma_table_list WHERE name = 'plants'")).toBe(1n);
+  });
+
+  it('is synced at each commit: a power cut loses nothing that was acknowledged', async () => {
+    const exec = jest.spyOn(Object.getPrototypeOf(other) as SqliteDatabase, 'exec');
+    const opened = await open();
+    const [database] = exec.mock.contexts as SqliteDatabase[];
+    exec.mockRestore();
+
+    // FULL: https://sqlite.org/pragma.html#pragma_synchronous
+    expect(database && firstValue(database, 'PRAGMA synchronous')).toBe(2n);
+    await opened.close();
   });
 
   it.each([

@@ -173,6 +173,10 @@ describe('Keys', () => {
 });
 
 describe('A provider that is unavailable', () => {
+  function discovery(issuer: string, keys: string): { readonly body: string } {
+    return { body: JSON.stringify({ issuer, jwks_uri: keys }) };
+  }
+
   it('causes error 503 with Retry-After only for tokens that need it', async () => {
     const token = await jwt.provider.token('plants:write');
     await jwt.provider.stop();
@@ -234,10 +238,17 @@ describe('A provider that is unavailable', () => {
   });
 
   it.each<[string, (path: string) => { status?: number; body?: string; location?: string }]>([
-    ['has another issuer', () => ({ body: '{"issuer":"https://elsewhere.example.com","jwks_uri":"https://a.b"}' })],
+    [
+      'has another issuer',
+      (path) => (path === '/jwks' ? {} : discovery('https://elsewhere.example.com', `${jwt.provider.issuer}/jwks`)),
+    ],
     [
       'has its keys on a URL in clear text',
-      () => ({ body: `{"issuer":"${jwt.provider.issuer}","jwks_uri":"http://login.example.com/jwks"}` }),
+      // The address leads to this machine, but is not one of loopback.
+      (path) =>
+        path === '/jwks'
+          ? {}
+          : discovery(jwt.provider.issuer, `${jwt.provider.issuer.replace('127.0.0.1', '0.0.0.0')}/jwks`),
     ],
     ['redirects', () => ({ status: 302, location: '/elsewhere' })],
     ['fails', () => ({ status: 500 })],

@@ -80,7 +80,7 @@ describe('plant-store token', () => {
   });
 
   it('revokes a token by its name, and does not change other lines', async () => {
-    const rest = `# ci was here\r\n\n  ${line('nursery', SECOND_TOKEN)}`;
+    const rest = `# ci was here\r\n\n  ${line('ci-nursery', SECOND_TOKEN)}`;
     put(file, `${line('ci', TOKEN)}${rest}${line('ci', 'a-third-token')}`);
 
     expect(await token(['revoke', 'ci', '--file', 'tokens'])).toEqual({

@@ -207,7 +207,24 @@ describe('PlantsModule', () => {
     const answer = await fetch(`http://127.0.0.1:${port}/plants`, { method: 'POST' });
 
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([400, '7']);
-    expect(await answer.json()).toMatchObject({ error: 429 });
+    expect(await answer.json()).toEqual({ error: 429, message: expect.stringMatching(/^There were /) as unknown });
+    await app.close();
+  });
+
+  it("answers 402 of a host's guard, which the error table does not have, with error 400", async () => {
+    const app = await start(PlantsModule.forRoot(OPTIONS));
+    app.useGlobalGuards({
+      canActivate() {
+        throw new HttpException('Pay the gardener', HttpStatus.PAYMENT_REQUIRED);
+      },
+    });
+    await app.listen(0, '127.0.0.1');
+    const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+
+    const answer = await fetch(`http://127.0.0.1:${port}/plants`, { method: 'POST' });
+
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toEqual({ error: 400, message: 'The request was refused with status 402.' });
     await app.close();
   });
 

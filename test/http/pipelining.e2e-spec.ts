@@ -269,6 +269,13 @@ describe('A connection', () => {
     await expectInOrder(client, [401], []);
   });
 
+  it('ends with a refusal, and does not run a request in the same packet', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(message({ host: [] }) + message({ body: plant(2) }));
+
+    await expectInOrder(client, [400], []);
+  });
+
   it('keeps the order of a slow request and those after it', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(

@@ -30,7 +30,7 @@ describe('A request that is too slow', () => {
   it('is not read any more when its client does not read the answers: the connection ends', async () => {
     const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
     client.pause();
-    client.write('GET / HTTP/1.1\r\nHost: plants.example\r\n\r\n'.repeat(40_000));
+    client.write(message({ line: 'GET / HTTP/1.1', framing: [], body: '' }).repeat(40_000));
     await once(client, 'connect');
     // After this answer, the service has accepted the connection.
     await converse(service.port, message({ line: 'GET / HTTP/1.1' }));
@@ -144,6 +144,8 @@ describe('A request that is too slow', () => {
 
   it('is not one whose answer waits for the answer before it', async () => {
     const client = await RawClient.connect(service.port);
+    await client.send(message({ body: plant(2) }));
+    expectPlant(await client.answer(), 2, KEEP_ALIVE);
     await client.send(message(SLOW) + message({ authorization: [] }));
     // Each takes as long as the timeout.
     for (let times = 0; times < 3; times++) await converse(service.port, 'POST');

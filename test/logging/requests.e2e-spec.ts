@@ -56,6 +56,7 @@ describe('An answer of the public port', () => {
       invalid(),
       { error: 422, reason: expect.stringMatching(/^id must be .+; tag must be /) as string },
     ],
+    ['a forged address', creation('X-Forwarded-For: 192.0.2.1'), { status: 200 }],
     ['a query', head('GET /a?access_token=secret HTTP/1.1'), { path: '/a', error: 404 }],
     ['a long path', head(`GET /${'a'.repeat(1_000)} HTTP/1.1`), { path: `/${'a'.repeat(255)}`, error: 404 }],
     ['an invalid target', head('GET /\x9b\xe4 HTTP/1.1'), { error: 400 }],
@@ -163,6 +164,17 @@ describe('The request log', () => {
     ]);
     expect(requests[1]).toMatchObject({ error: 401, refusal: 'unknown' });
     expect(service.stdout).not.toMatch(new RegExp(`secret|${TOKEN}`));
+    await directory.remove();
+  });
+
+  it('has the address that a trusted proxy names, and not one that its client forged', async () => {
+    const directory = new ServiceDirectory();
+    const { service, url } = await directory.start({ ...WITH_TOKEN, TRUST_PROXY: 'loopback' });
+    await fetch(url, { headers: { 'X-Forwarded-For': '198.51.100.1, 192.0.2.1' } });
+    await service.stop();
+
+    expect(service.stdout).toContain('"address":"192.0.2.1"');
+    expect(service.stdout).not.toContain('198.51.100.1');
     await directory.remove();
   });
 });
