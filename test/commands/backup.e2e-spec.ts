@@ -5,17 +5,12 @@ import { storeFrom, violationsIn } from '../support/history.js';
 import { TOKEN } from '../support/client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
+import { until } from '../support/until.js';
 
 /** Greater than the ids of the plants that a test inserts beside the service. */
 const FIRST_ID = 10_000_000n;
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 function run(parameters: readonly string[], variables?: Variables): Promise<Run> {
   return directory.run('backup', parameters, variables);
@@ -85,8 +80,7 @@ describe('plant-store backup', () => {
     directory.fill(200_000);
     const child = spawnCommand('backup', directory.path, ['backup.db']);
     const ended = once(child, 'close');
-    // Wait for its first file.
-    while (readdirSync(directory.path).length === 1) await new Promise(setImmediate);
+    await until('it has a file', () => readdirSync(directory.path).length > 1);
 
     child.kill('SIGINT');
 

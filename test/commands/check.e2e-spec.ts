@@ -7,13 +7,7 @@ import { line } from '../support/token-file.js';
 
 const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 function check(variables?: Variables, parameters: readonly string[] = []): Promise<Run> {
   return directory.run('check', parameters, variables);

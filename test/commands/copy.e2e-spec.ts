@@ -4,13 +4,7 @@ import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('plant-store copy', () => {
   it('copies to another file, adds what is missing, and reports ids that belong to other plants', async () => {

@@ -2,14 +2,9 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { spawnCommand } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { until } from '../support/until.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('plant-store export', () => {
   it('writes each plant as a NewPlant, in the order of the ids', async () => {
@@ -70,7 +65,7 @@ describe('plant-store export', () => {
       directory.fill(200_000);
       const child = spawnCommand('export', directory.path, ['plants.ndjson']);
       const ended = once(child, 'close');
-      while (readdirSync(directory.path).length === 1) await new Promise(setImmediate);
+      await until('it has a file', () => readdirSync(directory.path).length > 1);
 
       child.kill(signal);
 

@@ -11,14 +11,11 @@ const BLOCK = 512;
 const PLANTS = plantsUntil((bytes, count) => count >= 20_000 && bytes % BLOCK === BLOCK / 2);
 const NDJSON = encodePlants(PLANTS, 'ndjson');
 
-let directory: ServiceDirectory;
+const directory = ServiceDirectory.ofEachTest();
 
 beforeEach(() => {
-  directory = new ServiceDirectory();
   writeFileSync(directory.file('plants.ndjson'), NDJSON);
 });
-
-afterEach(() => directory.remove());
 
 /** Returns plants with ascending ids, until `isEnough` returns true. */
 function plantsUntil(isEnough: (bytes: number, count: number) => boolean): StoredPlant[] {

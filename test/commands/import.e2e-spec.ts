@@ -6,17 +6,12 @@ import { spawnCommand } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import type { Row } from '../support/store.js';
+import { until } from '../support/until.js';
 
 const FIXTURES = join(import.meta.dirname, 'fixtures');
 const OTHER: Variables = { DATABASE_URL: 'sqlite:other.db' };
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 function rowsOf(plants: readonly StoredPlant[]): Row[] {
   return plants.map(({ id, name, tag }) => ({ id, name, tag: tag ?? null }));
@@ -143,7 +138,7 @@ describe('plant-store import', () => {
     for (const signal of ['SIGINT', 'SIGKILL'] as const) {
       const child = spawnCommand('import', directory.path, ['plants.ndjson'], OTHER);
       const ended = once(child, 'close');
-      while (!existsSync(directory.file('other.db-wal'))) await new Promise(setImmediate);
+      await until('it has a store', () => existsSync(directory.file('other.db-wal')));
       child.kill(signal);
       expect(await ended).toEqual(signal === 'SIGINT' ? [130, null] : [null, 'SIGKILL']);
     }

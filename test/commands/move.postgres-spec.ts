@@ -9,10 +9,11 @@ import { PostgresServer } from '../support/postgres.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { openRepository } from '../../src/storage/open-repository.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
+import { until } from '../support/until.js';
 
 let server: PostgresServer;
 let url: string;
-let directory: ServiceDirectory;
+const directory = ServiceDirectory.ofEachTest();
 
 beforeAll(async () => {
   server = await PostgresServer.start();
@@ -22,10 +23,7 @@ afterAll(() => server.remove());
 
 beforeEach(async () => {
   url = await server.createDatabase();
-  directory = new ServiceDirectory();
 });
-
-afterEach(() => directory.remove());
 
 /** Stores plants in the PostgreSQL database. */
 async function storeThere(plants: readonly StoredPlant[]): Promise<void> {
@@ -78,7 +76,7 @@ describe('A copy from SQLite to PostgreSQL, and back to SQLite,', () => {
     for (const signal of ['SIGINT', 'SIGKILL'] as const) {
       const child = spawnCommand('copy', directory.path, ['--to', url]);
       const ended = once(child, 'close');
-      while (!(await hasMore(signal === 'SIGKILL'))) await new Promise(setImmediate);
+      await until('it has copied plants', () => hasMore(signal === 'SIGKILL'));
       child.kill(signal);
       expect(await ended).toEqual(signal === 'SIGINT' ? [130, null] : [null, 'SIGKILL']);
     }
@@ -109,7 +107,7 @@ describe('A copy from SQLite to PostgreSQL, and back to SQLite,', () => {
     let stderr = '';
     child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
     const ended = once(child, 'close');
-    while (!(await hasMore(false))) await new Promise(setImmediate);
+    await until('it has copied plants', () => hasMore(false));
     await server.kill();
 
     expect(await ended).toEqual([1, null]);

@@ -13,13 +13,7 @@ const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 const COMMANDS = ['start', 'token', 'backup', 'restore', 'export', 'import', 'copy', 'verify', 'health', 'check'];
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 /** Returns the names of the files that a part of the bundle imports, without what it imports on demand. */
 function importsOf(file: string, found = new Set<string>()): Set<string> {

@@ -15,14 +15,9 @@ import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { create, CREATED } from '../support/client.js';
 import { type Run, spawnCommand } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { until } from '../support/until.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 function restore(parameters: readonly string[], variables?: Variables): Promise<Run> {
   return directory.run('restore', parameters, variables);
@@ -166,7 +161,7 @@ describe('plant-store restore', () => {
       const child = spawnCommand('restore', directory.path, ['backup.db']);
       const ended = once(child, 'close');
       // The directory of its draft shows that it has begun to copy.
-      while (!existsSync(directory.file('data'))) await new Promise(setImmediate);
+      await until('it has a directory', () => existsSync(directory.file('data')));
 
       child.kill(signal);
 

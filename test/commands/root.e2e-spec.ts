@@ -7,14 +7,11 @@ const OWNER = 12_345;
 
 const VARIABLES = { DATABASE_URL: 'sqlite:state/data/plants.db' };
 
-let directory: ServiceDirectory;
+const directory = ServiceDirectory.ofEachTest();
 
 beforeEach(() => {
-  directory = new ServiceDirectory();
   mkdirSync(directory.file('state'));
 });
-
-afterEach(() => directory.remove());
 
 /** Returns the owner of each file. */
 function ownersOf(...names: string[]): Record<string, number> {

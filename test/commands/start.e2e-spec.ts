@@ -5,18 +5,12 @@ import { MONSTERA, TOKEN } from '../support/client.js';
 import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 
-let directory: ServiceDirectory;
+const directory = ServiceDirectory.ofEachTest();
 
 /** Returns variables that run code of a test before the service. */
 function preloading(code: string): Variables {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
 }
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
 
 describe('A service that cannot start', () => {
   it.each<[string, RegExp, Variables, () => unknown]>([

@@ -3,13 +3,7 @@ import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');

@@ -3,13 +3,7 @@ import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN, TOKEN } from '.
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { variableNames } from '../support/variable-names.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('The environment', () => {
   it('is completed by .env in the working directory, even if that begins with a byte order mark', async () => {

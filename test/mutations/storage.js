@@ -14,7 +14,8 @@ export default [
     find: "'synchronous = FULL'",
     replace: "'synchronous = NORMAL'",
     spec: 'src/storage/sqlite-repository',
-    test: 'the SQLite database',
+    test: 'is synced at each commit',
+    isBuilt: true,
   },
   {
     name: 'storage: PostgreSQL without its durability setting',

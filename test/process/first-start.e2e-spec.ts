@@ -7,14 +7,9 @@ import { occupyPort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
 import { line, untilAnswer } from '../support/token-file.js';
 import { inWorkers } from '../support/workers.js';
+import { until } from '../support/until.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('The first start without configuration', () => {
   it('prints a curl command that creates a plant', async () => {
@@ -98,7 +93,7 @@ describe('The first start without configuration', () => {
   it('stores no token when it is stopped before it shows one', async () => {
     directory.write('hold', '');
     const service = directory.launch({ WORKERS: '2', ...inWorkers("while (existsSync('hold')) {}") });
-    while (!existsSync(directory.file('data/tokens'))) await new Promise(setImmediate);
+    await until('there is a token file', () => existsSync(directory.file('data/tokens')));
 
     expect(await service.stop()).toBe(0);
     expect(existsSync(directory.file('data/tokens'))).toBe(false);

@@ -15,13 +15,7 @@ const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
 const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('A service with WORKERS=auto', () => {
   it.each([

@@ -55,6 +55,11 @@ async function expectNoBackend(): Promise<void> {
   expect(rows).toHaveLength(1);
 }
 
+async function aStatementWaits(): Promise<void> {
+  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  await until('a statement waits for a lock', async () => (await monitor.query(waiting)).rowCount !== 0);
+}
+
 async function configure(setting: string): Promise<void> {
   await monitor.query(`ALTER SYSTEM ${setting}`);
   await monitor.query('SELECT pg_reload_conf()');
@@ -143,7 +148,7 @@ describe('A locked table', () => {
     const { service, url } = await directory.start({ ...VARIABLES, DATABASE_URL: database });
     await other.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
     const waiting = create(url);
-    while ((await monitor.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rowCount === 0);
+    await aStatementWaits();
 
     const stopped = service.stop();
     expect(await waiting).toEqual(refusal(503));
@@ -156,7 +161,7 @@ describe('A locked table', () => {
     const { service, url } = await directory.start({ ...VARIABLES, DATABASE_URL: database });
     await other.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
     const waiting = create(url);
-    while ((await monitor.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rowCount === 0);
+    await aStatementWaits();
 
     await service.stop('SIGKILL');
     await expect(waiting).rejects.toThrow();
@@ -176,23 +181,6 @@ describe('A locked table', () => {
     expect(start.stderr).toMatch(/does not execute statements in time; look at pg_locks/);
     await expectNoBackend();
     expect(sessions.most).toBe(2);
-  });
-});
-
-describe('A silent connection', () => {
-  it('gives its place in the pool to another one once the server shows that it is dead', async () => {
-    const proxy = await FaultProxy.start(server.socket);
-    try {
-      const { service, url } = await directory.start({ ...VARIABLES, DATABASE_URL: proxy.url(database) });
-      proxy.fault = 'hang';
-      expect(await create(url)).toEqual(refusal(503));
-      proxy.fault = 'none';
-
-      await until('another connection takes its place', async () => (await create(url)).status === 200);
-      expect(await service.stop()).toBe(0);
-    } finally {
-      proxy.close();
-    }
   });
 });
 

@@ -1,4 +1,3 @@
-import pg from 'pg';
 import { CREATED, create, monstera, refusal } from '../support/client.js';
 import { type Fault, FaultProxy } from '../support/fault-proxy.js';
 import { violationsIn } from '../support/history.js';
@@ -57,7 +56,7 @@ describe('A service with WORKERS=2', () => {
     const workload = await runFaults('2 workers', [url], async () => {
       process.kill(killed, 'SIGKILL');
       await service.printed(new RegExp(`(worker ${killed} ended with SIGKILL)`));
-      while (service.workers().length < 2) await new Promise(setImmediate);
+      await until('there are two workers', () => service.workers().length === 2);
     });
 
     expect(violationsIn(workload.history, await storedIn(server, database))).toEqual([]);
@@ -85,44 +84,12 @@ describe('A statement', () => {
     }
   });
 
-  it('is answered with error 503 when its retries fail until STORE_TIMEOUT', async () => {
-    const url = await launch(proxy.url(database), { STORE_TIMEOUT: '300ms' }).listening();
-    proxy.fault = { sqlState: '40001', times: Infinity };
-
-    expect(await create(url)).toEqual(refusal(503));
-    proxy.fault = 'none';
-    // STORE_TIMEOUT is short for a busy machine.
-    await until('the service creates plants again', async () => (await create(url)).status === 200);
-  });
-
   it('is answered with error 500 after an error that no retry can remove, such as a missing function (42883)', async () => {
     const url = await launch(proxy.url(database)).listening();
     proxy.fault = { sqlState: '42883', times: 1 };
 
     expect(await create(url)).toEqual(refusal(500));
     expect(await create(url)).toEqual(CREATED);
-  });
-});
-
-describe('An id in an open transaction of another client', () => {
-  it('delays creates until the transaction ends', async () => {
-    const url = await launch(database, { STORE_TIMEOUT: '60s' }).listening();
-    expect(await create(url)).toEqual(CREATED);
-    const other = new pg.Client({ connectionString: database });
-    await other.connect();
-    try {
-      await other.query("BEGIN; INSERT INTO plants (id, name) VALUES (2, 'Monstera')");
-      const waiting = create(url, monstera(2));
-      while ((await other.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rowCount === 0);
-
-      const next = create(url, monstera(3));
-
-      await other.query('COMMIT');
-      expect(await Promise.all([waiting, next])).toEqual([CREATED, CREATED]);
-      expect([...(await storedIn(server, database)).keys()]).toEqual([1n, 2n, 3n]);
-    } finally {
-      await other.end();
-    }
   });
 });
 

@@ -2,13 +2,7 @@ import { mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:
 import { CREATED, create, monstera, refusal } from '../support/client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('The database of DATABASE_URL', () => {
   /** Each spelling, and the file that it names. */

@@ -4,13 +4,7 @@ import { storeFrom, violationsIn } from '../support/history.js';
 import { ServiceDirectory, type Started, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 function ids(): number[] {
   return directory.rows().map(({ id }) => Number(id));
