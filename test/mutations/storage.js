@@ -15,7 +15,6 @@ export default [
     replace: "'synchronous = NORMAL'",
     spec: 'src/storage/sqlite-repository',
     test: 'is synced at each commit',
-    isBuilt: true,
   },
   {
     name: 'storage: PostgreSQL without its durability setting',
