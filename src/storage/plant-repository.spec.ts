@@ -77,18 +77,6 @@ describe('a batch of plants', () => {
     expect(await store.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
   });
 
-  it('may have as many plants as group commit puts into it', async () => {
-    const plants = Array.from({ length: 256 }, (_, index) => ({
-      id: BigInt(index),
-      name: `plant ${index}`,
-      tag: 't',
-    }));
-
-    expect(new Set(await repository.add(plants))).toEqual(new Set(['created']));
-    expect(new Set(await repository.add(plants))).toEqual(new Set(['repeated']));
-    expect(await store.rows()).toHaveLength(256);
-  });
-
   it('may have as many plants as an import puts into it, with every kind of text', async () => {
     const texts = [
       '',

@@ -1,9 +1,10 @@
-import { mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openRepository } from './open-repository.js';
 import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, type SqliteDatabase } from './sqlite-database.js';
+import { sqliteFailure } from './sqlite-errors.js';
 import { openSqliteRepository } from './sqlite-repository.js';
 
 let directory: string;
@@ -31,36 +32,22 @@ afterEach(async () => {
 });
 
 describe('the SQLite database', () => {
-  it('stores nothing while another process locks it, and can be retried', async () => {
-    other.exec('BEGIN EXCLUSIVE');
-
-    await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(RepositoryUnavailableError);
-
-    other.exec('ROLLBACK');
-    expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
-  });
-
   it('is a strict table in a write-ahead log', () => {
     expect(firstValue(other, 'PRAGMA journal_mode')).toBe('wal');
     expect(firstValue(other, "SELECT strict FROM pragma_table_list WHERE name = 'plants'")).toBe(1n);
   });
 
-  it('is synced at each commit, so that a power cut loses nothing that was acknowledged', () => {
-    // FULL: https://sqlite.org/pragma.html#pragma_synchronous
-    expect(firstValue(ownDatabase(), 'PRAGMA synchronous')).toBe(2n);
+  it('is synced at each commit: a power cut loses nothing that was acknowledged', () => {
+    // Only the connection itself knows its setting: FULL (https://sqlite.org/pragma.html#pragma_synchronous).
+    const database = Reflect.get(repository, 'database') as SqliteDatabase;
+
+    expect(firstValue(database, 'PRAGMA synchronous')).toBe(2n);
   });
 
   it('does not block the process while another one locks it', () => {
-    expect(firstValue(ownDatabase(), 'PRAGMA busy_timeout')).toBe(0n);
-  });
+    const database = Reflect.get(repository, 'database') as SqliteDatabase;
 
-  it('is refused when the file is not a database', async () => {
-    const none = join(directory, 'none.db');
-    writeFileSync(none, 'the text of another program');
-
-    await expect(open(none)).rejects.toThrow(
-      `the database ${none} is not a SQLite database, or is damaged; restore a backup or name another file`,
-    );
+    expect(firstValue(database, 'PRAGMA busy_timeout')).toBe(0n);
   });
 
   it.each([
@@ -69,7 +56,6 @@ describe('the SQLite database', () => {
       'DROP TABLE plants; CREATE TABLE plants (id TEXT PRIMARY KEY, name TEXT, tag TEXT)',
       'its column id has the type TEXT instead of INTEGER',
     ],
-    ['DROP TABLE plants; CREATE TABLE plants (id INTEGER, name TEXT, tag TEXT)', 'its column id is not a key'],
     [
       'DROP TABLE plants; CREATE TABLE plants (id INTEGER, name TEXT, tag TEXT, PRIMARY KEY (id, name))',
       'its column id is not a key',
@@ -86,14 +72,53 @@ describe('the SQLite database', () => {
     );
   });
 
-  it('may have columns that need no value', async () => {
-    other.exec(
-      "ALTER TABLE plants ADD COLUMN bed TEXT NOT NULL DEFAULT 'first'; ALTER TABLE plants ADD COLUMN note TEXT",
-    );
+  it('may have a table that an operator has made, with columns that need no value', async () => {
+    const made = join(directory, 'made.db');
+    const database = await openSqliteDatabase(made);
+    database.exec("CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT, bed TEXT NOT NULL DEFAULT '')");
+    database.close();
 
-    const opened = await open();
+    const opened = await open(made);
     expect(await opened.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
     await opened.close();
+  });
+
+  it('has the number of its schema, and stays as it is when it is opened again', async () => {
+    await (await open()).close();
+
+    expect(firstValue(other, 'PRAGMA user_version')).toBe(1n);
+  });
+
+  it('is refused when its schema is newer than the program', async () => {
+    other.exec('PRAGMA user_version = 9999');
+
+    await expect(open()).rejects.toThrow(
+      `the database ${file} has a schema that is newer than this version; run the version that made it, or a newer one`,
+    );
+  });
+
+  it('is unavailable when it is full', () => {
+    other.exec('PRAGMA max_page_count = 2');
+    let failure: unknown;
+    try {
+      other.prepare('INSERT INTO plants VALUES (?, ?, ?)').run(1n, 'n'.repeat(10_000), null);
+    } catch (error) {
+      failure = sqliteFailure(error);
+    }
+
+    expect(failure).toBe('unavailable');
+  });
+
+  it('is refused with the message of an error that has no words of ours', async () => {
+    other.exec('DROP TABLE plants; CREATE VIEW plants AS SELECT id, name, tag FROM nowhere');
+
+    await expect(open()).rejects.toThrow(/^the database \S+ cannot be used: [^\n]*nowhere/);
+  });
+
+  it('has the path of the URL without trailing spaces', async () => {
+    await (await openRepository(`sqlite:${join(directory, 'trimmed.db')} `)).close();
+
+    expect(readdirSync(directory)).toContain('trimmed.db');
   });
 
   it('stores nothing of a batch in which one plant fails', async () => {
@@ -106,12 +131,6 @@ describe('the SQLite database', () => {
 
     expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
     expect(await repository.add([{ id: 1n, name: 'Ficus' }])).toEqual(['created']);
-  });
-
-  it('has the path of the URL without trailing spaces', async () => {
-    await (await openRepository(`sqlite:${join(directory, 'trimmed.db')} `)).close();
-
-    expect(readdirSync(directory)).toContain('trimmed.db');
   });
 });
 

@@ -12,10 +12,9 @@ const SCRIPTS = {
   build: `node -e "fs.mkdirSync('dist/chunks', { recursive: true }); fs.appendFileSync('built', 'x')"`,
 };
 
-let directory: ServiceDirectory;
+const directory = ServiceDirectory.ofEachTest();
 
 beforeEach(() => {
-  directory = new ServiceDirectory();
   for (const name of ['contract', 'src', 'build-if-changed.js', 'rolldown.config.js', 'tsconfig.json']) {
     cpSync(join(ROOT, name), directory.file(name), { recursive: true });
   }
@@ -24,8 +23,6 @@ beforeEach(() => {
   directory.write('package-lock.json', '{}');
   directory.write('package.json', JSON.stringify({ type: 'module', scripts: SCRIPTS }));
 });
-
-afterEach(() => directory.remove());
 
 function prestart(variables: Variables = {}): Run {
   const [command = '', ...parameters] = SCRIPTS.prestart.split(' ');

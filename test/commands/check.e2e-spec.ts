@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create, CREATED, TOKEN } from '../support/client.js';
 import { type Run } from '../support/command.js';
@@ -7,13 +7,7 @@ import { line } from '../support/token-file.js';
 
 const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 function check(variables?: Variables, parameters: readonly string[] = []): Promise<Run> {
   return directory.run('check', parameters, variables);
@@ -108,6 +102,16 @@ describe('plant-store check', () => {
       () => directory.write('below', ''),
     ],
     [
+      'database with a newer schema',
+      1,
+      /has a schema that is newer than this version/,
+      {},
+      async () => {
+        await directory.store([]);
+        directory.openDatabase().exec('PRAGMA user_version = 9999');
+      },
+    ],
+    [
       'database server that refuses connections',
       1,
       /^plant-store: the database postgres:\/\/localhost\/plants cannot be reached/,
@@ -123,13 +127,5 @@ describe('plant-store check', () => {
     expect(run.stderr).toMatch(/^plant-store: [^\n]+\n$/);
     expect(run.stderr).not.toContain('secret');
     expect(run).toMatchObject({ status, stdout: '' });
-  });
-
-  it('refuses a database with a newer schema', async () => {
-    await (await directory.start()).service.stop();
-    directory.openDatabase().exec('PRAGMA user_version = 9999');
-
-    expect((await check()).stderr).toMatch(/has a schema that is newer than this version/);
-    expect(existsSync(directory.file('data/tokens'))).toBe(false);
   });
 });

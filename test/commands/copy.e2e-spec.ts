@@ -1,16 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { TOKEN } from '../support/client.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
-import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('plant-store copy', () => {
   it('copies to another file, adds what is missing, and reports ids that belong to other plants', async () => {
@@ -55,39 +49,65 @@ describe('plant-store copy', () => {
   });
 });
 
-describe.each<[command: string, parameters: readonly string[]]>([
-  ['export', ['plants.ndjson']],
-  ['verify', []],
-  ['verify', ['--against', 'sqlite:other.db']],
-  ['copy', ['--to', 'sqlite:other.db']],
-  ['import', ['--dry-run', '--format', 'csv', '-']],
-])('plant-store %s %j', (command, parameters) => {
-  it('changes nothing in a backup', async () => {
+describe('The commands that only read DATABASE_URL', () => {
+  const COMMANDS: readonly (readonly [command: string, ...parameters: string[]])[] = [
+    ['export', 'plants.ndjson'],
+    ['verify'],
+    ['verify', '--against', 'sqlite:other.db'],
+    ['copy', '--to', 'sqlite:other.db'],
+    ['import', '--dry-run', '--format', 'csv', '-'],
+  ];
+
+  it('change nothing in a backup', async () => {
     await directory.store(HOSTILE_PLANTS);
     await directory.store(HOSTILE_PLANTS, 'other.db');
     await directory.run('backup', ['backup.db']);
     const before = readFileSync(directory.file('backup.db'));
 
-    expect(await directory.run(command, parameters, { DATABASE_URL: 'sqlite:backup.db' })).toMatchObject({ status: 0 });
-    expect(readFileSync(directory.file('backup.db')).equals(before)).toBe(true);
+    for (const [command, ...parameters] of COMMANDS) {
+      const run = await directory.run(command, parameters, { DATABASE_URL: 'sqlite:backup.db' });
+      expect({ command, ...run }).toMatchObject({ command, status: 0 });
+      expect(readFileSync(directory.file('backup.db')).equals(before)).toBe(true);
+    }
     expect(await directory.run('restore', ['backup.db'], { DATABASE_URL: 'sqlite:restored.db' })).toMatchObject({
       status: 0,
     });
   });
 
-  it('changes nothing in the database of another program', async () => {
+  it('change nothing in the database of another program', async () => {
     const database = directory.openDatabase('foreign.db');
     database.exec('CREATE TABLE animals (name TEXT)');
     database.close();
     const before = readFileSync(directory.file('foreign.db'));
 
-    const { stderr } = await directory.run(command, parameters, { DATABASE_URL: 'sqlite:foreign.db' });
-
-    if (command !== 'import') {
-      expect(stderr).toBe('plant-store: the database of DATABASE_URL has no table of plants: no service has used it\n');
+    for (const [command, ...parameters] of COMMANDS) {
+      const { stderr } = await directory.run(command, parameters, { DATABASE_URL: 'sqlite:foreign.db' });
+      if (command !== 'import') {
+        expect(stderr).toBe(
+          'plant-store: the database of DATABASE_URL has no table of plants: no service has used it\n',
+        );
+      }
+      expect(readFileSync(directory.file('foreign.db')).equals(before)).toBe(true);
+      expect(readdirSync(directory.path)).toEqual(['foreign.db']);
     }
-    expect(readFileSync(directory.file('foreign.db')).equals(before)).toBe(true);
-    expect(readdirSync(directory.path)).toEqual(['foreign.db']);
+  });
+});
+
+describe('The message about a store that cannot be opened', () => {
+  it.each<[variable: string, command: string, parameters: readonly string[], variables: Variables]>([
+    ['DATABASE_URL', 'export', [], { DATABASE_URL: 'sqlite:.' }],
+    ['--to', 'copy', ['--to', 'sqlite:.'], {}],
+    ['OTHER_DATABASE_URL', 'copy', [], { OTHER_DATABASE_URL: 'sqlite:.' }],
+    ['--against', 'verify', ['--against', 'sqlite:.'], {}],
+    ['OTHER_DATABASE_URL', 'verify', [], { OTHER_DATABASE_URL: 'postgres://localhost/plants?sslrootcert=none.pem' }],
+  ])('names %s for plant-store %s %j', async (variable, command, parameters, variables) => {
+    await directory.store([]);
+
+    expect(await directory.run(command, parameters, variables)).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(new RegExp(`^plant-store: ${variable}: the database \\S+ [^\\n]+\\n$`)) as unknown,
+    });
   });
 });
 

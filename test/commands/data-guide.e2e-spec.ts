@@ -10,10 +10,9 @@ const GUIDE = new Paper('docs/data.md');
 
 const BACKUPS = '/var/backups/plant-store';
 
-let directory: ServiceDirectory;
+const directory = ServiceDirectory.ofEachTest();
 
 beforeEach(async () => {
-  directory = new ServiceDirectory();
   const { service, url } = await directory.start();
   expect(await create(url)).toEqual(CREATED);
   await service.stop();
@@ -24,8 +23,6 @@ beforeEach(async () => {
     mode: 0o700,
   });
 });
-
-afterEach(() => directory.remove());
 
 /** Returns the first line of the guide that matches. */
 function lineOf(pattern: RegExp): string {

@@ -11,14 +11,11 @@ const BLOCK = 512;
 const PLANTS = plantsUntil((bytes, count) => count >= 20_000 && bytes % BLOCK === BLOCK / 2);
 const NDJSON = encodePlants(PLANTS, 'ndjson');
 
-let directory: ServiceDirectory;
+const directory = ServiceDirectory.ofEachTest();
 
 beforeEach(() => {
-  directory = new ServiceDirectory();
   writeFileSync(directory.file('plants.ndjson'), NDJSON);
 });
-
-afterEach(() => directory.remove());
 
 /** Returns plants with ascending ids, until `isEnough` returns true. */
 function plantsUntil(isEnough: (bytes: number, count: number) => boolean): StoredPlant[] {
@@ -50,7 +47,6 @@ describe('On a full disk', () => {
   // SQLite needs 32 KiB to read. The last one has no room for the second half of the last block.
   it.each([
     ['the first', 65_536],
-    ['one of the', NDJSON.length / 2],
     ['the last', NDJSON.length],
   ])('an export that has no room for %s bytes leaves no file, and is complete when there is room', async (_, room) => {
     await run('import', ['plants.ndjson']);

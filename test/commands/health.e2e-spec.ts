@@ -3,16 +3,11 @@ import { join } from 'node:path';
 import { type Run } from '../support/command.js';
 import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { until } from '../support/until.js';
 
 const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 function health(parameters: readonly string[], variables: Variables): Promise<Run> {
   return directory.run('health', parameters, variables);
@@ -33,9 +28,12 @@ describe('plant-store health', () => {
     });
     lock.close();
     // The service checks its store once a second.
-    let ready = await health(['--ready', '--json'], variables);
-    while (ready.status !== 0) ready = await health(['--ready', '--json'], variables);
-    expect(JSON.parse(ready.stdout)).toEqual({ state: 'ready', url: `${management}/health/ready`, status: 200 });
+    await until('it is ready', async () => (await health(['--ready'], variables)).status === 0);
+    expect(JSON.parse((await health(['--ready', '--json'], variables)).stdout)).toEqual({
+      state: 'ready',
+      url: `${management}/health/ready`,
+      status: 200,
+    });
 
     await service.stop();
     expect(await health([], variables)).toEqual({

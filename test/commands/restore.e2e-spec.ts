@@ -11,37 +11,31 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { backUp } from '../../src/storage/backup.js';
-import { openRepository } from '../../src/storage/open-repository.js';
+import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { create, CREATED } from '../support/client.js';
 import { type Run, spawnCommand } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { until } from '../support/until.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 function restore(parameters: readonly string[], variables?: Variables): Promise<Run> {
   return directory.run('restore', parameters, variables);
 }
 
-/** Makes the backup `backup.db` of a database that is then removed. */
-async function makeBackup(rows: string): Promise<void> {
-  const file = directory.file('source/plants.db');
-  await (await openRepository(`sqlite:${file}`)).close();
-  const database = directory.openDatabase('source/plants.db');
-  database.exec(`INSERT INTO plants ${rows}`);
-  database.close();
-  await backUp(file, directory.file('backup.db'), new AbortController().signal);
+/** Makes the backup `backup.db` of these plants and so many others; there is no other database. */
+async function makeBackup(plants: readonly StoredPlant[], others = 0): Promise<void> {
+  await directory.store(plants, 'source/plants.db');
+  if (others > 0) directory.fill(others, 'source/plants.db');
+  await backUp(directory.file('source/plants.db'), directory.file('backup.db'), new AbortController().signal);
   rmSync(directory.file('source'), { recursive: true });
 }
 
-const FEW = "VALUES (-9223372036854775808, '', NULL), (0, 'Ficus', ''), (9223372036854775807, 'Aloe', 'indoor')";
-const MANY =
-  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT -i, 'plant ' || i, NULL FROM n";
+const FEW: readonly StoredPlant[] = [
+  { id: -(2n ** 63n), name: '' },
+  { id: 0n, name: 'Ficus', tag: '' },
+  { id: 2n ** 63n - 1n, name: 'Aloe', tag: 'indoor' },
+];
 
 describe('plant-store restore', () => {
   it('stores the plants of a backup, with which a service goes on', async () => {
@@ -62,14 +56,6 @@ describe('plant-store restore', () => {
       [1n, null],
       [9223372036854775807n, 'indoor'],
     ]);
-  });
-
-  it('prints its summary as JSON', async () => {
-    await makeBackup(FEW);
-
-    const { stdout } = await restore(['backup.db', '--json']);
-
-    expect(JSON.parse(stdout)).toEqual({ file: 'data/plants.db', backup: 'backup.db', plants: 3 });
   });
 
   it('refuses while a service has the database open, also an empty one', async () => {
@@ -147,7 +133,7 @@ describe('plant-store restore', () => {
       },
     ],
   ])('refuses a backup that %s, and creates nothing', async (_, complaint, prepare) => {
-    await makeBackup(MANY);
+    await makeBackup([], 10_000);
     await prepare();
 
     const { status, stderr } = await restore(['backup.db']);
@@ -168,34 +154,26 @@ describe('plant-store restore', () => {
     expect(status).toBe(2);
   });
 
-  it('stores nothing when it is interrupted, and everything when it runs again', async () => {
-    await makeBackup(MANY);
-    const child = spawnCommand('restore', directory.path, ['backup.db']);
-    const ended = once(child, 'close');
-    // The directory of its draft shows that it has begun to copy.
-    while (!existsSync(directory.file('data'))) await new Promise(setImmediate);
+  it.each(['SIGINT', 'SIGKILL'] as const)(
+    'stores nothing when %s ends it, and everything afterwards',
+    async (signal) => {
+      await makeBackup([], 200_000);
+      const child = spawnCommand('restore', directory.path, ['backup.db']);
+      const ended = once(child, 'close');
+      // The directory of its draft shows that it has begun to copy.
+      await until('it has a directory', () => existsSync(directory.file('data')));
 
-    child.kill('SIGINT');
+      child.kill(signal);
 
-    expect(await ended).toEqual([130, null]);
-    expect(readdirSync(directory.file('data'))).toEqual([]);
-    expect(await restore(['backup.db'])).toMatchObject({ status: 0 });
-    expect(directory.rows()).toHaveLength(200_000);
-  });
-
-  it('stores nothing when it is killed, and everything when it runs again', async () => {
-    await makeBackup(MANY);
-    const child = spawnCommand('restore', directory.path, ['backup.db']);
-    const ended = once(child, 'close');
-    while (!existsSync(directory.file('data'))) await new Promise(setImmediate);
-
-    child.kill('SIGKILL');
-    await ended;
-
-    expect(existsSync(directory.file('data/plants.db'))).toBe(false);
-    expect(await restore(['backup.db'])).toMatchObject({ status: 0 });
-    expect(directory.rows()).toHaveLength(200_000);
-  });
+      expect(await ended).toEqual(signal === 'SIGINT' ? [130, null] : [null, 'SIGKILL']);
+      if (signal === 'SIGINT') expect(readdirSync(directory.file('data'))).toEqual([]);
+      expect(existsSync(directory.file('data/plants.db'))).toBe(false);
+      const { status, stdout } = await restore(['backup.db', '--json']);
+      expect(status).toBe(0);
+      expect(JSON.parse(stdout)).toEqual({ file: 'data/plants.db', backup: 'backup.db', plants: 200_000 });
+      expect(directory.rows()).toHaveLength(200_000);
+    },
+  );
 
   if (process.getuid?.() !== 0) return;
 

@@ -7,14 +7,11 @@ const OWNER = 12_345;
 
 const VARIABLES = { DATABASE_URL: 'sqlite:state/data/plants.db' };
 
-let directory: ServiceDirectory;
+const directory = ServiceDirectory.ofEachTest();
 
 beforeEach(() => {
-  directory = new ServiceDirectory();
   mkdirSync(directory.file('state'));
 });
-
-afterEach(() => directory.remove());
 
 /** Returns the owner of each file. */
 function ownersOf(...names: string[]): Record<string, number> {
@@ -47,15 +44,5 @@ describe('Root, for a service that has a user of its own', () => {
 
     const names = ['data', 'data/plants.db', 'data/plants.db-wal', 'data/plants.db-shm'];
     expect(ownersOf(...names)).toEqual(Object.fromEntries(names.map((name) => [name, OWNER])));
-  });
-
-  it('checks a token file of the owner of the directory', async () => {
-    expect(await run('token', ['create', '--name', 'ci'])).toMatchObject({ status: 0 });
-
-    expect(await run('check', [])).toMatchObject({
-      status: 0,
-      stderr: expect.stringContaining('tokens: 1\n') as unknown,
-    });
-    expect(ownersOf('data/tokens')).toEqual({ 'data/tokens': OWNER });
   });
 });

@@ -1,28 +1,12 @@
 import { createHash } from 'node:crypto';
-import {
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chownSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Run } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';
 
-let directory: ServiceDirectory;
-let file: string;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-  file = directory.file('tokens');
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
+const file = directory.file('tokens');
 
 function token(parameters: readonly string[], variables?: Variables): Promise<Run> {
   return directory.run('token', parameters, variables);
@@ -42,18 +26,15 @@ describe('plant-store token', () => {
     expect(readdirSync(directory.file('data'))).toEqual(['tokens']);
   });
 
-  it.each([
-    ['0600', 0o600],
-    ['0640', 0o640],
-  ])('leaves a file with mode %s readable for the same users', async (_, mode) => {
-    put(file, line('ci', TOKEN), mode);
+  it('leaves a file with mode 0640 readable for the same users', async () => {
+    put(file, line('ci', TOKEN), 0o640);
 
     for (const command of [
       ['create', '--name', 'two'],
       ['revoke', 'ci'],
     ]) {
       expect(await token([...command, '--file', 'tokens'])).toMatchObject({ status: 0 });
-      expect(statSync(file).mode & 0o777).toBe(mode);
+      expect(statSync(file).mode & 0o777).toBe(0o640);
     }
   });
 
@@ -169,20 +150,9 @@ describe('plant-store token', () => {
     expect(readFileSync(directory.file(expected), 'utf8')).toMatch(/^ci sha256:/m);
   });
 
-  it('reads .env', async () => {
-    writeFileSync(directory.file('.env'), 'ACCESS_TOKENS_FILE=named\n');
-    await token(['create', '--name', 'ci']);
-
-    expect(existsSync(directory.file('named'))).toBe(true);
-  });
-
   it.each<[string, readonly string[], number, RegExp, Record<string, string>?]>([
-    ['no subcommand', [], 2, /^Usage: plant-store token /],
-    ['an unknown subcommand', ['make'], 2, /unknown command 'make'/],
-    ['no name', ['create'], 2, /required option '--name <name>'/],
     ['a name of two words', ['create', '--name', 'two words'], 2, /It must be one word/],
     ['a name like an option', ['create', '--name', '-x'], 2, /It must be one word that does not begin with # or -/],
-    ['a name like a comment', ['create', '--name=#x'], 2, /It must be one word that does not begin with # or -/],
     ['30 February as expiry', ['create', '--name', 'ci', '--expires', '2999-02-30T00:00:00Z'], 2, /It must be days/],
     ['an expiry in the past', ['create', '--name', 'ci', '--expires', '2020-01-01T00:00:00Z'], 2, /It must be days/],
     ['ACCESS_TOKENS without a file', ['list'], 2, /^plant-store: with ACCESS_TOKENS alone/, { ACCESS_TOKENS: 'x' }],
@@ -250,14 +220,6 @@ describe('plant-store token', () => {
       { name: 'ci', expires: null, state: 'valid' },
     ]);
     expect(JSON.parse((await token(['revoke', 'ci', '--json'])).stdout)).toEqual({ name: 'ci', file: 'data/tokens' });
-  });
-
-  it.each([[['--help']], [['create', '--help']]])('prints its usage: %j', async (parameters) => {
-    const { status, stdout, stderr } = await token(parameters);
-
-    expect(status).toBe(0);
-    expect(stdout).toMatch(/^Usage: plant-store token /);
-    expect(stderr).toBe('');
   });
 
   if (process.getuid?.() !== 0) return;

@@ -1,18 +1,9 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
-import { spawnCommand } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
@@ -28,18 +19,6 @@ describe('plant-store verify', () => {
       stdout: `{"plants":${HOSTILE_PLANTS.length},"sha256":"${sha256(stdout)}"}\n`,
       stderr: '',
     });
-  });
-
-  it('ends when it is interrupted', async () => {
-    await directory.store([]);
-    directory.fill(200_000);
-    const child = spawnCommand('verify', directory.path, []);
-    const ended = once(child, 'close');
-    while (!existsSync(directory.file('data/plants.db-shm'))) await new Promise(setImmediate);
-
-    child.kill('SIGINT');
-
-    expect(await ended).toEqual([130, null]);
   });
 
   it('names the first ids that differ', async () => {

@@ -20,9 +20,8 @@ export default [
     file: CONFIGURATION,
     find: 'must be ${rule}`);\n}',
     replace: 'must be ${rule}, not ${text}`);\n}',
-    spec: 'test/config/environment',
+    spec: 'src/config/configuration',
     test: 'without the value: LOG_LEVEL',
-    isBuilt: true,
   },
   {
     name: 'config: tokens in the log',
@@ -51,9 +50,8 @@ export default [
     file: CONFIGURATION,
     find: "['tlsCertFile', 'tlsKeyFile'],",
     replace: '',
-    spec: 'test/config/environment',
-    test: 'TLS_CERT_FILE, ends the start',
-    isBuilt: true,
+    spec: 'src/config/configuration',
+    test: 'TLS_CERT_FILE, is refused',
   },
   {
     name: 'config: status of a bad value',
@@ -62,7 +60,7 @@ export default [
     find: 'if (error instanceof ConfigurationError) return { text, status: EXIT_STATUS.badUsage };',
     replace: '',
     spec: 'test/config/environment',
-    test: 'without the value: LOG_LEVEL',
+    test: 'ends the start with status 2 and one line',
     isBuilt: true,
   },
   {
@@ -82,7 +80,7 @@ export default [
     find: 'const draft = `${file}.${randomUUID()}`;',
     replace: 'const draft = file;',
     spec: 'test/commands/export',
-    test: 'is killed',
+    test: 'SIGKILL ends it',
     isBuilt: true,
   },
   {

@@ -32,7 +32,7 @@ export default [
     find: 'if (this.#failedStarts < MAX_FAILED_STARTS) {\n      this.#start();',
     replace: 'if (this.#failedStarts < MAX_FAILED_STARTS) {',
     spec: 'test/process/worker-ends',
-    test: 'when it was the last one',
+    test: 'connections of the other one stay open',
     isBuilt: true,
   },
   {

@@ -3,19 +3,13 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
-import { digest } from '../support/digest.js';
 import { occupyPort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
-import { untilAnswer } from '../support/token-file.js';
+import { line, untilAnswer } from '../support/token-file.js';
 import { inWorkers } from '../support/workers.js';
+import { until } from '../support/until.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('The first start without configuration', () => {
   it('prints a curl command that creates a plant', async () => {
@@ -66,37 +60,23 @@ describe('The first start without configuration', () => {
     expect(service.stdout).toMatch(/\n\n\{[^\n]+"message":"Stopping after SIGTERM"\}\n/);
   });
 
-  it('stores the digest of the token in a file with mode 0600', async () => {
-    const { token } = await directory.firstStart();
+  it('stores the digest of the token in a file with mode 0600, which later starts use until it is removed', async () => {
     const file = directory.file('data/tokens');
-
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readFileSync(file, 'utf8')).toBe(`first-start ${digest(token)}\n`);
-  });
-
-  it('prints a token that later starts accept and do not print again', async () => {
     const first = await directory.firstStart();
     await first.service.stop();
-    const file = readFileSync(directory.file('data/tokens'));
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readFileSync(file, 'utf8')).toBe(line('first-start', first.token));
 
     const second = await directory.start({});
-
     expect(await create(second.url, MONSTERA, first.token)).toEqual(CREATED);
     await second.service.stop();
     expect(second.service.stderr).toBe('');
-    expect(readFileSync(directory.file('data/tokens'))).toEqual(file);
-  });
+    expect(readFileSync(file, 'utf8')).toBe(line('first-start', first.token));
 
-  it('happens again when the token file is removed', async () => {
-    const first = await directory.firstStart();
-    await first.service.stop();
-    rmSync(directory.file('data/tokens'));
-
-    const second = await directory.firstStart();
-
-    expect(second.token).not.toBe(first.token);
-    expect(await create(second.url, MONSTERA, first.token)).toEqual(refusal(401));
-    expect(await create(second.url, MONSTERA, second.token)).toEqual(CREATED);
+    rmSync(file);
+    const third = await directory.firstStart();
+    expect(await create(third.url, MONSTERA, first.token)).toEqual(refusal(401));
+    expect(await create(third.url, MONSTERA, third.token)).toEqual(CREATED);
   });
 
   it('creates no token where an issuer of tokens is configured', async () => {
@@ -122,7 +102,7 @@ describe('The first start without configuration', () => {
   it('stores no token when it is stopped before it shows one', async () => {
     directory.write('hold', '');
     const service = directory.launch({ WORKERS: '2', ...inWorkers("while (existsSync('hold')) {}") });
-    while (!existsSync(directory.file('data/tokens'))) await new Promise(setImmediate);
+    await until('there is a token file', () => existsSync(directory.file('data/tokens')));
 
     expect(await service.stop()).toBe(0);
     expect(existsSync(directory.file('data/tokens'))).toBe(false);
@@ -131,7 +111,7 @@ describe('The first start without configuration', () => {
   it('stores the token in the directory of the data', async () => {
     const { token } = await directory.firstStart({ DATABASE_URL: `sqlite:${directory.file('elsewhere/p.db')}` });
 
-    expect(readFileSync(directory.file('elsewhere/tokens'), 'utf8')).toContain(digest(token));
+    expect(readFileSync(directory.file('elsewhere/tokens'), 'utf8')).toBe(line('first-start', token));
     for (const name of ['', 'p.db', 'tokens']) {
       expect(statSync(directory.file(`elsewhere/${name}`)).mode & 0o077).toBe(0);
     }

@@ -5,13 +5,7 @@ import { ServiceDirectory } from '../support/service-directory.js';
 const STARTS = Number(process.env.STARTS ?? 5);
 
 describe('A service', () => {
-  let directory: ServiceDirectory;
-
-  beforeEach(() => {
-    directory = new ServiceDirectory();
-  });
-
-  afterEach(() => directory.remove());
+  const directory = ServiceDirectory.ofEachTest();
 
   it(
     `that is idle ends with status 0 and without a warning, ${STARTS} times out of ${STARTS}`,

@@ -8,16 +8,11 @@ import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { inWorkers, killWorkers, withEachWorker } from '../support/workers.js';
 import { Workload } from '../support/workload.js';
+import { until } from '../support/until.js';
 
 const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 /** Returns how many requests the metrics count as successful. */
 async function successesIn(management: string): Promise<number> {
@@ -45,16 +40,7 @@ describe('A worker that is killed', () => {
     const lost = await Promise.all([1, 2, 3].map((id) => send(url, TOKEN, id, ofFirst)));
     expect(lost).toEqual(Array(3).fill({ result: 200, isReused: false }));
     for (const agent of agents) agent.destroy();
-    while (service.workers().length < 2) await new Promise(setImmediate);
-    expect(await service.stop()).toBe(0);
-  });
-
-  it('is replaced on the same port when it was the last one', async () => {
-    const { service, url } = await directory.start(TWO);
-
-    await killWorkers(service, service.workers());
-    while ((await ask(url)) !== 200);
-
+    await until('there are two workers', () => service.workers().length === 2);
     expect(await service.stop()).toBe(0);
   });
 
@@ -74,7 +60,7 @@ describe('A worker that is killed', () => {
     expect(await count()).toBe(5);
 
     rmSync(directory.file('hold'));
-    while ((await ready()) !== 200);
+    await until('the service is ready', async () => (await ready()) === 200);
     expect(await ask(url, TOKEN, 6)).toBe(200);
     expect(await count()).toBe(6);
   });
@@ -179,7 +165,7 @@ describe('A signal', () => {
     directory.write('hold', '');
     await killWorkers(service, service.workers());
     const answered = async (): Promise<boolean> => (await ask(url)) === 200;
-    while (!(await answered()));
+    await until('a worker answers', answered);
     const headers = {
       Authorization: `Bearer ${TOKEN}`,
       'Content-Type': 'application/json',

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectWithTls } from 'node:tls';
 import { create, CREATED, monstera, SECOND_TOKEN, TOKEN } from '../support/client.js';
@@ -16,17 +15,10 @@ const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
 const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('A service with WORKERS=auto', () => {
   it.each([
-    ['as many workers as there are cores', availableParallelism(), {}],
     ['three workers on three cores', 3, onCores(3)],
     ['one process and no worker on one core', 1, onCores(1)],
   ])('has %s', async (_what, cores, variables) => {
@@ -199,19 +191,6 @@ describe('A service with WORKERS=2', () => {
       commits: value('plant_store_batch_size_plants_count'),
       waiting: 0,
     });
-  });
-
-  it('writes whole log lines to a file', async () => {
-    const toFile = 'touch log; tail -f --pid=$$ log & exec "$@" >log';
-    const { service, url } = await directory.start(TWO, { wrapper: ['sh', '-c', toFile, 'sh'] });
-    const workload = new Workload(() => url, { token: TOKEN, clients: 64, seed: 5 });
-    await workload.operations(3_000);
-    await workload.stop();
-
-    expect(await service.stop()).toBe(0);
-    const lines = readFileSync(directory.file('log'), 'utf8').trimEnd().split('\n');
-    expect(lines.length).toBeGreaterThan(3_000);
-    for (const line of lines) expect(JSON.parse(line)).toHaveProperty('message');
   });
 
   it('shares its file with another service and with data commands', async () => {

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { openRepository } from '../../src/storage/open-repository.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import { PostgresServer } from '../support/postgres.js';
+import { until } from '../support/until.js';
 
 describe('the PostgreSQL repository', () => {
   let server: PostgresServer;
@@ -106,7 +107,7 @@ describe('the PostgreSQL repository', () => {
     await other.query("BEGIN; INSERT INTO plants VALUES (7, 'Ficus'), (8, 'Monstera')");
     const added = repository.add(batch);
     const waiting = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    while ((await query(waiting)).length === 0);
+    await until('it waits for the lock', async () => (await query(waiting)).length > 0);
 
     await other.query('COMMIT');
     await other.end();

@@ -3,7 +3,7 @@ import { PostgresServer } from '../support/postgres.js';
 import { nameOf, runFaults, storedIn } from '../support/postgres-history.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
-let directory: ServiceDirectory;
+const directory = ServiceDirectory.ofEachTest();
 let server: PostgresServer;
 let database: string;
 
@@ -15,11 +15,8 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  directory = new ServiceDirectory();
   database = await server.createDatabase();
 });
-
-afterEach(() => directory.remove());
 
 afterAll(() => server.remove());
 

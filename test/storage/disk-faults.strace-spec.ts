@@ -12,13 +12,7 @@ import { Workload } from '../support/workload.js';
 const OPERATIONS = 5_000;
 
 describe('A disk', () => {
-  let directory: ServiceDirectory;
-
-  beforeEach(() => {
-    directory = new ServiceDirectory();
-  });
-
-  afterEach(() => directory.remove());
+  const directory = ServiceDirectory.ofEachTest();
 
   it.each([
     ['fails every tenth fsync', 'fsync', 'error=EIO:when=10+10', [409, 503], true],

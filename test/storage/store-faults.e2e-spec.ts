@@ -4,13 +4,7 @@ import { storeFrom, violationsIn } from '../support/history.js';
 import { ServiceDirectory, type Started, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 function ids(): number[] {
   return directory.rows().map(({ id }) => Number(id));
@@ -162,18 +156,6 @@ describe('A database that is damaged in place', () => {
 });
 
 describe('Two processes on one file', () => {
-  it('break no promise when they contend for the same ids', async () => {
-    const services = [await directory.start(), await directory.start()];
-    let turn = 0;
-    const workload = new Workload(() => services[(turn += 1) % 2]?.url ?? '', { token: TOKEN, clients: 32, seed: 2 });
-    await workload.operations(3_000);
-    await workload.stop();
-
-    expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
-    expect([...workload.errors.keys()]).toEqual([409]);
-    expect(await Promise.all(services.map(({ service }) => service.stop()))).toEqual([0, 0]);
-  });
-
   it('start at the same time in an empty directory', async () => {
     const services = await Promise.all(Array.from({ length: 4 }, (): Promise<Started> => directory.start()));
 

@@ -23,8 +23,6 @@ export class FaultProxy {
   fault: Fault = 'none';
   /** How many statements a fault has affected. */
   hits = 0;
-  /** Everything that clients have sent. */
-  sent = '';
   readonly #events = new EventEmitter();
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -81,7 +79,6 @@ export class FaultProxy {
     const server = this.#keep(connect(this.upstream));
     let cutting = false;
     client.on('data', (chunk) => {
-      this.sent += chunk.toString('latin1');
       if (this.fault === 'hang') return;
       if (chunk.includes(INSERT)) {
         if (typeof this.fault === 'object') {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openRepository } from '../../src/storage/open-repository.js';
@@ -32,6 +32,16 @@ export class ServiceDirectory {
   readonly path = mkdtempSync(join(tmpdir(), 'plant-store-'));
   readonly #processes: ServiceProcess[] = [];
   readonly #databases: SqliteFile[] = [];
+
+  /** Returns a directory that is new and empty in each test of the spec file. */
+  static ofEachTest(): ServiceDirectory {
+    const directory = new ServiceDirectory();
+    beforeEach(() => mkdirSync(directory.path, { recursive: true, mode: 0o700 }));
+    afterEach(() => directory.remove());
+    // Where no test runs, nothing else removes it.
+    afterAll(() => rmSync(directory.path, { recursive: true, force: true }));
+    return directory;
+  }
 
   /** Starts a process; nothing but these variables is in its environment. */
   launch(variables: Variables = {}, options?: LaunchOptions): ServiceProcess {
@@ -101,12 +111,12 @@ export class ServiceDirectory {
     await repository.close();
   }
 
-  /** Inserts many plants: a third without a tag, a third with special characters. */
+  /** Inserts many plants, with ids from 1,007 on: a third without a tag, a third with special characters. */
   fill(count: number, file = DATABASE): void {
     const database = this.openDatabase(file);
     database.exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-       INSERT INTO plants SELECT 7 * i, 'plant ' || i, CASE i % 3 WHEN 0 THEN 'a, "b"' WHEN 1 THEN 'indoor' END FROM n`,
+       INSERT INTO plants SELECT 1000 + 7 * i, 'plant ' || i, CASE i % 3 WHEN 0 THEN 'a, "b"' WHEN 1 THEN 'indoor' END FROM n`,
     );
     database.close();
   }
@@ -123,8 +133,8 @@ export class ServiceDirectory {
 
   /** Kills the processes, closes the databases and removes the directory. */
   async remove(): Promise<void> {
-    await Promise.all(this.#processes.map((service) => service.stop('SIGKILL')));
-    for (const database of this.#databases) database.close();
+    await Promise.all(this.#processes.splice(0).map((service) => service.stop('SIGKILL')));
+    for (const database of this.#databases.splice(0)) database.close();
     rmSync(this.path, { recursive: true });
   }
 }

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import type { ServiceProcess } from './service-process.js';
+import { until } from './until.js';
 
 /** With how many workers services start: in the project `workers` of jest.config.js, more than one. */
 export const WORKERS = Number(Reflect.get(globalThis, 'WORKERS') ?? 1);
@@ -25,7 +26,7 @@ function importing(code: string): Readonly<Record<string, string>> {
 /** Kills workers, and waits until the service has noticed it. */
 export async function killWorkers(service: ServiceProcess, workers: readonly number[]): Promise<void> {
   for (const pid of workers) process.kill(pid, 'SIGKILL');
-  while (service.workers().some((pid) => workers.includes(pid))) await new Promise(setImmediate);
+  await until('the workers have ended', () => !service.workers().some((pid) => workers.includes(pid)));
 }
 
 /** Calls once for each worker while all others are stopped, so that it alone accepts connections. */

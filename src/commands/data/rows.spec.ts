@@ -110,25 +110,11 @@ describe('A line of NDJSON', () => {
     expect(() => pipe.transform(Buffer.from(line))).toThrow(row?.reason);
   });
 
-  it.each([
-    ['{"id":1,"name":"a","colour":"green"}', [[1, 1n, 'a', undefined]]],
-    ['{"name":"a","id":7.0}', [[1, 7n, 'a', undefined]]],
-    ['{"id":9223372036854775807,"name":"a"}', [[1, 9223372036854775807n, 'a', undefined]]],
-    [
-      '{"id":9223372036854775808,"name":"a"}',
-      [[1, 'id must be an integer from -9223372036854775808 to 9223372036854775807']],
-    ],
-    ['{"id":1,"id":1,"name":"a"}', [[1, 'The field id is given twice']]],
-    ['{"id":1,"name":"a","tag":null}', [[1, 'tag must be a string without U+0000 and unpaired surrogates']]],
-    [
-      '[1]\n{"id":1,"name":"a"}',
-      [
-        [1, 'The body must be a JSON object with the fields of a NewPlant'],
-        [2, 1n, 'a', undefined],
-      ],
-    ],
-  ])('%s is read by the rules of a body', async (line, expected) => {
-    expect(summary(await read('ndjson', line))).toEqual(expected);
+  it('that is no plant is rejected alone', async () => {
+    expect(summary(await read('ndjson', '[1]\n{"id":1,"name":"a","colour":"green"}'))).toEqual([
+      [1, 'The body must be a JSON object with the fields of a NewPlant'],
+      [2, 1n, 'a', undefined],
+    ]);
   });
 });
 
@@ -144,14 +130,6 @@ describe('A row of CSV', () => {
         [3, 2n, 'a', ''],
       ],
     ],
-    [
-      'may have an empty name',
-      'id,name\n1,\n2,""',
-      [
-        [2, 1n, '', undefined],
-        [3, 2n, '', undefined],
-      ],
-    ],
     ['may have a header in quotation marks', '"id","name","tag"\r\n"1","a","b"\r\n', [[2, 1n, 'a', 'b']]],
     [
       'may have several lines',
@@ -161,7 +139,6 @@ describe('A row of CSV', () => {
         [4, 2n, 'c', undefined],
       ],
     ],
-    ['may have the line of PostgreSQL that ends data', 'id,name\n1,"a\n\\.\nb"\n', [[2, 1n, 'a\n\\.\nb', undefined]]],
     [
       'has as many fields as the header',
       'id,name\n1\n2,a,b\n3,a',
@@ -175,7 +152,7 @@ describe('A row of CSV', () => {
     for (const chunkSize of [1, 2, 3, 100]) expect(summary(await read('csv', file, chunkSize))).toEqual(expected);
   });
 
-  it.each(['', ' 1', '1 ', '+1', '01', '1,5', '0x1', 'a', '9223372036854775808', '1.5', '1e400', 'é'])(
+  it.each(['', ' 1', '01', 'a', '9223372036854775808', '1.5'])(
     'has an integer as JSON writes it, and not %j',
     async (id) => {
       expect(summary(await read('csv', `name,id\n,"${id}"`))).toEqual([[2, expect.stringMatching(/^id must be/)]]);
@@ -183,15 +160,20 @@ describe('A row of CSV', () => {
   );
 
   it.each([
-    ['1.0', 1n],
     ['1e3', 1_000n],
-    ['-0', 0n],
     ['-9223372036854775808', -(2n ** 63n)],
   ])('has the id %s', async (id, value) => {
     expect(summary(await read('csv', `id,name\n${id},a`))).toEqual([[2, value, 'a', undefined]]);
   });
 
-  it.each(['1,a,b\n', 'id,tag\n1,a', 'id,name,id\n'])('needs a header, unlike %j', async (file) => {
+  it.each([
+    ['a row', '1,a,b\n'],
+    ['a header without the name', 'id,tag\n1,a'],
+    ['a header with the id twice', 'id,name,id\n'],
+    ['NDJSON', '{"id":1,"name":"a"}\n'],
+    ['a quotation mark that is not closed', '"id,name,tag\n1,a,\n'],
+    ['a line that is too long', `${'id'.repeat(16 * LIMIT)},name\nid,name\n1,a\n`],
+  ])('needs a header, unlike %s', async (_, file) => {
     await expect(read('csv', file)).rejects.toThrow('The first line must name the columns id, name, tag');
   });
 
@@ -200,11 +182,6 @@ describe('A row of CSV', () => {
       'has quotation marks that are not around the field',
       'id,name\n1,"a\r\nb"\n2,5" pot\n3,a',
       'line 4: its quotation marks are wrong, or the row has more than 16000 bytes',
-    ],
-    [
-      'has more after a closing quotation mark',
-      'id,name\n1,a\n2,"a"b\n3,a',
-      'line 3: its quotation marks are wrong, or the row has more than 16000 bytes',
     ],
     [
       'does not close a quotation mark',

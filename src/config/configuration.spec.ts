@@ -1,0 +1,113 @@
+import { variableNames } from '../../test/support/variable-names.js';
+import { type Configuration, ConfigurationError, parseConfiguration } from './configuration.js';
+
+/** Invalid values of each variable. */
+const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
+  HOST: ['two words', 'http://localhost'],
+  PORT: ['http', '65536', '-1'],
+  WORKERS: ['0', '65', 'all'],
+  BASE_PATH: ['v1', '/v1/../v2', '/v1?x=y'],
+  DATABASE_URL: [
+    'plants.db',
+    'sqlite:',
+    'sqlite: ',
+    'sqlite: plants.db',
+    'sqlite:plants.db\n',
+    'sqlite::memory:\n',
+    'mysql://user:secret@localhost/plants',
+    'postgres://user:secret@localhost/plants?sslmode=prefer',
+    'postgres://user:secret@host:port/plants',
+    'postgres://user:sec@ret@localhost/plants',
+    'postgres://user:1/secret@localhost/plants',
+    'postgres://user:1?secret@localhost/plants',
+    'postgres://user:1#secret@localhost/plants',
+    'postgres://user:secret%@localhost/plants',
+    'postgres://user%E2:%82%ACsecret@localhost/plants',
+    'postgres://user:secret@localhost/plants%',
+  ],
+  DATABASE_URL_FILE: ['\n'],
+  OTHER_DATABASE_URL: ['plants.db', 'mysql://user:secret@localhost/plants'],
+  OTHER_DATABASE_URL_FILE: ['\n'],
+  DATABASE_START_TIMEOUT: ['soon', '61m'],
+  ACCESS_TOKENS: ['not one secret', 'secret-one,,secret-two', 'geheimnis-ä'],
+  ACCESS_TOKENS_FILE: ['\n'],
+  JWT_ISSUER: [
+    'login.example.com',
+    'http://login.example.com',
+    'https://user:secret@login.example.com',
+    'https://login.example.com ',
+  ],
+  JWT_AUDIENCE: ['two words'],
+  JWT_JWKS_URL: ['/jwks', 'http://login.example.com/jwks', 'file:///jwks'],
+  JWT_TYPE: ['jwt', 'id_token'],
+  REQUIRED_SCOPE: ['plants write', '"', 'é'],
+  BODY_LIMIT: ['0', '257mb', 'much'],
+  MAX_CONNECTIONS: ['0', '1000001', 'many'],
+  REQUEST_TIMEOUT: ['0s', '30', '61m', 'soon'],
+  KEEP_ALIVE_TIMEOUT: ['0ms', '-1s'],
+  STORE_TIMEOUT: ['5 s', '1h'],
+  SHUTDOWN_TIMEOUT: ['10S', '1.5s'],
+  LOG_LEVEL: ['verbose', 'INFO'],
+  LOG_REQUESTS: ['none', 'FAILED'],
+  TLS_CERT_FILE: ['\n'],
+  TLS_KEY_FILE: ['\n'],
+  TRUST_PROXY: ['1', '10.0.0.0/33', '0.0.0.0/0', '::/0', '10.0.0.0/00', 'proxy.example', '10.0.0.1,,10.0.0.2'],
+  CORS_ORIGINS: ['*', 'null', 'plants.example', 'https://plants.example/', 'https://plants.example/docs'],
+  MANAGEMENT_HOST: ['two words', 'http://localhost'],
+  MANAGEMENT_PORT: ['http', '65536', 'OFF'],
+  MANAGEMENT_ALLOWED_HOSTS: ['*', 'plant-store:3001', 'http://plant-store', 'one,,other'],
+};
+
+/** Returns the message with which these variables are refused. */
+function complaintAbout(variables: Readonly<Record<string, string>>): string {
+  try {
+    parseConfiguration(variables);
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message;
+  }
+  return `${JSON.stringify(variables)} is not refused`;
+}
+
+describe('A variable with an invalid value', () => {
+  it.each(Object.entries(BAD_VALUES))('is refused with an example, but without the value: %s', (name, values) => {
+    // The message does not depend on the value.
+    const [complaint, ...others] = new Set(values.map((value) => complaintAbout({ [name]: value })));
+    expect(complaint).toMatch(new RegExp(`^${name} must be [^\n]+, for example [^\n]+$`));
+    expect(others).toEqual([]);
+  });
+
+  it('is tested for each variable', () => {
+    expect(Object.keys(BAD_VALUES).sort()).toEqual(variableNames().sort());
+  });
+});
+
+describe('A variable without another one that it needs', () => {
+  it.each([
+    ['JWT_ISSUER', 'https://login.example.com', 'JWT_AUDIENCE'],
+    ['JWT_AUDIENCE', 'https://plants.example.com', 'JWT_ISSUER'],
+    ['JWT_JWKS_URL', 'https://login.example.com/jwks', 'JWT_ISSUER'],
+    ['TLS_CERT_FILE', 'tls.crt', 'TLS_KEY_FILE'],
+    ['TLS_KEY_FILE', 'tls.key', 'TLS_CERT_FILE'],
+  ])('%s, is refused with a line that says what to set', (name, value, other) => {
+    expect(complaintAbout({ [name]: value })).toMatch(
+      new RegExp(`^${other} must be set, because ${name} is set: [^\n]+, for example [^\n]+$`),
+    );
+  });
+});
+
+describe('A valid value', () => {
+  it.each<[variable: string, text: string, name: keyof Configuration, value: unknown]>([
+    ['BASE_PATH', '/garden/v1.0', 'basePath', '/garden/v1.0'],
+    ['BASE_PATH', '/v1/', 'basePath', '/v1'],
+    ['BASE_PATH', '/', 'basePath', ''],
+    ['BODY_LIMIT', '16b', 'bodyLimit', 16],
+    ['BODY_LIMIT', '17', 'bodyLimit', 17],
+    ['BODY_LIMIT', '1KB', 'bodyLimit', 1_024],
+    ['BODY_LIMIT', '0.5mb', 'bodyLimit', 524_288],
+    ['REQUEST_TIMEOUT', '250ms', 'requestTimeout', 250],
+    ['REQUEST_TIMEOUT', '3s', 'requestTimeout', 3_000],
+    ['REQUEST_TIMEOUT', '60m', 'requestTimeout', 3_600_000],
+  ])('of %s, %s, is read', (variable, text, name, value) => {
+    expect(parseConfiguration({ [variable]: text })[name]).toEqual(value);
+  });
+});
