@@ -13,8 +13,8 @@ export default [
     file: 'src/app.module.ts',
     find: '{ provide: APP_GUARD, useExisting: BearerAuthGuard },',
     replace: '',
-    spec: 'test/auth/authentication',
-    test: 'is required for any path',
+    spec: 'test/http/missing-token',
+    test: 'on the path',
   },
   {
     name: 'app: base path',
