@@ -8,14 +8,6 @@ const MONSTERA_ROW: Row = { id: 1n, name: 'Monstera', tag: 'indoor' };
 
 let service: Service;
 
-beforeAll(async () => {
-  service = await startService();
-});
-
-beforeEach(() => service.store.query('DELETE FROM plants'));
-
-afterAll(() => service.close());
-
 /** Begins a valid request, whose body is sent exactly as it is given. */
 function post(): request.Test {
   return request(service.url)
@@ -33,6 +25,14 @@ function expectError(response: request.Response, error: number, message: unknown
 }
 
 describe('POST /plants', () => {
+  beforeAll(async () => {
+    service = await startService();
+  });
+
+  beforeEach(() => service.store.query('DELETE FROM plants'));
+
+  afterAll(() => service.close());
+
   describe('with a valid NewPlant', () => {
     it('answers 200 and the Plant with its name and tag', async () => {
       const response = await post().send(JSON.stringify(MONSTERA));
@@ -144,47 +144,47 @@ describe('POST /plants', () => {
       );
     });
   });
-});
 
-describe('The order of checks', () => {
-  /** The errors of one request, in the order in which it gets them, each with its correction. */
-  const errors: [error: number, correct: (attempt: Attempt) => Attempt][] = [
-    [401, (attempt) => ({ ...attempt, token: TOKEN })],
-    [404, (attempt) => ({ ...attempt, path: '/plants' })],
-    [405, (attempt) => ({ ...attempt, method: 'POST' })],
-    [400, (attempt) => ({ ...attempt, body: '!'.repeat(2_000_000) })],
-    [415, (attempt) => ({ ...attempt, type: 'application/json' })],
-    [413, (attempt) => ({ ...attempt, body: '{"id":' })],
-    [400, (attempt) => ({ ...attempt, body: '{"id":"1","name":"Ficus"}' })],
-    [422, (attempt) => ({ ...attempt, body: '{"id":1,"name":"Ficus"}' })],
-    [409, (attempt) => ({ ...attempt, body: JSON.stringify(MONSTERA) })],
-  ];
+  describe('The order of checks', () => {
+    /** The errors of one request, in the order in which it gets them, each with its correction. */
+    const errors: [error: number, correct: (attempt: Attempt) => Attempt][] = [
+      [401, (attempt) => ({ ...attempt, token: TOKEN })],
+      [404, (attempt) => ({ ...attempt, path: '/plants' })],
+      [405, (attempt) => ({ ...attempt, method: 'POST' })],
+      [400, (attempt) => ({ ...attempt, body: '!'.repeat(2_000_000) })],
+      [415, (attempt) => ({ ...attempt, type: 'application/json' })],
+      [413, (attempt) => ({ ...attempt, body: '{"id":' })],
+      [400, (attempt) => ({ ...attempt, body: '{"id":"1","name":"Ficus"}' })],
+      [422, (attempt) => ({ ...attempt, body: '{"id":1,"name":"Ficus"}' })],
+      [409, (attempt) => ({ ...attempt, body: JSON.stringify(MONSTERA) })],
+    ];
 
-  interface Attempt {
-    readonly method: string;
-    readonly path: string;
-    readonly token: string;
-    readonly type: string;
-    readonly body: string | undefined;
-  }
-
-  it('is token, path, method, body present, media type, size, JSON, fields, store', async () => {
-    await post().send(JSON.stringify(MONSTERA)).expect(200);
-    let attempt: Attempt = { method: 'PUT', path: '/trees', token: 'wrong', type: 'text/plain', body: undefined };
-    for (const [error, correct] of errors) {
-      expectError(await send(attempt), error);
-      attempt = correct(attempt);
+    interface Attempt {
+      readonly method: string;
+      readonly path: string;
+      readonly token: string;
+      readonly type: string;
+      readonly body: string | undefined;
     }
-    expect((await send(attempt)).status).toBe(200);
-  });
 
-  async function send({ method, path, token, type, body }: Attempt): Promise<request.Response> {
-    const response = await fetch(service.url + path, {
-      method,
-      headers: { Authorization: `Bearer ${token}`, 'Content-Type': type },
-      ...(body !== undefined && { body }),
+    it('is token, path, method, body present, media type, size, JSON, fields, store', async () => {
+      await post().send(JSON.stringify(MONSTERA)).expect(200);
+      let attempt: Attempt = { method: 'PUT', path: '/trees', token: 'wrong', type: 'text/plain', body: undefined };
+      for (const [error, correct] of errors) {
+        expectError(await send(attempt), error);
+        attempt = correct(attempt);
+      }
+      expect((await send(attempt)).status).toBe(200);
     });
-    const headers = Object.fromEntries(response.headers);
-    return { status: response.status, headers, body: (await response.json()) as unknown } as request.Response;
-  }
+
+    async function send({ method, path, token, type, body }: Attempt): Promise<request.Response> {
+      const response = await fetch(service.url + path, {
+        method,
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': type },
+        ...(body !== undefined && { body }),
+      });
+      const headers = Object.fromEntries(response.headers);
+      return { status: response.status, headers, body: (await response.json()) as unknown } as request.Response;
+    }
+  });
 });
