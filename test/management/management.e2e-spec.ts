@@ -143,8 +143,11 @@ describe('GET /metrics', () => {
 });
 
 describe('GET /health/ready', () => {
-  it('answers 200 when the store is available', async () => {
+  it('answers 200 when the store is available, and stores nothing', async () => {
+    const before = directory.rows();
     expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } } });
+
+    expect(directory.rows()).toEqual(before);
   });
 
   it('answers 503 and names the store while another process locks it', async () => {
