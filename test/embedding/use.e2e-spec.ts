@@ -17,7 +17,6 @@ import {
   PlantsService,
   type Principal,
   principalOf,
-  type StoredPlant,
   TokenVerifier,
 } from '../../src/index.js';
 import { newStore, type Store } from '../support/store.js';
@@ -76,21 +75,6 @@ describe('PlantsService in a host without a server', () => {
       await expect(refusal).rejects.toThrow(message);
     });
     expect(await store.rows()).toEqual([]);
-  });
-
-  it('reads plants from a snapshot, as the data commands do', async () => {
-    await withGarden(async ({ plants, repository }) => {
-      for (let id = 1n; id <= 3n; id += 1n) await plants.create({ id, name: `plant ${id}` });
-      const snapshot = await plants.snapshot();
-      await repository.add([{ id: 4n, name: 'later' }]);
-      const read: StoredPlant[] = [];
-      for await (const page of snapshot.pages(1n)) read.push(...page);
-
-      expect(await snapshot.count()).toBe(3);
-      expect(await snapshot.find([2n, 4n])).toEqual([{ id: 2n, name: 'plant 2' }]);
-      expect(read.map(({ id }) => id)).toEqual([2n, 3n]);
-      await snapshot.close();
-    });
   });
 });
 
