@@ -27,8 +27,6 @@ describe('the log on a terminal', () => {
   it.each([
     [400, 'not HTTP'],
     [408, 'HTTP'],
-    [414, 'HTTP'],
-    [431, 'HTTP'],
     [503, 'HTTP'],
   ])('shows input with error %i that is no request as "%s"', async (error, subject) => {
     const line = stripVTControlCharacters(await shown({ requestId: 'an-id', status: 400, error }, 'request'));
@@ -49,9 +47,6 @@ describe('the log on a terminal', () => {
   it.each([
     ['an escape', '\x1b[2J'],
     ['one of C1', '\x9b2J'],
-    ['a bell', '\x07'],
-    ['a carriage return', '\r'],
-    ['a backspace', '\b'],
     ['DEL', '\x7f'],
   ])('replaces control characters: %s', async (_what, command) => {
     const line = await shown({}, `before${command}after`);

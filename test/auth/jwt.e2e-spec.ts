@@ -3,7 +3,6 @@ import type { JWK } from 'jose';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { AUDIENCE, newKey } from '../support/identity-provider.js';
 import { JwtService, now, providerKeys } from '../support/jwt-service.js';
-import { RawClient } from '../support/raw-client.js';
 import { TOKEN } from '../support/client.js';
 import { startService } from '../support/service.js';
 import { until } from '../support/until.js';
@@ -43,10 +42,6 @@ function skipSecond(): void {
   jest.spyOn(Date, 'now').mockImplementation(() => now() + 1_000);
 }
 
-function get(token: string): string {
-  return `GET / HTTP/1.1\r\nHost: plants.example\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-}
-
 describe('A client with an access token of a real provider', () => {
   it('creates a plant with the scope plants:write', async () => {
     expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
@@ -79,11 +74,6 @@ describe('A client with an access token of a real provider', () => {
       '/.well-known/openid-configuration',
       '/jwks',
     ]);
-  });
-
-  it('does not affect static tokens, which need no provider', async () => {
-    expect(await jwt.create(TOKEN)).toBe(200);
-    expect(jwt.provider.requests).toEqual([]);
   });
 });
 
@@ -138,24 +128,6 @@ describe('Keys', () => {
     expect(new Set(await Promise.all(tokens.map((token) => jwt.create(token))))).toEqual(new Set([401]));
     // They share a fetch a second.
     expect(jwt.provider.requests.filter((path) => path === '/jwks').length).toBeLessThan(10);
-  });
-
-  it('that are known verify tokens while a hundred others wait for an unknown key', async () => {
-    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
-    const unknown = get(await jwt.sign(jwt.claims(), { kid: 'no' }));
-    skipSecond();
-    const [first, ...others] = await RawClient.connectMany(100, jwt.service.port);
-    jwt.provider.hold();
-    await first?.send(unknown);
-    await Promise.all(others.map((client) => client.send(unknown)));
-
-    const waiting = first?.answer();
-    expect(await Promise.race([jwt.create(await jwt.sign(jwt.claims({ sub: 'fresh' }))), waiting])).toBe(200);
-
-    jwt.provider.release();
-    expect(JSON.parse((await waiting)?.body ?? '')).toMatchObject({ error: 401 });
-    await Promise.all(others.map((client) => client.answer()));
-    for (const client of [first, ...others]) expect(await client?.hangUp()).toBe('FIN');
   });
 
   it('are found by jwksUrl', async () => {
@@ -251,8 +223,6 @@ describe('A provider that is unavailable', () => {
           : discovery(jwt.provider.issuer, `${jwt.provider.issuer.replace('127.0.0.1', '0.0.0.0')}/jwks`),
     ],
     ['redirects', () => ({ status: 302, location: '/elsewhere' })],
-    ['fails', () => ({ status: 500 })],
-    ['has no discovery document', () => ({ status: 404 })],
     ['sends HTML', () => ({ body: '<html>' })],
     ['sends no keys', (path) => (path === '/jwks' ? { body: '{"keys":1}' } : {})],
   ])('causes error 503 if it %s', async (_, reply) => {
@@ -267,12 +237,10 @@ describe('A provider that is unavailable', () => {
 describe('An access token', () => {
   it.each<[string, () => Promise<string>]>([
     ['another algorithm', () => jwt.sign(jwt.claims(), {}, jwt.ec)],
-    ['one of several audiences', () => jwt.sign(jwt.claims({ aud: ['https://a.example.com', AUDIENCE] }))],
     ['exp a little in the past', () => jwt.sign(jwt.claims({ exp: now() - 10 }))],
     ['nbf and iat a little in the future', () => jwt.sign(jwt.claims({ nbf: now() + 10, iat: now() + 10 }))],
     ['the type as a complete media type', () => jwt.sign(jwt.claims(), { typ: 'application/AT+JWT' })],
     ['several scopes', () => jwt.sign(jwt.claims({ scope: 'openid plants:write' }))],
-    ['irrelevant claims', () => jwt.sign(jwt.claims({ admin: false, jti: 'x' }))],
     ['client_id instead of sub', () => jwt.sign(jwt.claims({ sub: undefined, client_id: 'ci' }))],
   ])('with %s is accepted', async (_, token) => {
     expect(await jwt.create(await token())).toBe(200);
@@ -280,7 +248,6 @@ describe('An access token', () => {
 
   it.each<[string, Record<string, unknown>]>([
     ['no scope', { scope: undefined }],
-    ['an empty scope', { scope: '' }],
     ['a scope that is not a string', { scope: ['plants:write'] }],
     ['a scope that starts with the required one', { scope: 'plants:writer' }],
   ])('with %s is refused with error 403', async (_, changes) => {
@@ -291,7 +258,6 @@ describe('An access token', () => {
     ['the type JWT', { typ: 'JWT' }, 200],
     ['no type', { typ: undefined }, 200],
     ['the type at+jwt', { typ: 'at+jwt' }, 401],
-    ['the type of a logout token', { typ: 'logout+jwt' }, 401],
   ])('with %s, where JWT_TYPE is JWT: the header %j gets %i', async (_, header, expected) => {
     const other = await startService({
       verifier: new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, type: 'JWT' }),

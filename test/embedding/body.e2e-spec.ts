@@ -88,9 +88,7 @@ describe.each(['express', 'fastify'])('On %s', (platform) => {
 
   describe('without a line in main.ts, PlantsModule reads the body', () => {
     it.each<[string, string, (app: INestApplication) => void]>([
-      ['at its path', '/plants', () => undefined],
       ['with a query', '/plants?query', () => undefined],
-      ['below a prefix', '/api/plants', (app) => void app.setGlobalPrefix('api')],
       ['below a prefix with slashes', '/Api/v1/plants', (app) => void app.setGlobalPrefix('/Api/v1/')],
       [
         'beside versioned routes',
@@ -122,16 +120,15 @@ describe.each(['express', 'fastify'])('On %s', (platform) => {
     });
   });
 
-  const belowGarden = () => HostModule.with(RouterModule.register([{ path: 'garden', module: PlantsModule }]));
-  const exclude = (app: INestApplication): void => void app.setGlobalPrefix('api', { exclude: ['plants'] });
+  describe('where RouterModule sets the path', () => {
+    const path = '/garden/plants';
 
-  describe.each<[string, string, () => DynamicModule, (app: INestApplication) => void]>([
-    ['RouterModule sets the path', '/garden/plants', belowGarden, () => undefined],
-    ['the path is excluded from the prefix', '/plants', () => HostModule.with(), exclude],
-  ])('where %s', (_where, path, moduleOf, configure) => {
+    function createBelowGarden(options?: object): Promise<void> {
+      return create(HostModule.with(RouterModule.register([{ path: 'garden', module: PlantsModule }])), options);
+    }
+
     it('takes a parsed body as far as it is certain, and logs once which line to add', async () => {
-      await create(moduleOf());
-      configure(app);
+      await createBelowGarden();
 
       expect((await post(path, '{"id": 9007199254740991, "name": "Monstera"}')).body).toEqual({ name: 'Monstera' });
       expect((await post(path)).body).toMatchObject({
@@ -144,16 +141,14 @@ describe.each(['express', 'fastify'])('On %s', (platform) => {
     });
 
     it('reads the body itself with unparsedBody()', async () => {
-      await create(moduleOf());
-      configure(app);
+      await createBelowGarden();
       app.use(path, unparsedBody());
 
       await expectBodyRead(path);
     });
 
     it('has exact ids with rawBody', async () => {
-      await create(moduleOf(), { rawBody: true });
-      configure(app);
+      await createBelowGarden({ rawBody: true });
 
       expect((await post(path)).body).toEqual({ name: 'Monstera' });
       expect((await post(path, '{"id": 9007199254740992, "name": "Aloe"}')).body).toEqual({ name: 'Aloe' });
@@ -169,14 +164,4 @@ describe.each(['express', 'fastify'])('On %s', (platform) => {
     expect((await post(path)).body).toMatchObject({ error: 422 });
     expect(warnings).toEqual([expect.stringContaining("app.use('/plants', unparsedBody())")]);
   });
-});
-
-it('On Express, takes the result of a parser that the adapter has before PlantsModule', async () => {
-  const adapter = new ExpressAdapter();
-  adapter.useBodyParser('json', false);
-  const app: INestApplication<Server> = await NestFactory.create(HostModule.with(), adapter, { logger: false });
-
-  expect((await send(app, '/plants', '{"id": 1, "name": "Monstera"}')).body).toEqual({ name: 'Monstera' });
-  expect((await send(app, '/plants')).body).toMatchObject({ error: 422 });
-  await app.close();
 });

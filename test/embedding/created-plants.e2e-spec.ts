@@ -91,17 +91,9 @@ describe('onPlantCreated', () => {
     ]);
   });
 
-  it.each<[string, () => unknown]>([
-    [
-      'throws',
-      () => {
-        throw new Error('The gardener is ill.');
-      },
-    ],
-    ['rejects', () => Promise.reject(new Error('The gardener is ill.'))],
-  ])('is logged and changes no answer if it %s', async (_how, react) => {
+  it('is logged and changes no answer if it fails', async () => {
     const { create, gardener, logger } = await start();
-    gardener.react = react;
+    gardener.react = () => Promise.reject(new Error('The gardener is ill.'));
 
     expect(await create('{"id": 7, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
     await app.close();

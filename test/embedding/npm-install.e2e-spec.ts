@@ -68,11 +68,4 @@ describe('npm install', () => {
     ]);
     expect(await createPlants(host)).toEqual([CREATED, CREATED]);
   });
-
-  it('brings what the package needs to a host in CommonJS', async () => {
-    const host = packed.host('commonjs');
-    await host.npmInstall(url, [...FRAMEWORKS, packed.tarball]);
-
-    expect(await createPlants(host)).toEqual([CREATED, CREATED]);
-  });
 });

@@ -1,7 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { PlantRepository, PlantsModule, type PlantsModuleOptions } from '../../src/index.js';
 
 const OPTIONS = { repository: 'sqlite::memory:', authentication: { tokens: ['token'] } } as const;
@@ -14,9 +12,9 @@ class WithoutClose extends (PlantRepository as unknown as new () => object) {
 }
 
 /** Returns how a start of the module ends. */
-async function start(module: DynamicModule, adapter = new ExpressAdapter()): Promise<string> {
+async function start(module: DynamicModule): Promise<string> {
   try {
-    const app = await NestFactory.create(module, adapter, { logger: false, abortOnError: false });
+    const app = await NestFactory.create(module, { logger: false, abortOnError: false });
     await app.init();
     await app.close();
     return 'started';
@@ -41,22 +39,16 @@ const BODY = 'the option body must be { limit }, a number of bytes or a size fro
 describe('PlantsModule does not start', () => {
   it.each<[string, object, string]>([
     ['without a repository', { repository: undefined }, REPOSITORY],
-    ['with a repository that is no PlantRepository', { repository: { add: () => [] } }, REPOSITORY],
     ['with a repository without close', { repository: WithoutClose }, REPOSITORY],
     ['without authentication', { authentication: undefined }, AUTHENTICATION],
-    ['with authentication: true', { authentication: true }, AUTHENTICATION],
     [
       'with tokens and a verifier',
       { authentication: { tokens: ['token'], verifier: { verify: () => undefined } } },
       AUTHENTICATION,
     ],
-    ['with a misspelt member', { authentication: { tokns: ['token'] } }, AUTHENTICATION],
-    ['with a string as tokens', { authentication: { tokens: 'token' } }, AUTHENTICATION],
     ['without a token', { authentication: { tokens: [] } }, AUTHENTICATION],
     ['with a token from an unset variable', { authentication: { tokens: [undefined] } }, AUTHENTICATION],
-    ['with an empty token', { authentication: { tokens: ['token', ''] } }, AUTHENTICATION],
     ['with a token that no header can carry', { authentication: { tokens: ['two words'] } }, AUTHENTICATION],
-    ['without a verifier', { authentication: { verifier: undefined } }, AUTHENTICATION],
     ['with a verifier that does not verify', { authentication: { verifier: {} } }, AUTHENTICATION],
     [
       'with a misspelt option',
@@ -64,8 +56,6 @@ describe('PlantsModule does not start', () => {
       'there is no option relm; there are repository, authentication, body, database, scope, realm, onPlantCreated',
     ],
     ['with a size without a number', { body: { limit: 'mb' } }, BODY],
-    ['with a limit of 0', { body: { limit: 0 } }, BODY],
-    ['with a limit that has no name', { body: 1_000 }, BODY],
     ['with a misspelt limit', { body: { limt: 1_000 } }, BODY],
     [
       'with a timeout that is no number',
@@ -86,12 +76,11 @@ describe('PlantsModule does not start', () => {
     expect(await startWith({ ...OPTIONS, repository: 'plants.db' })).toMatch(/must be of the form sqlite:[^\n]+$/);
   });
 
-  it.each(['express', 'fastify'])('twice in one application, and says so, on %s', async (platform) => {
+  it('twice in one application, and says so', async () => {
     @Module({ imports: [PlantsModule.forRoot(OPTIONS), PlantsModule.forRoot(OPTIONS)] })
     class HostModule {}
-    const adapter = platform === 'express' ? new ExpressAdapter() : new FastifyAdapter();
 
-    expect(await start({ module: HostModule }, adapter as ExpressAdapter)).toBe(
+    expect(await start({ module: HostModule })).toBe(
       'TypeError: PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal',
     );
   });
@@ -115,7 +104,6 @@ describe('PlantsModule starts', () => {
         isGlobal: true,
       },
     ],
-    ['with a limit in bytes', { body: { limit: 1_000 } }],
   ])('%s', async (_with, options) => {
     expect(await startWith({ ...OPTIONS, ...options })).toBe('started');
   });

@@ -113,7 +113,6 @@ describe('The package', () => {
 
   it.each<[...ModuleSettings, RegExp]>([
     ['NodeNext', 'NodeNext', /^$/],
-    ['Node20', 'Node16', /^$/],
     ['CommonJS', 'Bundler', /^$/],
     ['Node18', 'Node16', /TS1479/],
   ])(

@@ -3,7 +3,7 @@ import { type IncomingMessage, request, type Server, type ServerResponse } from 
 import { connect } from 'node:http2';
 import { text } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
-import { type DynamicModule, HttpException, HttpStatus, Injectable, Module } from '@nestjs/common';
+import { type DynamicModule, HttpException, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import {
@@ -15,7 +15,6 @@ import {
   type Principal,
   type StoredPlant,
   TokenVerifier,
-  unparsedBody,
 } from '../../src/index.js';
 
 const OPTIONS: PlantsModuleOptions = {
@@ -174,18 +173,6 @@ describe('PlantsModule', () => {
     expect(shelf.closed).toBe(1);
   });
 
-  it.each<[string, () => unknown]>([
-    ['null', () => null],
-    ['a promise of null', () => Promise.resolve(null)],
-  ])('refuses a token if a verifier without types returns %s', async (_when, verify) => {
-    const module = PlantsModule.forRoot({ ...OPTIONS, authentication: { verifier: { verify } as TokenVerifier } });
-
-    expect(await statusAndChallengeOf(module, 'Bearer none')).toEqual([
-      400,
-      'Bearer realm="the garden", error="invalid_token"',
-    ]);
-  });
-
   it("leaves authentication to the host's guard with authentication: false", async () => {
     expect(await statusAndChallengeOf(PlantsModule.forRoot({ ...OPTIONS, authentication: false }))).toEqual([
       200,
@@ -193,12 +180,15 @@ describe('PlantsModule', () => {
     ]);
   });
 
-  it("answers 429 of a host's guard with error 429, and keeps its Retry-After", async () => {
+  it.each([
+    [429, 'with error 429', 429, /^There were /],
+    [402, 'which the error table does not have, with error 400', 400, /^The request was refused with status 402\.$/],
+  ])("answers %i of a host's guard, %s, and keeps its Retry-After", async (status, _how, error, message) => {
     const app = await start(PlantsModule.forRoot(OPTIONS));
     app.useGlobalGuards({
       canActivate(context) {
         context.switchToHttp().getResponse<ServerResponse>().setHeader('Retry-After', '7');
-        throw new HttpException('Too many requests', HttpStatus.TOO_MANY_REQUESTS);
+        throw new HttpException('The gardener says no.', status);
       },
     });
     await app.listen(0, '127.0.0.1');
@@ -207,24 +197,7 @@ describe('PlantsModule', () => {
     const answer = await fetch(`http://127.0.0.1:${port}/plants`, { method: 'POST' });
 
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([400, '7']);
-    expect(await answer.json()).toEqual({ error: 429, message: expect.stringMatching(/^There were /) as unknown });
-    await app.close();
-  });
-
-  it("answers 402 of a host's guard, which the error table does not have, with error 400", async () => {
-    const app = await start(PlantsModule.forRoot(OPTIONS));
-    app.useGlobalGuards({
-      canActivate() {
-        throw new HttpException('Pay the gardener', HttpStatus.PAYMENT_REQUIRED);
-      },
-    });
-    await app.listen(0, '127.0.0.1');
-    const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
-
-    const answer = await fetch(`http://127.0.0.1:${port}/plants`, { method: 'POST' });
-
-    expect(answer.status).toBe(400);
-    expect(await answer.json()).toEqual({ error: 400, message: 'The request was refused with status 402.' });
+    expect(await answer.json()).toEqual({ error, message: expect.stringMatching(message) as unknown });
     await app.close();
   });
 
@@ -252,16 +225,12 @@ describe('PlantsModule', () => {
     await app.close();
   });
 
-  it.each([
-    ['parsed by the host', false],
-    ['left to PlantsModule', true],
-  ])('accepts an HTTP/2 body without a length, %s', async (_who, unparsed) => {
+  it('accepts an HTTP/2 body without a length', async () => {
     const app = await NestFactory.create<NestFastifyApplication>(
       PlantsModule.forRoot(OPTIONS),
       new FastifyAdapter({ http2: true }),
       { logger: false, abortOnError: false },
     );
-    if (unparsed) app.use('/plants', unparsedBody());
     await app.listen(0, '127.0.0.1');
     const session = connect(await app.getUrl());
     const create = async (body: string): Promise<string> => {
@@ -276,7 +245,7 @@ describe('PlantsModule', () => {
     };
 
     expect(await create('{"id": 1, "name": "Monstera"}')).toBe('{"name":"Monstera"}');
-    if (unparsed) expect(JSON.parse(await create(''))).toMatchObject({ error: 400 });
+    expect(JSON.parse(await create(''))).toMatchObject({ error: 400 });
     session.close();
     await app.close();
   });

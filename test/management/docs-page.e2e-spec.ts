@@ -68,12 +68,12 @@ describe('The docs page, in Chromium', () => {
     expect([...origins].sort()).toEqual([new URL(docs).origin, publicUrl].sort());
   });
 
-  it.each(['127.0.0.1', 'localhost'])('creates a plant at %s if the listener is on all addresses', async (host) => {
+  it('creates a plant if the listener is on all addresses', async () => {
     const { management } = await directory.startManaged({
       DATABASE_URL: 'sqlite::memory:',
       MANAGEMENT_HOST: '0.0.0.0',
     });
-    await page.goto(`http://${host}:${new URL(management).port}/docs`);
+    await page.goto(`http://127.0.0.1:${new URL(management).port}/docs`);
 
     expect((await create('{"id": 1, "name": "Monstera"}', TOKEN)).status).toBe('200');
   });

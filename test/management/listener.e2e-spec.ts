@@ -4,27 +4,28 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { TOKEN } from '../support/client.js';
 import { send } from '../support/connections.js';
-import { ServiceDirectory, type Variables } from '../support/service-directory.js';
-import type { LaunchOptions } from '../support/service-process.js';
+import { ServiceDirectory } from '../support/service-directory.js';
 
 let directory: ServiceDirectory;
 let management: string;
 let url: string;
 let sockets: Socket[];
 
-beforeEach(() => {
+beforeAll(async () => {
   directory = new ServiceDirectory();
+  const variables = { MANAGEMENT_ALLOWED_HOSTS: 'plant-store, plant-store.monitoring.svc' };
+  ({ url, management } = await directory.startManaged(variables));
+});
+
+beforeEach(() => {
   sockets = [];
 });
 
-afterEach(async () => {
+afterEach(() => {
   for (const socket of sockets) socket.destroy();
-  await directory.remove();
 });
 
-async function start(variables?: Variables, options?: LaunchOptions): Promise<void> {
-  ({ url, management } = await directory.startManaged(variables, options));
-}
+afterAll(() => directory.remove());
 
 /** Connects to the port of a URL. */
 async function open(address: string): Promise<Socket> {
@@ -45,7 +46,6 @@ describe('The management listener', () => {
   it.each<[number, string, readonly string[]]>([
     [200, 'its own address', ['Host: 127.0.0.1:3001']],
     [200, 'localhost', ['Host: LOCALHOST:3001']],
-    [200, 'another IPv4 address', ['Host: 10.1.2.3']],
     [200, 'an IPv6 address', ['Host: [fd00::1]:3001']],
     [200, 'a name of MANAGEMENT_ALLOWED_HOSTS', ['Host: Plant-Store.monitoring.svc:3001']],
     [200, 'the other name of MANAGEMENT_ALLOWED_HOSTS', ['Host: plant-store.']],
@@ -54,21 +54,16 @@ describe('The management listener', () => {
     [421, 'a name that looks like an address', ['Host: 127.0.0.1.attacker.example']],
     [421, 'no name', ['Host:']],
   ])('answers %i to a Host that is %s', async (status, _host, lines) => {
-    await start({ MANAGEMENT_ALLOWED_HOSTS: 'plant-store, plant-store.monitoring.svc' });
-
     for (const path of ['/metrics', '/health/live', '/docs', '/docs/swagger-ui.css', '/openapi.json']) {
       expect({ path, status: await statusOf(path, lines) }).toEqual({ path, status });
     }
   });
 
   it('answers a request of HTTP/1.0 without a Host, which no browser sends', async () => {
-    await start();
-
     expect(await statusOf('/health/live', [], '1.0')).toBe(200);
   });
 
   it('closes connections beyond 64, and accepts new ones when others have closed', async () => {
-    await start();
     const idle = await Promise.all(Array.from({ length: 64 }, () => open(management)));
     const refused = await open(management);
     await once(refused.resume(), 'close');
@@ -79,7 +74,8 @@ describe('The management listener', () => {
   });
 
   it('answers every path again after file descriptors were exhausted, and the contract meanwhile', async () => {
-    await start({}, { wrapper: ['sh', '-c', 'ulimit -n 80; exec "$@"', 'sh'] });
+    const wrapper = ['sh', '-c', 'ulimit -n 80; exec "$@"', 'sh'];
+    ({ url, management } = await directory.startManaged({ DATABASE_URL: 'sqlite::memory:' }, { wrapper }));
     // One connection to each port, because a new one needs a descriptor.
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const get = async (path: string): Promise<number | undefined> => {

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { readFileSync, renameSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { parse, type ParseOptions } from 'yaml';
+import { parse } from 'yaml';
 import { digestToken } from '../../src/auth/static-tokens.js';
 import { formatToken } from '../../src/auth/token-file.js';
-import { create, CREATED, monstera, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { create, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 
@@ -15,12 +15,12 @@ let service: ServiceProcess;
 let url: string;
 let management: string;
 
-beforeEach(async () => {
+beforeAll(async () => {
   directory = new ServiceDirectory();
   ({ service, url, management } = await directory.startManaged());
 });
 
-afterEach(() => directory.remove());
+afterAll(() => directory.remove());
 
 interface Page {
   readonly status: number;
@@ -42,6 +42,13 @@ async function readiness(status: number): Promise<Record<string, unknown>> {
   return JSON.parse(page.text) as Record<string, unknown>;
 }
 
+/** Returns the value of a series, or 0 if it is missing. */
+async function value(series: string): Promise<number> {
+  const { text } = await get('/metrics');
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`${series} `));
+  return Number(line?.slice(series.length + 1) ?? 0);
+}
+
 describe('GET /', () => {
   it('leads to the docs page', async () => {
     const response = await fetch(management);
@@ -51,89 +58,7 @@ describe('GET /', () => {
   });
 });
 
-describe('GET /health/live', () => {
-  it('answers 200 even when the store is missing', async () => {
-    renameSync(directory.file('data'), directory.file('elsewhere'));
-
-    expect(await get('/health/live')).toMatchObject({ status: 200, type: 'application/json; charset=utf-8' });
-  });
-});
-
-describe('GET /health/ready', () => {
-  it('answers 200 when the store is available, and stores nothing', async () => {
-    expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } } });
-
-    expect(directory.rows()).toEqual([]);
-  });
-
-  it('answers 503 and names the store while another process locks it', async () => {
-    const other = directory.openDatabase();
-    other.exec('BEGIN EXCLUSIVE');
-
-    expect(await readiness(503)).toMatchObject({
-      error: {
-        store: { status: 'down', message: expect.stringMatching(/^the database cannot store plants: /) as unknown },
-      },
-    });
-    other.close();
-
-    expect(await readiness(200)).toMatchObject({ error: {} });
-  });
-
-  it('answers 503 and names the store when its directory is missing', async () => {
-    renameSync(directory.file('data'), directory.file('elsewhere'));
-
-    expect(await readiness(503)).toMatchObject({ error: { store: { status: 'down' } } });
-  });
-
-  it('does not delay creates, however often it is requested', async () => {
-    let asking = true;
-    const probes = Array.from({ length: 8 }, async () => {
-      while (asking) expect(await get('/health/ready')).toMatchObject({ status: 200 });
-    });
-    for (let id = 1; id <= 50; id += 1) expect(await create(url, monstera(id))).toEqual(CREATED);
-    asking = false;
-    await Promise.all(probes);
-  });
-
-  it('answers 503 from SIGTERM until the last request is answered', async () => {
-    const { hostname, port } = new URL(url);
-    const client = connect(Number(port), hostname);
-    client.write(
-      `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n` +
-        'Content-Type: application/json\r\nContent-Length: 23\r\nExpect: 100-continue\r\n\r\n',
-    );
-    // With 100 Continue, the service has accepted the request.
-    await once(client, 'data');
-
-    service.signal('SIGTERM');
-    expect(await readiness(503)).toMatchObject({
-      error: { service: { status: 'down', message: 'it is shutting down' } },
-    });
-    await expect(fetch(url)).rejects.toThrow();
-    expect(await get('/health/live')).toMatchObject({ status: 200 });
-
-    client.write('{"id":1,"name":"Ficus"}');
-    expect(await service.ended).toBe(0);
-  });
-});
-
 describe('GET /metrics', () => {
-  /** Returns the value of a series, or 0 if it is missing. */
-  async function value(series: string): Promise<number> {
-    const { text } = await get('/metrics');
-    const line = text.split('\n').find((candidate) => candidate.startsWith(`${series} `));
-    return Number(line?.slice(series.length + 1) ?? 0);
-  }
-
-  it('is in the text format of Prometheus', async () => {
-    expect(await get('/metrics')).toMatchObject({
-      status: 200,
-      type: 'text/plain; version=0.0.4; charset=utf-8',
-      text: expect.stringMatching(/^(?:# (?:HELP|TYPE) \S+ .+\n|[\w:]+(?:\{.*\})? \S+\n|\n)+$/) as unknown,
-    });
-  });
-
   it('counts answers, plants, batches and refusals', async () => {
     await create(url);
     await create(url);
@@ -178,24 +103,16 @@ describe('GET /metrics', () => {
     });
   });
 
-  it('has the time to the expiry of the certificate and of the next token', async () => {
-    const certificate = (name: string): string =>
-      readFileSync(join(import.meta.dirname, '../support/certificates', name), 'utf8');
-    const days = (count: number): Date => new Date(Date.now() + count * 86_400_000);
-    const token = (name: string, expires?: Date): string => formatToken({ name, digest: digestToken(name), expires });
-    const tokens = [token('old', days(-1)), token('next', days(7)), token('later', days(30)), token('eternal')];
+  it('is in the text format of Prometheus', async () => {
+    expect(await get('/metrics')).toMatchObject({
+      status: 200,
+      type: 'text/plain; version=0.0.4; charset=utf-8',
+      text: expect.stringMatching(/^(?:# (?:HELP|TYPE) \S+ .+\n|[\w:]+(?:\{.*\})? \S+\n|\n)+$/) as unknown,
+    });
+  });
+
+  it('has no time to an expiry if nothing expires', async () => {
     expect((await get('/metrics')).text).not.toMatch(/^plant_store_\w+_expiry_seconds /m);
-
-    ({ management } = await directory.startManaged({
-      ACCESS_TOKENS_FILE: directory.write('tokens', `${tokens.join('\n')}\n`),
-      TLS_CERT_FILE: directory.write('tls.crt', certificate('first.crt')),
-      TLS_KEY_FILE: directory.write('tls.key', certificate('first.key')),
-    }));
-
-    const { validTo } = new X509Certificate(certificate('first.crt'));
-    const left = (new Date(validTo).getTime() - Date.now()) / 1_000;
-    expect(Math.abs((await value('plant_store_certificate_expiry_seconds')) - left)).toBeLessThan(600);
-    expect(Math.abs((await value('plant_store_token_expiry_seconds')) - 7 * 86_400)).toBeLessThan(600);
   });
 
   it('has a constant number of series, whatever clients send', async () => {
@@ -225,24 +142,41 @@ describe('GET /metrics', () => {
   });
 });
 
+describe('GET /health/ready', () => {
+  it('answers 200 when the store is available, and stores nothing', async () => {
+    const before = directory.rows();
+    expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } } });
+
+    expect(directory.rows()).toEqual(before);
+  });
+
+  it('answers 503 and names the store while another process locks it', async () => {
+    const other = directory.openDatabase();
+    other.exec('BEGIN EXCLUSIVE');
+
+    expect(await readiness(503)).toMatchObject({
+      error: {
+        store: { status: 'down', message: expect.stringMatching(/^the database cannot store plants: /) as unknown },
+      },
+    });
+    other.close();
+
+    expect(await readiness(200)).toMatchObject({ error: {} });
+  });
+});
+
 describe('GET /openapi.json', () => {
-  it('is contract/openapi.yaml, with the address of the public port', async () => {
+  it('is contract/openapi.yaml, with the exact bounds of an id and the address of the public port', async () => {
     const { status, text } = await get('/openapi.json');
+    const contract = readFileSync(join(import.meta.dirname, '../../contract/openapi.yaml'), 'utf8');
 
     expect(status).toBe(200);
-    expect(JSON.parse(text)).toEqual({ ...contract(), servers: [{ url }] });
-  });
-
-  it('has the exact bounds of an id', async () => {
-    const { text } = await get('/openapi.json');
-
     // A parser of YAML reads JSON, and this one reads integers exactly.
-    expect(parse(text, { intAsBigInt: true })).toEqual({ ...contract({ intAsBigInt: true }), servers: [{ url }] });
+    expect(parse(text, { intAsBigInt: true })).toEqual({
+      ...(parse(contract, { intAsBigInt: true }) as object),
+      servers: [{ url }],
+    });
   });
-
-  function contract(options?: ParseOptions): object {
-    return parse(readFileSync(join(import.meta.dirname, '../../contract/openapi.yaml'), 'utf8'), options) as object;
-  }
 });
 
 describe('The management listener', () => {
@@ -255,10 +189,63 @@ describe('The management listener', () => {
 
     expect(await response.json()).toMatchObject({ error: 404 });
   });
+});
 
-  it('does not delay the end of the service by an open connection', async () => {
-    await get('/metrics');
+describe('A service whose store is missing', () => {
+  beforeAll(() => renameSync(directory.file('data'), directory.file('elsewhere')));
 
-    expect(await service.stop()).toBe(0);
+  it('answers 200 to /health/live', async () => {
+    expect(await get('/health/live')).toMatchObject({ status: 200, type: 'application/json; charset=utf-8' });
+  });
+
+  it('answers 503 to /health/ready and names the store', async () => {
+    expect(await readiness(503)).toMatchObject({ error: { store: { status: 'down' } } });
+  });
+});
+
+describe('A service that stops', () => {
+  beforeAll(async () => {
+    ({ service, url, management } = await directory.startManaged({ DATABASE_URL: 'sqlite::memory:' }));
+  });
+
+  it('answers 503 to /health/ready from SIGTERM until the last request is answered', async () => {
+    const { hostname, port } = new URL(url);
+    const client = connect(Number(port), hostname);
+    client.write(
+      `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 23\r\nExpect: 100-continue\r\n\r\n',
+    );
+    // With 100 Continue, the service has accepted the request.
+    await once(client, 'data');
+
+    service.signal('SIGTERM');
+    expect(await readiness(503)).toMatchObject({
+      error: { service: { status: 'down', message: 'it is shutting down' } },
+    });
+    await expect(fetch(url)).rejects.toThrow();
+    expect(await get('/health/live')).toMatchObject({ status: 200 });
+
+    client.write('{"id":1,"name":"Ficus"}');
+    expect(await service.ended).toBe(0);
+  });
+});
+
+describe('A service with expiry times', () => {
+  it('has in its metrics the time to the expiry of the certificate and of the next token', async () => {
+    const certificate = (name: string): string =>
+      readFileSync(join(import.meta.dirname, '../support/certificates', name), 'utf8');
+    const days = (count: number): Date => new Date(Date.now() + count * 86_400_000);
+    const token = (name: string, expires?: Date): string => formatToken({ name, digest: digestToken(name), expires });
+    const tokens = [token('old', days(-1)), token('next', days(7)), token('later', days(30)), token('eternal')];
+    ({ management } = await directory.startManaged({
+      ACCESS_TOKENS_FILE: directory.write('tokens', `${tokens.join('\n')}\n`),
+      TLS_CERT_FILE: directory.write('tls.crt', certificate('first.crt')),
+      TLS_KEY_FILE: directory.write('tls.key', certificate('first.key')),
+    }));
+
+    const { validTo } = new X509Certificate(certificate('first.crt'));
+    const left = (new Date(validTo).getTime() - Date.now()) / 1_000;
+    expect(Math.abs((await value('plant_store_certificate_expiry_seconds')) - left)).toBeLessThan(600);
+    expect(Math.abs((await value('plant_store_token_expiry_seconds')) - 7 * 86_400)).toBeLessThan(600);
   });
 });

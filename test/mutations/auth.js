@@ -31,7 +31,7 @@ export default [
     find: 'throw new ForbiddenException(ERROR_TABLE[403].message);',
     replace: '',
     spec: 'test/auth/authentication',
-    test: 'A token with scopes',
+    test: 'without the scope',
   },
   {
     name: 'auth: 403 without a challenge',

@@ -13,8 +13,8 @@ export default [
     file: 'src/app.module.ts',
     find: '{ provide: APP_GUARD, useExisting: BearerAuthGuard },',
     replace: '',
-    spec: 'test/auth/authentication',
-    test: 'is required for any path',
+    spec: 'test/http/missing-token',
+    test: 'on the path',
   },
   {
     name: 'app: base path',
@@ -142,7 +142,7 @@ export default [
     find: 'service.isStopping = true;',
     replace: '',
     spec: 'test/management/management',
-    test: 'answers 503 from SIGTERM',
+    test: 'from SIGTERM',
     isBuilt: true,
   },
   {
@@ -152,7 +152,7 @@ export default [
     find: '.attempt(() => repository.check())',
     replace: '.attempt(() => Promise.resolve())',
     spec: 'test/management/management',
-    test: 'when its directory is missing',
+    test: 'whose store is missing',
     isBuilt: true,
   },
   {
@@ -162,7 +162,7 @@ export default [
     find: 'return this.health.check([]);',
     replace: 'return this.ready();',
     spec: 'test/management/management',
-    test: 'answers 200 even when the store is missing',
+    test: 'whose store is missing',
     isBuilt: true,
   },
   {

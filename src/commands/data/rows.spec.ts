@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import { anyPlant } from '../../../test/support/plant-json.js';
+import { anyPlant } from '../../../test/support/any-plant.js';
 import { NewPlantPipe } from '../../plants/pipes/new-plant.pipe.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 import { encodePlants, type Format, FORMATS, HEADERS } from './formats.js';

@@ -25,48 +25,34 @@ const fractions = fc
 
 describe('exactInteger', () => {
   it.each([
-    ['0', 0n],
     ['-0', 0n],
-    ['7', 7n],
-    ['-7', -7n],
-    ['7.0', 7n],
-    ['7e0', 7n],
-    ['7e3', 7000n],
-    ['70e-1', 7n],
     ['0.7E+1', 7n],
     ['-0.0070e+0003', -7n],
     ['0.0e999999999999999999999', 0n],
-    ['-0e-999999999999999999999', 0n],
     ['9007199254740993', 9007199254740993n],
-    ['9007199254740993.0', 9007199254740993n],
     ['9223372036854775807', 9223372036854775807n],
-    ['-9223372036854775808', -9223372036854775808n],
-    ['9.223372036854775807e18', 9223372036854775807n],
     ['9999999999999999999', 9999999999999999999n],
   ])('reads %s', (text, value) => {
     expect(exactInteger(text)).toBe(value);
   });
 
-  it.each(['1.5', '-0.1', '1e-1', '7.00000000000000000000000001', '15e-1', '1e-999999999999999999999'])(
+  it.each(['1.5', '1e-1', '7.00000000000000000000000001', '1e-999999999999999999999'])(
     'knows that %s is no integer',
     (text) => {
       expect(exactInteger(text)).toBeUndefined();
     },
   );
 
-  it.each(['10000000000000000000', '-10000000000000000000', '1e19', '1e400', '0.1e20', '1e999999999999999999999'])(
+  it.each(['10000000000000000000', '1e19', '0.1e20', '1e999999999999999999999'])(
     'knows that %s has more than 19 digits',
     (text) => {
       expect(exactInteger(text)).toBeUndefined();
     },
   );
 
-  it.each(['null', 'true', 'false', '""', '"7"', '[]', '[7]', '{}', '{"id":7}', '7\n', ' 7', 'Infinity', 'NaN', '0x7'])(
-    'knows that %j is no number',
-    (text) => {
-      expect(exactInteger(text)).toBeUndefined();
-    },
-  );
+  it.each(['null', '"7"', '[7]', '{"id":7}', ' 7', '0x7'])('knows that %j is no number', (text) => {
+    expect(exactInteger(text)).toBeUndefined();
+  });
 
   it('reads every JSON number as rational arithmetic does', () => {
     fc.assert(
@@ -89,28 +75,13 @@ describe('exactInteger', () => {
     );
   });
 
-  it('reads each int64 as BigInt does', () => {
-    fc.assert(
-      fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (value) => {
-        expect(exactInteger(`${value}`)).toBe(value);
-      }),
-      { numRuns: 2_000 },
-    );
-  });
-
   // If the cost were quadratic, or grew with the value, these tests would not end.
   it.each([
-    ['ones', '1'.repeat(MEBIBYTE), undefined],
     ['zeros after a one', `1${'0'.repeat(MEBIBYTE)}`, undefined],
-    ['zeros after the point', `7.${'0'.repeat(MEBIBYTE)}`, 7n],
     ['zeros, and a decimal at their end', `7.${'0'.repeat(MEBIBYTE)}1`, undefined],
     ['zeros that an exponent takes away', `7${'0'.repeat(MEBIBYTE)}e-${MEBIBYTE}`, 7n],
     ['zeros that an exponent leaps over', `0.${'0'.repeat(MEBIBYTE)}7e${MEBIBYTE + 1}`, 7n],
-    ['zeros before an exponent', `7e+${'0'.repeat(MEBIBYTE)}1`, 70n],
-    ['nines of an exponent', `1e${'9'.repeat(MEBIBYTE)}`, undefined],
     ['nines of a negative exponent', `1e-${'9'.repeat(MEBIBYTE)}`, undefined],
-    ['nines of the exponent of zero', `0e${'9'.repeat(MEBIBYTE)}`, 0n],
-    ['digits of a string', `"${'7'.repeat(MEBIBYTE)}"`, undefined],
     [
       'digits that are no number in the end',
       `${'7'.repeat(MEBIBYTE)}.${'7'.repeat(MEBIBYTE)}e${'7'.repeat(MEBIBYTE)}x`,

@@ -170,20 +170,11 @@ function mutated(body: Uint8Array, { kind, place, length, byte }: Mutation): Uin
 
 describe('NewPlantPipe', () => {
   it.each<[string, Reading]>([
-    ['{"id":1,"name":"Monstera","tag":"indoor"}', { id: 1n, name: 'Monstera', tag: 'indoor' }],
-    ['{"name":"","id":9007199254740993}', { id: 9007199254740993n, name: '', tag: undefined }],
     ['{"__proto__":{"id":1,"name":"no","tag":"no"},"id":2,"name":"yes"}', { id: 2n, name: 'yes', tag: undefined }],
     ['{"__proto__":{"id":1,"name":"no"}}', { error: 422, named: ['id', 'name'] }],
-    ['{"id":null,"name":null,"tag":null}', { error: 422, named: ['id', 'name', 'tag'] }],
-    ['{"id":1,"name":"","\\u0069d":1}', { error: 400, named: [] }],
     ['{"id":1.5,"id":1.5,"name":null}', { error: 400, named: [] }],
-    ['', { error: 400, named: [] }],
   ])('reads %j', (body, reading) => {
     expect(readingOf(body)).toEqual(reading);
-  });
-
-  it('refuses a byte order mark', () => {
-    expect(readingOf('\ufeff{"id":1,"name":""}')).toEqual({ error: 400, named: [] });
   });
 
   it('reads a view of a larger buffer', () => {
@@ -222,26 +213,6 @@ describe('NewPlantPipe', () => {
     );
   });
 
-  it('reads random tokens and bytes as JSON.parse does', () => {
-    const tokens = fc.constantFrom('{', '}', '[', ']', ',', ':', '"', '\\', '"id"', '"tag"', '7', '"x"', ' ', '\n');
-    const runs = fc.constantFrom('"id":7', '"name":"x"', '"tag":"y"', ',"id":[],', ',"n":{"id":7},', ',"":"\\\\",');
-    const heaps = fc.array(
-      fc.oneof(
-        fc.oneof(tokens, runs).map((text) => Buffer.from(text)),
-        bytes.map((byte) => Buffer.of(byte)),
-      ),
-      { maxLength: 6 },
-    );
-    fc.assert(
-      fc.property(heaps, (parts) => {
-        const body = Buffer.concat([Buffer.from('{'), ...parts, Buffer.from('}')]);
-
-        expect(readingOf(body)).toEqual(expectedOf(body));
-      }),
-      { numRuns: 5_000 },
-    );
-  });
-
   it('accepts what class-validator accepts, and refuses what it refuses', () => {
     const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('\0', '\ud800', undefined, null, 7));
     const id = fc.oneof(fc.bigInt(), fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }), fc.constantFrom('7', undefined));
@@ -264,7 +235,7 @@ describe('NewPlantPipe', () => {
       ['one member again and again', `${'"\\u0069\\u0064 ":0,'.repeat(MEBIBYTE / 17)}"b":0`],
       ['backslashes', `"a":"${'\\'.repeat(MEBIBYTE)}"`],
       ['escaped quotes', `"a":"${'\\"'.repeat(MEBIBYTE / 2)}"`],
-      ['digits', `"a":${'1'.repeat(MEBIBYTE)}`],
+      ['white space', `${' '.repeat(MEBIBYTE)}"a":0`],
       ['arrays in arrays', `"a":${arrays}`],
       ['objects in objects', `"a":${'{"a":'.repeat(MEBIBYTE / 6)}0${'}'.repeat(MEBIBYTE / 6)}`],
     ])('of %s in other fields, it finds the plant after them', (_what, others) => {
@@ -272,26 +243,14 @@ describe('NewPlantPipe', () => {
     });
 
     it.each([
-      ['zeros after the point', `7.${'0'.repeat(MEBIBYTE)}`, { id: 7n, name: '', tag: undefined }],
       ['zeros in the exponent', `7e${'0'.repeat(MEBIBYTE)}`, { id: 7n, name: '', tag: undefined }],
       ['digits', '7'.repeat(MEBIBYTE), { error: 422, named: ['id'] }],
-      ['nines in the exponent', `7e${'9'.repeat(MEBIBYTE)}`, { error: 422, named: ['id'] }],
-      ['digits in a string', `"${'7'.repeat(MEBIBYTE)}"`, { error: 422, named: ['id'] }],
-      ['leading zeros', `${'0'.repeat(MEBIBYTE)}7`, { error: 400, named: [] }],
+      ['nested arrays', arrays, { error: 422, named: ['id'] }],
     ])('of %s in the id, it reads the id', (_what, id, reading) => {
       expect(readingOf(`{"id":${id},"name":""}`)).toEqual(reading);
     });
 
-    it.each(FIELDS)('of nested arrays as the %s, it names the field', (field) => {
-      const values = { id: '7', name: '""', tag: '""', [field]: arrays };
-
-      expect(readingOf(`{"id":${values.id},"name":${values.name},"tag":${values.tag}}`)).toEqual({
-        error: 422,
-        named: [field],
-      });
-    });
-
-    it.each(['[', '{"":', '{"id":[', '"\\', '{"id":7,"name":"'])('of %s without an end, it finds no JSON', (part) => {
+    it.each(['[', '{"":', '"\\'])('of %s without an end, it finds no JSON', (part) => {
       expect(readingOf(part.repeat(MEBIBYTE / part.length))).toEqual({ error: 400, named: [] });
     });
   });

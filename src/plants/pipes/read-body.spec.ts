@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ContractException } from '../../contract/contract.exception.js';
 import { readBody } from './read-body.js';
 
 const LIMIT = 100_000;
@@ -44,15 +43,6 @@ describe('readBody', () => {
     expect(Buffer.from(await body).toString()).toBe(text);
   });
 
-  it('reads a body that has arrived before', async () => {
-    const { client, received } = await begin({ 'content-length': '4' });
-    client.end('body');
-    while (!received.complete) await new Promise(setImmediate);
-
-    expect(Buffer.from(await read(received)).toString()).toBe('body');
-    await once(received, 'end');
-  });
-
   it('reads a body that has arrived before, in several chunks', async () => {
     const { client, received } = await begin({ 'content-length': '10' });
     client.write('first');
@@ -61,14 +51,6 @@ describe('readBody', () => {
     while (!received.complete) await new Promise(setImmediate);
 
     expect(Buffer.from(await read(received)).toString()).toBe('firstother');
-  });
-
-  it.each([LIMIT - 1, LIMIT])('reads a body of %i bytes in a few chunks', async (size) => {
-    const { client, received } = await begin({ 'content-length': `${size}` });
-    const body = read(received);
-    client.end('n'.repeat(size));
-
-    expect(await body).toHaveLength(size);
   });
 
   it('refuses a longer body at once and discards the rest', async () => {
@@ -89,16 +71,6 @@ describe('readBody', () => {
 
     await expect(body).rejects.toMatchObject({ error: 400 });
     await expect(read(received)).rejects.toMatchObject({ error: 400 });
-  });
-
-  it('refuses a body with the error that the server has found in it', async () => {
-    const error = new ContractException(408);
-    const { received } = await begin();
-    const body = read(received);
-    received.emit('bodyError', error);
-
-    await expect(body).rejects.toBe(error);
-    await expect(read(Object.assign(received, { bodyError: error }))).rejects.toBe(error);
   });
 
   it('refuses a body for which there is no room', async () => {

@@ -22,12 +22,11 @@ import {
   type NestInterceptor,
   type PipeTransform,
   Post,
-  type Type,
   UseGuards,
   ValidationPipe,
   VersioningType,
 } from '@nestjs/common';
-import { APP_GUARD, HttpAdapterHost, NestFactory } from '@nestjs/core';
+import { HttpAdapterHost, NestFactory } from '@nestjs/core';
 import { AuthGuard, PassportStrategy } from '@nestjs/passport';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
@@ -46,10 +45,6 @@ export interface Host {
   readonly body: 'nothing' | 'rawBody';
   /** True to register guard, filter, interceptor, pipes, prefix and versioning globally. */
   readonly global?: boolean;
-  /** True to limit the rate to two requests. */
-  readonly limited?: boolean;
-  /** True to apply the global interceptor to PlantsController, too. */
-  readonly envelope?: boolean;
 }
 
 class Word {
@@ -90,23 +85,9 @@ class OwnController {
   }
 }
 
-/** Refuses all but the first two requests, in the way of @nestjs/throttler. */
-@Injectable()
-class RateLimit implements CanActivate {
-  #requests = 0;
-
-  canActivate(context: ExecutionContext): boolean {
-    this.#requests += 1;
-    if (this.#requests <= 2) return true;
-    const response = context.switchToHttp().getResponse<{ header(name: string, value: string): void }>();
-    response.header('Retry-After', '60');
-    throw new HttpException('Too many requests', 429);
-  }
-}
-
 @Module({})
 class HostModule {
-  static register({ token, repository, limited }: Host): DynamicModule {
+  static register({ token, repository }: Host): DynamicModule {
     return {
       module: HostModule,
       imports: [
@@ -115,7 +96,7 @@ class HostModule {
           : [PlantsModule.forRoot({ repository, authentication: { tokens: [token] }, body: { limit: 1_000 } })]),
       ],
       controllers: [OwnController],
-      providers: [HostStrategy, ...(limited === true ? [{ provide: APP_GUARD, useClass: RateLimit }] : [])],
+      providers: [HostStrategy],
     };
   }
 }
@@ -138,12 +119,10 @@ class HostFilter implements ExceptionFilter {
   }
 }
 
-/** Wraps the results of handlers, and replaces their errors. */
+/** Wraps the results of the host's own handlers, and replaces their errors. */
 class HostInterceptor implements NestInterceptor {
-  constructor(private readonly exempt: readonly Type[]) {}
-
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    if (this.exempt.includes(context.getClass())) return next.handle();
+    if (context.getClass() === PlantsController) return next.handle();
     return next.handle().pipe(
       map((data: unknown) => ({ data })),
       catchError(() => throwError(() => new BadGatewayException())),
@@ -204,7 +183,7 @@ export async function start(host: Host) {
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
     app.useGlobalGuards(new HostGuard());
     app.useGlobalFilters(new HostFilter(app.get(HttpAdapterHost)));
-    app.useGlobalInterceptors(new HostInterceptor(host.envelope === true ? [] : [PlantsController]));
+    app.useGlobalInterceptors(new HostInterceptor());
     app.useGlobalPipes(
       new ValidationPipe({
         whitelist: true,
