@@ -38,16 +38,12 @@ describe('the SQLite database', () => {
   });
 
   it('is synced at each commit: a power cut loses nothing that was acknowledged', () => {
-    // Only the connection itself knows its setting: FULL (https://sqlite.org/pragma.html#pragma_synchronous).
-    const database = Reflect.get(repository, 'database') as SqliteDatabase;
-
-    expect(firstValue(database, 'PRAGMA synchronous')).toBe(2n);
+    // FULL: https://sqlite.org/pragma.html#pragma_synchronous
+    expect(firstValue(ownDatabase(), 'PRAGMA synchronous')).toBe(2n);
   });
 
   it('does not block the process while another one locks it', () => {
-    const database = Reflect.get(repository, 'database') as SqliteDatabase;
-
-    expect(firstValue(database, 'PRAGMA busy_timeout')).toBe(0n);
+    expect(firstValue(ownDatabase(), 'PRAGMA busy_timeout')).toBe(0n);
   });
 
   it.each([
