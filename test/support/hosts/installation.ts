@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -163,13 +163,11 @@ export class PackedPackage {
   readonly #installations: Installation[] = [];
 
   constructor() {
-    const [{ filename } = { filename: '' }] = JSON.parse(
-      execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', this.#directory], {
-        cwd: ROOT,
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-      }),
-    ) as { filename: string }[];
+    execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', this.#directory], {
+      cwd: ROOT,
+      stdio: 'ignore',
+    });
+    const [filename = ''] = readdirSync(this.#directory);
     this.tarball = join(this.#directory, filename);
   }
 
