@@ -15,8 +15,8 @@ export function setHeapFlags(): void {
 
 /**
  * On Node 24, the young generation would grow to 134 MB, four times as much as on Node 20 and 22: the service then takes
- * 452 MB under the clients of test/http/soak. With 32 MB, clients that do not read large answers take up to 30 MB more on Node 26.
- * `--max-semi-space-size` has no effect after the start of Node.
+ * 452 MB under the clients of test/http/soak. With 32 MB, clients that do not read large answers take up to 30 MB more
+ * on Node 26. `--max-semi-space-size` has no effect after the start of Node.
  */
 function limitYoungGeneration(): void {
   let wasLarge = false;
