@@ -135,7 +135,7 @@ export class ClientConnection {
     this.#isHeld = false;
     // Discards what is parsed, which occupies hundreds of bytes for each chunk.
     for (const { req } of this.#responses) req.resume();
-    const followers = this.#responses.length - 1;
+    const followers = this.#responses.slice(1).length;
     this.#responses = [];
     this.socket.once('finish', () => this.#closeAfter(LINGER));
     this.socket.end();

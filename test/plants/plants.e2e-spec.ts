@@ -1,5 +1,6 @@
-import request from 'supertest';
+import type request from 'supertest';
 import { TOKEN } from '../support/client.js';
+import { expectError, post } from '../support/plant-requests.js';
 import { type Service, startService } from '../support/service.js';
 import { type Row } from '../support/store.js';
 
@@ -7,22 +8,6 @@ const MONSTERA = { id: 1, name: 'Monstera', tag: 'indoor' };
 const MONSTERA_ROW: Row = { id: 1n, name: 'Monstera', tag: 'indoor' };
 
 let service: Service;
-
-/** Begins a valid request, whose body is sent exactly as it is given. */
-function post(): request.Test {
-  return request(service.url)
-    .post('/plants')
-    .set('Authorization', `Bearer ${TOKEN}`)
-    .set('Content-Type', 'application/json')
-    .serialize((body: unknown) => body as string);
-}
-
-function expectError(response: request.Response, error: number, message: unknown = expect.any(String)): void {
-  expect(response.status).toBe(400);
-  expect(response.headers['content-type']).toBe('application/json');
-  expect(response.body).toEqual({ error, message });
-  expect((response.body as { message: string }).message).toMatch(/^\S.*\.$/);
-}
 
 describe('POST /plants', () => {
   beforeAll(async () => {
@@ -35,7 +20,7 @@ describe('POST /plants', () => {
 
   describe('with a valid NewPlant', () => {
     it('answers 200 and the Plant with its name and tag', async () => {
-      const response = await post().send(JSON.stringify(MONSTERA));
+      const response = await post(service.url).send(JSON.stringify(MONSTERA));
 
       expect(response.status).toBe(200);
       expect(response.headers['content-type']).toBe('application/json');
@@ -44,7 +29,7 @@ describe('POST /plants', () => {
     });
 
     it('answers without a tag if the tag is absent', async () => {
-      const response = await post().send('{"id":1,"name":"Monstera"}');
+      const response = await post(service.url).send('{"id":1,"name":"Monstera"}');
 
       expect(response.status).toBe(200);
       expect(response.text).toBe('{"name":"Monstera"}');
@@ -52,7 +37,7 @@ describe('POST /plants', () => {
     });
 
     it('accepts an empty name and an empty tag', async () => {
-      const response = await post().send('{"id":1,"name":"","tag":""}');
+      const response = await post(service.url).send('{"id":1,"name":"","tag":""}');
 
       expect(response.status).toBe(200);
       expect(response.text).toBe('{"name":"","tag":""}');
@@ -62,14 +47,14 @@ describe('POST /plants', () => {
     it('does not trim or normalise text', async () => {
       const text = ' \t\ufeffe\u0301 \u{1fab4}\u200d\r\n\u0001 ';
 
-      const response = await post().send(JSON.stringify({ id: 1, name: text, tag: text }));
+      const response = await post(service.url).send(JSON.stringify({ id: 1, name: text, tag: text }));
 
       expect(response.body).toEqual({ name: text, tag: text });
       expect(await service.rows()).toEqual([{ id: 1n, name: text, tag: text }]);
     });
 
     it('ignores unknown fields', async () => {
-      const response = await post().send(
+      const response = await post(service.url).send(
         '{"id":1,"name":"Monstera","tag":"indoor","height":{"id":2,"id":3},"x":1,"x":2,"__proto__":{"tag":"no"},"access_token":"no"}',
       );
 
@@ -85,15 +70,15 @@ describe('POST /plants', () => {
       ['-0', 0n],
       ['7e3', 7000n],
     ])('%s stores it exactly', async (written, id) => {
-      const response = await post().send(`{"id":${written},"name":"Monstera"}`);
+      const response = await post(service.url).send(`{"id":${written},"name":"Monstera"}`);
 
       expect(response.status).toBe(200);
       expect(await service.rows()).toEqual([{ id, name: 'Monstera', tag: null }]);
     });
 
     it('2^53 and 2^53 + 1 stores two plants', async () => {
-      await post().send('{"id":9007199254740993,"name":"one"}');
-      await post().send('{"id":9007199254740992,"name":"another"}');
+      await post(service.url).send('{"id":9007199254740993,"name":"one"}');
+      await post(service.url).send('{"id":9007199254740992,"name":"another"}');
 
       expect((await service.rows()).map(({ name }) => name)).toEqual(['another', 'one']);
     });
@@ -102,7 +87,7 @@ describe('POST /plants', () => {
   it('with a body of 1 MiB creates the plant', async () => {
     const name = 'n'.repeat(1_048_576 - '{"id":1,"name":""}'.length);
 
-    const response = await post().send(`{"id":1,"name":"${name}"}`);
+    const response = await post(service.url).send(`{"id":1,"name":"${name}"}`);
 
     expect(response.status).toBe(200);
     expect(response.body).toEqual({ name });
@@ -110,11 +95,11 @@ describe('POST /plants', () => {
 
   describe('with an id that exists', () => {
     beforeEach(async () => {
-      await post().send(JSON.stringify(MONSTERA)).expect(200);
+      await post(service.url).send(JSON.stringify(MONSTERA)).expect(200);
     });
 
     it('and the same name and tag gives the same answer, and stores nothing', async () => {
-      const response = await post().send('{"tag":"indoor","name":"Monstera","id":1.0}');
+      const response = await post(service.url).send('{"tag":"indoor","name":"Monstera","id":1.0}');
 
       expect(response.status).toBe(200);
       expect(response.text).toBe('{"name":"Monstera","tag":"indoor"}');
@@ -127,7 +112,7 @@ describe('POST /plants', () => {
       ['no tag', '{"id":1,"name":"Monstera"}'],
       ['an empty tag', '{"id":1,"name":"Monstera","tag":""}'],
     ])('and %s refuses it with error 409, and does not change the stored plant', async (_what, body) => {
-      const response = await post().send(body);
+      const response = await post(service.url).send(body);
 
       expectError(response, 409);
       expect(await service.rows()).toEqual([MONSTERA_ROW]);
@@ -136,7 +121,7 @@ describe('POST /plants', () => {
     it('in concurrent requests creates one plant, and refuses other names with error 409', async () => {
       const names = Array.from({ length: 50 }, (_, index) => `name ${index % 5}`);
 
-      const responses = await Promise.all(names.map((name) => post().send(JSON.stringify({ id: 2, name }))));
+      const responses = await Promise.all(names.map((name) => post(service.url).send(JSON.stringify({ id: 2, name }))));
 
       const [, stored] = await service.rows();
       expect(responses.map(({ status, body }) => [status, (body as { error?: number }).error])).toEqual(
@@ -168,7 +153,7 @@ describe('POST /plants', () => {
     }
 
     it('is token, path, method, body present, media type, size, JSON, fields, store', async () => {
-      await post().send(JSON.stringify(MONSTERA)).expect(200);
+      await post(service.url).send(JSON.stringify(MONSTERA)).expect(200);
       let attempt: Attempt = { method: 'PUT', path: '/trees', token: 'wrong', type: 'text/plain', body: undefined };
       for (const [error, correct] of errors) {
         expectError(await send(attempt), error);

@@ -1,5 +1,4 @@
-import request from 'supertest';
-import { TOKEN } from '../support/client.js';
+import { expectError, post } from '../support/plant-requests.js';
 import { type Service, startService } from '../support/service.js';
 
 const MONSTERA = { id: 1, name: 'Monstera', tag: 'indoor' };
@@ -16,35 +15,19 @@ afterEach(async () => {
 
 afterAll(() => service.close());
 
-/** Begins a valid request, whose body is sent exactly as it is given. */
-function post(path = '/plants'): request.Test {
-  return request(service.url)
-    .post(path)
-    .set('Authorization', `Bearer ${TOKEN}`)
-    .set('Content-Type', 'application/json')
-    .serialize((body: unknown) => body as string);
-}
-
-function expectError(response: request.Response, error: number, message: unknown = expect.any(String)): void {
-  expect(response.status).toBe(400);
-  expect(response.headers['content-type']).toBe('application/json');
-  expect(response.body).toEqual({ error, message });
-  expect((response.body as { message: string }).message).toMatch(/^\S.*\.$/);
-}
-
 describe('POST /plants', () => {
   describe('with the id', () => {
     it.each(['9223372036854775808', '-9223372036854775809', '1.5', '1e400', '1e-1', 'true', 'null', '[1]', '{}'])(
       '%s refuses it with error 422',
       async (written) => {
-        const response = await post().send(`{"id":${written},"name":"Monstera"}`);
+        const response = await post(service.url).send(`{"id":${written},"name":"Monstera"}`);
 
         expectError(response, 422, 'id must be an integer from -9223372036854775808 to 9223372036854775807.');
       },
     );
 
     it('"7" refuses it with error 422, which says to send it without quotation marks', async () => {
-      const response = await post().send('{"id":"7","name":"Monstera"}');
+      const response = await post(service.url).send('{"id":"7","name":"Monstera"}');
 
       expectError(
         response,
@@ -82,7 +65,7 @@ describe('POST /plants', () => {
       ['{"__proto__":{"id":1,"name":"Monstera"}}', [NAME, ID]],
       ['{"ID":1,"Name":"Monstera"}', [NAME, ID]],
     ])('%s', async (body, message) => {
-      const response = await post().send(body);
+      const response = await post(service.url).send(body);
 
       expectError(response, 422);
       if (Array.isArray(message)) {
@@ -111,13 +94,13 @@ describe('POST /plants', () => {
       ['the tag twice', '{"tag":"a","id":1,"name":"b","tag":"a"}', /tag is given twice/],
       ['the name twice, once with an escape', '{"n\\u0061me":"a","id":1,"name":"b"}', /name is given twice/],
     ])('%s', async (_what, body, message) => {
-      const response = await (body === undefined ? post() : post().send(body));
+      const response = await (body === undefined ? post(service.url) : post(service.url).send(body));
 
       expectError(response, 400, expect.stringMatching(message));
     });
 
     it('Latin-1 instead of UTF-8', async () => {
-      const response = await post().send(Buffer.from('{"id":1,"name":"Kalanchoë"}', 'latin1'));
+      const response = await post(service.url).send(Buffer.from('{"id":1,"name":"Kalanchoë"}', 'latin1'));
 
       expectError(response, 400, expect.stringMatching(/UTF-8/));
     });
@@ -133,20 +116,20 @@ describe('POST /plants', () => {
       ['json'],
       [''],
     ])('%p', async (type) => {
-      const response = await post().set('Content-Type', type).send(JSON.stringify(MONSTERA));
+      const response = await post(service.url).set('Content-Type', type).send(JSON.stringify(MONSTERA));
 
       expectError(response, 415);
     });
 
     it('a compressed body', async () => {
-      const response = await post().set('Content-Encoding', 'gzip').send(JSON.stringify(MONSTERA));
+      const response = await post(service.url).set('Content-Encoding', 'gzip').send(JSON.stringify(MONSTERA));
 
       expectError(response, 415);
     });
   });
 
   it('refuses a body of more than 1 MiB with error 413', async () => {
-    const response = await post().send(' '.repeat(1_048_577));
+    const response = await post(service.url).send(' '.repeat(1_048_577));
 
     expectError(response, 413, 'The body is too large: at most 1048576 bytes are accepted.');
   });
