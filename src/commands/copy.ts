@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { ConfigurationError, loadConfiguration, otherDatabase } from '../config/configuration.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
-import { isSameDatabase } from '../storage/engines.js';
+import { isSameDatabase } from '../storage/open-repository.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
 import { PlantWriter } from './data/plant-writer.js';
 import { withProgress } from './data/progress.js';

@@ -7,7 +7,7 @@ import { isBearerToken } from '../auth/bearer-token.js';
 import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES, withoutQuery } from '../auth/jwt-settings.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
-import { DATABASE_DEFAULTS as STORE, databaseName, isDatabaseUrl } from '../storage/engines.js';
+import { DATABASE_DEFAULTS as STORE, databaseName, isDatabaseUrl } from '../storage/open-repository.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 import {
   BASE_PATH,

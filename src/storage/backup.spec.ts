@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { backUp } from './backup.js';
-import { openSqliteRepository } from './sqlite-repository.js';
+import { openRepository } from './open-repository.js';
 
 const { signal } = new AbortController();
 
@@ -15,7 +15,7 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
   file = join(directory, 'plants.db');
   target = join(directory, 'backup.db');
-  const repository = await openSqliteRepository(file, 100);
+  const repository = await openRepository(`sqlite:${file}`);
   await repository.add(Array.from({ length: 1_000 }, (_, id) => ({ id: BigInt(id), name: `plant ${id}` })));
   await repository.close();
 });

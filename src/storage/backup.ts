@@ -6,7 +6,7 @@ import { createEmptyFile, syncDirectory } from '../files/durable-files.js';
 import { messageOf } from './errors.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
-import { assertKnownSchema, hasPlants } from './sqlite-schema.js';
+import { hasPlants, schemaVersion } from './sqlite-schema.js';
 
 /** Endings of the files that SQLite keeps beside a database. */
 const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
@@ -70,7 +70,9 @@ async function copy(source: string, target: string, advice: string, signal: Abor
   try {
     createEmptyFile(draft);
     prepare(database, 'VACUUM INTO ?').run(draft);
-    const plants = await countPlants(draft);
+    const copied = await openSound(draft);
+    const plants = Number(firstValue(copied, 'SELECT count(*) FROM plants'));
+    copied.close();
     // These also let a signal arrive: SQLite never waits.
     const handle = await open(draft, 'r+');
     await handle.sync().finally(() => handle.close());
@@ -110,19 +112,10 @@ async function openSound(file: string): Promise<SqliteDatabase> {
     const found = String(firstValue(database, 'PRAGMA integrity_check'));
     if (found !== 'ok') throw new BackupError(`${file} is damaged: ${found.replaceAll('\n', ' ')}`);
     if (!hasPlants(database)) throw new BackupError(`${file} has no table of plants`);
-    assertKnownSchema(database);
+    schemaVersion(database);
     return database;
   } catch (error) {
     database?.close();
     throw error instanceof BackupError ? error : sqliteStartError(file, error);
-  }
-}
-
-async function countPlants(draft: string): Promise<number> {
-  const database = await openSound(draft);
-  try {
-    return Number(firstValue(database, 'SELECT count(*) FROM plants'));
-  } finally {
-    database.close();
   }
 }

@@ -73,6 +73,19 @@ describe('group commit', () => {
     expect(repository.sizes).toEqual([1, 2]);
   });
 
+  it('sends a large batch that waits before it answers the one before', async () => {
+    let release = (): void => undefined;
+    repository.hold = ([plant]) => (plant?.id === -1n ? new Promise((resolve) => (release = resolve)) : undefined);
+    const answered = commit.add({ id: -1n, name: 'first' }).then(() => [...repository.sizes]);
+    await new Promise(setImmediate);
+    const waiting = plants(128).map((plant) => commit.add(plant));
+
+    release();
+
+    expect(await answered).toEqual([1, 128]);
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['created']));
+  });
+
   it('returns to each plant its own outcome', async () => {
     const outcomes = await Promise.all([
       commit.add({ id: 1n, name: 'Monstera' }),

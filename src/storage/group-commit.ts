@@ -9,6 +9,9 @@ const BATCH_SIZE = 1_024;
 /** Maximum plants in the queue. A backstop for other callers: Admission limits those of `POST /plants` to 2,048. */
 const QUEUE_LENGTH = 4_096;
 
+/** Plants in the queue from which on their batch is sent before the clients of the last one are answered. */
+const EARLY_BATCH = 128;
+
 /** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
 export const BATCH_CHANNEL = 'plant-store:batch';
 
@@ -73,7 +76,13 @@ export class GroupCommit {
     // Other requests that are read in this turn of the event loop belong to the same batch.
     await new Promise(setImmediate);
     while (this.#queue.length > 0) {
-      await this.#commit(this.#queue.splice(0, BATCH_SIZE));
+      const answer = await this.#commit(this.#queue.splice(0, BATCH_SIZE));
+      if (this.#queue.length >= EARLY_BATCH) {
+        // Answering and reading takes longer than a round trip to the database.
+        setImmediate(answer);
+        continue;
+      }
+      answer();
       if (this.#queue.length === 0) break;
       // The clients that are answered now send their next requests, which are read in the turn after this one.
       await new Promise(setImmediate);
@@ -83,17 +92,14 @@ export class GroupCommit {
     this.#isRunning = false;
   }
 
-  async #commit(batch: readonly PendingPlant[]): Promise<void> {
+  /** Stores a batch, and returns a function that answers. */
+  async #commit(batch: readonly PendingPlant[]): Promise<() => void> {
     try {
       const started = performance.now();
       const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
       publishBatch(outcomes, (performance.now() - started) / 1_000);
       this.#noteRecovery();
-      batch.forEach(({ resolve, reject }, index) => {
-        const outcome = outcomes[index];
-        if (outcome === undefined) reject(new Error('The repository returned fewer outcomes than plants'));
-        else resolve(outcome);
-      });
+      return () => settle(batch, outcomes);
     } catch (error) {
       const unavailable = error instanceof RepositoryUnavailableError;
       if (unavailable) {
@@ -101,8 +107,11 @@ export class GroupCommit {
         this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);
       }
       // A defect with one plant must not fail the others. Plants that are stored already are repeated then.
-      if (unavailable || batch.length === 1) for (const { reject } of batch) reject(error);
-      else for (const pending of batch) await this.#commit([pending]);
+      if (!unavailable && batch.length > 1) {
+        for (const pending of batch) (await this.#commit([pending]))();
+        return () => undefined;
+      }
+      return () => batch.forEach(({ reject }) => reject(error));
     }
   }
 
@@ -111,6 +120,14 @@ export class GroupCommit {
     this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#refused}`);
     this.#refused = 0;
   }
+}
+
+function settle(batch: readonly PendingPlant[], outcomes: readonly Outcome[]): void {
+  batch.forEach(({ resolve, reject }, index) => {
+    const outcome = outcomes[index];
+    if (outcome === undefined) reject(new Error('The repository returned fewer outcomes than plants'));
+    else resolve(outcome);
+  });
 }
 
 /** Publishes a stored batch to the metrics. */

@@ -1,4 +1,4 @@
-import type { Engine } from './engines.js';
+import type { Engine } from './open-repository.js';
 import { RepositoryStartError } from './plant-repository.js';
 
 /** The modes of libpq without `allow` and `prefer`, which let an attacker on the network disable TLS. */
@@ -18,23 +18,10 @@ export const POSTGRES: Engine = {
     return `${protocol}//${host}${pathname}`;
   },
   placeOf,
-  async open(url, options) {
-    const { openPostgresRepository } = await import('./postgres-repository.js').catch(refuseMissingPackage);
-    return openPostgresRepository(url, options);
-  },
-  async openSnapshot(url, options) {
-    const { hasPostgresPlants } = await import('./postgres-repository.js');
-    if (!(await hasPostgresPlants(url, options))) return undefined;
-    const { openPostgresSnapshot } = await import('./postgres-snapshot.js');
-    return openPostgresSnapshot(url, options);
-  },
-  async check(url, options) {
-    const { checkPostgresDatabase } = await import('./postgres-repository.js');
-    return checkPostgresDatabase(url, options);
-  },
+  load: () => import('./postgres-repository.js').catch(refuseMissingPackage),
 };
 
-export function isPostgresUrl(url: string): boolean {
+function isPostgresUrl(url: string): boolean {
   if (!POSTGRES_URL.test(url) || !URL.canParse(url)) return false;
   const { username, password, hostname, pathname, searchParams } = new URL(url);
   const isDecodable = [username, password, hostname, pathname].every(canDecode);

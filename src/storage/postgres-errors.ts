@@ -4,73 +4,70 @@ import type { RepositoryStartError } from './plant-repository.js';
 import { POSTGRES } from './postgres-engine.js';
 import type { Failure } from './retry.js';
 
-/** An error of the server, the connection or the driver. */
-interface KnownError {
-  /**
-   * Matches the SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), the code of a system or
-   * OpenSSL error, or the message of an error without a code.
-   */
-  readonly pattern: RegExp;
-  /** For the operator; completes "the database postgres://… …". */
-  readonly advice?: string;
-}
+/** The id of a plant was taken, but its plant was gone before the look-up. */
+export const VANISHED = 'another program deletes plants';
 
 export const MISSING_PRIVILEGES =
   'denies this user a privilege that it needs; grant it CREATE on the schema, or, once the tables are there, ' +
   'SELECT and INSERT on plants and SELECT on plant_store_schema';
 
-/** A table, a schema, a column or the primary key is missing. */
-const MISSING_TABLE =
-  'lacks a table as the service created it; undo the change of plants or plant_store_schema, check search_path, or ' +
-  'restore a backup';
-
-/** The id of a plant was taken, but its plant was gone before the look-up. */
-export const VANISHED = 'another program deletes plants';
+export const MISSING_SCHEMA = 'has none of the schemas in search_path; create one with CREATE SCHEMA';
 
 /** The driver gives up a statement with an error that has this message and no code. */
 const UNANSWERED = 'Query read timeout';
 
+/**
+ * An error of the server, the connection or the driver. The pattern matches the SQLSTATE
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html), the code of a system or OpenSSL error, or the message
+ * of an error without a code. The advice for the operator completes "the database postgres://… …".
+ */
+type KnownError = readonly [pattern: RegExp, advice?: string];
+
 const UNAVAILABLE: readonly KnownError[] = [
-  {
-    pattern: /^28|^SASL/,
-    advice: 'rejects this user; check user and password in its URL, both percent-encoded, and pg_hba.conf',
-  },
-  { pattern: /^3D/, advice: 'does not exist on its server; create it first, for example with createdb' },
-  { pattern: /^55000/, advice: 'accepts no connections; run ALTER DATABASE … ALLOW_CONNECTIONS true' },
-  { pattern: /^42501/, advice: MISSING_PRIVILEGES },
-  { pattern: /^(?:42P01|3F000|42703|42P10)/, advice: MISSING_TABLE },
-  {
-    pattern: /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO|SSL connection/,
-    advice: 'cannot be reached over TLS; check sslmode and sslrootcert in its URL, and the certificate of the server',
-  },
-  { pattern: /^53100/, advice: 'has no room left on the disk of its server; free some' },
-  {
-    pattern: /^(?:58|XX00[12])/,
-    advice: 'is damaged, or its server cannot use its disk; read the log of the server',
-  },
+  [/^28|^SASL/, 'rejects this user; check user and password in its URL, both percent-encoded, and pg_hba.conf'],
+  [/^3D/, 'does not exist on its server; create it first, for example with createdb'],
+  [/^55000/, 'accepts no connections; run ALTER DATABASE … ALLOW_CONNECTIONS true'],
+  [/^42501/, MISSING_PRIVILEGES],
+  [/^3F000/, MISSING_SCHEMA],
+  // A table, a column or the primary key is missing.
+  [
+    /^(?:42P01|42703|42P10)/,
+    'lacks a table as the service created it; undo the change of plants or plant_store_schema, check search_path, or ' +
+      'restore a backup',
+  ],
+  [/^22P05/, "has an encoding that cannot hold every text; create it with ENCODING 'UTF8'"],
+  [
+    /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO|SSL connection/,
+    'cannot be reached over TLS; check sslmode and sslrootcert in its URL, and the certificate of the server',
+  ],
+  [/^53100/, 'has no room left on the disk of its server; free some'],
+  [/^(?:58|XX00[12])/, 'is damaged, or its server cannot use its disk; read the log of the server'],
 ];
 
 const TRANSIENT: readonly KnownError[] = [
   // A standby: after a failover, a new connection may reach the primary.
-  { pattern: /^25006/, advice: 'is read-only; name the primary server' },
-  { pattern: /^53300/, advice: 'has no connection left; raise max_connections of its server' },
-  { pattern: /^53200/, advice: 'has no memory left on its server; free some' },
-  {
-    pattern: /^(?:57014|55P03)/,
-    advice: 'does not execute statements in time; look at pg_locks for what locks plants or plant_store_schema',
-  },
-  {
-    pattern: new RegExp(`^${UNANSWERED}`),
-    advice: 'does not answer in time; check its server, the network, and the synchronous standbys',
-  },
-  { pattern: new RegExp(`^${VANISHED}`) },
+  [/^25006/, 'is read-only; name the primary server'],
+  [/^53300/, 'has no connection left; raise max_connections of its server'],
+  [/^53200/, 'has no memory left on its server; free some'],
+  [
+    /^(?:57014|55P03)/,
+    'does not execute statements in time; look at pg_locks for what locks plants or plant_store_schema',
+  ],
+  [
+    new RegExp(`^${UNANSWERED}`),
+    'does not answer in time; check its server, the network, and the synchronous standbys',
+  ],
+  [new RegExp(`^${VANISHED}`)],
   // The server lacks resources, starts or stops; an idle or a long transaction timed out.
-  { pattern: /^(?:53|57|25P03|25P04)/ },
+  [/^(?:53|57|25P03|25P04)/],
   // A conflict with another transaction.
-  { pattern: /^40/ },
+  [/^40/],
   // The connection failed. PgBouncer reports all its errors as 08P01; distributed engines an unreachable node as XX000.
-  { pattern: /^(?:08|XX000)/ },
+  [/^(?:08|XX000)/],
 ];
+
+/** A plant does not fit the table, which at the start shows that another program made it. */
+const MISFIT = /^(?:22(?!P05)|23|42703|42804|42P10)/;
 
 /** Lost to another instance that creates the same tables. */
 const LOST_RACE = /^(?:23505|42P07|42710)/;
@@ -108,17 +105,26 @@ export function describePostgresError(error: unknown): string {
 /** Makes the line for the operator; it names the database as the URL does, without user and password. */
 export function postgresStartError(url: string, error: unknown): RepositoryStartError {
   const unknown = `cannot be reached or used (${codeOf(error)}); check its server and its URL`;
-  return startError(POSTGRES.nameOf(url), error, adviceOn(error) ?? unknown);
+  const advice = MISFIT.test(codeOf(error)) ? otherTable(messageOf(error)) : adviceOn(error);
+  return startError(POSTGRES.nameOf(url), error, advice ?? unknown);
+}
+
+/** Completes "the database postgres://… …". */
+export function otherTable(reason: string): string {
+  return (
+    `has a table of another program: ${reason}; create a schema for the service's tables, and name it in the URL: ` +
+    '?options=-csearch_path=plant_store'
+  );
 }
 
 function adviceOn(error: unknown): string | undefined {
-  return find([...UNAVAILABLE, ...TRANSIENT], error)?.advice;
+  return find([...UNAVAILABLE, ...TRANSIENT], error)?.[1];
 }
 
 /** The first match counts. */
 function find(errors: readonly KnownError[], error: unknown): KnownError | undefined {
   const code = codeOf(error);
-  return errors.find(({ pattern }) => pattern.test(code));
+  return errors.find(([pattern]) => pattern.test(code));
 }
 
 /** Returns whether an error without an entry comes from the connection, and not from the server or the program. */

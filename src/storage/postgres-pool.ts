@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import pg, { type PoolConfig, type QueryResult, type QueryResultRow } from 'pg';
+import pg, { type PoolConfig, type QueryArrayResult } from 'pg';
 import type { PlantValue } from './plant-columns.js';
 import { isConnectionUsableAfter, isUnanswered } from './postgres-errors.js';
 
@@ -44,21 +44,24 @@ export class PostgresPool {
   }
 
   /**
-   * Runs statements in one transaction, and returns the rows of the last one. They travel in one message: that takes one
-   * round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
+   * Runs statements in one transaction, and returns the rows of the last one as arrays. They travel in one message: that
+   * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
    */
-  transact<Row extends QueryResultRow>(statements: string): Promise<Row[]> {
-    return this.#send(statements, this.#timeout, isConnectionUsableAfter);
+  async transact(statements: string): Promise<unknown[][]> {
+    const results = await this.#send(statements, this.#timeout, isConnectionUsableAfter);
+    return results.at(-1)?.rows ?? [];
   }
 
   /**
-   * Runs statements in a transaction, and rolls it back.
+   * Runs a statement in a transaction that is rolled back, and returns its rows as arrays.
    *
    * @param timeout milliseconds that the server may take
    */
-  async rehearse(statements: string, timeout: number): Promise<void> {
+  async rehearse(statement: string, timeout = this.#timeout): Promise<unknown[][]> {
     // After an error, the connection is still in the transaction.
-    await this.#send(`BEGIN; ${statements}; ROLLBACK`, Math.min(timeout, this.#timeout), () => false);
+    const isUsableAfter = (): boolean => false;
+    const results = await this.#send(`BEGIN; ${statement}; ROLLBACK`, Math.min(timeout, this.#timeout), isUsableAfter);
+    return results.at(-2)?.rows ?? [];
   }
 
   /** Closes all connections. */
@@ -67,18 +70,21 @@ export class PostgresPool {
     await Promise.all([this.#pool.end(), this.#watch.end()]);
   }
 
-  async #send<Row extends QueryResultRow>(
+  /** Sends statements in one message, and returns the result of each. */
+  async #send(
     statements: string,
     timeout: number,
     isUsableAfter: (error: unknown) => boolean,
-  ): Promise<Row[]> {
+  ): Promise<QueryArrayResult[]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
     try {
-      const results = await client.query<Row>(`${mark} ${limit(timeout)}; ${statements}`);
+      const text = `${mark} ${limit(timeout)}; ${statements}`;
+      const results = await client.query<unknown[]>({ text, rowMode: 'array' });
       client.release();
-      return lastRows(results);
+      // For a message of several statements, the driver returns an array.
+      return [results].flat();
     } catch (error) {
       if (isUnanswered(error)) void this.#closeOnceEnded(client, mark);
       else client.release(!isUsableAfter(error));
@@ -98,7 +104,7 @@ export class PostgresPool {
       `${limit(WATCH_TIMEOUT)}; ` +
         `SELECT FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, ${literal(mark)})`,
     );
-    return lastRows(results).length > 0;
+    return [results].flat().at(-1)?.rowCount !== 0;
   }
 }
 
@@ -127,9 +133,4 @@ export function literal(value: PlantValue): string {
 function limit(timeout: number): string {
   // At least 1: zero turns the limit off.
   return `SET LOCAL statement_timeout = ${Math.max(1, Math.ceil(SERVER_SHARE * timeout))}`;
-}
-
-/** Returns the rows of the last statement; for a message of several, the driver returns an array. */
-function lastRows<Row extends QueryResultRow>(results: QueryResult<Row> | QueryResult<Row>[]): Row[] {
-  return [results].flat().at(-1)?.rows ?? [];
 }

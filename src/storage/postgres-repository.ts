@@ -1,8 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import type { DatabaseOptions } from './engines.js';
+import type { DatabaseOptions } from './open-repository.js';
 import { unavailable } from './errors.js';
-import { COLUMN_NAMES, isSamePlant, plantOf, rowOf } from './plant-columns.js';
+import { COLUMN_NAMES, isSamePlant, plantOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { connectionSettings } from './postgres-connection.js';
 import {
@@ -12,10 +11,11 @@ import {
   postgresStartError,
   VANISHED,
 } from './postgres-errors.js';
-import { literal, PostgresPool } from './postgres-pool.js';
-import { assertGranted, CAN_ADD, CAN_CREATE, schemaVersion, updatePostgresSchema } from './postgres-schema.js';
-import { openPostgresSnapshot } from './postgres-snapshot.js';
+import { PostgresPool } from './postgres-pool.js';
+import { checkPostgresSchema, insertionOf, tryOut, updatePostgresSchema } from './postgres-schema.js';
+import { openSnapshot } from './postgres-snapshot.js';
 import { Retry } from './retry.js';
+import { requireSnapshot } from './sql-snapshot.js';
 
 /** Maximum milliseconds between two attempts of the start. */
 const START_INTERVAL = 500;
@@ -35,36 +35,20 @@ const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
 /** Opens a PostgreSQL database, or another one that speaks its protocol, and brings its schema up to date. */
-export async function openPostgresRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
-  const { pool } = await open(url, options, async (opened) => {
-    await updatePostgresSchema(opened);
-    await assertGranted(opened, CAN_ADD);
+export function openRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
+  return open(url, options, async (pool) => {
+    await updatePostgresSchema(pool);
+    return new PostgresRepository(pool, url, options);
   });
-  return new PostgresRepository(pool, url, options);
 }
 
 /** Checks that a start can open a database, and changes nothing. Returns whether the table of plants is there. */
-export function checkPostgresDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
-  return ask(url, options, async (pool) => {
-    const isPresent = (await schemaVersion(pool)) > 0;
-    await assertGranted(pool, isPresent ? CAN_ADD : CAN_CREATE);
+export function checkStore(url: string, options: DatabaseOptions): Promise<boolean> {
+  return open(url, options, async (pool) => {
+    const isPresent = await checkPostgresSchema(pool);
+    await pool.close();
     return isPresent;
   });
-}
-
-/** Returns whether the table of plants is there, with a schema that this version knows. Changes nothing. */
-export function hasPostgresPlants(url: string, options: DatabaseOptions): Promise<boolean> {
-  return ask(url, options, async (pool) => (await schemaVersion(pool)) > 0);
-}
-
-async function ask<Answer>(
-  url: string,
-  options: DatabaseOptions,
-  question: (pool: PostgresPool) => Promise<Answer>,
-): Promise<Answer> {
-  const { pool, result } = await open(url, options, question);
-  await pool.close();
-  return result;
 }
 
 /** Opens a database, and does the first work on it, which may be repeated. Waits for a server that starts later. */
@@ -72,7 +56,7 @@ async function open<Result>(
   url: string,
   { timeout, startTimeout, onWait }: DatabaseOptions,
   work: (pool: PostgresPool) => Promise<Result>,
-): Promise<{ pool: PostgresPool; result: Result }> {
+): Promise<Result> {
   let pool: PostgresPool | undefined;
   let isWaiting = false;
   const mayPass = (error: unknown): boolean => {
@@ -86,12 +70,14 @@ async function open<Result>(
   try {
     const opened = (pool = new PostgresPool(connectionSettings(url), timeout));
     const retry = new Retry(mayPass, () => Math.random() * START_INTERVAL);
-    return { pool, result: await retry.run(() => work(opened), startTimeout) };
+    return await retry.run(() => work(opened), startTimeout);
   } catch (error) {
     await pool?.close();
     throw postgresStartError(url, error);
   }
 }
+
+export { openSnapshot };
 
 class PostgresRepository extends PlantRepository {
   readonly #retry = new Retry(
@@ -119,11 +105,9 @@ class PostgresRepository extends PlantRepository {
 
   override async check(): Promise<void> {
     const timeout = Math.min(this.options.timeout, CHECK_TIMEOUT);
-    // A random id, so that no client who creates a plant waits for the end of this transaction.
-    const insertion = insertionOf([{ id: randomBytes(8).readBigInt64LE(), name: '' }]);
     try {
       // Stop retrying one interval early, so that the last error wins over the timeout.
-      const checked = this.#retry.run(() => this.pool.rehearse(insertion, timeout), timeout - RETRY_INTERVAL);
+      const checked = this.#retry.run(() => tryOut(this.pool, timeout), timeout - RETRY_INTERVAL);
       const isLate = await Promise.race([checked.then(() => false), setTimeout(timeout, true, { ref: false })]);
       if (isLate) throw new Error(`it did not answer within ${timeout} ms`);
     } catch (error) {
@@ -132,7 +116,7 @@ class PostgresRepository extends PlantRepository {
   }
 
   override snapshot(): Promise<PlantSnapshot> {
-    return openPostgresSnapshot(this.url, this.options);
+    return requireSnapshot(() => openSnapshot(this.url, this.options));
   }
 
   override async close(): Promise<void> {
@@ -153,16 +137,16 @@ class PostgresRepository extends PlantRepository {
   async #insert(plants: readonly StoredPlant[]): Promise<ReadonlySet<bigint>> {
     // In the order of ids: two batches that wait for each other's ids would deadlock.
     const inOrder = [...plants].sort((one, other) => (one.id < other.id ? -1 : 1));
-    const rows = await this.pool.transact<{ id: bigint }>(`${COMMIT_TO_DISK}; ${insertionOf(inOrder)} RETURNING id`);
-    return new Set(rows.map(({ id }) => id));
+    const rows = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(inOrder)} RETURNING id`);
+    return new Set(rows.map(([id]) => id as bigint));
   }
 
   /** Returns the stored plants that have the ids of these. */
   async #find(plants: readonly StoredPlant[]): Promise<StoredPlant[]> {
-    const rows = await this.pool.transact<Record<keyof StoredPlant, unknown>>(
+    const rows = await this.pool.transact(
       `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ANY ('{${plants.map(({ id }) => id).join()}}'::bigint[])`,
     );
-    return rows.map((row) => plantOf(COLUMN_NAMES.map((name) => row[name])));
+    return rows.map(plantOf);
   }
 }
 
@@ -187,10 +171,4 @@ function outcomesOf(batch: readonly StoredPlant[], stored: readonly StoredPlant[
     }
     return isSamePlant(plant, owner) ? 'repeated' : 'conflict';
   });
-}
-
-/** Returns a statement that inserts the plants whose ids are free. Not with unnest, whose rows Citus counts wrongly. */
-function insertionOf(plants: readonly StoredPlant[]): string {
-  const rows = plants.map((plant) => `(${rowOf(plant).map(literal).join()})`).join();
-  return `INSERT INTO plants (${COLUMN_NAMES.join()}) VALUES ${rows} ON CONFLICT (id) DO NOTHING`;
 }

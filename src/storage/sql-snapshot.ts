@@ -15,9 +15,20 @@ const LENGTH = COLUMN_NAMES.map((name) => `coalesce(octet_length(CAST(${name} AS
 export interface SnapshotConnection {
   /** The engine's aggregate function that makes a JSON array. */
   readonly arrayFunction: string;
-  /** Runs a query, and returns its only row. */
-  query(sql: string): Promise<readonly unknown[]>;
+  /** Runs a query, and returns its rows as arrays. */
+  query(sql: string): Promise<unknown[][]>;
   close(): Promise<void>;
+}
+
+/** Takes the snapshot of a running store, whose table must be there. */
+export async function requireSnapshot(open: () => Promise<PlantSnapshot | undefined>): Promise<PlantSnapshot> {
+  try {
+    const snapshot = await open();
+    if (snapshot === undefined) throw new Error('it has no table of plants');
+    return snapshot;
+  } catch (error) {
+    throw unreadable(error);
+  }
 }
 
 /** A snapshot of either engine. Its queries have no parameters, whose syntax differs. */
@@ -53,9 +64,10 @@ export class SqlSnapshot implements PlantSnapshot {
     return plantsOf((await this.#query(`SELECT ${columns.join()} FROM (${plants}) AS page`)) as (string | null)[]);
   }
 
-  async #query(sql: string): Promise<readonly unknown[]> {
+  /** Returns the only row. */
+  async #query(sql: string): Promise<unknown[]> {
     try {
-      return await this.connection.query(sql);
+      return (await this.connection.query(sql))[0] ?? [];
     } catch (error) {
       throw unreadable(error);
     }

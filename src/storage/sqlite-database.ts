@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import type * as Sqlite from '@photostructure/sqlite';
-import { messageOf } from './errors.js';
 import { UnusableDatabaseError } from './errors.js';
 
 export type { DatabaseSyncInstance as SqliteDatabase } from '@photostructure/sqlite';
@@ -43,11 +42,9 @@ async function loadDriver(): Promise<typeof Sqlite> {
   try {
     return (await import(DRIVER)) as typeof Sqlite;
   } catch (error) {
-    if (DRIVER === 'node:sqlite') throw error;
     throw new UnusableDatabaseError(
-      messageOf(error).startsWith('No native build')
-        ? `needs a newer Node: ${DRIVER} has no binary for this platform, and Node 24 has SQLite`
-        : `needs the package ${DRIVER} on Node before 24: npm install ${DRIVER}, or use a newer Node`,
+      `needs the package ${DRIVER}, with its binary for this platform, on Node before 24: npm install ${DRIVER}, or ` +
+        'use a newer Node',
       { cause: error },
     );
   }

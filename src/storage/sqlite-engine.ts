@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Engine } from './engines.js';
+import type { Engine } from './open-repository.js';
 
 export const SQLITE: Engine = {
   form: 'sqlite:data/plants.db',
@@ -10,18 +10,7 @@ export const SQLITE: Engine = {
     const file = fileOf(url);
     return existsSync(file) ? realpathSync(file) : resolve(file);
   },
-  async open(url, { timeout }) {
-    const { openSqliteRepository } = await import('./sqlite-repository.js');
-    return openSqliteRepository(fileOf(url), timeout);
-  },
-  async openSnapshot(url) {
-    const { openSqliteSnapshot } = await import('./sqlite-snapshot.js');
-    return openSqliteSnapshot(fileOf(url));
-  },
-  async check(url) {
-    const { checkSqliteDatabase } = await import('./sqlite-repository.js');
-    return checkSqliteDatabase(fileOf(url));
-  },
+  load: () => import('./sqlite-repository.js'),
 };
 
 /** Returns the path in a SQLite URL, or `:memory:`; undefined for the URL of another engine. */
@@ -30,6 +19,6 @@ export function sqliteFile(url: string): string | undefined {
 }
 
 /** Spaces at the end are a slip, and would name another file than the one that the operator sees. */
-function fileOf(url: string): string {
+export function fileOf(url: string): string {
   return url.slice('sqlite:'.length).trimEnd();
 }

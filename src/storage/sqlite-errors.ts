@@ -6,38 +6,29 @@ const LOCKED = 'is locked by another process; stop it first';
 const DAMAGED = 'is not a SQLite database, or is damaged; restore a backup or name another file';
 const NOT_OPENED = 'cannot be opened; it must be a file in a directory where this user may write';
 
-interface SqliteError {
-  /** The primary result code: https://sqlite.org/rescode.html */
-  readonly code: number;
-  readonly name: string;
-  /** How the repository handles it. */
-  readonly failure: Failure;
-  /** For the operator when the database cannot be opened; completes "the database plants.db …". */
-  readonly atStart: string;
-}
-
-const ERRORS: readonly SqliteError[] = [
-  { code: 5, name: 'SQLITE_BUSY', failure: 'transient', atStart: LOCKED },
-  { code: 6, name: 'SQLITE_LOCKED', failure: 'transient', atStart: LOCKED },
-  { code: 7, name: 'SQLITE_NOMEM', failure: 'unavailable', atStart: 'needs more memory; free some' },
-  {
-    code: 8,
-    name: 'SQLITE_READONLY',
-    failure: 'unavailable',
-    atStart: 'cannot be written; give this user write permission on it and its directory',
-  },
-  {
-    code: 10,
-    name: 'SQLITE_IOERR',
-    failure: 'unavailable',
-    atStart: 'cannot be read or written; check its disk, and what else uses it',
-  },
-  { code: 11, name: 'SQLITE_CORRUPT', failure: 'unavailable', atStart: DAMAGED },
-  { code: 13, name: 'SQLITE_FULL', failure: 'unavailable', atStart: 'has no room left on its disk; free some' },
-  { code: 14, name: 'SQLITE_CANTOPEN', failure: 'unavailable', atStart: NOT_OPENED },
-  { code: 15, name: 'SQLITE_PROTOCOL', failure: 'transient', atStart: LOCKED },
-  { code: 26, name: 'SQLITE_NOTADB', failure: 'unavailable', atStart: DAMAGED },
-];
+/**
+ * The primary result codes (https://sqlite.org/rescode.html) of errors that are no defects, with the advice for the
+ * operator when the database cannot be opened; it completes "the database plants.db …".
+ */
+const ADVICE: Readonly<Record<number, string>> = {
+  // SQLITE_BUSY, SQLITE_LOCKED and SQLITE_PROTOCOL
+  5: LOCKED,
+  6: LOCKED,
+  15: LOCKED,
+  // SQLITE_NOMEM
+  7: 'needs more memory; free some',
+  // SQLITE_READONLY
+  8: 'cannot be written; give this user write permission on it and its directory',
+  // SQLITE_IOERR
+  10: 'cannot be read or written; check its disk, and what else uses it',
+  // SQLITE_CORRUPT and SQLITE_NOTADB
+  11: DAMAGED,
+  26: DAMAGED,
+  // SQLITE_FULL
+  13: 'has no room left on its disk; free some',
+  // SQLITE_CANTOPEN
+  14: NOT_OPENED,
+};
 
 /** The files of the database were removed, replaced or emptied while it is open. SQLite itself does not notice. */
 export class FilesNotInPlaceError extends Error {
@@ -50,22 +41,21 @@ export class FilesNotInPlaceError extends Error {
 
 /** Returns how the repository handles an error of SQLite, or of the file system while it looks at the files. */
 export function sqliteFailure(error: unknown): Failure | undefined {
-  return isOfFiles(error) ? 'unavailable' : entryOf(error)?.failure;
+  const advice = adviceOn(error);
+  if (advice === undefined) return undefined;
+  return advice === LOCKED ? 'transient' : 'unavailable';
 }
 
 /** Makes the line for the operator after opening the database failed with `error`. */
 export function sqliteStartError(file: string, error: unknown): RepositoryStartError {
-  const other = isOfFiles(error) ? NOT_OPENED : `cannot be used: ${messageOf(error)}`;
-  return startError(file, error, entryOf(error)?.atStart ?? other);
+  const unknown = `cannot be used: ${messageOf(error)}; if another program made its table plants, name another file`;
+  return startError(file, error, adviceOn(error) ?? unknown);
 }
 
-/** Returns whether it is an error of `node:fs`, such as EACCES, or says that files are not in place. */
-function isOfFiles(error: unknown): boolean {
-  return error instanceof FilesNotInPlaceError || 'syscall' in Object(error);
-}
-
-/** Finds the entry of an error, whose extended code has the primary one in its last byte. */
-function entryOf(error: unknown): SqliteError | undefined {
-  const { errcode } = Object(error) as { readonly errcode?: unknown };
-  return typeof errcode === 'number' ? ERRORS.find(({ code }) => code === (errcode & 0xff)) : undefined;
+function adviceOn(error: unknown): string | undefined {
+  const { errcode, syscall } = Object(error) as { readonly errcode?: unknown; readonly syscall?: unknown };
+  // An error of node:fs, such as EACCES.
+  if (syscall !== undefined || error instanceof FilesNotInPlaceError) return NOT_OPENED;
+  // An extended code has the primary one in its last byte.
+  return typeof errcode === 'number' ? ADVICE[errcode & 0xff] : undefined;
 }

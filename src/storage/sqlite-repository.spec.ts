@@ -5,7 +5,6 @@ import { openRepository } from './open-repository.js';
 import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteFailure } from './sqlite-errors.js';
-import { openSqliteRepository } from './sqlite-repository.js';
 
 let directory: string;
 let file: string;
@@ -13,7 +12,7 @@ let repository: PlantRepository;
 /** Another connection to the same file. */
 let other: SqliteDatabase;
 
-const open = (path = file): Promise<PlantRepository> => openSqliteRepository(path, 100);
+const open = (path = file): Promise<PlantRepository> => openRepository(`sqlite:${path}`, { timeout: 100 });
 
 /** Returns the connection of the repository: other connections do not see its settings. */
 const ownDatabase = (): SqliteDatabase => Reflect.get(repository, 'database') as SqliteDatabase;
@@ -46,27 +45,31 @@ describe('the SQLite database', () => {
     expect(firstValue(ownDatabase(), 'PRAGMA busy_timeout')).toBe(0n);
   });
 
-  it.each([
-    ['ALTER TABLE plants RENAME COLUMN tag TO label', 'it has no column tag'],
-    [
-      'DROP TABLE plants; CREATE TABLE plants (id TEXT PRIMARY KEY, name TEXT, tag TEXT)',
-      'its column id has the type TEXT instead of INTEGER',
-    ],
-    [
-      'DROP TABLE plants; CREATE TABLE plants (id INTEGER, name TEXT, tag TEXT, PRIMARY KEY (id, name))',
-      'its column id is not a key',
-    ],
-    [
-      'DROP TABLE plants; CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT, bed TEXT NOT NULL)',
-      'its column bed must have a value',
-    ],
-  ])("is refused when its table of plants is another program's: after %s", async (change, difference) => {
-    other.exec(change);
+  const TABLES: Record<string, { table: string; reason: string }> = {
+    'a column less': { table: '(id INTEGER PRIMARY KEY, name TEXT)', reason: 'table plants has no column named tag' },
+    'ids that are text': {
+      table: '(id TEXT PRIMARY KEY, name TEXT, tag TEXT)',
+      reason: 'has a table plants of another program, which changes values',
+    },
+    'ids that are no key': {
+      table: '(id INTEGER, name TEXT, tag TEXT, PRIMARY KEY (id, name))',
+      reason: 'ON CONFLICT clause does not match any PRIMARY KEY',
+    },
+    'a column that must have a value': {
+      table: '(id INTEGER PRIMARY KEY, name TEXT, tag TEXT, bed TEXT NOT NULL)',
+      reason: 'NOT NULL constraint failed: plants.bed',
+    },
+  };
 
-    await expect(open()).rejects.toThrow(
-      `the database ${file} has a table plants of another program: ${difference}; name another file`,
-    );
-  });
+  it.each(Object.entries(TABLES))(
+    'is refused with a table of another program: with %s',
+    async (_, { table, reason }) => {
+      other.exec(`DROP TABLE plants; CREATE TABLE plants ${table}`);
+
+      await expect(open()).rejects.toThrow(reason);
+      await expect(open()).rejects.toThrow(/^the database [^\n]+; [^;\n]*name another file$/);
+    },
+  );
 
   it('may have a table that an operator has made, with columns that need no value', async () => {
     const made = join(directory, 'made.db');

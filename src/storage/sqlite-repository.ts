@@ -1,15 +1,17 @@
-import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createEmptyFile, makeDirectory } from '../files/durable-files.js';
-import { unavailable, unreadable } from './errors.js';
-import { COLUMN_NAMES, isSamePlant, plantOf, type PlantRow, rowOf } from './plant-columns.js';
+import { unavailable } from './errors.js';
+import type { DatabaseOptions } from './open-repository.js';
+import { isSamePlant, plantOf, rowOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { Retry } from './retry.js';
+import { requireSnapshot } from './sql-snapshot.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
+import { fileOf } from './sqlite-engine.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
-import { assertKnownSchema, assertReadable, hasPlants, updateSqliteSchema } from './sqlite-schema.js';
+import { FIND, hasPlants, INSERT, schemaVersion, tryOut, updateSqliteSchema } from './sqlite-schema.js';
 import { openSqliteSnapshot } from './sqlite-snapshot.js';
 
 /** Milliseconds between two attempts: another process holds the lock for about as long. */
@@ -29,7 +31,8 @@ const SETTINGS = [
 ];
 
 /** Opens or creates a SQLite database whose commits are on disk when they return. */
-export async function openSqliteRepository(file: string, timeout: number): Promise<PlantRepository> {
+export async function openRepository(url: string, { timeout }: DatabaseOptions): Promise<PlantRepository> {
+  const file = fileOf(url);
   let database: SqliteDatabase | undefined;
   try {
     const path = file === ':memory:' ? undefined : resolve(file);
@@ -37,7 +40,7 @@ export async function openSqliteRepository(file: string, timeout: number): Promi
     database = await openSqliteDatabase(file);
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
-    assertReadable(database);
+    tryOut(database);
     // While SQLite waits for a lock, it blocks the process. `Retry` waits without that.
     database.exec('PRAGMA busy_timeout = 0');
     return new SqliteRepository(database, path, timeout);
@@ -51,6 +54,42 @@ export async function openSqliteRepository(file: string, timeout: number): Promi
 function makeFile(path: string): void {
   makeDirectory(dirname(path));
   if (process.getuid?.() === 0) createEmptyFile(path);
+}
+
+/** Takes a snapshot, and changes nothing; undefined if there is no file, or no table of plants in it. */
+export async function openSnapshot(url: string): Promise<PlantSnapshot | undefined> {
+  return openSqliteSnapshot(fileOf(url));
+}
+
+/** Checks that a start can open a database, and changes nothing. Returns whether the table of plants is there. */
+export async function checkStore(url: string): Promise<boolean> {
+  const file = fileOf(url);
+  let database: SqliteDatabase | undefined;
+  try {
+    if (file === ':memory:') return false;
+    if (!existsSync(file)) {
+      // With the dot, the system refuses a file that is no directory.
+      accessSync(`${existingAncestor(resolve(file))}/.`, constants.W_OK | constants.X_OK);
+      return false;
+    }
+    database = await openSqliteDatabase(file);
+    schemaVersion(database);
+    // Fails if the database is read-only, or if another program locks it.
+    database.exec('BEGIN IMMEDIATE; ROLLBACK');
+    const isPresent = hasPlants(database);
+    if (isPresent) tryOut(database);
+    return isPresent;
+  } catch (error) {
+    throw sqliteStartError(file, error);
+  } finally {
+    database?.close();
+  }
+}
+
+/** Returns the lowest directory above a path that exists. */
+function existingAncestor(path: string): string {
+  const parent = dirname(path);
+  return existsSync(parent) ? parent : existingAncestor(parent);
 }
 
 class SqliteRepository extends PlantRepository {
@@ -78,46 +117,38 @@ class SqliteRepository extends PlantRepository {
     this.#files = path === undefined ? undefined : new SqliteFiles(path, String(realPath));
     // A deferred transaction could not wait for another writer once it has read.
     this.#begin = prepare(database, 'BEGIN IMMEDIATE');
-    const places = COLUMN_NAMES.map(() => '?').join();
-    this.#insert = prepare(
-      database,
-      `INSERT INTO plants (${COLUMN_NAMES.join()}) VALUES (${places}) ON CONFLICT (id) DO NOTHING`,
-    );
-    this.#find = prepare(database, `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ?`);
+    this.#insert = prepare(database, INSERT);
+    this.#find = prepare(database, FIND);
     this.#commit = prepare(database, 'COMMIT');
     this.#rollback = prepare(database, 'ROLLBACK');
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const add = (): Outcome[] => batch.map((plant) => this.#add(plant));
     try {
-      return await this.#retry.run(() => this.#transaction(this.#commit, add), this.timeout);
+      return await this.#retry.run(() => this.#attempt(batch), this.timeout);
     } catch (error) {
       throw sqliteFailure(error) === undefined ? error : unavailable('the database did not store them', error);
     }
   }
 
   override async check(): Promise<void> {
-    const plant = { id: randomBytes(8).readBigInt64LE(), name: '' };
-    const add = (): Outcome => this.#add(plant);
+    const attempt = (): void => {
+      this.#files?.assertInPlace();
+      tryOut(this.database);
+    };
     try {
-      const timeout = Math.min(this.timeout, CHECK_TIMEOUT);
-      await this.#retry.run(() => this.#transaction(this.#rollback, add), timeout);
+      await this.#retry.run(attempt, Math.min(this.timeout, CHECK_TIMEOUT));
     } catch (error) {
       throw unavailable('the database cannot store plants', error);
     }
   }
 
-  override async snapshot(): Promise<PlantSnapshot> {
-    try {
+  override snapshot(): Promise<PlantSnapshot> {
+    return requireSnapshot(() => {
       if (this.path === undefined) throw new Error('no other connection can open a database in memory');
       this.#files?.assertInPlace();
-      const snapshot = await openSqliteSnapshot(this.path);
-      if (snapshot === undefined) throw new Error('it has no table of plants');
-      return snapshot;
-    } catch (error) {
-      throw unreadable(error);
-    }
+      return openSqliteSnapshot(this.path);
+    });
   }
 
   override close(): Promise<void> {
@@ -125,59 +156,27 @@ class SqliteRepository extends PlantRepository {
     return Promise.resolve();
   }
 
-  #add(plant: StoredPlant): Outcome {
-    if (this.#insert.run(...rowOf(plant)).changes > 0) return 'created';
-    return isSamePlant(plant, plantOf(this.#find.get(plant.id) as PlantRow)) ? 'repeated' : 'conflict';
-  }
-
   /**
-   * Runs `work` in a transaction, and checks the files before and after it. Before, because the locks in a replaced index
-   * no longer keep other processes from writing to the same log; after, because a client is answered next.
-   *
-   * @param end the statement that ends it: COMMIT or ROLLBACK
+   * Adds a batch in a transaction, and checks the files before and after it. Before, because the locks in a replaced index
+   * no longer keep other processes from writing to the same log; after, because clients are answered next.
    */
-  #transaction<Result>(end: { run(): unknown }, work: () => Result): Result {
+  #attempt(batch: readonly StoredPlant[]): Outcome[] {
     this.#files?.assertInPlace();
     this.#begin.run();
     try {
-      const result = work();
-      end.run();
+      const outcomes = batch.map((plant) => this.#add(plant));
+      this.#commit.run();
       this.#files?.assertInPlace();
-      return result;
+      return outcomes;
     } catch (error) {
       // SQLite itself rolls back after some errors: https://sqlite.org/lang_transaction.html
       if (this.database.isTransaction) this.#rollback.run();
       throw error;
     }
   }
-}
 
-/** Checks that a start can open a database, and changes nothing. Returns whether the table of plants is there. */
-export async function checkSqliteDatabase(file: string): Promise<boolean> {
-  let database: SqliteDatabase | undefined;
-  try {
-    if (file === ':memory:') return false;
-    if (!existsSync(file)) {
-      // With the dot, the system refuses a file that is no directory.
-      accessSync(`${existingAncestor(resolve(file))}/.`, constants.W_OK | constants.X_OK);
-      return false;
-    }
-    database = await openSqliteDatabase(file);
-    assertKnownSchema(database);
-    // Fails if the database is read-only, or if another program locks it.
-    database.exec('BEGIN IMMEDIATE; ROLLBACK');
-    const isPresent = hasPlants(database);
-    if (isPresent) assertReadable(database);
-    return isPresent;
-  } catch (error) {
-    throw sqliteStartError(file, error);
-  } finally {
-    database?.close();
+  #add(plant: StoredPlant): Outcome {
+    if (this.#insert.run(...rowOf(plant)).changes > 0) return 'created';
+    return isSamePlant(plant, plantOf(this.#find.get(plant.id) as unknown[])) ? 'repeated' : 'conflict';
   }
-}
-
-/** Returns the lowest directory above a path that exists. */
-function existingAncestor(path: string): string {
-  const parent = dirname(path);
-  return existsSync(parent) ? parent : existingAncestor(parent);
 }

@@ -1,4 +1,4 @@
-import { assertPlantColumns, type Column } from './plant-columns.js';
+import { COLUMN_NAMES, isSamePlant, plantOf, rowOf, trialPlants } from './plant-columns.js';
 import { firstValue, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
 
@@ -8,45 +8,36 @@ const STEPS = [
   'CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT',
 ];
 
-/** Completes a sentence about a table of another program. */
-const OWN_FILE = 'name another file';
+/** Inserts a plant whose id is free. */
+export const INSERT =
+  `INSERT INTO plants (${COLUMN_NAMES.join()}) VALUES (${COLUMN_NAMES.map(() => '?').join()}) ` +
+  'ON CONFLICT (id) DO NOTHING';
 
-/** The columns of the table of plants; no rows if there is none. */
-const TABLE_COLUMNS = `
-  SELECT name, upper(type), "notnull" AND dflt_value IS NULL, pk > 0 AND count(*) FILTER (WHERE pk > 0) OVER () = 1
-  FROM pragma_table_info('plants')`;
-
-type ColumnRow = readonly [name: string, type: string, isRequired: bigint, isUnique: bigint];
+/** Finds the plant that has an id. */
+export const FIND = `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ?`;
 
 /**
  * Brings the schema up to date. The number of steps that were made is in `user_version`.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own
+ * @throws {UnusableDatabaseError} when the schema is newer than the program
  */
 export function updateSqliteSchema(database: SqliteDatabase): void {
-  assertKnownSchema(database);
-  if (versionOf(database) === STEPS.length) return;
+  if (schemaVersion(database) === STEPS.length) return;
   // The transaction makes other processes wait, and is why the version is read again. On an error the caller closes the
   // connection, which rolls back.
   database.exec('BEGIN IMMEDIATE');
-  assertKnownSchema(database);
-  for (const step of STEPS.slice(versionOf(database))) database.exec(step);
+  for (const step of STEPS.slice(schemaVersion(database))) database.exec(step);
   database.exec(`PRAGMA user_version = ${STEPS.length}; COMMIT`);
 }
 
-/** @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own */
-export function assertKnownSchema(database: SqliteDatabase): void {
-  const version = versionOf(database);
-  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
-  // The steps that are still to be made add columns.
-  if (version > 0 && version < STEPS.length) return;
-  const columns = prepare(database, TABLE_COLUMNS).all() as ColumnRow[];
-  if (columns.length > 0) assertPlantColumns('sqlite', 'plants', columns.map(columnOf), OWN_FILE);
-}
-
-/** Returns the number of steps that were made: all of them if an operator has made the table. */
-function versionOf(database: SqliteDatabase): number {
+/**
+ * Returns the number of steps that were made: all of them if an operator has made the table.
+ *
+ * @throws {UnusableDatabaseError} when the schema is newer than the program
+ */
+export function schemaVersion(database: SqliteDatabase): number {
   const version = Number(firstValue(database, 'PRAGMA user_version'));
+  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
   return version === 0 && hasPlants(database) ? STEPS.length : version;
 }
 
@@ -55,11 +46,23 @@ export function hasPlants(database: SqliteDatabase): boolean {
   return firstValue(database, "SELECT 1 FROM sqlite_schema WHERE name = 'plants'") !== undefined;
 }
 
-/** Finds a damaged table at the start, before a client does. Two aggregates in one SELECT would read every row. */
-export function assertReadable(database: SqliteDatabase): void {
-  prepare(database, 'SELECT (SELECT min(id) FROM plants), (SELECT max(id) FROM plants)').get();
-}
-
-function columnOf([name, type, isRequired, isUnique]: ColumnRow): Column {
-  return { name, type, isRequired: isRequired === 1n, isUnique: isUnique === 1n };
+/**
+ * Adds plants and reads them, in a transaction that is rolled back: fails if the database takes no plants, and if another
+ * program made the table.
+ */
+export function tryOut(database: SqliteDatabase): void {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    for (const plant of trialPlants()) {
+      prepare(database, INSERT).run(...rowOf(plant));
+      if (!isSamePlant(plant, plantOf(prepare(database, FIND).get(plant.id) as unknown[]))) {
+        throw new UnusableDatabaseError(
+          `has a table plants of another program, which changes values; name another file`,
+        );
+      }
+    }
+  } finally {
+    // SQLite itself rolls back after some errors: https://sqlite.org/lang_transaction.html
+    if (database.isTransaction) database.exec('ROLLBACK');
+  }
 }

@@ -4,7 +4,7 @@ import type { PlantSnapshot } from './plant-repository.js';
 import { type SnapshotConnection, SqlSnapshot } from './sql-snapshot.js';
 import { openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteStartError } from './sqlite-errors.js';
-import { assertKnownSchema, hasPlants } from './sqlite-schema.js';
+import { hasPlants, schemaVersion } from './sqlite-schema.js';
 
 /**
  * Takes a snapshot of a file on a connection of its own, so that a writer goes on. It changes neither its schema nor its
@@ -20,7 +20,7 @@ export async function openSqliteSnapshot(file: string): Promise<PlantSnapshot | 
     database = await openSqliteDatabase(file);
     // The transaction takes its snapshot when it reads for the first time.
     database.exec('BEGIN');
-    assertKnownSchema(database);
+    schemaVersion(database);
     if (hasPlants(database)) return new SqlSnapshot(connectionOf(database));
     database.close();
     return undefined;
@@ -36,7 +36,7 @@ function connectionOf(database: SqliteDatabase): SnapshotConnection {
     async query(sql) {
       // Lets a signal arrive: reading from SQLite never waits.
       await setImmediate();
-      return prepare(database, sql).get() as readonly unknown[];
+      return prepare(database, sql).all() as unknown[][];
     },
     close() {
       database.close();
