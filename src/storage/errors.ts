@@ -25,11 +25,6 @@ export function unavailable(what: string, error: unknown, reason = messageOf(err
   return new RepositoryUnavailableError(`${what}: ${reason}`, { cause: error });
 }
 
-/** Makes the error of a snapshot that cannot be taken or read. */
-export function unreadable(error: unknown): RepositoryUnavailableError {
-  return unavailable('the database cannot be read', error);
-}
-
 /** Reads the message of an error, which in Jest may be of another realm, where `instanceof` fails. */
 export function messageOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);

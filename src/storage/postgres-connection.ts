@@ -8,10 +8,13 @@ const types = new pg.TypeOverrides();
 types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
 /**
- * Reads the settings of the connection from a URL. The driver's own reading of `sslmode` is not libpq's: it takes
+ * Reads the settings of a connection from a URL. The driver's own reading of `sslmode` is not libpq's: it takes
  * `require` for `verify-full`, and warns that this will change.
+ *
+ * @param connectTimeout milliseconds that the client waits for a connection
+ * @param queryTimeout milliseconds that it waits for an answer
  */
-export function connectionSettings(url: string): PoolConfig {
+export function connectionSettings(url: string, connectTimeout: number, queryTimeout = connectTimeout): PoolConfig {
   const parsed = new URL(url);
   const take = (name: string): string | undefined => {
     const value = parsed.searchParams.get(name) ?? undefined;
@@ -36,6 +39,9 @@ export function connectionSettings(url: string): PoolConfig {
     fallback_application_name: 'plant-store',
     ssl: tlsOptions(mode, certificates),
     types,
+    keepAlive: true,
+    connectionTimeoutMillis: connectTimeout,
+    query_timeout: queryTimeout,
   };
 }
 

@@ -4,9 +4,6 @@ import type { RepositoryStartError } from './plant-repository.js';
 import { POSTGRES } from './postgres-engine.js';
 import type { Failure } from './retry.js';
 
-/** The id of a plant was taken, but its plant was gone before the look-up. */
-export const VANISHED = 'another program deletes plants';
-
 export const MISSING_PRIVILEGES =
   'denies this user a privilege that it needs; grant it CREATE on the schema, or, once the tables are there, ' +
   'SELECT and INSERT on plants and SELECT on plant_store_schema';
@@ -57,13 +54,9 @@ const TRANSIENT: readonly KnownError[] = [
     new RegExp(`^${UNANSWERED}`),
     'does not answer in time; check its server, the network, and the synchronous standbys',
   ],
-  [new RegExp(`^${VANISHED}`)],
-  // The server lacks resources, starts or stops; an idle or a long transaction timed out.
-  [/^(?:53|57|25P03|25P04)/],
-  // A conflict with another transaction.
-  [/^40/],
-  // The connection failed. PgBouncer reports all its errors as 08P01; distributed engines an unreachable node as XX000.
-  [/^(?:08|XX000)/],
+  // The server lacks resources, starts or stops; a conflict with another transaction; the connection failed. PgBouncer
+  // reports all its errors as 08P01; distributed engines an unreachable node as XX000.
+  [/^(?:08|25P03|25P04|40|53|57|XX000)/],
 ];
 
 /** A plant does not fit the table, which at the start shows that another program made it. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig, type QueryArrayResult } from 'pg';
 import type { PlantValue } from './plant-columns.js';
+import { connectionSettings } from './postgres-connection.js';
 import { isConnectionUsableAfter, isUnanswered } from './postgres-errors.js';
 
 /** Maximum connections: one for the batch in flight, and one for a check or for an attempt after one that hangs. */
@@ -36,11 +37,11 @@ export class PostgresPool {
   #isClosed = false;
 
   /** @param timeout milliseconds that a batch may take, with its retries */
-  constructor(settings: PoolConfig, timeout: number) {
+  constructor(url: string, timeout: number) {
     // Half of the timeout, so that an attempt on a connection that hangs leaves as much for another attempt.
     this.#timeout = Math.ceil(timeout / 2);
-    this.#pool = createPool(settings, POOL_SIZE, this.#timeout);
-    this.#watch = createPool(settings, 1, WATCH_TIMEOUT);
+    this.#pool = createPool(connectionSettings(url, this.#timeout), POOL_SIZE);
+    this.#watch = createPool(connectionSettings(url, WATCH_TIMEOUT), 1);
   }
 
   /**
@@ -108,16 +109,8 @@ export class PostgresPool {
   }
 }
 
-/** @param timeout milliseconds that the client waits for a connection, and for an answer */
-function createPool(settings: PoolConfig, max: number, timeout: number): pg.Pool {
-  const pool = new pg.Pool({
-    ...settings,
-    max,
-    idleTimeoutMillis: IDLE_TIMEOUT,
-    keepAlive: true,
-    connectionTimeoutMillis: timeout,
-    query_timeout: timeout,
-  });
+function createPool(settings: PoolConfig, max: number): pg.Pool {
+  const pool = new pg.Pool({ ...settings, max, idleTimeoutMillis: IDLE_TIMEOUT });
   // A query reports the failure of its connection itself; that of an idle connection concerns no request.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));

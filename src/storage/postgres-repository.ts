@@ -3,14 +3,7 @@ import type { DatabaseOptions } from './open-repository.js';
 import { unavailable } from './errors.js';
 import { COLUMN_NAMES, isSamePlant, plantOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
-import { connectionSettings } from './postgres-connection.js';
-import {
-  describePostgresError,
-  mayPassAtStart,
-  postgresFailure,
-  postgresStartError,
-  VANISHED,
-} from './postgres-errors.js';
+import { describePostgresError, mayPassAtStart, postgresFailure, postgresStartError } from './postgres-errors.js';
 import { PostgresPool } from './postgres-pool.js';
 import { checkPostgresSchema, insertionOf, tryOut, updatePostgresSchema } from './postgres-schema.js';
 import { openSnapshot } from './postgres-snapshot.js';
@@ -68,7 +61,7 @@ async function open<Result>(
     return mayPassAtStart(error);
   };
   try {
-    const opened = (pool = new PostgresPool(connectionSettings(url), timeout));
+    const opened = (pool = new PostgresPool(url, timeout));
     const retry = new Retry(mayPass, () => Math.random() * START_INTERVAL);
     return await retry.run(() => work(opened), startTimeout);
   } catch (error) {
@@ -129,7 +122,8 @@ class PostgresRepository extends PlantRepository {
     const created = await this.#insert(plants);
     const taken = plants.filter(({ id }) => !created.has(id));
     const stored = taken.length === 0 ? [] : await this.#find(taken);
-    if (stored.length < taken.length) throw new Error(VANISHED);
+    // Another attempt finds these ids free.
+    if (stored.length < taken.length) throw new Error('another program deletes plants');
     return outcomesOf(batch, stored);
   }
 

@@ -19,7 +19,9 @@ const QUERY_TIMEOUT = 600_000;
 export async function openSnapshot(url: string, { timeout }: DatabaseOptions): Promise<PlantSnapshot | undefined> {
   let client: pg.Client | undefined;
   try {
-    const opened = (client = createClient(url, timeout));
+    const opened = (client = new pg.Client(connectionSettings(url, timeout, QUERY_TIMEOUT)));
+    // A query reports the failure of its connection itself.
+    client.on('error', () => undefined);
     const query = async (text: string): Promise<unknown[][]> =>
       (await opened.query<unknown[]>({ text, rowMode: 'array' })).rows;
     await client.connect();
@@ -33,16 +35,4 @@ export async function openSnapshot(url: string, { timeout }: DatabaseOptions): P
   }
   await client.end();
   return undefined;
-}
-
-function createClient(url: string, timeout: number): pg.Client {
-  const client = new pg.Client({
-    ...connectionSettings(url),
-    keepAlive: true,
-    connectionTimeoutMillis: timeout,
-    query_timeout: QUERY_TIMEOUT,
-  });
-  // A query reports the failure of its connection itself.
-  client.on('error', () => undefined);
-  return client;
 }

@@ -1,4 +1,4 @@
-import { unreadable } from './errors.js';
+import { unavailable } from './errors.js';
 import { COLUMN_NAMES, plantsOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
 
@@ -27,7 +27,7 @@ export async function requireSnapshot(open: () => Promise<PlantSnapshot | undefi
     if (snapshot === undefined) throw new Error('it has no table of plants');
     return snapshot;
   } catch (error) {
-    throw unreadable(error);
+    throw unavailable('the database cannot be read', error);
   }
 }
 
@@ -69,7 +69,7 @@ export class SqlSnapshot implements PlantSnapshot {
     try {
       return (await this.connection.query(sql))[0] ?? [];
     } catch (error) {
-      throw unreadable(error);
+      throw unavailable('the database cannot be read', error);
     }
   }
 }
