@@ -3,9 +3,9 @@ import { existsSync, linkSync, lstatSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { createEmptyFile, syncDirectory } from '../files/durable-files.js';
-import { messageOf } from './errors.js';
+import { messageOf, UnusableDatabaseError } from './errors.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
-import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
+import { sqliteFailure } from './sqlite-errors.js';
 import { hasPlants, schemaVersion } from './sqlite-schema.js';
 
 /** Endings of the files that SQLite keeps beside a database. */
@@ -105,17 +105,12 @@ function assertFree(target: string, advice: string): void {
 }
 
 /** Opens a database, and checks all of it. */
-async function openSound(file: string): Promise<SqliteDatabase> {
-  let database: SqliteDatabase | undefined;
-  try {
-    database = await openSqliteDatabase(file);
+function openSound(file: string): Promise<SqliteDatabase> {
+  return openSqliteDatabase(file, (database) => {
     const found = String(firstValue(database, 'PRAGMA integrity_check'));
-    if (found !== 'ok') throw new BackupError(`${file} is damaged: ${found.replaceAll('\n', ' ')}`);
-    if (!hasPlants(database)) throw new BackupError(`${file} has no table of plants`);
+    if (found !== 'ok') throw new UnusableDatabaseError(`is damaged: ${found.replaceAll('\n', ' ')}`);
+    if (!hasPlants(database)) throw new UnusableDatabaseError('has no table of plants');
     schemaVersion(database);
     return database;
-  } catch (error) {
-    database?.close();
-    throw error instanceof BackupError ? error : sqliteStartError(file, error);
-  }
+  });
 }

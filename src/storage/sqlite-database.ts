@@ -1,6 +1,8 @@
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type * as Sqlite from '@photostructure/sqlite';
+import { createEmptyFile, makeDirectory } from '../files/durable-files.js';
 import { UnusableDatabaseError } from './errors.js';
+import { sqliteStartError } from './sqlite-errors.js';
 
 export type { DatabaseSyncInstance as SqliteDatabase } from '@photostructure/sqlite';
 
@@ -11,16 +13,35 @@ const DRIVER = Number.parseInt(process.versions.node) >= 24 ? 'node:sqlite' : '@
 const BUSY_TIMEOUT = 5_000;
 
 /**
- * Opens a database, or creates it.
+ * Opens a database, or creates it, and does the first work on it.
  *
  * @param file a path, or `:memory:`
+ * @param work fails, or has the database from now on
+ * @throws {RepositoryStartError} when the database cannot be opened, or `work` fails
  */
-export async function openSqliteDatabase(file: string): Promise<Sqlite.DatabaseSyncInstance> {
-  const { DatabaseSync } = await loadDriver();
-  // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
-  const database = new DatabaseSync(file === ':memory:' ? file : resolve(file));
-  database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT}`);
-  return database;
+export async function openSqliteDatabase<Result>(
+  file: string,
+  work: (database: Sqlite.DatabaseSyncInstance) => Result,
+): Promise<Result> {
+  let database: Sqlite.DatabaseSyncInstance | undefined;
+  try {
+    // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
+    const path = file === ':memory:' ? file : resolve(file);
+    if (path !== ':memory:') makeFile(path);
+    const { DatabaseSync } = await loadDriver();
+    database = new DatabaseSync(path);
+    database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT}`);
+    return work(database);
+  } catch (error) {
+    database?.close();
+    throw sqliteStartError(file, error);
+  }
+}
+
+/** Creates the directory of a database. SQLite creates the file, unless it would belong to root: a service could not open it. */
+function makeFile(path: string): void {
+  makeDirectory(dirname(path));
+  if (process.getuid?.() === 0) createEmptyFile(path);
 }
 
 /** Prepares a statement. Its rows are arrays, with integers as bigint, because a number cannot hold an int64. */

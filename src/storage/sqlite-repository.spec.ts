@@ -21,7 +21,7 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
   file = join(directory, 'plants.db');
   repository = await open();
-  other = await openSqliteDatabase(file);
+  other = await openSqliteDatabase(file, (database) => database);
 });
 
 afterEach(async () => {
@@ -73,7 +73,7 @@ describe('the SQLite database', () => {
 
   it('may have a table that an operator has made, with columns that need no value', async () => {
     const made = join(directory, 'made.db');
-    const database = await openSqliteDatabase(made);
+    const database = await openSqliteDatabase(made, (opened) => opened);
     database.exec("CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT, bed TEXT NOT NULL DEFAULT '')");
     database.close();
 

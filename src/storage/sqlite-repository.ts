@@ -1,18 +1,17 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { createEmptyFile, makeDirectory } from '../files/durable-files.js';
+import { setImmediate } from 'node:timers/promises';
 import { unavailable } from './errors.js';
 import type { DatabaseOptions } from './open-repository.js';
 import { isSamePlant, plantOf, rowOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { Retry } from './retry.js';
-import { requireSnapshot } from './sql-snapshot.js';
+import { requireSnapshot, type SnapshotConnection, SqlSnapshot } from './sql-snapshot.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { fileOf } from './sqlite-engine.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
 import { FIND, hasPlants, INSERT, schemaVersion, tryOut, updateSqliteSchema } from './sqlite-schema.js';
-import { openSqliteSnapshot } from './sqlite-snapshot.js';
 
 /** Milliseconds between two attempts: another process holds the lock for about as long. */
 const RETRY_INTERVAL = 1;
@@ -31,65 +30,80 @@ const SETTINGS = [
 ];
 
 /** Opens or creates a SQLite database whose commits are on disk when they return. */
-export async function openRepository(url: string, { timeout }: DatabaseOptions): Promise<PlantRepository> {
+export function openRepository(url: string, { timeout }: DatabaseOptions): Promise<PlantRepository> {
   const file = fileOf(url);
-  let database: SqliteDatabase | undefined;
-  try {
-    const path = file === ':memory:' ? undefined : resolve(file);
-    if (path !== undefined) makeFile(path);
-    database = await openSqliteDatabase(file);
+  return openSqliteDatabase(file, (database) => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
     tryOut(database);
     // While SQLite waits for a lock, it blocks the process. `Retry` waits without that.
     database.exec('PRAGMA busy_timeout = 0');
-    return new SqliteRepository(database, path, timeout);
-  } catch (error) {
-    database?.close();
-    throw sqliteStartError(file, error);
-  }
+    return new SqliteRepository(database, file === ':memory:' ? undefined : resolve(file), timeout);
+  });
 }
 
-/** Creates the directory of a database. SQLite creates the file, unless it would belong to root: a service could not open it. */
-function makeFile(path: string): void {
-  makeDirectory(dirname(path));
-  if (process.getuid?.() === 0) createEmptyFile(path);
-}
-
-/** Takes a snapshot, and changes nothing; undefined if there is no file, or no table of plants in it. */
-export async function openSnapshot(url: string): Promise<PlantSnapshot | undefined> {
-  return openSqliteSnapshot(fileOf(url));
-}
-
-/** Checks that a start can open a database, and changes nothing. Returns whether the table of plants is there. */
+/** Checks that a start can open a database, and changes nothing. Returns whether there is a table of plants. */
 export async function checkStore(url: string): Promise<boolean> {
   const file = fileOf(url);
-  let database: SqliteDatabase | undefined;
-  try {
-    if (file === ':memory:') return false;
-    if (!existsSync(file)) {
-      // With the dot, the system refuses a file that is no directory.
-      accessSync(`${existingAncestor(resolve(file))}/.`, constants.W_OK | constants.X_OK);
-      return false;
-    }
-    database = await openSqliteDatabase(file);
+  if (file === ':memory:') return false;
+  if (!existsSync(file)) {
+    assertMayCreate(file);
+    return false;
+  }
+  return openSqliteDatabase(file, (database) => {
     schemaVersion(database);
     // Fails if the database is read-only, or if another program locks it.
     database.exec('BEGIN IMMEDIATE; ROLLBACK');
     const isPresent = hasPlants(database);
     if (isPresent) tryOut(database);
+    database.close();
     return isPresent;
+  });
+}
+
+function assertMayCreate(file: string): void {
+  let directory = resolve(file);
+  while (!existsSync(directory)) directory = dirname(directory);
+  try {
+    // With the dot, the system refuses a file that is no directory.
+    accessSync(`${directory}/.`, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw sqliteStartError(file, error);
-  } finally {
-    database?.close();
   }
 }
 
-/** Returns the lowest directory above a path that exists. */
-function existingAncestor(path: string): string {
-  const parent = dirname(path);
-  return existsSync(parent) ? parent : existingAncestor(parent);
+/**
+ * Takes a snapshot on a connection of its own, so that a writer goes on. It changes neither the schema nor the journal
+ * mode. While it is open, a checkpoint cannot reset the write-ahead log, which grows.
+ *
+ * @returns undefined if there is no file, or no table of plants in it
+ */
+export async function openSnapshot(url: string): Promise<PlantSnapshot | undefined> {
+  const file = fileOf(url);
+  if (!existsSync(file)) return undefined;
+  return openSqliteDatabase(file, (database) => {
+    // The transaction takes its snapshot when it reads for the first time.
+    database.exec('BEGIN');
+    schemaVersion(database);
+    if (hasPlants(database)) return new SqlSnapshot(connectionOf(database));
+    database.close();
+    return undefined;
+  });
+}
+
+function connectionOf(database: SqliteDatabase): SnapshotConnection {
+  return {
+    arrayFunction: 'json_group_array',
+    async query(sql) {
+      // Lets a signal arrive: reading from SQLite never waits.
+      await setImmediate();
+      return prepare(database, sql).all() as unknown[][];
+    },
+    close() {
+      database.close();
+      return Promise.resolve();
+    },
+  };
 }
 
 class SqliteRepository extends PlantRepository {
@@ -147,7 +161,7 @@ class SqliteRepository extends PlantRepository {
     return requireSnapshot(() => {
       if (this.path === undefined) throw new Error('no other connection can open a database in memory');
       this.#files?.assertInPlace();
-      return openSqliteSnapshot(this.path);
+      return openSnapshot(`sqlite:${this.path}`);
     });
   }
 

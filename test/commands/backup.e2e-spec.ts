@@ -70,7 +70,7 @@ describe('plant-store backup', () => {
 
     const { status, stderr } = await run(['backup.db']);
 
-    expect(stderr).toMatch(/^plant-store: data\/plants\.db is damaged: [^\n]+\n$/);
+    expect(stderr).toMatch(/^plant-store: the database data\/plants\.db is damaged: [^\n]+\n$/);
     expect(status).toBe(1);
     expect(readdirSync(directory.path)).toEqual(['data']);
   });
