@@ -179,7 +179,7 @@ export default [
     find: 'return `${dev}:${ino}`;',
     replace: 'return `${dev}`;',
     spec: 'test/storage/store-faults',
-    test: 'A replaced file',
+    test: 'another database replaces it',
     isBuilt: true,
   },
   {
@@ -189,7 +189,7 @@ export default [
     find: 'if (size === 0) throw new FilesNotInPlaceError();',
     replace: '',
     spec: 'test/storage/store-faults',
-    test: 'An emptied file',
+    test: 'the database is emptied',
     isBuilt: true,
   },
   {

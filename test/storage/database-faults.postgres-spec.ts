@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import pg from 'pg';
 import { create, refusal } from '../support/client.js';
 import { FaultProxy } from '../support/fault-proxy.js';
-import { violationsIn } from '../support/history.js';
 import { PostgresServer, type Sessions } from '../support/postgres.js';
-import { nameOf, runFaults, storedIn } from '../support/postgres-history.js';
+import { expectKeptPromises, nameOf, runFaults } from '../support/postgres-history.js';
 import { report } from '../support/report.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { until } from '../support/until.js';
@@ -102,45 +101,10 @@ describe('A fault for longer than STORE_TIMEOUT under 32 clients', () => {
       });
 
       expect(sessions.most).toBeLessThanOrEqual(1 + POOL_SIZE + 1);
-      expect(violationsIn(workload.history, await storedIn(server, database))).toEqual([]);
-      expect([...workload.errors.keys()].sort()).toEqual([409, 503]);
+      await expectKeptPromises(workload, server, database);
       expect(await service.stop()).toBe(0);
     },
   );
-
-  it.each<[string, () => Promise<unknown>, () => Promise<unknown>, RegExp]>([
-    [
-      'the table has another name',
-      () => other.query('ALTER TABLE plants RENAME TO elsewhere'),
-      () => other.query('ALTER TABLE elsewhere RENAME TO plants'),
-      /lacks a table as the service created it[^"]*relation \\"plants\\" does not exist/,
-    ],
-    [
-      'the database accepts no connections',
-      async () => {
-        await monitor.query(`ALTER DATABASE ${nameOf(database)} ALLOW_CONNECTIONS false`);
-        await monitor.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${nameOf(database)}'`,
-        );
-      },
-      () => monitor.query(`ALTER DATABASE ${nameOf(database)} ALLOW_CONNECTIONS true`),
-      /accepts no connections; run ALTER DATABASE … ALLOW_CONNECTIONS true/,
-    ],
-  ])('where %s is answered with 503 and logged, and breaks no promise', async (what, begin, end, line) => {
-    const { service, url } = await directory.start({ ...VARIABLES, DATABASE_URL: database });
-
-    const workload = await runFaults(what, [url], async (running) => {
-      await begin();
-      const refused = (running.errors.get(503) ?? 0) + 500;
-      await running.until(() => (running.errors.get(503) ?? 0) >= refused);
-      await end();
-    });
-
-    expect(violationsIn(workload.history, await storedIn(server, database))).toEqual([]);
-    expect([...workload.errors.keys()].sort()).toEqual([409, 503]);
-    expect(service.stdout).toMatch(line);
-    expect(await service.stop()).toBe(0);
-  });
 });
 
 describe('A locked table', () => {

@@ -1,5 +1,5 @@
 import { TOKEN } from './client.js';
-import { type Store, storeFrom } from './history.js';
+import { storeFrom, violationsIn } from './history.js';
 import type { PostgresServer } from './postgres.js';
 import { report } from './report.js';
 import { Workload } from './workload.js';
@@ -7,15 +7,6 @@ import { Workload } from './workload.js';
 /** Returns the name of the database in a URL. */
 export function nameOf(database: string): string {
   return new URL(database).pathname.slice(1);
-}
-
-/** Reads the plants of a database without the service. */
-export async function storedIn(server: PostgresServer, database: string): Promise<Store> {
-  const rows = await server.query<{ id: string; name: string; tag: string | null }>(
-    'SELECT * FROM plants',
-    nameOf(database),
-  );
-  return storeFrom(rows.map((row) => ({ ...row, id: BigInt(row.id) })));
 }
 
 /** Runs clients that use these services in turn while the faults happen, and for 200 creates before and after. */
@@ -35,4 +26,19 @@ export async function runFaults(
   }
   report(`${what}: ${JSON.stringify(workload.counts)}`);
   return workload;
+}
+
+/** Expects that the service broke no promise, and refused plants with these errors alone. */
+export async function expectKeptPromises(
+  { history, errors }: Workload,
+  server: PostgresServer,
+  database: string,
+  allowed: readonly number[] = [409, 503],
+): Promise<void> {
+  const rows = await server.query<{ id: string; name: string; tag: string | null }>(
+    'SELECT id, name, tag FROM plants',
+    nameOf(database),
+  );
+  expect(violationsIn(history, storeFrom(rows.map((row) => ({ ...row, id: BigInt(row.id) }))))).toEqual([]);
+  expect([...errors.keys()].filter((error) => !allowed.includes(error))).toEqual([]);
 }
