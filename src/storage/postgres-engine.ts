@@ -11,7 +11,7 @@ const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 const POSTGRES_URL = /^postgres(?:ql)?:\/\/(?:[^/?#@]*@)?[^#@]*$/;
 
 export const POSTGRES: Engine = {
-  form: `postgres://user:password@host:5432/plants, where user and password are percent-encoded and sslmode is one of ${SSL_MODES.join(', ')}`,
+  form: `postgres://user:password@host:5432/plants, where user and password are percent-encoded and sslmode is one of ${SSL_MODES.join(', ')}; verify-ca needs sslrootcert`,
   accepts: isPostgresUrl,
   nameOf(url) {
     const { protocol, host, pathname } = new URL(url);
@@ -25,7 +25,8 @@ function isPostgresUrl(url: string): boolean {
   if (!POSTGRES_URL.test(url) || !URL.canParse(url)) return false;
   const { username, password, hostname, pathname, searchParams } = new URL(url);
   const isDecodable = [username, password, hostname, pathname].every(canDecode);
-  return isDecodable && SSL_MODES.includes(searchParams.get('sslmode') ?? 'disable');
+  const mode = searchParams.get('sslmode') ?? 'disable';
+  return isDecodable && SSL_MODES.includes(mode) && (mode !== 'verify-ca' || searchParams.has('sslrootcert'));
 }
 
 function canDecode(text: string): boolean {

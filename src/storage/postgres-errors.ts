@@ -97,7 +97,7 @@ export function describePostgresError(error: unknown): string {
 
 /** Makes the line for the operator; it names the database as the URL does, without user and password. */
 export function postgresStartError(url: string, error: unknown): RepositoryStartError {
-  const unknown = `cannot be reached or used (${codeOf(error)}); check its server and its URL`;
+  const unknown = `cannot be reached or used (${messageOf(error) || codeOf(error)}); check its server and its URL`;
   const advice = MISFIT.test(codeOf(error)) ? otherTable(messageOf(error)) : adviceOn(error);
   return startError(POSTGRES.nameOf(url), error, advice ?? unknown);
 }
@@ -120,9 +120,13 @@ function find(errors: readonly KnownError[], error: unknown): KnownError | undef
   return errors.find(([pattern]) => pattern.test(code));
 }
 
-/** Returns whether an error without an entry comes from the connection, and not from the server or the program. */
+/** Returns whether an error without an entry comes from the connection, and not from the server, a file or the program. */
 function isConnectionError(error: unknown): boolean {
-  return ![pg.DatabaseError, UnusableDatabaseError, TypeError, RangeError].some((type) => error instanceof type);
+  const isOther = [pg.DatabaseError, UnusableDatabaseError, TypeError, RangeError].some(
+    (type) => error instanceof type,
+  );
+  // The file of sslrootcert, sslcert or sslkey cannot be read.
+  return !isOther && (Object(error) as NodeJS.ErrnoException).syscall !== 'open';
 }
 
 function codeOf(error: unknown): string {

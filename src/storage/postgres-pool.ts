@@ -2,8 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig, type QueryArrayResult } from 'pg';
 import type { PlantValue } from './plant-columns.js';
-import { connectionSettings } from './postgres-connection.js';
 import { isConnectionUsableAfter, isUnanswered } from './postgres-errors.js';
+
+/** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
+const types = new pg.TypeOverrides();
+types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
 /** Maximum connections: one for the batch in flight, and one for a check or for an attempt after one that hangs. */
 const POOL_SIZE = 2;
@@ -107,6 +110,26 @@ export class PostgresPool {
     );
     return [results].flat().at(-1)?.rowCount !== 0;
   }
+}
+
+/**
+ * Returns the settings of a connection.
+ *
+ * @param connectTimeout milliseconds that the client waits for a connection
+ * @param queryTimeout milliseconds that it waits for an answer
+ */
+export function connectionSettings(url: string, connectTimeout: number, queryTimeout = connectTimeout): PoolConfig {
+  const parsed = new URL(url);
+  // Otherwise the driver takes each sslmode for verify-full, and warns that this will change.
+  parsed.searchParams.set('uselibpqcompat', 'true');
+  return {
+    connectionString: parsed.href,
+    fallback_application_name: 'plant-store',
+    types,
+    keepAlive: true,
+    connectionTimeoutMillis: connectTimeout,
+    query_timeout: queryTimeout,
+  };
 }
 
 function createPool(settings: PoolConfig, max: number): pg.Pool {

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import type { DatabaseOptions } from './open-repository.js';
 import type { PlantSnapshot } from './plant-repository.js';
-import { connectionSettings } from './postgres-connection.js';
 import { postgresStartError } from './postgres-errors.js';
+import { connectionSettings } from './postgres-pool.js';
 import { findTables } from './postgres-schema.js';
 import { SqlSnapshot } from './sql-snapshot.js';
 
