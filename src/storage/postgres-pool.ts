@@ -52,8 +52,7 @@ export class PostgresPool {
    * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#send(statements, this.#timeout, isConnectionUsableAfter);
-    return results.at(-1)?.rows ?? [];
+    return (await this.#send(statements, this.#timeout)).at(-1)?.rows ?? [];
   }
 
   /**
@@ -62,9 +61,7 @@ export class PostgresPool {
    * @param timeout milliseconds that the server may take
    */
   async rehearse(statement: string, timeout = this.#timeout): Promise<unknown[][]> {
-    // After an error, the connection is still in the transaction.
-    const isUsableAfter = (): boolean => false;
-    const results = await this.#send(`BEGIN; ${statement}; ROLLBACK`, Math.min(timeout, this.#timeout), isUsableAfter);
+    const results = await this.#send(`BEGIN; ${statement}; ROLLBACK`, Math.min(timeout, this.#timeout));
     return results.at(-2)?.rows ?? [];
   }
 
@@ -75,11 +72,7 @@ export class PostgresPool {
   }
 
   /** Sends statements in one message, and returns the result of each. */
-  async #send(
-    statements: string,
-    timeout: number,
-    isUsableAfter: (error: unknown) => boolean,
-  ): Promise<QueryArrayResult[]> {
+  async #send(statements: string, timeout: number): Promise<QueryArrayResult[]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
@@ -91,7 +84,8 @@ export class PostgresPool {
       return [results].flat();
     } catch (error) {
       if (isUnanswered(error)) void this.#closeOnceEnded(client, mark);
-      else client.release(!isUsableAfter(error));
+      // After an error, the connection is still in a transaction that the statements begin.
+      else client.release(statements.startsWith('BEGIN') || !isConnectionUsableAfter(error));
       throw error;
     }
   }
