@@ -1,6 +1,7 @@
-import { mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openSqliteFile, readPlants } from '../../test/support/sqlite-file.js';
 import { openRepository } from './open-repository.js';
 import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, type SqliteDatabase } from './sqlite-database.js';
@@ -114,12 +115,6 @@ describe('the SQLite database', () => {
     await expect(open()).rejects.toThrow(/^the database \S+ cannot be used: [^\n]*nowhere/);
   });
 
-  it('has the path of the URL without trailing spaces', async () => {
-    await (await openRepository(`sqlite:${join(directory, 'trimmed.db')} `)).close();
-
-    expect(readdirSync(directory)).toContain('trimmed.db');
-  });
-
   it('stores nothing of a batch in which one plant fails', async () => {
     await expect(
       repository.add([
@@ -130,6 +125,98 @@ describe('the SQLite database', () => {
 
     expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
     expect(await repository.add([{ id: 1n, name: 'Ficus' }])).toEqual(['created']);
+  });
+});
+
+describe('the file of a URL', () => {
+  const working = process.cwd();
+
+  beforeEach(() => {
+    process.chdir(directory);
+    mkdirSync('disk');
+    symlinkSync('disk', 'link');
+    symlinkSync('disk/linked.db', 'link.db');
+  });
+
+  afterEach(() => process.chdir(working));
+
+  it.each([
+    ['trimmed.db ', 'trimmed.db'],
+    ['trimmed.db\u00a0', 'trimmed.db'],
+    ['./elsewhere/../dots.db', 'dots.db'],
+    ['new/directory/', 'new/directory'],
+    ['escaped%20.db', 'escaped%20.db'],
+    ['file:uri.db?mode=memory', 'file:uri.db?mode=memory'],
+    [':MEMORY:', ':MEMORY:'],
+    ['link.db', 'disk/linked.db'],
+    ['link/plants.db', 'disk/plants.db'],
+  ])('of sqlite: and %j is %s, whose log must not be removed', async (path, name) => {
+    const opened = await openRepository(`sqlite:${path}`);
+    await opened.add([{ id: 1n, name: 'Monstera' }]);
+    expect(readPlants(join(directory, name))).toHaveLength(1);
+    rmSync(`${name}-wal`);
+
+    await expect(opened.add([{ id: 2n, name: 'Ficus' }])).rejects.toThrow(/were removed or replaced$/);
+    await opened.close();
+  });
+
+  it('is not another one that a symbolic link leads to later', async () => {
+    const opened = await openRepository('sqlite:link.db');
+    rmSync('link.db');
+    symlinkSync('plants.db', 'link.db');
+
+    await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
+    await opened.close();
+  });
+
+  it.each(['sqlite::memory:', 'sqlite::memory: '])('is none for %j', async (url) => {
+    const before = readdirSync(directory);
+    const opened = await openRepository(url);
+    expect(await opened.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
+    await opened.close();
+
+    expect(readdirSync(directory)).toEqual(before);
+  });
+
+  it('is not a directory', async () => {
+    await expect(openRepository(`sqlite:${directory}/`)).rejects.toThrow(
+      `the database ${directory}/ cannot be opened; it must be a file in a directory where this user may write`,
+    );
+  });
+});
+
+describe('files that are gone or replaced', () => {
+  it.each<[what: string, change: () => unknown]>([
+    ['the database is removed', () => rmSync(file)],
+    ['the write-ahead log is removed', () => rmSync(`${file}-wal`)],
+    ['the index of the log is removed', () => rmSync(`${file}-shm`)],
+    ['the database is emptied', () => truncateSync(file)],
+    [
+      'another database replaces it',
+      async () => {
+        await (await open(`${file}-other`)).close();
+        renameSync(file, `${file}-away`);
+        renameSync(`${file}-other`, file);
+      },
+    ],
+    [
+      'an empty database replaces the directory',
+      () => {
+        rmSync(directory, { recursive: true });
+        mkdirSync(directory);
+        openSqliteFile(file).close();
+      },
+    ],
+  ])('end all creates: %s', async (_, change) => {
+    await repository.add([{ id: 1n, name: 'Monstera' }]);
+
+    await change();
+
+    for (const id of [1n, 2n]) {
+      const added = repository.add([{ id, name: 'Monstera' }]);
+      await expect(added).rejects.toThrow(RepositoryUnavailableError);
+      await expect(added).rejects.toThrow(/were removed or replaced$/);
+    }
   });
 });
 

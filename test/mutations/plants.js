@@ -24,8 +24,8 @@ export default [
     file: SERVICE,
     find: 'if (error instanceof RepositoryUnavailableError) throw new ContractException(503);',
     replace: '',
-    spec: 'test/storage/sqlite-names',
-    test: 'symbolic link',
+    spec: 'test/storage/store-faults',
+    test: 'data directory that is moved away',
     isBuilt: true,
   },
   {

@@ -178,9 +178,8 @@ export default [
     file: FILES,
     find: 'return `${dev}:${ino}`;',
     replace: 'return `${dev}`;',
-    spec: 'test/storage/store-faults',
+    spec: 'src/storage/sqlite-repository',
     test: 'another database replaces it',
-    isBuilt: true,
   },
   {
     name: 'storage: emptied database',
@@ -188,9 +187,8 @@ export default [
     file: FILES,
     find: 'if (size === 0) throw new FilesNotInPlaceError();',
     replace: '',
-    spec: 'test/storage/store-faults',
+    spec: 'src/storage/sqlite-repository',
     test: 'the database is emptied',
-    isBuilt: true,
   },
   {
     name: 'storage: process that blocks',
@@ -208,7 +206,7 @@ export default [
     find: ".slice('sqlite:'.length).trimEnd()",
     replace: ".slice('sqlite:'.length)",
     spec: 'src/storage/sqlite-repository',
-    test: 'trailing spaces',
+    test: 'the file of a URL',
   },
   {
     name: 'storage: schema that is newer on SQLite',
@@ -259,8 +257,8 @@ export default [
     name: 'storage: batch with one plant at fault',
     reason: 'A defect with one plant must not fail the others.',
     file: COMMIT,
-    find: 'if (unavailable || batch.length === 1) for',
-    replace: 'if (unavailable || batch.length > 0) for',
+    find: 'if (!unavailable && batch.length > 1) {',
+    replace: 'if (!unavailable && batch.length > 10_000) {',
     spec: 'src/storage/group-commit',
   },
   {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
 import { CREATED, create, created, MONSTERA, monstera, refusal, TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { ServiceDirectory, type Started, WITH_TOKEN } from '../support/service-directory.js';
@@ -65,43 +65,6 @@ describe('A data directory that is moved away', () => {
     renameSync(directory.file('elsewhere'), directory.file('data'));
 
     expect(await create(url, monstera(3))).toEqual(CREATED);
-    expect(await service.stop()).toBe(0);
-  });
-});
-
-describe('A service whose files are gone or replaced', () => {
-  const data = directory.file('data');
-  const database = directory.file('data/plants.db');
-
-  it.each<[what: string, change: () => unknown]>([
-    ['the database is removed', () => rmSync(database)],
-    ['the write-ahead log is removed', () => rmSync(`${database}-wal`)],
-    ['the index of the log is removed', () => rmSync(`${database}-shm`)],
-    ['the database is emptied', () => truncateSync(database)],
-    [
-      'another database replaces it',
-      async () => {
-        await directory.store([], 'other.db');
-        renameSync(database, directory.file('away.db'));
-        renameSync(directory.file('other.db'), database);
-      },
-    ],
-    [
-      'an empty database replaces the directory',
-      () => {
-        rmSync(data, { recursive: true });
-        mkdirSync(data);
-        directory.openDatabase().close();
-      },
-    ],
-  ])('answers with error 503 after %s', async (_, change) => {
-    const { service, url } = await directory.start();
-    expect(await create(url)).toEqual(CREATED);
-
-    await change();
-
-    expect(await create(url, monstera(2))).toEqual(refusal(503));
-    expect(await create(url)).toEqual(refusal(503));
     expect(await service.stop()).toBe(0);
   });
 });
