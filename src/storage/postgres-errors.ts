@@ -97,9 +97,14 @@ export function describePostgresError(error: unknown): string {
 
 /** Makes the line for the operator; it names the database as the URL does, without user and password. */
 export function postgresStartError(url: string, error: unknown): RepositoryStartError {
-  const unknown = `cannot be reached or used (${messageOf(error) || codeOf(error)}); check its server and its URL`;
-  const advice = MISFIT.test(codeOf(error)) ? otherTable(messageOf(error)) : adviceOn(error);
-  return startError(POSTGRES.nameOf(url), error, advice ?? unknown);
+  const unknown = `cannot be reached or used (${codeOf(error)}); check its server and its URL`;
+  return startError(POSTGRES.nameOf(url), error, startAdviceOn(error) ?? unknown);
+}
+
+function startAdviceOn(error: unknown): string | undefined {
+  if (MISFIT.test(codeOf(error))) return otherTable(messageOf(error));
+  if (isOfFile(error)) return `cannot be reached: a file of its URL cannot be read (${messageOf(error)})`;
+  return adviceOn(error);
 }
 
 /** Completes "the database postgres://… …". */
@@ -122,11 +127,13 @@ function find(errors: readonly KnownError[], error: unknown): KnownError | undef
 
 /** Returns whether an error without an entry comes from the connection, and not from the server, a file or the program. */
 function isConnectionError(error: unknown): boolean {
-  const isOther = [pg.DatabaseError, UnusableDatabaseError, TypeError, RangeError].some(
-    (type) => error instanceof type,
-  );
-  // The file of sslrootcert, sslcert or sslkey cannot be read.
-  return !isOther && (Object(error) as NodeJS.ErrnoException).syscall !== 'open';
+  const others = [pg.DatabaseError, UnusableDatabaseError, TypeError, RangeError];
+  return !isOfFile(error) && !others.some((type) => error instanceof type);
+}
+
+/** Returns whether a file of sslrootcert, sslcert or sslkey cannot be read. */
+function isOfFile(error: unknown): boolean {
+  return (Object(error) as NodeJS.ErrnoException).syscall === 'open';
 }
 
 function codeOf(error: unknown): string {
