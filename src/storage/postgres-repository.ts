@@ -1,14 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
 import type { DatabaseOptions } from './open-repository.js';
 import { unavailable } from './errors.js';
 import { COLUMN_NAMES, isSamePlant, plantOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { describePostgresError, mayPassAtStart, postgresFailure, postgresStartError } from './postgres-errors.js';
-import { PostgresPool } from './postgres-pool.js';
-import { checkPostgresSchema, insertionOf, tryOut, updatePostgresSchema } from './postgres-schema.js';
-import { openSnapshot } from './postgres-snapshot.js';
+import { connectionSettings, PostgresPool } from './postgres-pool.js';
+import { checkPostgresSchema, findTables, insertionOf, tryOut, updatePostgresSchema } from './postgres-schema.js';
 import { Retry } from './retry.js';
-import { requireSnapshot } from './sql-snapshot.js';
+import { requireSnapshot, SqlSnapshot } from './sql-snapshot.js';
 
 /** Maximum milliseconds between two attempts of the start. */
 const START_INTERVAL = 500;
@@ -18,6 +18,9 @@ const RETRY_INTERVAL = 20;
 
 /** Maximum milliseconds of a check: health probes do not wait for long. */
 const CHECK_TIMEOUT = 1_000;
+
+/** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
+const QUERY_TIMEOUT = 600_000;
 
 /**
  * Makes the transaction wait for the disk if the server, the database or the role has turned that off. It travels with
@@ -50,27 +53,52 @@ async function open<Result>(
   { timeout, startTimeout, onWait }: DatabaseOptions,
   work: (pool: PostgresPool) => Promise<Result>,
 ): Promise<Result> {
-  let pool: PostgresPool | undefined;
-  let isWaiting = false;
+  const pool = new PostgresPool(url, timeout);
+  let announce = onWait;
   const mayPass = (error: unknown): boolean => {
     // Another instance that creates the same tables is no reason to wait for long.
-    if (!isWaiting && postgresFailure(error) === 'transient') {
-      isWaiting = true;
-      onWait?.(postgresStartError(url, error).message);
+    if (postgresFailure(error) === 'transient') {
+      announce?.(postgresStartError(url, error).message);
+      announce = undefined;
     }
     return mayPassAtStart(error);
   };
   try {
-    const opened = (pool = new PostgresPool(url, timeout));
     const retry = new Retry(mayPass, () => Math.random() * START_INTERVAL);
-    return await retry.run(() => work(opened), startTimeout);
+    return await retry.run(() => work(pool), startTimeout);
   } catch (error) {
-    await pool?.close();
+    await pool.close();
     throw postgresStartError(url, error);
   }
 }
 
-export { openSnapshot };
+/**
+ * Takes a snapshot in a transaction, on a connection of its own: it takes none of those that add plants, and its queries
+ * may take longer. Behind a pooler in transaction mode, it stays on one connection to the server.
+ *
+ * @returns undefined if there is no table of plants
+ * @throws {RepositoryStartError} when the database cannot be read
+ */
+export async function openSnapshot(url: string, { timeout }: DatabaseOptions): Promise<PlantSnapshot | undefined> {
+  let client: pg.Client | undefined;
+  try {
+    const opened = (client = new pg.Client(connectionSettings(url, timeout, QUERY_TIMEOUT)));
+    // A query reports the failure of its connection itself.
+    client.on('error', () => undefined);
+    const query = async (text: string): Promise<unknown[][]> =>
+      (await opened.query<unknown[]>({ text, rowMode: 'array' })).rows;
+    await client.connect();
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    // The transaction takes its snapshot with its first query.
+    const { hasPlants } = await findTables(query);
+    if (hasPlants) return new SqlSnapshot({ arrayFunction: 'json_agg', query, close: () => opened.end() });
+  } catch (error) {
+    await client?.end();
+    throw postgresStartError(url, error);
+  }
+  await client.end();
+  return undefined;
+}
 
 class PostgresRepository extends PlantRepository {
   readonly #retry = new Retry(

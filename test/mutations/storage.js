@@ -49,7 +49,7 @@ export default [
   {
     name: 'storage: rows of a snapshot that change',
     reason: 'An export has the plants of one moment.',
-    file: 'src/storage/postgres-snapshot.ts',
+    file: POSTGRES,
     find: "'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'",
     replace: "'BEGIN READ ONLY'",
     spec: 'src/storage/plant-repository',
