@@ -32,10 +32,7 @@ interface PendingPlant {
   readonly reject: (reason: unknown) => void;
 }
 
-/**
- * Group commit: plants that arrive while a batch is in flight share the next one, which starts once the clients of the
- * first have been answered. So no plant waits for a timer.
- */
+/** Group commit: plants that arrive while a batch is in flight share the next one. So no plant waits for a timer. */
 @Injectable()
 export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
