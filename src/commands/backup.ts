@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { CommandError } from '../process/command-error.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
+import { CommandError, EXIT_STATUS } from '../process/command-error.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import { backUp, BackupError } from '../storage/backup.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { CommandError } from '../process/command-error.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
+import { CommandError, EXIT_STATUS } from '../process/command-error.js';
 import { setHeapFlags } from '../process/heap.js';
 import { onStopSignals } from '../process/stop-signals.js';
 

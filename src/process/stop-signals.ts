@@ -1,17 +1,6 @@
-import { CommandError } from './command-error.js';
-import { EXIT_STATUS } from './exit-status.js';
+import { CommandError, EXIT_STATUS } from './command-error.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
-
-/** Ends a service that has nothing to close yet. */
-export function exitStopped(): never {
-  process.exit(EXIT_STATUS.done);
-}
-
-/** Ends a command that has nothing to clean up. */
-export function exitInterrupted(): never {
-  process.exit(EXIT_STATUS.interrupted);
-}
 
 /** Sets what the signals that stop a process do. */
 export function onStopSignals(listener: (signal: NodeJS.Signals) => void): void {
@@ -30,7 +19,7 @@ export function onStopSignals(listener: (signal: NodeJS.Signals) => void): void 
 export function abortOnSignals(): AbortSignal {
   const controller = new AbortController();
   const abort = (): void => {
-    onStopSignals(exitInterrupted);
+    onStopSignals(() => process.exit(EXIT_STATUS.interrupted));
     controller.abort(new CommandError('interrupted', EXIT_STATUS.interrupted));
   };
   onStopSignals(abort);
