@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { ServiceDirectory } from '../support/service-directory.js';
+import { line, put } from '../support/token-file.js';
+import { until } from '../support/until.js';
+import { UNWATCHED } from '../support/workers.js';
+
+const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
+
+const directory = ServiceDirectory.ofEachTest();
+
+describe('SIGHUP', () => {
+  it.each([
+    [1, 'a single process'],
+    [2, 'each worker'],
+  ])('with WORKERS=%i lets %s read token file and certificate, although no change is seen', async (workers) => {
+    const install = (name: string, tokens: string): void => {
+      for (const end of ['crt', 'key'])
+        directory.write(end, readFileSync(join(CERTIFICATES, `${name}.${end}`), 'utf8'));
+      put(directory.file('tokens'), tokens);
+    };
+    install('first', line('first', TOKEN));
+    const files = { ACCESS_TOKENS_FILE: 'tokens', TLS_CERT_FILE: 'crt', TLS_KEY_FILE: 'key' };
+    const { service } = await directory.start({ ...files, ...UNWATCHED, WORKERS: `${workers}` });
+    const count = (text: string): number => service.stdout.split(text).length - 1;
+    const signal = async (signals: number): Promise<void> => {
+      service.signal('SIGHUP');
+      const all = signals * workers;
+      await until(`SIGHUP ${signals} has arrived`, () => count('"message":"Reloading after SIGHUP"') === all);
+    };
+
+    // A start looks at its files once more, and may see the first change, but not the second one, too.
+    install('second', line('second', SECOND_TOKEN));
+    await signal(1);
+    await until('the first change is used', () => count('The certificate has changed') === workers);
+    install('first', line('first', TOKEN) + line('second', SECOND_TOKEN));
+    await signal(2);
+    await until('the second change is used', () => count('The certificate has changed') === 2 * workers);
+    await until('the tokens are used', () => count('number of tokens now: 2') === workers);
+
+    await signal(3);
+    expect(await service.stop()).toBe(0);
+    const messages = service.lines.map((text) => (JSON.parse(text) as { message: string }).message);
+    const unchanged = Array<string>(workers).fill('Reloading after SIGHUP');
+    expect(messages.slice(-workers - 2)).toEqual([...unchanged, 'Stopping after SIGTERM', 'Stopped']);
+  });
+});
