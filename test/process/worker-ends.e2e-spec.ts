@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { request } from 'node:http';
 import { TOKEN } from '../support/client.js';
 import { ask, newAgent, send } from '../support/connections.js';
 import { storeFrom, violationsIn } from '../support/history.js';
@@ -124,15 +122,6 @@ describe('A worker that no longer reacts', () => {
       for (const worker of workers) process.kill(worker, 'SIGCONT');
     }
   });
-
-  it('ends with its service at the second signal', async () => {
-    const { service } = await directory.start({ ...TWO, SHUTDOWN_TIMEOUT: '60m' });
-    process.kill(service.workers()[0] ?? 0, 'SIGSTOP');
-    service.signal('SIGTERM');
-    await service.printed(/(Stopping after SIGTERM)/);
-
-    expect(await service.stop('SIGINT')).toBe(0);
-  });
 });
 
 describe('The primary that is killed', () => {
@@ -156,33 +145,6 @@ describe('A signal', () => {
 
     expect(workload.cut).toBe(0);
     expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
-  });
-
-  it('lets a worker answer that listens before the primary has learned of it', async () => {
-    const silent = `const { send } = process;
-      process.send = (message, ...more) => message.type === 'listening' && existsSync('hold') || send.call(process, message, ...more);`;
-    const { service, url } = await directory.start({ ...TWO, ...inWorkers(silent) });
-    directory.write('hold', '');
-    await killWorkers(service, service.workers());
-    const answered = async (): Promise<boolean> => (await ask(url)) === 200;
-    await until('a worker answers', answered);
-    const headers = {
-      Authorization: `Bearer ${TOKEN}`,
-      'Content-Type': 'application/json',
-      Expect: '100-continue',
-    };
-    const outgoing = request(`${url}/plants`, { method: 'POST', agent: false, headers });
-    outgoing.flushHeaders();
-    await once(outgoing, 'continue');
-
-    service.signal('SIGTERM');
-    await service.printed(/(Stopping after SIGTERM)/);
-    outgoing.end('{"id": 2, "name": "Ficus"}');
-    const [response] = (await once(outgoing, 'response')) as [{ readonly statusCode: number; resume(): void }];
-    response.resume();
-
-    expect(response.statusCode).toBe(200);
-    expect(await service.ended).toBe(0);
   });
 
   it('ends a service at once whose workers are starting', async () => {
