@@ -152,7 +152,7 @@ export default [
     find: '.attempt(() => repository.check())',
     replace: '.attempt(() => Promise.resolve())',
     spec: 'test/management/management',
-    test: 'whose store is missing',
+    test: 'while another process locks it',
     isBuilt: true,
   },
   {
@@ -162,7 +162,7 @@ export default [
     find: 'return this.health.check([]);',
     replace: 'return this.ready();',
     spec: 'test/management/management',
-    test: 'whose store is missing',
+    test: 'while another process locks it',
     isBuilt: true,
   },
   {
