@@ -4,13 +4,9 @@ import { onStopSignals } from './process/stop-signals.js';
 import { readVersion } from './config/version.js';
 
 /** Each command is in a file of its own, which adds its options, help and action when it is used. */
-interface CommandFile {
-  configure(command: Command): void;
-}
-
 interface CommandEntry {
   readonly summary: string;
-  readonly load: () => Promise<CommandFile>;
+  load(): Promise<{ configure(command: Command): void }>;
 }
 
 const COMMANDS: Readonly<Record<string, CommandEntry>> = {

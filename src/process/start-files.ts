@@ -11,11 +11,9 @@ export async function openTokens(configuration: Configuration): Promise<StaticTo
   if (accessTokensFile === undefined && configured.length > 0) return new StaticTokens(configured);
   const mayBeMissing = accessTokensFile === undefined;
   const tokens = new FileTokens(accessTokensFile ?? firstTokenFile, { configured, mayBeMissing });
-  try {
-    await tokens.onModuleInit();
-  } catch (error) {
+  await tokens.onModuleInit().catch((error: unknown) => {
     throw nameTokenVariable(error, configuration);
-  }
+  });
   return tokens;
 }
 

@@ -118,14 +118,11 @@ describe('The request log', () => {
   it('has one JSON object a request, in order, without tokens, queries and bodies', async () => {
     const { service, url } = await directory.start({ ...WITH_TOKEN });
     const ids: string[] = [];
-    for (let id = 0; id < 20; id += 1) {
+    for (const token of [TOKEN, 'wrong-secret', TOKEN]) {
       const response = await fetch(`${url}/plants?access_token=query-secret`, {
         method: 'POST',
-        headers: {
-          Authorization: `Bearer ${id % 2 === 0 ? TOKEN : 'wrong-secret'}`,
-          'Content-Type': 'application/json',
-        },
-        body: JSON.stringify({ id, name: 'body-secret' }),
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        body: '{"id": 1, "name": "body-secret"}',
       });
       ids.push(response.headers.get('x-request-id') ?? '');
     }

@@ -52,18 +52,7 @@ describe('SIGHUP', () => {
   });
 });
 
-describe('A change of files', () => {
-  it('is seen by each worker', async () => {
-    install('first', line('first', TOKEN));
-    const { service } = await directory.start({ ...TLS, ACCESS_TOKENS_FILE: 'tokens', WORKERS: '2' });
-
-    install('second', line('second', SECOND_TOKEN));
-
-    for (const change of ['number of tokens now: 1', 'The certificate has changed']) {
-      await until(`both workers use it: ${change}`, () => service.stdout.split(change).length === 3);
-    }
-  });
-
+describe('A change of the token file', () => {
   it('lets each worker refuse a token that is no longer there', async () => {
     put(directory.file('tokens'), line('first', TOKEN));
     const { service, url } = await directory.start({ ACCESS_TOKENS_FILE: 'tokens', WORKERS: '2' });

@@ -80,21 +80,6 @@ describe('A service with WORKERS=2', () => {
     for (const line of service.lines) expect(JSON.parse(line)).toHaveProperty('message');
   });
 
-  it('adds up what its processes count', async () => {
-    const { url, management } = await directory.startManaged(TWO);
-    const ids = Array.from({ length: 20 }, (_, index) => index);
-    await Promise.all(ids.map((id) => ask(url, TOKEN, id)));
-    await Promise.all(ids.map((id) => ask(url, TOKEN, id)));
-    await Promise.all(ids.map((id) => ask(url, 'another', id)));
-
-    const text = await (await fetch(`${management}/metrics`)).text();
-    expect(text).toContain('\nplant_store_plants_total{outcome="created"} 20\n');
-    expect(text).toContain('\nplant_store_plants_total{outcome="repeated"} 20\n');
-    expect(text).toContain('\nplant_store_authentication_failures_total{reason="unknown"} 20\n');
-    expect(text).toContain('\nplant_store_http_request_duration_seconds_count 60\n');
-    expect(text).toContain('\nplant_store_queue_depth_plants 0\n');
-  });
-
   it('shares its file with another service and with data commands', async () => {
     const services = [await directory.start(TWO), await directory.start(TWO)];
     let turn = 0;
