@@ -34,15 +34,18 @@ describe('SIGHUP', () => {
       const all = signals * workers;
       await until(`SIGHUP ${signals} has arrived`, () => count('"message":"Reloading after SIGHUP"') === all);
     };
+    const used = async (changes: number, tokens: number): Promise<void> => {
+      await until('the certificate is used', () => count('The certificate has changed') === changes * workers);
+      await until('the tokens are used', () => count(`number of tokens now: ${tokens}`) === workers);
+    };
 
     // A start looks at its files once more, and may see the first change, but not the second one, too.
     install('second', line('second', SECOND_TOKEN));
     await signal(1);
-    await until('the first change is used', () => count('The certificate has changed') === workers);
+    await used(1, 1);
     install('first', line('first', TOKEN) + line('second', SECOND_TOKEN));
     await signal(2);
-    await until('the second change is used', () => count('The certificate has changed') === 2 * workers);
-    await until('the tokens are used', () => count('number of tokens now: 2') === workers);
+    await used(2, 2);
 
     await signal(3);
     expect(await service.stop()).toBe(0);
