@@ -7,7 +7,7 @@ const LEFT_OUT =
 
 /** The beginning of each command: --version, --help and health load nothing else of ours. */
 const PROGRAM =
-  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:config[\\/]|commands[\\/]report\.|process[\\/](?:command-error|heap|stop-signals)\.|auth[\\/]token-file-error\.|storage[\\/](?:engines|plant-repository|(?:postgres|sqlite)-engine)\.)/;
+  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:config[\\/]|commands[\\/]report\.|process[\\/](?:command-error|describe-error|exit-status|heap|listen|stop-signals)\.|auth[\\/]token-file-error\.|storage[\\/](?:engines|plant-repository|(?:postgres|sqlite)-engine)\.)/;
 
 /** Small modules that several commands share. In the chunk of the service, they would bring all of it. */
 const SHARED =

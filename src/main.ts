@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { describeError, EXIT_STATUS, type ExitStatus } from './process/command-error.js';
+import { describeError } from './process/command-error.js';
+import { EXIT_STATUS, type ExitStatus } from './process/exit-status.js';
 import { onStopSignals } from './process/stop-signals.js';
 import { readVersion } from './config/version.js';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { ConfigurationError, loadConfiguration, otherDatabase } from '../config/configuration.js';
-import { EXIT_STATUS } from '../process/command-error.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import { isSameDatabase } from '../storage/engines.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
-import { CommandError, EXIT_STATUS } from '../process/command-error.js';
+import { CommandError } from '../process/command-error.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import type { DatabaseOptions } from '../storage/engines.js';
 import { openRepository, openSnapshot } from '../storage/open-repository.js';
 import {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { CommandError, EXIT_STATUS } from '../process/command-error.js';
+import { CommandError } from '../process/command-error.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import { abortOnSignals } from '../process/stop-signals.js';
 import { BackupError, restore } from '../storage/backup.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';

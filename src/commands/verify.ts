@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
 import { type Configuration, loadConfiguration, otherDatabase } from '../config/configuration.js';
-import { EXIT_STATUS } from '../process/command-error.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
 import { compareSnapshots } from './data/compare-snapshots.js';
 import { encodePlants } from './data/formats.js';

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { CommandError, EXIT_STATUS } from '../process/command-error.js';
+import { CommandError } from '../process/command-error.js';
+import { EXIT_STATUS } from '../process/exit-status.js';
 import { setHeapFlags } from '../process/heap.js';
 import { onStopSignals } from '../process/stop-signals.js';
 

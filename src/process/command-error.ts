@@ -2,19 +2,7 @@ import { inspect } from 'node:util';
 import { TokenFileError } from '../auth/token-file.js';
 import { ConfigurationError } from '../config/configuration.js';
 import { RepositoryStartError, RepositoryUnavailableError } from '../storage/plant-repository.js';
-
-/** The exit statuses of the program; see docs/data.md. */
-export const EXIT_STATUS = {
-  done: 0,
-  failed: 1,
-  /** The configuration or the command line is wrong. */
-  badUsage: 2,
-  /** The command has finished, and found rejected rows, conflicts or differences. */
-  findings: 3,
-  interrupted: 130,
-} as const;
-
-export type ExitStatus = (typeof EXIT_STATUS)[keyof typeof EXIT_STATUS];
+import { EXIT_STATUS, type ExitStatus } from './exit-status.js';
 
 /** A command that cannot be carried out; the message is one line for the operator. */
 export class CommandError extends Error {

@@ -1,4 +1,5 @@
-import { CommandError, EXIT_STATUS } from './command-error.js';
+import { CommandError } from './command-error.js';
+import { EXIT_STATUS } from './exit-status.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 

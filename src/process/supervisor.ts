@@ -6,7 +6,8 @@ import { ManagedService } from '../management/managed-service.js';
 import { type ProcessMetrics, WorkerMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
-import { CommandError, EXIT_STATUS, type ProcessEnd } from './command-error.js';
+import { CommandError, type ProcessEnd } from './command-error.js';
+import { EXIT_STATUS } from './exit-status.js';
 import type { FromWorker, ToWorker } from './worker.js';
 
 /** The service ends after this many workers in a row have ended before they listened. */

@@ -2,7 +2,8 @@ import 'reflect-metadata';
 import type { Configuration } from '../config/configuration.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { ProcessMetrics } from '../management/worker-metrics.js';
-import { describeError, EXIT_STATUS, type ProcessEnd } from './command-error.js';
+import { describeError, type ProcessEnd } from './command-error.js';
+import { EXIT_STATUS } from './exit-status.js';
 import { openStore, PublicService } from './public-service.js';
 
 /** The messages to a worker; `stop` ends it after its requests in flight. */

@@ -1,6 +1,6 @@
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { EXIT_STATUS } from '../../src/process/command-error.js';
+import { EXIT_STATUS } from '../../src/process/exit-status.js';
 import { create, CREATED } from '../support/client.js';
 import { MAIN } from '../support/command.js';
 import { Paper } from '../support/paper.js';

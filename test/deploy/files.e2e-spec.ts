@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { EXIT_STATUS } from '../../src/process/command-error.js';
+import { EXIT_STATUS } from '../../src/process/exit-status.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { findViolation } from '../../src/http/message-rules.js';
