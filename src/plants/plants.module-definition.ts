@@ -1,8 +1,7 @@
 import { ConfigurableModuleBuilder, type Type } from '@nestjs/common';
-import type { Principal } from '../auth/principal.js';
-import type { TokenVerifier } from '../auth/token-verifier.js';
+import type { Principal, TokenVerifier } from '../auth/token-verifier.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import type { NewPlantDto } from './dto/new-plant.dto.js';
+import type { NewPlantDto } from './dto/plant.dto.js';
 
 /** A function of the host; `principal` is undefined if the host authenticates. */
 export type PlantCreatedListener = (plant: Readonly<NewPlantDto>, principal: Principal | undefined) => unknown;

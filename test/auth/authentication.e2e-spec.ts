@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { ServiceUnavailableException } from '@nestjs/common';
 import request from 'supertest';
-import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/refusals.js';
+import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/authentication.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifier, TokenVerifiers, type VerificationResult } from '../../src/auth/token-verifier.js';
 import { ContractException } from '../../src/contract/contract.exception.js';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { base64url, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
-import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/refusals.js';
+import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/authentication.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifiers } from '../../src/auth/token-verifier.js';
 import { attempt, TOKEN } from './client.js';

@@ -1,8 +1,8 @@
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
 import { ContractException } from '../../contract/contract.exception.js';
-import { NewPlantDto } from '../dto/new-plant.dto.js';
-import { exactInteger } from './exact-integer.js';
+import { NewPlantDto } from '../dto/plant.dto.js';
+import { exactInteger } from './exact-json.js';
 import { NewPlantPipe } from './new-plant.pipe.js';
 
 const MEBIBYTE = 1_048_576;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { exactInteger } from './exact-integer.js';
+import { exactInteger } from './exact-json.js';
 
 const MEBIBYTE = 1_048_576;
 
