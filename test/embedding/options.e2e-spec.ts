@@ -40,7 +40,6 @@ describe('PlantsModule does not start', () => {
   it.each<[string, object, string]>([
     ['without a repository', { repository: undefined }, REPOSITORY],
     ['with a repository without close', { repository: WithoutClose }, REPOSITORY],
-    ['without authentication', { authentication: undefined }, AUTHENTICATION],
     [
       'with tokens and a verifier',
       { authentication: { tokens: ['token'], verifier: { verify: () => undefined } } },
@@ -88,11 +87,7 @@ describe('PlantsModule does not start', () => {
 
 describe('PlantsModule starts', () => {
   it.each<[string, object]>([
-    [
-      'with undefined options',
-      { scope: undefined, realm: undefined, body: undefined, database: undefined, onPlantCreated: undefined },
-    ],
-    ['with undefined members', { body: { limit: undefined }, database: { timeout: undefined } }],
+    ['with undefined options', { scope: undefined, body: undefined, database: { timeout: undefined } }],
     [
       'with all options',
       {
