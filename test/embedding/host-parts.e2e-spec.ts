@@ -12,7 +12,6 @@ import { APP_INTERCEPTOR, HttpAdapterHost } from '@nestjs/core';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { catchError, tap, throwError, type Observable } from 'rxjs';
 import {
-  BearerAuthGuard,
   ContractExceptionFilter,
   type Outcome,
   PlantRepository,
@@ -95,15 +94,6 @@ describe.each(PLATFORMS)('A host on %s', (platform) => {
 
     expect((await send(app)).body).toEqual({ name: 'Monstera' });
     expect(repository.plants).toEqual([{ id: 1n, name: 'Monstera' }]);
-  });
-
-  it.each([
-    ['passes', true, { name: 'Monstera' }],
-    ['refuses', false, { error: 403 }],
-  ])('replaces the guard with one that %s, with overrideGuard', async (_what, passes, body) => {
-    await create((builder) => builder.overrideGuard(BearerAuthGuard).useValue({ canActivate: () => passes }));
-
-    expect((await send(app, { token: null })).body).toMatchObject(body);
   });
 
   it('replaces the filter with overrideFilter', async () => {

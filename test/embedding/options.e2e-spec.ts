@@ -65,12 +65,6 @@ describe('PlantsModule does not start', () => {
     expect(await startWith({ ...OPTIONS, ...options })).toBe(`TypeError: PlantsModule: ${message}`);
   });
 
-  it('with a misspelt option of forRootAsync, and says so', async () => {
-    const module = PlantsModule.forRootAsync({ useFactory: () => ({ ...OPTIONS, relm: 'plants' }) });
-
-    expect(await start(module)).toMatch(/^TypeError: PlantsModule: there is no option relm; [^\n]+$/);
-  });
-
   it('with the URL of an unknown engine, and says so', async () => {
     expect(await startWith({ ...OPTIONS, repository: 'plants.db' })).toMatch(/must be of the form sqlite:[^\n]+$/);
   });

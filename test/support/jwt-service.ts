@@ -34,6 +34,12 @@ export class JwtService {
     return new JwtService(provider, rsa, ec, verifier, service);
   }
 
+  /** The public part of its RSA key. */
+  get publicKey(): { kty: string; n: string; e: string } {
+    const { n = '', e = '' } = this.rsa;
+    return { kty: 'RSA', n, e };
+  }
+
   /** Creates a plant, and returns the error number of the answer, or 200. */
   create(token: string, target = this.service): Promise<number> {
     return attempt(target.url, token);
