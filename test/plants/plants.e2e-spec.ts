@@ -12,15 +12,15 @@ const LARGE = 'n'.repeat(1_048_576 - '{"id":1,"name":""}'.length);
 
 let service: Service;
 
-beforeAll(async () => {
-  service = await startService();
-});
-
-beforeEach(() => service.store.query('DELETE FROM plants'));
-
-afterAll(() => service.close());
-
 describe('POST /plants', () => {
+  beforeAll(async () => {
+    service = await startService();
+  });
+
+  beforeEach(() => service.store.query('DELETE FROM plants'));
+
+  afterAll(() => service.close());
+
   it.each<{ what: string; body: string; stored: Row }>([
     { what: 'the name and the tag', body: MONSTERA, stored: MONSTERA_ROW },
     { what: 'no tag', body: '{"id":1,"name":"Aloe"}', stored: { id: 1n, name: 'Aloe', tag: null } },
