@@ -21,7 +21,7 @@ const PRINCIPAL = Symbol('principal');
 const REFUSAL = Symbol('refusal');
 
 /** Node's request; not a WeakMap, because each garbage collection visits all entries of those. */
-interface GuardedRequest {
+interface Authenticated {
   [PRINCIPAL]?: Principal;
   [REFUSAL]?: AuthenticationRefused;
 }
@@ -54,7 +54,7 @@ export function setRefusal(request: object, refusal: AuthenticationRefused): voi
 }
 
 /** Returns Node's request, which Fastify wraps and Express passes on. */
-function nodeRequest(request: object): GuardedRequest {
+function nodeRequest(request: object): Authenticated {
   const raw: object = 'raw' in request && request.raw instanceof IncomingMessage ? request.raw : request;
   return raw;
 }

@@ -277,6 +277,15 @@ export default [
     test: 'delays no answer',
   },
   {
+    name: 'plants: onPlantCreated that throws',
+    reason: 'An error of the listener is logged, and changes no answer.',
+    file: SERVICE,
+    find: 'try {\n      await listener(...created);',
+    replace: 'await listener(...created);\n    try {',
+    spec: 'test/embedding/created-plants',
+    test: 'is logged and changes no answer',
+  },
+  {
     name: 'plants: store that closes too early',
     reason: 'The module closes the store after the last plant is stored.',
     file: MODULE,
