@@ -183,7 +183,7 @@ describe('NewPlantPipe', () => {
       fc.property(bodies, (body) => {
         expect(readingOf(body)).toEqual(expectedOf(body));
       }),
-      { numRuns: 15_000 },
+      { numRuns: 10_000 },
     );
   });
 
