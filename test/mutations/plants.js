@@ -218,6 +218,15 @@ export default [
     test: 'error 413',
   },
   {
+    name: 'plants: uncharged body',
+    reason: 'Requests in flight are bounded in bytes.',
+    file: READ,
+    find: 'if (!charge(capacity - buffer.length)) return false;',
+    replace: '',
+    spec: 'src/plants/pipes/read-body',
+    test: 'no room',
+  },
+  {
     name: 'plants: error in a body',
     reason: 'A request whose body will not be complete gets an answer.',
     file: READ,
