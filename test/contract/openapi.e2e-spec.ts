@@ -15,7 +15,7 @@ import {
 import { TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
 
-// src/plants/dto/rules.spec.ts tests the pattern.
+// src/plants/dto/plant.dto.spec.ts tests the pattern.
 const TEXT = { type: 'string', pattern: expect.any(String) as string };
 
 describe('contract/openapi.yaml', () => {

@@ -24,7 +24,7 @@ export default [
     find: 'RouterModule.register([{ path: basePath, module: PlantsModule }])',
     replace: '',
     spec: 'test/http/routing',
-    test: 'base path "/v1" is refused with error 405',
+    test: 'base path "/v1" is refused with error 404 on /plants',
   },
   {
     name: 'process: worker that is not replaced',
