@@ -33,6 +33,7 @@ const HERE = import.meta.dirname;
 const SCENARIOS = {
   default: many,
   one: alone,
+  'no-keep-alive': withoutKeepAlive,
   cores,
   checkpoint,
   postgres,
@@ -44,7 +45,7 @@ const SCENARIOS = {
 };
 
 /** The scenarios that run if the command line names none. */
-const GOALS = ['default', 'one', 'cores', 'checkpoint', 'postgres'];
+const GOALS = ['default', 'one', 'no-keep-alive', 'cores', 'checkpoint', 'postgres', 'cold-start'];
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -112,6 +113,20 @@ async function alone() {
       'p50 of one connection just after the start, divided by that of Fastify': ratio(started, 'fastify-sqlite', 'p50'),
       'p50 of one connection, divided by that of Fastify': ratio(warmedUp, 'fastify-sqlite', 'p50'),
     },
+  };
+}
+
+/** Runs clients that open a connection for each request. */
+async function withoutKeepAlive() {
+  const programs = ['plant-store', 'by-hand', 'fastify-sqlite'].map((name) => ({ name }));
+  const runs = await compare(programs, {
+    connections: 64,
+    warm: { connections: 64, seconds: 3 },
+    closesConnections: true,
+  });
+  return {
+    text: describe(runs, '64 clients that open a connection for each request'),
+    goals: { 'creates/s without keep-alive, divided by those of by-hand': ratio(runs, 'by-hand', 'rate') },
   };
 }
 
@@ -199,7 +214,7 @@ async function checkpoint() {
         copyFileSync(join(template, 'plants.db'), join(directory, 'plants.db'));
         const program = await start('plant-store', { directory, workers, cores: ALL_CORES });
         try {
-          await load(program, 64, 3, ALL_CORES);
+          await load(program, 64, 3, { cores: ALL_CORES });
           const result = await measureCheckpoints(program.origin, join(directory, 'plants.db'), 64, seconds);
           if (result.checkpoints === 0) throw new Error('there was no checkpoint: choose more seconds');
           results[index].push({
@@ -350,10 +365,10 @@ async function compare(programs, { warm, preload, postgres, ...measurement }) {
 }
 
 /** Loads each instance with its part of the connections, at the same time. */
-async function loadAll(instances, { connections, seconds, cores }, postgres) {
+async function loadAll(instances, { connections, seconds, ...generator }, postgres) {
   const before = postgres ? cpuOfTree(postgres.pid) : 0;
   const results = await Promise.all(
-    instances.map((instance) => load(instance, connections / instances.length, seconds, cores)),
+    instances.map((instance) => load(instance, connections / instances.length, seconds, generator)),
   );
   const sum = (field) => results.reduce((total, result) => total + result[field], 0);
   const answers = sum('answers');
@@ -491,7 +506,7 @@ async function coldStart() {
   }
   const [least, most] = [Math.min(...times), Math.max(...times)].map(Math.round);
   const text = `From \`node dist/main.js\` on an empty directory, on one core, to its line "Listening": median ${Math.round(median(times))} ms of ${times.length} starts (${least} to ${most}).`;
-  return { text };
+  return { text, goals: { 'milliseconds of a cold start': Math.round(median(times)) } };
 }
 
 /** Adds plants with random ids in random order, as the service would, up to this number. */

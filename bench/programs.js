@@ -133,7 +133,7 @@ export function urlOf({ user, password, host, port, database }) {
 }
 
 /** Runs wrk; any answer other than 200 is an error. */
-export async function load(program, connections, seconds, cores = CLIENT_CORE) {
+export async function load(program, connections, seconds, { cores = CLIENT_CORE, closesConnections = false } = {}) {
   const parameters = [
     ...['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '60s'],
     ...['-s', join(import.meta.dirname, 'creates.lua'), `${program.origin}/plants`],
@@ -142,7 +142,16 @@ export async function load(program, connections, seconds, cores = CLIENT_CORE) {
   const before = cpuOf(program.child.pid);
   const beforeAll = cpuOfTree(program.child.pid);
   // Run asynchronously, because the logs of the programs are read meanwhile.
-  const { stdout: output } = await run('taskset', ['-c', cores, 'wrk', ...parameters, '--', TOKEN, seed]);
+  const { stdout: output } = await run('taskset', [
+    '-c',
+    cores,
+    'wrk',
+    ...parameters,
+    '--',
+    TOKEN,
+    seed,
+    String(closesConnections),
+  ]);
   const result = JSON.parse(output.slice(output.indexOf('{')));
   result.rate = result.answers / result.seconds;
   result.cpu = (cpuOfTree(program.child.pid) - beforeAll) / result.answers;

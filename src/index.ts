@@ -1,15 +1,13 @@
+export { type AuthenticationRefused, principalOf } from './auth/authentication.js';
 export { BearerAuthGuard, RequiresScope } from './auth/bearer-auth.guard.js';
 export { FileTokens } from './auth/file-tokens.js';
 export { type JwtSettings, type JwtType } from './auth/jwt-settings.js';
 export { JwtVerifier } from './auth/jwt-verifier.js';
-export { type Principal, principalOf } from './auth/principal.js';
-export { type AuthenticationRefused } from './auth/refusals.js';
-export { type RefusalReason, TokenVerifier, type VerificationResult } from './auth/token-verifier.js';
+export { type Principal, type RefusalReason, TokenVerifier, type VerificationResult } from './auth/token-verifier.js';
 export { ContractException } from './contract/contract.exception.js';
 export { ContractExceptionFilter } from './contract/contract-exception.filter.js';
 export { type ErrorNumber } from './contract/error-table.js';
-export { NewPlantDto } from './plants/dto/new-plant.dto.js';
-export { PlantDto } from './plants/dto/plant.dto.js';
+export { NewPlantDto, PlantDto } from './plants/dto/plant.dto.js';
 export { PlantsController } from './plants/plants.controller.js';
 export { PlantsModule } from './plants/plants.module.js';
 export {

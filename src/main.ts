@@ -1,17 +1,13 @@
 import { Command, CommanderError } from 'commander';
-import { describeError } from './process/describe-error.js';
+import { describeError } from './process/command-error.js';
 import { EXIT_STATUS, type ExitStatus } from './process/exit-status.js';
-import { exitInterrupted, exitStopped, onStopSignals } from './process/stop-signals.js';
+import { onStopSignals } from './process/stop-signals.js';
 import { readVersion } from './config/version.js';
 
 /** Each command is in a file of its own, which adds its options, help and action when it is used. */
-interface CommandFile {
-  configure(command: Command): void;
-}
-
 interface CommandEntry {
   readonly summary: string;
-  readonly load: () => Promise<CommandFile>;
+  load(): Promise<{ configure(command: Command): void }>;
 }
 
 const COMMANDS: Readonly<Record<string, CommandEntry>> = {
@@ -42,8 +38,8 @@ if (parameters.length === 0) parameters.push('start');
 const isService = parameters[0] === 'start' || parameters[0] === WORKER;
 // Only the user of the program can read the files that it creates.
 process.umask(0o077);
-onStopSignals(isService ? exitStopped : exitInterrupted);
-// The service watches its files. SIGHUP, with which other services reload theirs, must not end it.
+onStopSignals(() => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted));
+// SIGHUP reloads the files of the service. It must not end one that still starts.
 if (isService) process.on('SIGHUP', () => undefined);
 // Losing the reader of its log must not stop the service. A command ends: its reader, such as head, has read enough.
 process.stdout.on('error', (error: Error) => {

@@ -20,3 +20,8 @@ export const DEFAULT_REALM = 'plants';
 export function isScope(text: string): boolean {
   return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
 }
+
+/** Returns whether the text is a token (RFC 6750 §2.1, b64token). */
+export function isBearerToken(text: string): boolean {
+  return /^[A-Za-z0-9\-._~+/]+=*$/.test(text);
+}

@@ -2,11 +2,10 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
+import { principalOf, setPrincipal, setRefusal } from './authentication.js';
 import { BearerAuthOptions } from './bearer-auth-options.js';
 import { STRATEGY, TokenRefusedError } from './bearer.strategy.js';
-import { type Principal, principalOf, setPrincipal } from './principal.js';
-import { setRefusal } from './refusals.js';
-import type { BearerRequest, TokenVerifier } from './token-verifier.js';
+import type { BearerRequest, Principal, TokenVerifier } from './token-verifier.js';
 
 /** Marks a handler, or all of a controller, that requires the scope, of tokens that have scopes. */
 export const RequiresScope = Reflector.createDecorator<boolean>();

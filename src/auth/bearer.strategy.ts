@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
-import { isBearerToken } from './bearer-token.js';
-import type { Principal } from './principal.js';
-import type { BearerRequest, RefusalReason } from './token-verifier.js';
+import { isBearerToken } from './bearer-auth-options.js';
+import type { BearerRequest, Principal, RefusalReason } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */
 export const STRATEGY = 'plant-store-bearer';

@@ -3,8 +3,7 @@ import { decodeJwt, errors, type JWTHeaderParameters, jwtVerify, type RemoteJWKS
 import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { assertJwtSettings, DEFAULT_JWT_TYPE, type JwtSettings } from './jwt-settings.js';
-import type { Principal } from './principal.js';
-import { type RefusalReason, TokenVerifier, type VerificationResult } from './token-verifier.js';
+import { type Principal, type RefusalReason, TokenVerifier, type VerificationResult } from './token-verifier.js';
 
 /** Asymmetric signatures (RFC 7518 §3.1, RFC 8037, RFC 9864): a key that verifies them cannot forge them. */
 const ALGORITHMS = [

@@ -1,4 +1,12 @@
-import type { Principal } from './principal.js';
+/** The holder of a valid token. */
+export interface Principal {
+  /** A name for the log, never the token. */
+  readonly name: string;
+  /** The scopes of the token (RFC 6749 §3.3); a token without this list may do everything. */
+  readonly scopes?: readonly string[];
+  /** The instant from which the token is no longer valid. */
+  readonly expires?: Date;
+}
 
 /** Why a token is refused. Logs and metrics have the reason; a client never learns it. */
 export const REFUSAL_REASONS = [

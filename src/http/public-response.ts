@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type OutgoingHttpHeader, ServerResponse } from 'node:http';
-import { principalOf } from '../auth/principal.js';
-import { refusalOf } from '../auth/refusals.js';
+import { principalOf, refusalOf } from '../auth/authentication.js';
 import type { ContractException, ErrorBody } from '../contract/contract.exception.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import type { ClientConnection } from './client-connection.js';

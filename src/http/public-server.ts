@@ -98,7 +98,10 @@ export class PublicServer {
     return createTlsServer({ ...options, ...certificate, handshakeTimeout: headersTimeout, allowHalfOpen: true })
       .on('connection', (socket) => this.#shakeHands(socket as Socket))
       .on('tlsClientError', (_error, socket) => socket.destroy())
-      .on('secureConnection', (socket) => this.#open(socket));
+      .on('secureConnection', (socket) => {
+        this.#endHandshake(socket);
+        this.#open(socket);
+      });
   }
 
   #connect(socket: Socket): ClientConnection {
@@ -113,9 +116,12 @@ export class PublicServer {
     socket.once('close', () => this.#handshakes.get(peer) === socket && this.#handshakes.delete(peer));
   }
 
-  #open(socket: Socket): void {
+  #endHandshake(socket: Socket): void {
     const below = this.#handshakes.get(peerOf(socket));
     if (below !== undefined) this.#connections.delete(below);
+  }
+
+  #open(socket: Socket): void {
     const connection = this.#connect(socket);
     if (!this.#add(connection)) connection.refuse(new ContractException(503));
   }

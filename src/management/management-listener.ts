@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
-import { isAllowedHost } from './allowed-hosts.js';
 import type { ManagedService } from './managed-service.js';
 import { ManagementModule } from './management.module.js';
 import { OpenApiDocument } from './openapi-document.js';
@@ -74,6 +74,20 @@ export async function startManagement(
   });
   await application.listen(port, host);
   return { application, origins: originsOf(await application.getUrl(), host) };
+}
+
+/**
+ * Returns whether the listener answers a Host header: one with an IP address or one of these names. This is against DNS
+ * rebinding: the name of a page in a browser may come to resolve to this listener, but the requests of the page still
+ * carry that name.
+ *
+ * @param header its port does not matter; no browser leaves it out
+ */
+function isAllowedHost(header: string | undefined, names: readonly string[]): boolean {
+  if (header === undefined) return true;
+  const host = header.toLowerCase().replace(/:\d*$/, '');
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  return isIP(address) !== 0 || names.includes(host.replace(/\.$/, ''));
 }
 
 /** Returns the origins as browsers write them, with the addresses of loopback if it listens on all addresses. */

@@ -11,8 +11,8 @@ const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 
 /** Tells the gauges their values at each scrape. */
 export interface GaugedService {
-  /** Returns the number of plants that wait for their batch. */
-  queueDepth(): number;
+  /** Returns the number of plants that wait for their batch, once there is a queue. */
+  queueDepth(): number | undefined;
   /** Returns when the certificate of the public port expires, if it has one. */
   certificateExpiry(): Date | undefined;
   /** Returns when the next static token expires, if one does. */
@@ -20,19 +20,15 @@ export interface GaugedService {
 }
 
 /** Metrics of prom-client that are named against the rules of Prometheus, or based on undocumented members of Node. */
-const LEFT_OUT = [
-  'nodejs_active_handles',
-  'nodejs_active_handles_total',
-  'nodejs_active_requests',
-  'nodejs_active_requests_total',
-  'nodejs_active_resources_total',
-];
+const LEFT_OUT = /^nodejs_active_(?:handles|requests|resources_total)/;
 
 /** Creates the registry of a process, with the metrics of Node.js. */
 export function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  for (const name of LEFT_OUT) registry.removeSingleMetric(name);
+  for (const { name } of registry.getMetricsAsArray()) {
+    if (LEFT_OUT.test(name)) registry.removeSingleMetric(name);
+  }
   return registry;
 }
 

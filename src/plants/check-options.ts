@@ -1,4 +1,4 @@
-import { isBearerToken } from '../auth/bearer-token.js';
+import { isBearerToken } from '../auth/bearer-auth-options.js';
 import { BODY_LIMIT_RULE, parseBodyLimit } from './body-limit.js';
 import type { PlantsModuleOptions } from './plants.module-definition.js';
 

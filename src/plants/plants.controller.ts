@@ -1,9 +1,9 @@
 import { Controller, HttpCode, HttpStatus, Post, UseFilters, UseGuards, VERSION_NEUTRAL } from '@nestjs/common';
 import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
-import { CurrentPrincipal, type Principal } from '../auth/principal.js';
+import { CurrentPrincipal } from '../auth/authentication.js';
+import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
-import type { NewPlantDto } from './dto/new-plant.dto.js';
-import type { PlantDto } from './dto/plant.dto.js';
+import type { NewPlantDto, PlantDto } from './dto/plant.dto.js';
 import { BodyPipe, PlantBody } from './pipes/body.pipe.js';
 import { NewPlantPipe } from './pipes/new-plant.pipe.js';
 import { PlantsService } from './plants.service.js';

@@ -1,8 +1,7 @@
 import { ConfigurableModuleBuilder, type Type } from '@nestjs/common';
-import type { Principal } from '../auth/principal.js';
-import type { TokenVerifier } from '../auth/token-verifier.js';
+import type { Principal, TokenVerifier } from '../auth/token-verifier.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import type { NewPlantDto } from './dto/new-plant.dto.js';
+import type { NewPlantDto } from './dto/plant.dto.js';
 
 /** A function of the host; `principal` is undefined if the host authenticates. */
 export type PlantCreatedListener = (plant: Readonly<NewPlantDto>, principal: Principal | undefined) => unknown;
@@ -41,8 +40,8 @@ export interface PlantsModuleOptions {
     | undefined;
   /**
    * Called once for each plant that was created, when it is durable; not for one that was there already. An error is
-   * logged and changes no answer. The plant counts towards the bytes of the requests in flight until the call ends. It is not a
-   * queue: a crash after the commit loses the call.
+   * logged and changes no answer. The plant counts towards the bytes of the requests in flight until the call ends. It is
+   * not a queue: a crash after the commit loses the call.
    */
   readonly onPlantCreated?: PlantCreatedListener | undefined;
 }

@@ -1,13 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import type { Principal } from '../auth/principal.js';
+import type { Principal } from '../auth/token-verifier.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { lengthOf } from '../storage/plant-columns.js';
 import { PlantRepository, type PlantSnapshot, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
-import { type NewPlantDto, toNewPlant } from './dto/new-plant.dto.js';
-import { type PlantDto, toPlant } from './dto/plant.dto.js';
+import { type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
 import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } from './plants.module-definition.js';
 
 /** Bytes that a plant occupies besides its texts. */

@@ -1,3 +1,7 @@
+import { inspect } from 'node:util';
+import { TokenFileError } from '../auth/token-file.js';
+import { ConfigurationError } from '../config/configuration.js';
+import { RepositoryStartError, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { EXIT_STATUS, type ExitStatus } from './exit-status.js';
 
 /** A command that cannot be carried out; the message is one line for the operator. */
@@ -33,4 +37,27 @@ export function addressError(variables: string, address: string, error: unknown)
   return new CommandError(`${variables}: cannot listen on ${address} (${code}): ${advice}`, undefined, {
     cause: error,
   });
+}
+
+/** Errors whose message is for the operator; others are defects, which are reported with their stack. */
+const OPERATOR_ERRORS = [
+  CommandError,
+  ConfigurationError,
+  RepositoryStartError,
+  RepositoryUnavailableError,
+  TokenFileError,
+];
+
+/** How a process ends because of an error; the text is for the operator. */
+export interface ProcessEnd {
+  readonly text: string;
+  readonly status: ExitStatus;
+}
+
+export function describeError(error: unknown): ProcessEnd {
+  // Errors of the system, such as ENOENT, name the file.
+  const isKnown = OPERATOR_ERRORS.some((type) => error instanceof type) || 'syscall' in Object(error);
+  const text = isKnown ? (error as Error).message : inspect(error);
+  if (error instanceof ConfigurationError) return { text, status: EXIT_STATUS.badUsage };
+  return { text, status: error instanceof CommandError ? error.status : EXIT_STATUS.failed };
 }

@@ -1,10 +1,12 @@
 import type { Server } from 'node:https';
 import { createApplication } from '../app.module.js';
+import { FileTokens } from '../auth/file-tokens.js';
 import type { StaticTokens } from '../auth/static-tokens.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
-import type { Certificate } from '../http/certificate.js';
+import { watchFiles } from '../files/watch-files.js';
+import { type Certificate, certificateExpiry, isSameCertificate } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import { ManagedService } from '../management/managed-service.js';
@@ -14,7 +16,7 @@ import { GroupCommit } from '../storage/group-commit.js';
 import { openRepository } from '../storage/open-repository.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { addressError } from './command-error.js';
-import { expiryOf, loadCertificate, openTokens, watchCertificate } from './start-files.js';
+import { expiryOf, loadCertificate, openTokens } from './start-files.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;
@@ -31,8 +33,13 @@ export function openStore(configuration: Configuration, logger: StructuredLogger
 /** Serves the public port with this process. */
 export class PublicService extends ManagedService {
   #app: PublicApplication | undefined;
-  #metrics: Metrics | undefined;
+  #tokens: StaticTokens | undefined;
   #certificate: Certificate | undefined;
+  readonly #metrics = new Metrics(readVersion(), {
+    queueDepth: () => this.#app?.get(GroupCommit, { strict: false }).depth,
+    certificateExpiry: () => expiryOf(this.#certificate),
+    tokenExpiry: () => this.#tokens?.nextExpiry(),
+  });
 
   constructor(
     private readonly configuration: Configuration,
@@ -48,35 +55,37 @@ export class PublicService extends ManagedService {
    * @throws {CommandError | ConfigurationError | TokenFileError} with a message for the operator
    */
   async listen(docsOrigins: readonly string[]): Promise<string> {
-    const { host, port, basePath, logRequests, managementPort } = this.configuration;
-    const tokens = await openTokens(this.configuration);
+    const { host, port, basePath, logRequests, tlsCertFile, tlsKeyFile } = this.configuration;
+    const tokens = (this.#tokens = await openTokens(this.configuration));
     this.#certificate = loadCertificate(this.configuration);
     const app = (this.#app = await this.#createApplication(tokens, docsOrigins));
     this.logger.logRequests(logRequests);
-    if (managementPort !== 'off') this.#metrics = this.#count(app.get(GroupCommit, { strict: false }), tokens);
     await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
       throw addressError('HOST and PORT', `${host}:${port}`, error);
     });
     let url = await app.getUrl();
-    if (this.#certificate !== undefined) {
+    if (tlsCertFile !== undefined && tlsKeyFile !== undefined) {
       // Nest reports http, because the adapter creates the HTTPS server.
       url = url.replace(/^http:/, 'https:');
-      const server = app.getHttpServer() as Server;
-      watchCertificate(this.configuration, this.#certificate, (changed) => {
-        server.setSecureContext(changed);
-        this.#certificate = changed;
-      });
+      watchFiles([tlsCertFile, tlsKeyFile], () => this.#reloadCertificate());
     }
     return (this.baseUrl = `${url}${basePath}`);
   }
 
-  override async metrics(): Promise<string> {
-    return (await this.#metrics?.registry.metrics()) ?? '';
+  /** Reads the token file and the certificate now, also where the system has not shown that they have changed. */
+  reload(): void {
+    this.logger.log('Reloading after SIGHUP', 'PlantStore');
+    if (this.#tokens instanceof FileTokens) void this.#tokens.reload();
+    this.#reloadCertificate();
+  }
+
+  override metrics(): Promise<string> {
+    return this.#metrics.registry.metrics();
   }
 
   /** Returns the metrics for the primary. */
-  async metricsAsJson(): Promise<ProcessMetrics> {
-    return (await this.#metrics?.registry.getMetricsAsJSON()) ?? [];
+  metricsAsJson(): Promise<ProcessMetrics> {
+    return this.#metrics.registry.getMetricsAsJSON();
   }
 
   /** Resolves when the requests in flight are answered, and the store is closed. */
@@ -108,12 +117,18 @@ export class PublicService extends ManagedService {
     });
   }
 
-  #count(queue: GroupCommit, tokens: StaticTokens): Metrics {
-    return new Metrics(readVersion(), {
-      queueDepth: () => queue.depth,
-      certificateExpiry: () => expiryOf(this.#certificate),
-      tokenExpiry: () => tokens.nextExpiry(),
-    });
+  #reloadCertificate(): void {
+    const { logger } = this;
+    try {
+      const read = loadCertificate(this.configuration);
+      if (read === undefined || this.#certificate === undefined || isSameCertificate(read, this.#certificate)) return;
+      (this.#app?.getHttpServer() as Server).setSecureContext(read);
+      this.#certificate = read;
+      const expiry = certificateExpiry(read).toISOString();
+      logger.log(`The certificate has changed: the new one is valid until ${expiry}`, 'Certificate');
+    } catch (error) {
+      logger.error(`${(error as Error).message}; keeping the previous certificate`, 'Certificate');
+    }
   }
 }
 

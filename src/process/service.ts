@@ -7,7 +7,7 @@ import { StructuredLogger } from '../logging/structured-logger.js';
 import type { Management } from '../management/management-listener.js';
 import { addressError } from './command-error.js';
 import { EXIT_STATUS } from './exit-status.js';
-import { FirstToken } from './first-token.js';
+import { createFirstToken } from './first-token.js';
 import { openStore, PublicService } from './public-service.js';
 import { onStopSignals } from './stop-signals.js';
 import { Supervisor } from './supervisor.js';
@@ -28,8 +28,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   const structuredLogger = await StructuredLogger.create(configuration.logLevel);
   Logger.overrideLogger(structuredLogger);
   const repository = await openStore(configuration, structuredLogger);
-  const firstToken = new FirstToken(configuration);
-  await firstToken.create();
+  const showFirstToken = await createFirstToken(configuration);
 
   const service: Service =
     configuration.workers > 1
@@ -44,13 +43,14 @@ export async function startService(configuration: Configuration): Promise<void> 
     logger.log(`Stopping after ${signal}`);
     stop();
   });
+  process.on('SIGHUP', () => service.reload());
   logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
   if (management !== undefined) logger.log(`Management: ${management.origins[0]}`);
   logger.log(`Listening: POST ${baseUrl}/plants`);
   warnOfClearText(configuration);
   // Last, so that a newcomer sees it at the end of the output.
   await structuredLogger.flush();
-  firstToken.show(`${baseUrl}/plants`);
+  showFirstToken(`${baseUrl}/plants`);
 }
 
 async function listenForOperators(service: Service, configuration: Configuration): Promise<Management | undefined> {

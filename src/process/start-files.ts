@@ -1,16 +1,8 @@
-import { Logger } from '@nestjs/common';
 import { FileTokens } from '../auth/file-tokens.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { TokenFileError } from '../auth/token-file.js';
 import { type Configuration, ConfigurationError } from '../config/configuration.js';
-import { watchFiles } from '../files/watch-files.js';
-import {
-  type Certificate,
-  CertificateError,
-  certificateExpiry,
-  isSameCertificate,
-  readCertificate,
-} from '../http/certificate.js';
+import { type Certificate, CertificateError, certificateExpiry, readCertificate } from '../http/certificate.js';
 
 /** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
 export async function openTokens(configuration: Configuration): Promise<StaticTokens> {
@@ -19,11 +11,9 @@ export async function openTokens(configuration: Configuration): Promise<StaticTo
   if (accessTokensFile === undefined && configured.length > 0) return new StaticTokens(configured);
   const mayBeMissing = accessTokensFile === undefined;
   const tokens = new FileTokens(accessTokensFile ?? firstTokenFile, { configured, mayBeMissing });
-  try {
-    await tokens.onModuleInit();
-  } catch (error) {
+  await tokens.onModuleInit().catch((error: unknown) => {
     throw nameTokenVariable(error, configuration);
-  }
+  });
   return tokens;
 }
 
@@ -52,26 +42,4 @@ export function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Cer
 /** Returns when a certificate expires; undefined without one. */
 export function expiryOf(certificate: Certificate | undefined): Date | undefined {
   return certificate && certificateExpiry(certificate);
-}
-
-/** Reads the certificate again when its files change, and calls `use` with each new one. */
-export function watchCertificate(
-  { tlsCertFile, tlsKeyFile }: Configuration,
-  initial: Certificate,
-  use: (certificate: Certificate) => void,
-): void {
-  if (tlsCertFile === undefined || tlsKeyFile === undefined) return;
-  const logger = new Logger('Certificate');
-  let current = initial;
-  watchFiles([tlsCertFile, tlsKeyFile], () => {
-    try {
-      const read = readCertificate(tlsCertFile, tlsKeyFile);
-      if (isSameCertificate(read, current)) return;
-      use(read);
-      current = read;
-      logger.log(`The certificate has changed: the new one is valid until ${certificateExpiry(read).toISOString()}`);
-    } catch (error) {
-      logger.error(`${(error as Error).message}; keeping the previous certificate`);
-    }
-  });
 }

@@ -3,16 +3,6 @@ import { EXIT_STATUS } from './exit-status.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** Ends a service that has nothing to close yet. */
-export function exitStopped(): never {
-  process.exit(EXIT_STATUS.done);
-}
-
-/** Ends a command that has nothing to clean up. */
-export function exitInterrupted(): never {
-  process.exit(EXIT_STATUS.interrupted);
-}
-
 /** Sets what the signals that stop a process do. */
 export function onStopSignals(listener: (signal: NodeJS.Signals) => void): void {
   for (const signal of SIGNALS) {
@@ -30,7 +20,7 @@ export function onStopSignals(listener: (signal: NodeJS.Signals) => void): void 
 export function abortOnSignals(): AbortSignal {
   const controller = new AbortController();
   const abort = (): void => {
-    onStopSignals(exitInterrupted);
+    onStopSignals(() => process.exit(EXIT_STATUS.interrupted));
     controller.abort(new CommandError('interrupted', EXIT_STATUS.interrupted));
   };
   onStopSignals(abort);

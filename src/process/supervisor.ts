@@ -1,16 +1,20 @@
 import cluster from 'node:cluster';
+import { EventEmitter, once } from 'node:events';
 import { Logger } from '@nestjs/common';
 import { type Configuration, ConfigurationError } from '../config/configuration.js';
 import { ManagedService } from '../management/managed-service.js';
-import { WorkerMetrics } from '../management/worker-metrics.js';
+import { type ProcessMetrics, WorkerMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
-import { CommandError } from './command-error.js';
+import { CommandError, type ProcessEnd } from './command-error.js';
 import { EXIT_STATUS } from './exit-status.js';
-import { type WorkerEnd, WorkerHandle } from './worker-handle.js';
+import type { FromWorker, ToWorker } from './worker.js';
 
 /** The service ends after this many workers in a row have ended before they listened. */
 const MAX_FAILED_STARTS = 3;
+
+/** Milliseconds that a worker has to send its metrics. */
+const METRICS_TIMEOUT = 1_000;
 
 /** Serves the public port with workers, each of which is a whole service. One that ends is replaced at once. */
 export class Supervisor extends ManagedService {
@@ -31,11 +35,6 @@ export class Supervisor extends ManagedService {
     private readonly stop: () => void,
   ) {
     super(repository);
-    if (!cluster.isPrimary) {
-      throw new ConfigurationError(
-        'WORKERS must be 1 in a process that belongs to another cluster, for example of PM2',
-      );
-    }
     if (sqliteFile(configuration.databaseUrl) === ':memory:') {
       throw new ConfigurationError('WORKERS must be 1 with a database in memory, which processes cannot share');
     }
@@ -45,7 +44,7 @@ export class Supervisor extends ManagedService {
     cluster.setupPrimary({ args: ['worker'], serialization: 'advanced' });
     // Workers end with this process, except those that no longer react.
     process.once('exit', () => {
-      for (const worker of this.#workers) worker.kill();
+      for (const worker of this.#workers) worker.signal('SIGKILL');
     });
   }
 
@@ -59,11 +58,16 @@ export class Supervisor extends ManagedService {
   async listen(docsOrigins: readonly string[]): Promise<string> {
     this.#docsOrigins = docsOrigins;
     const workers = Array.from({ length: this.configuration.workers }, () => this.#start());
-    const allListen = Promise.all(workers.map((worker) => worker.listening())).then(() => undefined);
+    const allListen = Promise.all(workers.map((worker) => once(worker, 'listening'))).then(() => undefined);
     const end = await Promise.race([allListen, ...workers.map(({ ended }) => ended)]);
     if (end !== undefined) throw new CommandError(end.text, end.status || EXIT_STATUS.failed);
     this.#isReplacing = true;
     return this.baseUrl ?? '';
+  }
+
+  /** Hands SIGHUP on to the workers. */
+  reload(): void {
+    for (const worker of this.#listening) worker.signal('SIGHUP');
   }
 
   override get obstacle(): string | undefined {
@@ -75,16 +79,15 @@ export class Supervisor extends ManagedService {
     return this.#metrics.join([...this.#workers].map(({ metrics }) => metrics));
   }
 
-  /** @throws if a worker could not close in order */
+  /** @throws if a worker that listened could not close in order */
   async close(): Promise<void> {
     this.#isReplacing = false;
-    const workers = [...this.#workers];
-    for (const worker of workers) worker.stop();
-    const ends = await Promise.all(workers.map(({ ended }) => ended));
+    const listening = this.#listening;
+    for (const worker of this.#workers) worker.stop();
+    await Promise.all([...this.#workers].map(({ ended }) => ended));
     await this.repository.close();
-    const failed = ends.find(
-      ({ status }, index) => workers[index]?.baseUrl === this.baseUrl && status !== EXIT_STATUS.done,
-    );
+    const ends = await Promise.all(listening.map(({ ended }) => ended));
+    const failed = ends.find(({ status }) => status !== EXIT_STATUS.done);
     if (failed !== undefined) throw new Error(`a worker could not close: ${failed.text}`);
   }
 
@@ -101,7 +104,7 @@ export class Supervisor extends ManagedService {
       corsOrigins: [...corsOrigins, ...this.#docsOrigins],
     });
     this.#workers.add(worker);
-    void worker.listening().then(() => this.#onListening(worker));
+    worker.once('listening', () => this.#onListening(worker));
     void worker.ended.then((end) => this.#onEnd(worker, end));
     return worker;
   }
@@ -117,25 +120,81 @@ export class Supervisor extends ManagedService {
     this.baseUrl ??= worker.baseUrl;
     this.#failedStarts = 0;
     // With PORT=0, the last of the others has ended meanwhile, and the system has chosen another port.
-    if (worker.baseUrl !== this.baseUrl) worker.kill();
+    if (worker.baseUrl !== this.baseUrl) worker.signal('SIGKILL');
   }
 
-  #onEnd(worker: WorkerHandle, { text }: WorkerEnd): void {
+  #onEnd(worker: WorkerHandle, { text }: ProcessEnd): void {
     this.#workers.delete(worker);
     this.#metrics.keep(worker.metrics);
     if (!this.#isReplacing) return;
-    if (worker.baseUrl === undefined) {
-      this.#failedStarts += 1;
-      this.#logger.error(`A worker could not start: ${text}`);
-    } else {
-      this.#logger.error(`A worker has ended, and another one starts: ${text}`);
-    }
+    if (worker.baseUrl === undefined) this.#failedStarts += 1;
     if (this.#failedStarts < MAX_FAILED_STARTS) {
+      this.#logger.error(`A worker has ended, and another one starts: ${text}`);
       this.#start();
       return;
     }
     this.#logger.fatal(`The service ends, because its workers cannot start: ${text}`);
     process.exitCode = EXIT_STATUS.failed;
     this.stop();
+  }
+}
+
+/** A worker, as the primary sees it. It emits the types of its messages. */
+class WorkerHandle extends EventEmitter {
+  /** {base_url}, once it listens. */
+  baseUrl: string | undefined;
+  /** The metrics that it has sent last. */
+  metrics: ProcessMetrics = [];
+  /** Resolves when its process has ended, or could not be created. */
+  readonly ended: Promise<ProcessEnd>;
+  readonly #worker = cluster.fork();
+  #isReady = false;
+  #failure: ProcessEnd | undefined;
+
+  constructor(readonly configuration: Configuration) {
+    super();
+    const { process } = this.#worker;
+    this.#worker.on('message', (message: FromWorker) => this.#receive(message));
+    this.ended = new Promise((resolve) => {
+      this.#worker.on('exit', (code: number, signal: string | null) => {
+        const text = `worker ${process.pid} ended with ${signal ?? `status ${code}`}`;
+        resolve(this.#failure ?? { text, status: code === EXIT_STATUS.done ? EXIT_STATUS.done : EXIT_STATUS.failed });
+      });
+      // Comes for a process that could not be created, and before the exit of one that can no longer be written to.
+      this.#worker.on('error', ({ message }: Error) => {
+        if (process.pid === undefined) resolve({ text: message, status: EXIT_STATUS.failed });
+      });
+    });
+  }
+
+  /** Asks for its metrics, and gives up when it does not answer in time. */
+  async updateMetrics(): Promise<void> {
+    this.#send({ type: 'metrics' });
+    await once(this, 'metrics', { signal: AbortSignal.timeout(METRICS_TIMEOUT) }).catch(() => undefined);
+  }
+
+  /** Ends it after its requests in flight. */
+  stop(): void {
+    if (this.#isReady) this.#send({ type: 'stop' });
+    else this.signal('SIGKILL');
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#worker.process.kill(signal);
+  }
+
+  #receive(message: FromWorker): void {
+    if (message.type === 'ready') {
+      this.#isReady = true;
+      this.#send({ type: 'start', configuration: this.configuration });
+    } else if (message.type === 'listening') this.baseUrl = message.baseUrl;
+    else if (message.type === 'metrics') this.metrics = message.metrics;
+    else this.#failure = message;
+    this.emit(message.type);
+  }
+
+  #send(message: ToWorker): void {
+    // A worker that can no longer be written to has ended, or is about to.
+    this.#worker.send(message, () => undefined);
   }
 }

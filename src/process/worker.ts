@@ -1,18 +1,34 @@
 import 'reflect-metadata';
 import type { Configuration } from '../config/configuration.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
-import { describeError } from './describe-error.js';
+import type { ProcessMetrics } from '../management/worker-metrics.js';
+import { describeError, type ProcessEnd } from './command-error.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { openStore, PublicService } from './public-service.js';
-import type { FromWorker, ToWorker } from './worker-handle.js';
+
+/** The messages to a worker; `stop` ends it after its requests in flight. */
+export type ToWorker =
+  { readonly type: 'start'; readonly configuration: Configuration } | { readonly type: 'metrics' | 'stop' };
+
+/** The messages of a worker; with `failed`, it cannot start or close, and ends. */
+export type FromWorker =
+  | { readonly type: 'ready' }
+  | { readonly type: 'listening'; readonly baseUrl: string }
+  | { readonly type: 'metrics'; readonly metrics: ProcessMetrics }
+  | ({ readonly type: 'failed' } & ProcessEnd);
 
 /** Serves the public port from the first message of the primary until its last one. */
 export function serveForPrimary(): void {
   let service: PublicService | undefined;
   const receive = async (message: ToWorker): Promise<void> => {
-    if (message.type === 'start') service = await start(message.configuration);
-    else if (message.type === 'metrics') send({ type: 'metrics', metrics: (await service?.metricsAsJson()) ?? [] });
-    else {
+    if (message.type === 'start') {
+      const { configuration } = message;
+      const logger = await StructuredLogger.create(configuration.logLevel);
+      service = new PublicService(configuration, await openStore(configuration, logger), logger);
+      send({ type: 'listening', baseUrl: await service.listen([]) });
+    } else if (message.type === 'metrics') {
+      send({ type: 'metrics', metrics: (await service?.metricsAsJson()) ?? [] });
+    } else {
       await service?.close();
       process.exit(EXIT_STATUS.done);
     }
@@ -20,15 +36,8 @@ export function serveForPrimary(): void {
   process.on('message', (message: ToWorker) => {
     receive(message).catch(fail);
   });
+  process.on('SIGHUP', () => service?.reload());
   send({ type: 'ready' });
-}
-
-/** Opens all that a single process opens, and listens. */
-async function start(configuration: Configuration): Promise<PublicService> {
-  const logger = await StructuredLogger.create(configuration.logLevel);
-  const service = new PublicService(configuration, await openStore(configuration, logger), logger);
-  send({ type: 'listening', baseUrl: await service.listen([]) });
-  return service;
 }
 
 /** Tells the primary the error, and ends. */

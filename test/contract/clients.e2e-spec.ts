@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { TOKEN } from '../support/client.js';
+import { Paper, ROOT } from '../support/paper.js';
 import { type Service, startService } from '../support/service.js';
 
-const ROOT = join(import.meta.dirname, '../..');
 const BINARIES = join(ROOT, 'node_modules/.bin');
-const GUIDE = readFileSync(join(ROOT, 'docs/clients.md'), 'utf8');
+const GUIDE = new Paper('docs/clients.md');
 const MONSTERA = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
 
 let directory: string;
@@ -26,13 +26,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** Returns the code blocks of this language below a heading of the guide. */
-function blocksIn(heading: string, language: string): string[] {
-  const section = GUIDE.split(/^#+ /m).find((candidate) => candidate.startsWith(`${heading}\n`)) ?? '';
-  return [...section.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))].map(([, code = '']) => code);
-}
-
-const [LIBRARY = '', CALL = ''] = blocksIn('JavaScript', 'js');
+const [LIBRARY = '', CALL = ''] = GUIDE.blocksIn('JavaScript', 'js').map((block) => `${block}\n`);
 const GENERATED = 'A generated client in TypeScript';
 const ARGUMENTS = 'const [baseUrl, token] = process.argv.slice(2);\n';
 
@@ -75,8 +69,8 @@ describe("The guide's JavaScript", () => {
 
 describe('A client that is generated with openapi-typescript', () => {
   it('creates a plant with an exact id, and has the types of the answers', async () => {
-    const [command = ''] = blocksIn(GENERATED, 'sh');
-    const [sample = ''] = blocksIn(GENERATED, 'ts');
+    const command = GUIDE.blockIn(GENERATED, 'sh');
+    const sample = GUIDE.blockIn(GENERATED, 'ts');
     // npx would look for the packages in the registry if they were missing.
     await run('sh', '-ec', command.replace('npx ', `${BINARIES}/`));
     write('to-json.js', LIBRARY);

@@ -1,7 +1,3 @@
-import { once } from 'node:events';
-import { type IncomingMessage, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { json } from 'node:stream/consumers';
 import {
   Controller,
   type DynamicModule,
@@ -11,11 +7,17 @@ import {
   Req,
   VersioningType,
 } from '@nestjs/common';
-import { NestFactory, RouterModule } from '@nestjs/core';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { RouterModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import { ExpressAdapter } from '@nestjs/platform-express';
 import { PlantsModule, unparsedBody } from '../../src/index.js';
+import {
+  type Application,
+  HostLog,
+  newAdapter,
+  newApplication,
+  PLATFORMS,
+  send,
+} from '../support/hosts/application.js';
 
 /** Routes of the host beside and below ours; they answer with the body as the host's parser has left it. */
 @Controller()
@@ -29,61 +31,40 @@ class OwnController {
 @Module({})
 class HostModule {
   static with(...imports: DynamicModule[]): DynamicModule {
-    return {
-      module: HostModule,
-      imports: [
-        PlantsModule.forRoot({
-          repository: 'sqlite::memory:',
-          authentication: { tokens: ['token'] },
-          body: { limit: '1kb' },
-        }),
-        ...imports,
-      ],
-      controllers: [OwnController],
-    };
+    const plants = PlantsModule.forRoot({
+      repository: 'sqlite::memory:',
+      authentication: { tokens: ['token'] },
+      body: { limit: '1kb' },
+    });
+    return { module: HostModule, imports: [plants, ...imports], controllers: [OwnController] };
   }
 }
 
 const LARGE_ID = '{"id": 9007199254740993, "name": "Monstera"}';
 
-interface Answer {
-  readonly status: number | undefined;
-  readonly body: unknown;
-}
-
-/** Sends a request with this target, which may be a whole URL, and starts the application before the first one. */
-async function send(app: INestApplication<Server>, path: string, body = LARGE_ID, token = 'token'): Promise<Answer> {
-  if (!app.getHttpServer().listening) await app.listen(0, '127.0.0.1');
-  const { port } = app.getHttpServer().address() as AddressInfo;
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const outgoing = request({ port, host: '127.0.0.1', method: 'POST', path, headers, agent: false }).end(body);
-  const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
-  return { status: answer.statusCode, body: await json(answer) };
-}
-
-describe.each(['express', 'fastify'])('On %s', (platform) => {
-  let app: INestApplication<Server>;
-  let warnings: string[];
+describe.each(PLATFORMS)('On %s', (platform) => {
+  let app: Application;
+  let log: HostLog;
 
   afterEach(() => app.close());
 
   async function create(module = HostModule.with(), options: object = {}): Promise<void> {
-    warnings = [];
-    const ignore = (): void => undefined;
-    const logger = { log: ignore, error: ignore, warn: (message: string) => void warnings.push(message) };
-    const adapter = platform === 'express' ? new ExpressAdapter() : new FastifyAdapter();
-    app = await NestFactory.create(module, adapter, { logger, abortOnError: false, ...options });
+    log = new HostLog();
+    app = await newApplication(module, { adapter: newAdapter(platform), logger: log, ...options });
   }
 
-  const post = (path: string, body?: string, token?: string): Promise<Answer> => send(app, path, body, token);
+  async function post(path: string, body = LARGE_ID, token = 'token'): Promise<unknown> {
+    const answer = await send(app, { path, body, token });
+    return answer.body;
+  }
 
   /** Expects that the module reads the body: after the token was checked, with exact ids, and within its own limit. */
   async function expectBodyRead(path: string): Promise<void> {
-    expect((await post(path)).body).toEqual({ name: 'Monstera' });
-    expect((await post(path, '{', 'another')).body).toMatchObject({ error: 401 });
-    expect((await post(path, '{')).body).toMatchObject({ error: 400 });
-    expect((await post(path, `{"id": 1, "name": "${'x'.repeat(1_024)}"}`)).body).toMatchObject({ error: 413 });
-    expect(warnings).toEqual([]);
+    expect(await post(path)).toEqual({ name: 'Monstera' });
+    expect(await post(path, '{', 'another')).toMatchObject({ error: 401 });
+    expect(await post(path, '{')).toMatchObject({ error: 400 });
+    expect(await post(path, `{"id": 1, "name": "${'x'.repeat(1_024)}"}`)).toMatchObject({ error: 413 });
+    expect(log.warnings).toEqual([]);
   }
 
   describe('without a line in main.ts, PlantsModule reads the body', () => {
@@ -104,19 +85,18 @@ describe.each(['express', 'fastify'])('On %s', (platform) => {
 
     it('in an application of @nestjs/testing', async () => {
       const module = await Test.createTestingModule({ imports: [HostModule.with()] }).compile();
-      app =
-        platform === 'express' ? module.createNestApplication() : module.createNestApplication(new FastifyAdapter());
+      app = module.createNestApplication(newAdapter(platform));
 
-      expect((await post('/plants')).body).toEqual({ name: 'Monstera' });
+      expect(await post('/plants')).toEqual({ name: 'Monstera' });
     });
 
     it('and leaves that of other routes to the application', async () => {
       await create();
 
       for (const path of ['/plants/own', '/own/plants', '/other']) {
-        expect((await post(path, '{"word": "leaf"}', 'another')).body).toEqual({ body: { word: 'leaf' } });
+        expect(await post(path, '{"word": "leaf"}', 'another')).toEqual({ body: { word: 'leaf' } });
       }
-      expect(warnings).toEqual([]);
+      expect(log.warnings).toEqual([]);
     });
   });
 
@@ -130,12 +110,9 @@ describe.each(['express', 'fastify'])('On %s', (platform) => {
     it('takes a parsed body as far as it is certain, and logs once which line to add', async () => {
       await createBelowGarden();
 
-      expect((await post(path, '{"id": 9007199254740991, "name": "Monstera"}')).body).toEqual({ name: 'Monstera' });
-      expect((await post(path)).body).toMatchObject({
-        error: 422,
-        message: expect.stringContaining('rounded') as string,
-      });
-      expect(warnings).toEqual([
+      expect(await post(path, '{"id": 9007199254740991, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
+      expect(await post(path)).toMatchObject({ error: 422, message: expect.stringContaining('rounded') as string });
+      expect(log.warnings).toEqual([
         `Exact ids need app.use('${path}', unparsedBody()) in main.ts: the application has parsed a body first`,
       ]);
     });
@@ -150,9 +127,9 @@ describe.each(['express', 'fastify'])('On %s', (platform) => {
     it('has exact ids with rawBody', async () => {
       await createBelowGarden({ rawBody: true });
 
-      expect((await post(path)).body).toEqual({ name: 'Monstera' });
-      expect((await post(path, '{"id": 9007199254740992, "name": "Aloe"}')).body).toEqual({ name: 'Aloe' });
-      expect(warnings).toEqual([]);
+      expect(await post(path)).toEqual({ name: 'Monstera' });
+      expect(await post(path, '{"id": 9007199254740992, "name": "Aloe"}')).toEqual({ name: 'Aloe' });
+      expect(log.warnings).toEqual([]);
     });
   });
 
@@ -160,8 +137,8 @@ describe.each(['express', 'fastify'])('On %s', (platform) => {
     await create();
     const path = platform === 'express' ? '/Plants/' : '/%70lants';
 
-    expect((await post(path, '{"id": 1, "name": "Monstera"}')).body).toEqual({ name: 'Monstera' });
-    expect((await post(path)).body).toMatchObject({ error: 422 });
-    expect(warnings).toEqual([expect.stringContaining("app.use('/plants', unparsedBody())")]);
+    expect(await post(path, '{"id": 1, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
+    expect(await post(path)).toMatchObject({ error: 422 });
+    expect(log.warnings).toEqual([expect.stringContaining("app.use('/plants', unparsedBody())")]);
   });
 });

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
-import { type INestApplication, Injectable, type LoggerService, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { Injectable, Module } from '@nestjs/common';
 import { PlantsModule, PlantsService, type Principal } from '../../src/index.js';
+import { type Application, HostLog, MONSTERA, newApplication, send } from '../support/hosts/application.js';
 
 type Told = readonly [id: bigint, name: string, tag: string | undefined, principal: string | undefined];
 
@@ -22,41 +21,13 @@ class Gardener {
 @Module({ providers: [Gardener], exports: [Gardener] })
 class GardenerModule {}
 
-/** The errors that Nest's logger gets. */
-class ErrorLog implements LoggerService {
-  readonly errors: unknown[][] = [];
-  log = (): void => undefined;
-  warn = this.log;
-  error = (...line: unknown[]): number => this.errors.push(line);
-}
+let app: Application;
+let log: HostLog;
+let gardener: Gardener;
 
-let app: INestApplication<Server>;
-
-async function start() {
-  const logger = new ErrorLog();
-  app = await NestFactory.create(
-    PlantsModule.forRootAsync({
-      imports: [GardenerModule],
-      inject: [Gardener],
-      useFactory: (gardener: Gardener) => ({
-        repository: 'sqlite::memory:',
-        authentication: { tokens: ['first', 'second'] },
-        onPlantCreated: (plant, principal) => gardener.welcome(plant, principal),
-      }),
-    }),
-    { logger, abortOnError: false },
-  );
-  await app.listen(0, '127.0.0.1');
-  const url = `${await app.getUrl()}/plants`;
-  const create = async (body: string, token = 'first'): Promise<unknown> => {
-    const answer = await fetch(url, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body,
-    });
-    return answer.json();
-  };
-  return { create, logger, gardener: app.get(Gardener, { strict: false }) };
+async function create(body: string, token = 'first'): Promise<unknown> {
+  const answer = await send(app, { body, token });
+  return answer.body;
 }
 
 describe('onPlantCreated', () => {
@@ -64,7 +35,19 @@ describe('onPlantCreated', () => {
   let wake: () => void;
   let sleep: () => Promise<void>;
 
-  beforeEach(() => {
+  beforeEach(async () => {
+    log = new HostLog();
+    const plants = PlantsModule.forRootAsync({
+      imports: [GardenerModule],
+      inject: [Gardener],
+      useFactory: (gardener: Gardener) => ({
+        repository: 'sqlite::memory:',
+        authentication: { tokens: ['first', 'second'] },
+        onPlantCreated: (plant, principal) => gardener.welcome(plant, principal),
+      }),
+    });
+    app = await newApplication(plants, { logger: log });
+    gardener = app.get(Gardener, { strict: false });
     const rest = new Promise<void>((resolve) => (wake = resolve));
     sleep = () => rest;
   });
@@ -75,8 +58,6 @@ describe('onPlantCreated', () => {
   });
 
   it('is called once for each plant that was created, with its principal', async () => {
-    const { create, gardener } = await start();
-
     await create('{"id": 1, "name": "Monstera", "tag": "indoor"}', 'second');
     // Neither the same plant again, nor another one with its id, nor an invalid one.
     await create('{"id": 1, "name": "Monstera", "tag": "indoor"}');
@@ -92,42 +73,38 @@ describe('onPlantCreated', () => {
   });
 
   it('is logged and changes no answer if it fails', async () => {
-    const { create, gardener, logger } = await start();
     gardener.react = () => Promise.reject(new Error('The gardener is ill.'));
 
     expect(await create('{"id": 7, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
     await app.close();
 
-    expect(logger.errors).toEqual([
+    expect(log.errors).toEqual([
       ['onPlantCreated failed for the plant 7', expect.stringContaining('The gardener is ill.'), 'PlantStore'],
     ]);
   });
 
   it('leads to error 503 when the plants of calls that do not end occupy all memory for requests', async () => {
-    const { create, gardener } = await start();
     gardener.react = sleep;
     const name = 'x'.repeat(1_000_000);
-    const created = { name };
-    const send = (id: number, token?: string): Promise<unknown> => create(JSON.stringify({ id, name }), token);
+    const createLarge = (id: number): Promise<unknown> => create(JSON.stringify({ id, name }));
 
     const answers: unknown[] = [];
-    for (let id = 0; id < 30; id += 1) answers.push(await send(id));
+    for (let id = 0; id < 30; id += 1) answers.push(await createLarge(id));
 
     const count = gardener.told.length;
     // There are 16 MiB for all, and each plant occupies 2 MB.
     expect([8, 9]).toContain(count);
-    expect(answers.slice(0, count)).toEqual(answers.slice(0, count).map(() => created));
+    expect(answers.slice(0, count)).toEqual(Array.from({ length: count }, () => ({ name })));
     for (const answer of answers.slice(count)) expect(answer).toMatchObject({ error: 503 });
     wake();
     await new Promise(setImmediate);
-    expect(await send(101)).toEqual(created);
+    expect(await createLarge(101)).toEqual({ name });
   });
 
   it('delays no answer, and the application closes when it has ended', async () => {
-    const { create, gardener } = await start();
     gardener.react = sleep;
 
-    expect(await create('{"id": 1, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
+    expect(await create(MONSTERA)).toEqual({ name: 'Monstera' });
     let isClosed = false;
     const closing = app.close().then(() => (isClosed = true));
     await once(app.getHttpServer(), 'close');
@@ -138,7 +115,6 @@ describe('onPlantCreated', () => {
   });
 
   it('may create other plants while the application closes', async () => {
-    const { create, gardener, logger } = await start();
     const plants = app.get(PlantsService);
     gardener.react = async () => {
       await sleep();
@@ -146,13 +122,13 @@ describe('onPlantCreated', () => {
       if (id < 3n) await plants.create({ id: id + 1n, name: 'Ficus' });
     };
 
-    await create('{"id": 1, "name": "Monstera"}');
+    await create(MONSTERA);
     const closing = app.close();
     await once(app.getHttpServer(), 'close');
     wake();
     await closing;
 
     expect(gardener.told.map(([id]) => id)).toEqual([1n, 2n, 3n]);
-    expect(logger.errors).toEqual([]);
+    expect(log.errors).toEqual([]);
   });
 });

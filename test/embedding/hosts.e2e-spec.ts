@@ -1,8 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import {
   EXAMPLE,
   type Host,
@@ -24,26 +22,16 @@ afterAll(async () => {
 describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system) => {
   /** All of them in one process, each with its own store and token. */
   const hosts = (['express', 'fastify'] as const).flatMap((platform) =>
-    [{ body: 'nothing' as const }, { body: 'rawBody' as const, global: true }].map((variant) => {
-      const title = [platform, variant.body, ...(variant.global ? ['all global'] : [])].join(', ');
-      const file = join(data, `${system}-${title.replace(/\W+/g, '-')}.db`);
-      return {
-        title,
-        file,
-        platform,
-        repository: `sqlite:${file}`,
-        token: `the-token-of-${title.replace(/\W+/g, '-')}`,
-        ...variant,
-      };
+    (['nothing', 'rawBody'] as const).map((body) => {
+      const name = `${platform}-${body}`;
+      const file = join(data, `${system}-${name}.db`);
+      // Those with rawBody register all their parts globally.
+      const global = body === 'rawBody';
+      return { name, file, platform, body, global, repository: `sqlite:${file}`, token: `the-token-of-${name}` };
     }),
   );
   /** The same hosts without PlantsModule. */
-  const without = hosts.map(({ platform, body, repository, ...variant }): Host => ({
-    platform,
-    body,
-    repository,
-    ...(variant.global && { global: true }),
-  }));
+  const without = hosts.map(({ platform, body, global, repository }): Host => ({ platform, body, global, repository }));
   let running: ReturnType<Installation['run']>;
   let ports: number[];
 
@@ -54,38 +42,25 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
     ports = JSON.parse(await running.line()) as number[];
   });
 
-  describe.each(hosts.map((host, index) => ({ ...host, index })))('on $title', (host) => {
-    const { index, token, file } = host;
-    const prefix = 'global' in host ? '/api' : '';
+  describe.each(hosts.map((host, index) => ({ ...host, index })))('on $name', ({ index, token, file, global }) => {
+    const prefix = global ? '/api' : '';
 
     function post(text: string, headers: Headers = {}): Promise<Answer> {
-      return exchange(ports[index] ?? 0, 'POST', `${prefix}/plants`, text, {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        ...headers,
-      });
+      const usual = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      return exchange(ports[index] ?? 0, 'POST', `${prefix}/plants`, text, { ...usual, ...headers });
     }
 
-    it('creates a plant', async () => {
+    it('creates plants, and stores each id exactly', async () => {
       const answer = await post('{"id": 1, "name": "monstera", "tag": "indoor", "colour": "green"}');
+      await post('{"id": 9007199254740992, "name": "one"}');
+      await post('{"id": 9007199254740993, "name": "another"}');
 
-      expect(answer).toMatchObject({
-        status: 200,
-        type: expect.stringMatching(JSON_TYPE) as string,
-        body: '{"name":"monstera","tag":"indoor"}',
-      });
-      expect(readPlants(file)).toContainEqual({ id: 1n, name: 'monstera', tag: 'indoor' });
-    });
-
-    it('stores each id exactly', async () => {
-      const ids = [9007199254740992n, 9007199254740993n];
-
-      for (const id of ids) expect(errorOf(await post(`{"id": ${id}, "name": "exact"}`))).toBeUndefined();
-      expect(
-        readPlants(file)
-          .filter(({ name }) => name === 'exact')
-          .map(({ id }) => id),
-      ).toEqual(ids);
+      expect(answer).toMatchObject({ status: 200, body: '{"name":"monstera","tag":"indoor"}' });
+      expect(readPlants(file)).toEqual([
+        { id: 1n, name: 'monstera', tag: 'indoor' },
+        { id: 9007199254740992n, name: 'one', tag: null },
+        { id: 9007199254740993n, name: 'another', tag: null },
+      ]);
     });
 
     it.each<[string, number, string, Headers]>([
@@ -94,18 +69,12 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
       ['a field with null', 422, '{"id": 2, "name": "a", "tag": null}', {}],
       ['a form', 415, 'id=1&name=a', { 'content-type': 'application/x-www-form-urlencoded' }],
       ['a body that is not JSON', 400, '{', {}],
-      [
-        'a chunked body over the limit',
-        413,
-        `{"id": 2, "name": "${'a'.repeat(300_000)}"}`,
-        { 'transfer-encoding': 'chunked' },
-      ],
+      ['a chunked body over the limit', 413, `{"id": 2, "name": "${'a'.repeat(300_000)}"}`, {}],
     ])('refuses %s with error %i', async (_what, error, text, headers) => {
-      const answer = await post(text, headers);
+      const { status, type, body } = await post(text, headers);
 
-      expect(answer).toMatchObject({ status: 400, type: expect.stringMatching(JSON_TYPE) as string });
-      expect(Object.keys(JSON.parse(answer.body) as object)).toEqual(['error', 'message']);
-      expect(errorOf(answer)).toBe(error);
+      expect([status, type]).toEqual([400, expect.stringMatching(JSON_TYPE)]);
+      expect(JSON.parse(body)).toEqual({ error, message: expect.any(String) as string });
     });
 
     it('refuses the tokens of the other hosts in the process', async () => {
@@ -114,14 +83,14 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
       }
     });
 
-    if ('global' in host) {
+    if (global) {
       it("answers as the contract requires when the host's guard refuses", async () => {
         expect(errorOf(await post('{"id": 2, "name": "a"}', { 'x-refuse': 'yes' }))).toBe(403);
       });
     }
 
     it("does not change the host's own routes and errors", async () => {
-      const own = 'global' in host ? '/api/v1/own' : '/own';
+      const own = global ? '/api/v1/own' : '/own';
       const json = { 'content-type': 'application/json' };
       const requests: [string, string, string, Headers][] = [
         ['GET', own, '', {}],
@@ -210,47 +179,27 @@ describe('The example', () => {
 /** Express and Fastify name the character set, which JSON has only one of (RFC 8259 §8.1). */
 const JSON_TYPE = /^application\/json(?:; charset=utf-8)?$/;
 
-/** Headers by name; undefined omits a header. */
-type Headers = Readonly<Record<string, string | undefined>>;
+type Headers = Readonly<Record<string, string>>;
 
-/** An answer, with its headers in order but without the date. */
+/** An answer; its headers are without the date. */
 interface Answer {
-  readonly status: number | undefined;
-  readonly type: string | undefined;
-  readonly headers: readonly string[];
-  /** The decompressed body. */
+  readonly status: number;
+  readonly type: string | null;
+  readonly headers: readonly string[][];
   readonly body: string;
 }
 
-function exchange(port: number, method: string, path: string, text: string, headers: Headers): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const length = 'transfer-encoding' in headers ? undefined : `${Buffer.byteLength(text)}`;
-    const given = Object.entries({ 'content-length': length, connection: 'close', ...headers });
-    const outgoing = request(
-      {
-        port,
-        host: '127.0.0.1',
-        method,
-        path,
-        headers: Object.fromEntries(given.filter(([, value]) => value !== undefined)),
-      },
-      (response) => {
-        const chunks: Uint8Array[] = [];
-        response.on('error', reject).on('data', (chunk: Uint8Array) => chunks.push(chunk));
-        response.on('end', () => {
-          const bytes = Buffer.concat(chunks);
-          const at = response.rawHeaders.findIndex((name, place) => place % 2 === 0 && name.toLowerCase() === 'date');
-          resolve({
-            status: response.statusCode,
-            type: response.headers['content-type'],
-            headers: response.rawHeaders.filter((_header, place) => place !== at + 1),
-            body: (response.headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString('utf8'),
-          });
-        });
-      },
-    );
-    outgoing.on('error', reject).end(text);
-  });
+async function exchange(port: number, method: string, path: string, text: string, headers: Headers): Promise<Answer> {
+  // A stream is sent in chunks, without a length.
+  const body = method === 'POST' ? new Blob([text]).stream() : null;
+  const outgoing = { method, headers, body, duplex: 'half' };
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, outgoing);
+  return {
+    status: answer.status,
+    type: answer.headers.get('content-type'),
+    headers: [...answer.headers].filter(([name]) => name !== 'date'),
+    body: await answer.text(),
+  };
 }
 
 /** Returns the error number of a refusal. */

@@ -40,7 +40,6 @@ describe('PlantsModule does not start', () => {
   it.each<[string, object, string]>([
     ['without a repository', { repository: undefined }, REPOSITORY],
     ['with a repository without close', { repository: WithoutClose }, REPOSITORY],
-    ['without authentication', { authentication: undefined }, AUTHENTICATION],
     [
       'with tokens and a verifier',
       { authentication: { tokens: ['token'], verifier: { verify: () => undefined } } },
@@ -66,12 +65,6 @@ describe('PlantsModule does not start', () => {
     expect(await startWith({ ...OPTIONS, ...options })).toBe(`TypeError: PlantsModule: ${message}`);
   });
 
-  it('with a misspelt option of forRootAsync, and says so', async () => {
-    const module = PlantsModule.forRootAsync({ useFactory: () => ({ ...OPTIONS, relm: 'plants' }) });
-
-    expect(await start(module)).toMatch(/^TypeError: PlantsModule: there is no option relm; [^\n]+$/);
-  });
-
   it('with the URL of an unknown engine, and says so', async () => {
     expect(await startWith({ ...OPTIONS, repository: 'plants.db' })).toMatch(/must be of the form sqlite:[^\n]+$/);
   });
@@ -88,11 +81,7 @@ describe('PlantsModule does not start', () => {
 
 describe('PlantsModule starts', () => {
   it.each<[string, object]>([
-    [
-      'with undefined options',
-      { scope: undefined, realm: undefined, body: undefined, database: undefined, onPlantCreated: undefined },
-    ],
-    ['with undefined members', { body: { limit: undefined }, database: { timeout: undefined } }],
+    ['with undefined options', { scope: undefined, body: undefined, database: { timeout: undefined } }],
     [
       'with all options',
       {

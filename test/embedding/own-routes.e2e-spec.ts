@@ -1,16 +1,4 @@
-import {
-  Controller,
-  Get,
-  type INestApplication,
-  Module,
-  Req,
-  ServiceUnavailableException,
-  UseFilters,
-  UseGuards,
-} from '@nestjs/common';
-import { type AbstractHttpAdapter, NestFactory } from '@nestjs/core';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { Controller, Get, Module, Req, ServiceUnavailableException, UseFilters, UseGuards } from '@nestjs/common';
 import {
   BearerAuthGuard,
   ContractExceptionFilter,
@@ -20,6 +8,7 @@ import {
   RequiresScope,
   TokenVerifier,
 } from '../../src/index.js';
+import { type Application, newAdapter, newApplication, PLATFORMS, send } from '../support/hosts/application.js';
 
 /** Knows one token with the scope of the module and one without it. */
 class GardenVerifier extends TokenVerifier {
@@ -67,70 +56,46 @@ class ShedsController {
 })
 class GardenModule {}
 
+const MESSAGE = 'A valid token is required: send the header "Authorization: Bearer <ACCESS_TOKEN>".';
+const CHALLENGE = 'Bearer realm="plants"';
+
 const UNAUTHORIZED = {
-  statusCode: 401,
-  error: 'Unauthorized',
-  message: 'A valid token is required: send the header "Authorization: Bearer <ACCESS_TOKEN>".',
+  status: 401,
+  body: { statusCode: 401, error: 'Unauthorized', message: MESSAGE },
+  challenge: CHALLENGE,
 };
 
-describe.each<[string, () => AbstractHttpAdapter]>([
-  ['Express', () => new ExpressAdapter()],
-  ['Fastify', () => new FastifyAdapter()],
-])("The module's guard on a host's own routes, on %s,", (_platform, adapter) => {
-  let app: INestApplication;
+const FORBIDDEN = {
+  status: 403,
+  body: { statusCode: 403, error: 'Forbidden', message: 'This token lacks the scope that the operation requires.' },
+  challenge: `${CHALLENGE}, error="insufficient_scope", scope="plants:write"`,
+};
+
+const CLOSED = {
+  status: 503,
+  body: { statusCode: 503, error: 'Service Unavailable', message: 'The garden is closed.' },
+  challenge: null,
+};
+
+const OF_CONTRACT = { status: 400, body: { error: 401, message: MESSAGE }, challenge: CHALLENGE };
+
+describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (platform) => {
+  let app: Application;
 
   beforeAll(async () => {
-    app = await NestFactory.create(GardenModule, adapter(), { logger: false, abortOnError: false });
-    await app.listen(0, '127.0.0.1');
+    app = await newApplication(GardenModule, { adapter: newAdapter(platform) });
   });
 
   afterAll(() => app.close());
 
-  it.each<[string, string, string, string | undefined, number, object, string | null]>([
-    ['passes a valid token', 'beds', 'to its principal', 'gardener', 200, { principal: 'gardener' }, null],
-    ['refuses', 'beds', 'without a token as Nest does', undefined, 401, UNAUTHORIZED, 'Bearer realm="plants"'],
-    [
-      'refuses',
-      'beds/keys',
-      'without the required scope as Nest does',
-      'visitor',
-      403,
-      { statusCode: 403, error: 'Forbidden', message: 'This token lacks the scope that the operation requires.' },
-      'Bearer realm="plants", error="insufficient_scope", scope="plants:write"',
-    ],
-    [
-      'refuses',
-      'sheds',
-      'without the scope that the controller requires',
-      'visitor',
-      403,
-      { statusCode: 403, error: 'Forbidden', message: 'This token lacks the scope that the operation requires.' },
-      'Bearer realm="plants", error="insufficient_scope", scope="plants:write"',
-    ],
-    [
-      'passes on',
-      'beds',
-      'what the verifier throws',
-      'down',
-      503,
-      { statusCode: 503, error: 'Service Unavailable', message: 'The garden is closed.' },
-      null,
-    ],
-    [
-      'refuses',
-      'beds/contract',
-      "in the contract's form with its filter",
-      undefined,
-      400,
-      { error: 401, message: UNAUTHORIZED.message },
-      'Bearer realm="plants"',
-    ],
-  ])('%s /%s %s', async (_what, path, _how, token, status, body, challenge) => {
-    const answer = await fetch(`${await app.getUrl()}/${path}`, {
-      headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-    });
-
-    expect([answer.status, await answer.json()]).toEqual([status, body]);
-    expect(answer.headers.get('www-authenticate')).toBe(challenge);
+  it.each([
+    { what: 'passes a valid token', path: '/beds', token: 'gardener', answer: { body: { principal: 'gardener' } } },
+    { what: 'refuses no token as Nest does', path: '/beds', token: null, answer: UNAUTHORIZED },
+    { what: 'refuses a token without the scope of a handler', path: '/beds/keys', token: 'visitor', answer: FORBIDDEN },
+    { what: 'refuses a token without the scope of a controller', path: '/sheds', token: 'visitor', answer: FORBIDDEN },
+    { what: 'passes on what the verifier throws', path: '/beds', token: 'down', answer: CLOSED },
+    { what: 'answers as the contract does with its filter', path: '/beds/contract', token: null, answer: OF_CONTRACT },
+  ])('$what', async ({ path, token, answer }) => {
+    expect(await send(app, { method: 'GET', path, token })).toMatchObject(answer);
   });
 });

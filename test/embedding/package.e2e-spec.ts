@@ -2,8 +2,23 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import * as index from '../../src/index.js';
-import { EXAMPLE, type Host, type ModuleSettings, PackedPackage } from '../support/hosts/installation.js';
-import { TOKEN } from '../support/client.js';
+import { create, CREATED, TOKEN } from '../support/client.js';
+import {
+  EXAMPLE,
+  FRAMEWORKS,
+  type Host,
+  type Installation,
+  type ModuleSettings,
+  PackedPackage,
+  ROOT,
+} from '../support/hosts/installation.js';
+import { LocalRegistry } from '../support/hosts/registry.js';
+
+/** The packages that a Nest application has. */
+const NEST = [
+  ...['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs', 'class-transformer', 'class-validator'],
+  ...FRAMEWORKS,
+];
 
 const plantStore = new PackedPackage();
 
@@ -133,5 +148,56 @@ describe('The package', () => {
 
     if (Number.parseInt(process.versions.node) >= 24) expect(await ports).toMatch(/^\[\d+\]$/);
     else await expect(ports).rejects.toThrow('npm install @photostructure/sqlite');
+  });
+});
+
+describe('npm install', () => {
+  const registry = new LocalRegistry(join(ROOT, 'node_modules'));
+  let url: string;
+
+  beforeAll(async () => {
+    url = await registry.start();
+  });
+
+  afterAll(() => registry.stop());
+
+  /** Returns the names of the installed packages. */
+  function installedIn({ directory }: Installation): string[] {
+    const lock = JSON.parse(readFileSync(join(directory, 'node_modules/.package-lock.json'), 'utf8')) as {
+      packages: object;
+    };
+    return Object.keys(lock.packages).map((path) => path.slice('node_modules/'.length));
+  }
+
+  it('adds the package and few others to a host in ES modules', async () => {
+    const host = plantStore.host('module');
+    await host.npmInstall(url, NEST);
+    const before = new Set(installedIn(host));
+
+    expect(await host.npmInstall(url, [plantStore.tarball])).not.toMatch(/deprecated|ERESOLVE|peer/);
+
+    expect(installedIn(host).filter((name) => !before.has(name))).toEqual([
+      '@nestjs/passport',
+      'jose',
+      'passport',
+      'passport-http-bearer',
+      'passport-strategy',
+      'pause',
+      'plant-store',
+      'utils-merge',
+    ]);
+    host.compileHost('run');
+    const applications = (['express', 'fastify'] as const).map((platform): Host => ({
+      platform,
+      token: TOKEN,
+      repository: 'sqlite::memory:',
+      body: 'nothing',
+    }));
+    const running = host.run('run.js', applications);
+    for (const port of JSON.parse(await running.line()) as number[]) {
+      expect(await create(`http://127.0.0.1:${port}`)).toEqual(CREATED);
+    }
+    expect(await running.stop()).toBe(0);
+    expect(running.stderr).toBe('');
   });
 });

@@ -1,13 +1,7 @@
 import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('The log on stdout', () => {
   const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;

@@ -56,7 +56,7 @@ export default [
   {
     name: 'config: status of a bad value',
     reason: 'The exit status for a bad configuration is 2.',
-    file: 'src/process/describe-error.ts',
+    file: 'src/process/command-error.ts',
     find: 'if (error instanceof ConfigurationError) return { text, status: EXIT_STATUS.badUsage };',
     replace: '',
     spec: 'test/config/environment',

@@ -10,7 +10,7 @@ export default [
     find: 'HttpStatus.BAD_REQUEST',
     replace: 'error',
     spec: 'test/plants/refusals',
-    test: 'another media type',
+    test: 'with error 415',
   },
   {
     name: 'contract: further member of Error',
@@ -19,7 +19,7 @@ export default [
     find: 'return { error: this.error, message: this.message };',
     replace: 'return { error: this.error, message: this.message, headers: this.headers };',
     spec: 'test/plants/refusals',
-    test: 'another media type',
+    test: 'with error 415',
   },
   {
     name: 'contract: number as text',
@@ -28,7 +28,7 @@ export default [
     find: 'return { error: this.error,',
     replace: 'return { error: `${this.error}`,',
     spec: 'test/plants/refusals',
-    test: 'another media type',
+    test: 'with error 415',
   },
   {
     name: 'contract: 503 without Retry-After',

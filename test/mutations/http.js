@@ -98,7 +98,7 @@ export default [
     find: 'isInRequestLine(error) ? 414 : 431',
     replace: '431',
     spec: 'test/http/size-limits',
-    test: 'a URL over the limit in one packet',
+    test: 'with error 414 for a URL over the limit',
   },
   {
     name: 'http: 408 as 400',
@@ -215,7 +215,7 @@ export default [
     find: 'this.#closeAfter(this.answerTimeout);',
     replace: '',
     spec: 'test/http/timeouts',
-    test: 'does not read the answers',
+    test: 'does not take the answer',
   },
   {
     name: 'http: timer of a taken answer',
@@ -233,7 +233,7 @@ export default [
     find: "this.socket.once('finish', () => this.#closeAfter(LINGER));",
     replace: "this.socket.once('finish', () => this.socket.destroy());",
     spec: 'test/http/connection-endings',
-    test: 'with error 413 for its size delivers the refusal to a client that sends the rest',
+    test: 'delivers error 413 for its size to a client',
   },
   {
     name: 'http: connection without an end',

@@ -1,11 +1,10 @@
 const ADMISSION = 'src/plants/admission.ts';
 const BODY = 'src/plants/pipes/body.pipe.ts';
-const FIELD = 'src/plants/dto/field.decorator.ts';
-const INTEGER = 'src/plants/pipes/exact-integer.ts';
+const DTO = 'src/plants/dto/plant.dto.ts';
+const INTEGER = 'src/plants/pipes/exact-json.ts';
 const MODULE = 'src/plants/plants.module.ts';
 const PIPE = 'src/plants/pipes/new-plant.pipe.ts';
 const READ = 'src/plants/pipes/read-body.ts';
-const RULES = 'src/plants/dto/rules.ts';
 const SERVICE = 'src/plants/plants.service.ts';
 
 export default [
@@ -42,56 +41,56 @@ export default [
   {
     name: 'plants: lost tag',
     reason: 'The answer is a Plant with its name and tag.',
-    file: 'src/plants/dto/plant.dto.ts',
-    find: '@Field(optional(TEXT))',
-    replace: '',
+    file: DTO,
+    find: 'Object.keys(PLANT_RULES) as (keyof PlantDto)[]',
+    replace: "['name'] as (keyof PlantDto)[]",
     spec: 'test/plants/plants',
-    test: 'answers 200 and the Plant',
+    test: 'the name and the tag',
   },
   {
     name: 'plants: empty tag',
     reason: 'name and tag are any text, the empty string included.',
-    file: FIELD,
+    file: DTO,
     find: 'if (from[name] !== undefined) dto[name]',
     replace: 'if (from[name]) dto[name]',
     spec: 'test/plants/plants',
-    test: 'accepts an empty name',
+    test: 'an empty name and tag',
   },
   {
     name: 'plants: trimmed text',
     reason: 'No trimming, no normalisation.',
-    file: FIELD,
+    file: DTO,
     find: 'dto[name] = from[name] as Dto[typeof name];',
     replace: "dto[name] = (typeof from[name] === 'string' ? from[name].normalize() : from[name]) as Dto[typeof name];",
     spec: 'test/plants/plants',
-    test: 'does not trim or normalise',
+    test: 'the text as it is',
   },
   {
     name: 'plants: tag of null',
     reason: 'tag is optional, not nullable: null is error 422.',
-    file: RULES,
-    find: 'value === undefined || isValid(value)',
-    replace: 'value === undefined || value === null || isValid(value)',
+    file: DTO,
+    find: 'value === undefined || TEXT',
+    replace: 'value === undefined || value === null || TEXT',
     spec: 'test/plants/refusals',
-    test: 'not a NewPlant',
+    test: 'which is not a NewPlant',
   },
   {
     name: 'plants: U+0000',
     reason: 'U+0000 is refused, because not every store can hold it.',
-    file: RULES,
+    file: DTO,
     find: '/[\\0\\p{Surrogate}]/u',
     replace: '/\\p{Surrogate}/u',
     spec: 'test/plants/refusals',
-    test: 'not a NewPlant',
+    test: 'which is not a NewPlant',
   },
   {
     name: 'plants: 2^63',
     reason: 'id is −2^63 … 2^63−1.',
-    file: RULES,
+    file: DTO,
     find: '2n ** 63n - 1n',
     replace: '2n ** 63n',
     spec: 'test/plants/refusals',
-    test: 'with the id 9223372036854775808',
+    test: 'the id 9223372036854775808',
   },
   {
     name: 'plants: id as a number',
@@ -100,7 +99,7 @@ export default [
     find: 'parsed.id = exactInteger(source) ?? parsed.id;',
     replace: 'parsed.id = Number.isInteger(parsed.id) ? BigInt(parsed.id as number) : parsed.id;',
     spec: 'test/plants/plants',
-    test: 'with the id',
+    test: 'the id',
   },
   {
     name: 'plants: id of 18 digits',
@@ -109,7 +108,7 @@ export default [
     find: 'const MAX_DIGITS = 19;',
     replace: 'const MAX_DIGITS = 18;',
     spec: 'test/plants/plants',
-    test: 'with the id',
+    test: 'the id',
   },
   {
     name: 'plants: fraction of an id',
@@ -117,7 +116,7 @@ export default [
     file: INTEGER,
     find: 'if (zeros < 0 || end',
     replace: 'if (zeros < -1 || end',
-    spec: 'src/plants/pipes/exact-integer',
+    spec: 'src/plants/pipes/exact-json',
   },
   {
     name: 'plants: field that is given twice',
@@ -126,7 +125,7 @@ export default [
     find: 'if (seen.includes(name)) throw',
     replace: "if (name === 'id' && seen.includes(name)) throw",
     spec: 'test/plants/refusals',
-    test: 'not valid JSON',
+    test: 'with error 400',
   },
   {
     name: 'plants: unknown field that is given twice',
@@ -135,7 +134,7 @@ export default [
     find: 'if (!NEW_PLANT_FIELDS.includes(name)) return;',
     replace: '',
     spec: 'test/plants/plants',
-    test: 'ignores unknown fields',
+    test: 'no unknown field',
   },
   {
     name: 'plants: other encodings',
@@ -144,7 +143,7 @@ export default [
     find: 'if (isUtf8(bytes)) return',
     replace: 'if (bytes.length > 0) return',
     spec: 'test/plants/refusals',
-    test: 'not valid JSON',
+    test: 'with error 400',
   },
   {
     name: 'plants: 400 instead of 422',
@@ -153,7 +152,7 @@ export default [
     find: 'throw new ContractException(422);',
     replace: 'throw new ContractException(400);',
     spec: 'test/plants/refusals',
-    test: 'not a NewPlant',
+    test: 'which is not a NewPlant',
   },
   {
     name: 'plants: rounded id',
@@ -167,11 +166,11 @@ export default [
   {
     name: 'plants: 422 without a field',
     reason: 'The message of error 422 names each field.',
-    file: 'src/plants/dto/new-plant.dto.ts',
+    file: DTO,
     find: "`${messages.join('; ')}.`",
     replace: '`${messages[0]}.`',
     spec: 'test/plants/refusals',
-    test: 'not a NewPlant',
+    test: 'which is not a NewPlant',
   },
   {
     name: 'plants: media type before the body',
@@ -180,7 +179,7 @@ export default [
     find: 'if (!hasBody(raw, length)) throw',
     replace: 'assertJson(raw);\n    if (!hasBody(raw, length)) throw',
     spec: 'test/plants/plants',
-    test: 'The order of checks',
+    test: 'in this order',
   },
   {
     name: 'plants: length that is declared',
@@ -198,7 +197,7 @@ export default [
     find: 'if (isEncoded || ',
     replace: 'if (',
     spec: 'test/plants/refusals',
-    test: 'a compressed body',
+    test: 'with error 415',
   },
   {
     name: 'plants: media types that begin alike',
@@ -207,16 +206,25 @@ export default [
     find: '/^application\\/json[ \\t]*(?:;|$)/i',
     replace: '/^application\\/json/i',
     spec: 'test/plants/refusals',
-    test: 'another media type',
+    test: 'with error 415',
   },
   {
     name: 'plants: limit of the body',
     reason: 'A body is at most BODY_LIMIT long.',
     file: READ,
-    find: 'if (body.length + chunk.length > maxLength) fail',
+    find: 'if (length + chunk.length > maxLength) fail',
     replace: 'if (chunk.length > maxLength) fail',
     spec: 'test/http/size-limits',
     test: 'error 413',
+  },
+  {
+    name: 'plants: uncharged body',
+    reason: 'Requests in flight are bounded in bytes.',
+    file: READ,
+    find: 'if (!charge(capacity - buffer.length)) return false;',
+    replace: '',
+    spec: 'src/plants/pipes/read-body',
+    test: 'no room',
   },
   {
     name: 'plants: error in a body',
@@ -224,8 +232,8 @@ export default [
     file: READ,
     find: "request.on('bodyError', fail).on('error'",
     replace: "request.on('error'",
-    spec: 'src/plants/pipes/read-body',
-    test: 'with the error that the server has found',
+    spec: 'test/http/timeouts',
+    test: 'at whatever byte it stops',
   },
   {
     name: 'plants: unbounded requests in flight',
@@ -278,6 +286,15 @@ export default [
     test: 'delays no answer',
   },
   {
+    name: 'plants: onPlantCreated that throws',
+    reason: 'An error of the listener is logged, and changes no answer.',
+    file: SERVICE,
+    find: 'try {\n      await listener(...created);',
+    replace: 'await listener(...created);\n    try {',
+    spec: 'test/embedding/created-plants',
+    test: 'is logged and changes no answer',
+  },
+  {
     name: 'plants: store that closes too early',
     reason: 'The module closes the store after the last plant is stored.',
     file: MODULE,
@@ -301,7 +318,8 @@ export default [
     file: MODULE,
     find: 'providers: [PlantsService,',
     replace: "providers: [{ provide: 'APP_GUARD', useExisting: BearerAuthGuard }, PlantsService,",
-    spec: 'test/embedding/body',
-    test: 'leaves that of other routes',
+    spec: 'test/embedding/hosts',
+    test: "does not change the host's own routes",
+    isBuilt: true,
   },
 ];

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { getMetadataStorage } from 'class-validator';
 import { parse } from 'yaml';
-import { NEW_PLANT_FIELDS, NewPlantDto } from '../../src/plants/dto/new-plant.dto.js';
+import { NEW_PLANT_FIELDS, NewPlantDto } from '../../src/plants/dto/plant.dto.js';
 import { DATABASE_DEFAULTS, openSnapshot } from '../../src/storage/open-repository.js';
 import { COLUMN_NAMES } from '../../src/storage/plant-columns.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';

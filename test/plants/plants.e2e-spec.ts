@@ -1,11 +1,14 @@
-import type request from 'supertest';
-import { TOKEN } from '../support/client.js';
-import { expectError, post } from '../support/plant-requests.js';
+import { post, refusal, TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
-import { type Row } from '../support/store.js';
+import type { Row } from '../support/store.js';
 
-const MONSTERA = { id: 1, name: 'Monstera', tag: 'indoor' };
+const MONSTERA = '{"id":1,"name":"Monstera","tag":"indoor"}';
 const MONSTERA_ROW: Row = { id: 1n, name: 'Monstera', tag: 'indoor' };
+
+/** A text that a trim or a normalisation would change. */
+const ODD = ' \t\ufeffe\u0301 \u{1fab4}\u200d\r\n\u0001 ';
+
+const LARGE = 'n'.repeat(1_048_576 - '{"id":1,"name":""}'.length);
 
 let service: Service;
 
@@ -18,158 +21,109 @@ describe('POST /plants', () => {
 
   afterAll(() => service.close());
 
-  describe('with a valid NewPlant', () => {
-    it('answers 200 and the Plant with its name and tag', async () => {
-      const response = await post(service.url).send(JSON.stringify(MONSTERA));
-
-      expect(response.status).toBe(200);
-      expect(response.headers['content-type']).toBe('application/json');
-      expect(response.text).toBe('{"name":"Monstera","tag":"indoor"}');
-      expect(await service.rows()).toEqual([MONSTERA_ROW]);
+  it.each<{ what: string; body: string; stored: Row }>([
+    { what: 'the name and the tag', body: MONSTERA, stored: MONSTERA_ROW },
+    { what: 'no tag', body: '{"id":1,"name":"Aloe"}', stored: { id: 1n, name: 'Aloe', tag: null } },
+    { what: 'an empty name and tag', body: '{"id":1,"name":"","tag":""}', stored: { id: 1n, name: '', tag: '' } },
+    {
+      what: 'the text as it is',
+      body: JSON.stringify({ id: 1, name: ODD, tag: ODD }),
+      stored: { id: 1n, name: ODD, tag: ODD },
+    },
+    {
+      what: 'no unknown field',
+      body: MONSTERA.replace('}', ',"x":{"id":2,"id":3},"y":1,"y":2,"__proto__":{"tag":"no"},"access_token":"no"}'),
+      stored: MONSTERA_ROW,
+    },
+    { what: 'a plant of 1 MiB', body: `{"id":1,"name":"${LARGE}"}`, stored: { id: 1n, name: LARGE, tag: null } },
+  ])('stores and answers $what', async ({ body, stored }) => {
+    const response = await fetch(`${service.url}/plants`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json' },
+      body,
     });
-
-    it('answers without a tag if the tag is absent', async () => {
-      const response = await post(service.url).send('{"id":1,"name":"Monstera"}');
-
-      expect(response.status).toBe(200);
-      expect(response.text).toBe('{"name":"Monstera"}');
-      expect(await service.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
-    });
-
-    it('accepts an empty name and an empty tag', async () => {
-      const response = await post(service.url).send('{"id":1,"name":"","tag":""}');
-
-      expect(response.status).toBe(200);
-      expect(response.text).toBe('{"name":"","tag":""}');
-      expect(await service.rows()).toEqual([{ id: 1n, name: '', tag: '' }]);
-    });
-
-    it('does not trim or normalise text', async () => {
-      const text = ' \t\ufeffe\u0301 \u{1fab4}\u200d\r\n\u0001 ';
-
-      const response = await post(service.url).send(JSON.stringify({ id: 1, name: text, tag: text }));
-
-      expect(response.body).toEqual({ name: text, tag: text });
-      expect(await service.rows()).toEqual([{ id: 1n, name: text, tag: text }]);
-    });
-
-    it('ignores unknown fields', async () => {
-      const response = await post(service.url).send(
-        '{"id":1,"name":"Monstera","tag":"indoor","height":{"id":2,"id":3},"x":1,"x":2,"__proto__":{"tag":"no"},"access_token":"no"}',
-      );
-
-      expect(response.status).toBe(200);
-      expect(await service.rows()).toEqual([MONSTERA_ROW]);
-    });
-  });
-
-  describe('with the id', () => {
-    it.each([
-      ['9223372036854775807', 9223372036854775807n],
-      ['-9223372036854775808', -9223372036854775808n],
-      ['-0', 0n],
-      ['7e3', 7000n],
-    ])('%s stores it exactly', async (written, id) => {
-      const response = await post(service.url).send(`{"id":${written},"name":"Monstera"}`);
-
-      expect(response.status).toBe(200);
-      expect(await service.rows()).toEqual([{ id, name: 'Monstera', tag: null }]);
-    });
-
-    it('2^53 and 2^53 + 1 stores two plants', async () => {
-      await post(service.url).send('{"id":9007199254740993,"name":"one"}');
-      await post(service.url).send('{"id":9007199254740992,"name":"another"}');
-
-      expect((await service.rows()).map(({ name }) => name)).toEqual(['another', 'one']);
-    });
-  });
-
-  it('with a body of 1 MiB creates the plant', async () => {
-    const name = 'n'.repeat(1_048_576 - '{"id":1,"name":""}'.length);
-
-    const response = await post(service.url).send(`{"id":1,"name":"${name}"}`);
 
     expect(response.status).toBe(200);
-    expect(response.body).toEqual({ name });
+    expect(response.headers.get('content-type')).toBe('application/json');
+    const { name, tag } = stored;
+    expect(await response.text()).toBe(JSON.stringify({ name, tag: tag ?? undefined }));
+    expect(await service.rows()).toEqual([stored]);
+  });
+
+  it.each([
+    { written: '9223372036854775807', id: 9223372036854775807n },
+    { written: '-9223372036854775808', id: -9223372036854775808n },
+    { written: '-0', id: 0n },
+    { written: '7e3', id: 7000n },
+  ])('stores the id $written exactly', async ({ written, id }) => {
+    expect(await post(service.url, `{"id":${written},"name":"Monstera"}`)).toMatchObject({ status: 200 });
+    expect(await service.rows()).toEqual([{ id, name: 'Monstera', tag: null }]);
+  });
+
+  it('stores two plants with the ids 2^53 and 2^53 + 1', async () => {
+    await post(service.url, '{"id":9007199254740993,"name":"one"}');
+    await post(service.url, '{"id":9007199254740992,"name":"another"}');
+
+    expect((await service.rows()).map(({ name }) => name)).toEqual(['another', 'one']);
   });
 
   describe('with an id that exists', () => {
-    beforeEach(async () => {
-      await post(service.url).send(JSON.stringify(MONSTERA)).expect(200);
-    });
+    beforeEach(() => post(service.url, MONSTERA));
 
     it('and the same name and tag gives the same answer, and stores nothing', async () => {
-      const response = await post(service.url).send('{"tag":"indoor","name":"Monstera","id":1.0}');
+      const answer = await post(service.url, '{"tag":"indoor","name":"Monstera","id":1.0}');
 
-      expect(response.status).toBe(200);
-      expect(response.text).toBe('{"name":"Monstera","tag":"indoor"}');
+      expect(answer).toMatchObject({ status: 200, body: { name: 'Monstera', tag: 'indoor' } });
       expect(await service.rows()).toEqual([MONSTERA_ROW]);
     });
 
     it.each([
-      ['another name', '{"id":1,"name":"Ficus","tag":"indoor"}'],
-      ['another tag', '{"id":1,"name":"Monstera","tag":"outdoor"}'],
-      ['no tag', '{"id":1,"name":"Monstera"}'],
-      ['an empty tag', '{"id":1,"name":"Monstera","tag":""}'],
-    ])('and %s refuses it with error 409, and does not change the stored plant', async (_what, body) => {
-      const response = await post(service.url).send(body);
-
-      expectError(response, 409);
+      { what: 'another name', body: '{"id":1,"name":"Ficus","tag":"indoor"}' },
+      { what: 'another tag', body: '{"id":1,"name":"Monstera","tag":"outdoor"}' },
+      { what: 'no tag', body: '{"id":1,"name":"Monstera"}' },
+      { what: 'an empty tag', body: '{"id":1,"name":"Monstera","tag":""}' },
+    ])('and $what refuses it with error 409, and does not change the stored plant', async ({ body }) => {
+      expect(await post(service.url, body)).toEqual(refusal(409));
       expect(await service.rows()).toEqual([MONSTERA_ROW]);
     });
 
     it('in concurrent requests creates one plant, and refuses other names with error 409', async () => {
       const names = Array.from({ length: 50 }, (_, index) => `name ${index % 5}`);
 
-      const responses = await Promise.all(names.map((name) => post(service.url).send(JSON.stringify({ id: 2, name }))));
+      const answers = await Promise.all(names.map((name) => post(service.url, JSON.stringify({ id: 2, name }))));
 
       const [, stored] = await service.rows();
-      expect(responses.map(({ status, body }) => [status, (body as { error?: number }).error])).toEqual(
-        names.map((name) => (name === stored?.name ? [200, undefined] : [400, 409])),
+      expect(answers).toEqual(
+        names.map((name) => (name === stored?.name ? { status: 200, body: { name }, retryAfter: null } : refusal(409))),
       );
     });
   });
 
-  describe('The order of checks', () => {
+  it('checks token, path, method, body present, media type, size, JSON, fields and store in this order', async () => {
+    await post(service.url, MONSTERA);
+    let attempt = { token: 'wrong', path: '/trees', method: 'PUT', body: '', type: 'text/plain' };
     /** The errors of one request, in the order in which it gets them, each with its correction. */
-    const errors: [error: number, correct: (attempt: Attempt) => Attempt][] = [
-      [401, (attempt) => ({ ...attempt, token: TOKEN })],
-      [404, (attempt) => ({ ...attempt, path: '/plants' })],
-      [405, (attempt) => ({ ...attempt, method: 'POST' })],
-      [400, (attempt) => ({ ...attempt, body: '!'.repeat(2_000_000) })],
-      [415, (attempt) => ({ ...attempt, type: 'application/json' })],
-      [413, (attempt) => ({ ...attempt, body: '{"id":' })],
-      [400, (attempt) => ({ ...attempt, body: '{"id":"1","name":"Ficus"}' })],
-      [422, (attempt) => ({ ...attempt, body: '{"id":1,"name":"Ficus"}' })],
-      [409, (attempt) => ({ ...attempt, body: JSON.stringify(MONSTERA) })],
+    const errors: [error: number, correction: Partial<typeof attempt>][] = [
+      [401, { token: TOKEN }],
+      [404, { path: '/plants' }],
+      [405, { method: 'POST' }],
+      [400, { body: '!'.repeat(2_000_000) }],
+      [415, { type: 'application/json' }],
+      [413, { body: '{"id":' }],
+      [400, { body: '{"id":"1","name":"Ficus"}' }],
+      [422, { body: '{"id":1,"name":"Ficus"}' }],
+      [409, { body: MONSTERA }],
     ];
-
-    interface Attempt {
-      readonly method: string;
-      readonly path: string;
-      readonly token: string;
-      readonly type: string;
-      readonly body: string | undefined;
+    const send = async (): Promise<unknown> => {
+      const { token, path, method, body, type } = attempt;
+      const headers = { Authorization: `Bearer ${token}`, 'Content-Type': type };
+      const response = await fetch(service.url + path, { method, headers, body: body === '' ? null : body });
+      return response.json();
+    };
+    for (const [error, correction] of errors) {
+      expect(await send()).toMatchObject({ error });
+      attempt = { ...attempt, ...correction };
     }
-
-    it('is token, path, method, body present, media type, size, JSON, fields, store', async () => {
-      await post(service.url).send(JSON.stringify(MONSTERA)).expect(200);
-      let attempt: Attempt = { method: 'PUT', path: '/trees', token: 'wrong', type: 'text/plain', body: undefined };
-      for (const [error, correct] of errors) {
-        expectError(await send(attempt), error);
-        attempt = correct(attempt);
-      }
-      expect((await send(attempt)).status).toBe(200);
-    });
-
-    async function send({ method, path, token, type, body }: Attempt): Promise<request.Response> {
-      const response = await fetch(service.url + path, {
-        method,
-        headers: { Authorization: `Bearer ${token}`, 'Content-Type': type },
-        ...(body !== undefined && { body }),
-      });
-      const headers = Object.fromEntries(response.headers);
-      return { status: response.status, headers, body: (await response.json()) as unknown } as request.Response;
-    }
+    expect(await send()).toEqual({ name: 'Monstera', tag: 'indoor' });
   });
 });

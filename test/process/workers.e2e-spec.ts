@@ -1,17 +1,9 @@
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { connect as connectWithTls } from 'node:tls';
-import { create, CREATED, monstera, SECOND_TOKEN, TOKEN } from '../support/client.js';
-import { ask, newAgent, send } from '../support/connections.js';
+import { create, CREATED, monstera, TOKEN } from '../support/client.js';
+import { ask } from '../support/connections.js';
 import { storeFrom, violationsIn } from '../support/history.js';
-import { AUDIENCE, IdentityProvider, newKey } from '../support/identity-provider.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
-import { line, put } from '../support/token-file.js';
-import { onCores, withEachWorker } from '../support/workers.js';
+import { onCores } from '../support/workers.js';
 import { Workload } from '../support/workload.js';
-
-const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
 const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
 
@@ -51,63 +43,6 @@ describe('A service with WORKERS=2', () => {
     expect(service.stderr.match(/^curl /gm)).toHaveLength(1);
   });
 
-  it('uses a changed token file in each worker, on connections that were open before, and each logs the change', async () => {
-    const file = directory.write('tokens', line('first', TOKEN));
-    const variables = { WORKERS: '2', ACCESS_TOKENS_FILE: file };
-    const { service, url } = await directory.start(variables);
-    const agents = await withEachWorker(service, async () => {
-      const agent = newAgent();
-      expect(await send(url, TOKEN, 1, agent)).toEqual({ result: 200, isReused: false });
-      return agent;
-    });
-
-    put(file, line('second', SECOND_TOKEN));
-    for (const agent of agents) {
-      const results = new Set<number | undefined>();
-      for (let reply = await send(url, TOKEN, 1, agent); ; reply = await send(url, TOKEN, 1, agent)) {
-        expect(reply.isReused).toBe(true);
-        results.add(reply.result);
-        if (reply.result !== 200) break;
-      }
-      expect([...results].at(-1)).toBe(401);
-      agent.destroy();
-    }
-    expect(await withEachWorker(service, () => ask(url, SECOND_TOKEN))).toEqual([200, 200]);
-
-    await service.stop();
-    expect(service.stdout.match(/number of tokens now: 1/g)).toHaveLength(2);
-  });
-
-  it('uses a changed certificate in each worker, and each logs the change', async () => {
-    const install = (name: string): void => {
-      for (const end of ['crt', 'key']) {
-        directory.write(end, readFileSync(join(CERTIFICATES, `${name}.${end}`), 'utf8'));
-      }
-    };
-    install('first');
-    const { service, url } = await directory.start({ ...TWO, TLS_CERT_FILE: 'crt', TLS_KEY_FILE: 'key' });
-    const fingerprint = async (): Promise<string> => {
-      const socket = connectWithTls({ port: Number(new URL(url).port), rejectUnauthorized: false });
-      await once(socket, 'secureConnect');
-      const { fingerprint256 } = socket.getPeerCertificate();
-      socket.destroy();
-      return fingerprint256;
-    };
-    const [first = '', other] = await withEachWorker(service, fingerprint);
-    expect(other).toBe(first);
-
-    install('second');
-    const [second, same] = await withEachWorker(service, async () => {
-      let current = first;
-      while (current === first) current = await fingerprint();
-      return current;
-    });
-
-    expect(same).toBe(second);
-    await service.stop();
-    expect(service.stdout.match(/The certificate has changed/g)).toHaveLength(2);
-  });
-
   it('acknowledges one content of each id, whichever worker gets it', async () => {
     const { service, url } = await directory.start(TWO);
     const workload = new Workload(() => url, { token: TOKEN, clients: 32, seed: 6 });
@@ -124,18 +59,6 @@ describe('A service with WORKERS=2', () => {
 
     expect(complaint).toBe('plant-store: WORKERS must be 1 with a database in memory, which processes cannot share\n');
     expect(status).toBe(2);
-  });
-
-  it('accepts the tokens of an identity provider', async () => {
-    const provider = new IdentityProvider();
-    await provider.start([await newKey('RS256', 'first')]);
-    try {
-      const issuer: Variables = { JWT_ISSUER: provider.issuer, JWT_AUDIENCE: AUDIENCE };
-      const { url } = await directory.start({ ...TWO, ...issuer, JWT_JWKS_URL: `${provider.issuer}/jwks` });
-      expect(await ask(url, await provider.token('plants:write'))).toBe(200);
-    } finally {
-      await provider.stop();
-    }
   });
 
   it('writes whole log lines to a pipe, even while their reader is slow', async () => {
@@ -155,42 +78,6 @@ describe('A service with WORKERS=2', () => {
     expect(await service.ended).toBe(0);
     expect(service.lines.length).toBeGreaterThan(3_000);
     for (const line of service.lines) expect(JSON.parse(line)).toHaveProperty('message');
-  });
-
-  it('adds up what its processes count', async () => {
-    const { url, management } = await directory.startManaged(TWO);
-    const ids = Array.from({ length: 20 }, (_, index) => index);
-    await Promise.all(ids.map((id) => ask(url, TOKEN, id)));
-    await Promise.all(ids.map((id) => ask(url, TOKEN, id)));
-    await Promise.all(ids.map((id) => ask(url, 'another', id)));
-
-    const text = await (await fetch(`${management}/metrics`)).text();
-    const value = (series: string): number =>
-      Number(
-        text
-          .split('\n')
-          .find((line) => line.startsWith(`${series} `))
-          ?.slice(series.length + 1),
-      );
-    expect({
-      created: value('plant_store_plants_total{outcome="created"}'),
-      repeated: value('plant_store_plants_total{outcome="repeated"}'),
-      successes: value('plant_store_http_requests_total{status="200",error=""}'),
-      refusals: value('plant_store_authentication_failures_total{reason="unknown"}'),
-      durations: value('plant_store_http_request_duration_seconds_count'),
-      plants: value('plant_store_batch_size_plants_sum'),
-      commits: value('plant_store_commit_duration_seconds_count'),
-      waiting: value('plant_store_queue_depth_plants'),
-    }).toEqual({
-      created: 20,
-      repeated: 20,
-      successes: 40,
-      refusals: 20,
-      durations: 60,
-      plants: 40,
-      commits: value('plant_store_batch_size_plants_count'),
-      waiting: 0,
-    });
   });
 
   it('shares its file with another service and with data commands', async () => {

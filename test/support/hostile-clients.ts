@@ -210,16 +210,16 @@ function* chunks(token: string | undefined, count: number): Generator<string | U
 /** Sends requests with a valid token, each with a million chunks of one byte. */
 export function tinyChunks(target: Target): HostileClients {
   return new HostileClients(target, {
-    connections: 12,
+    connections: 6,
     bytes: () => chunks(target.token, 1_000_000),
     reads: 'everything',
   });
 }
 
-/** Sends requests of tiny chunks with a wrong token, from so many connections that their refusals are delayed. */
+/** Sends requests of tiny chunks with a wrong token. */
 export function tinyChunksOfStrangers(target: Target): HostileClients {
   return new HostileClients(target, {
-    connections: 600,
+    connections: 200,
     bytes: () => chunks('wrong', 16_000),
     reads: 'everything',
   });

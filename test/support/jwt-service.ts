@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { base64url, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
-import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/refusals.js';
+import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/authentication.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifiers } from '../../src/auth/token-verifier.js';
 import { attempt, TOKEN } from './client.js';
@@ -32,6 +32,12 @@ export class JwtService {
       verifier: new TokenVerifiers([new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]), verifier]),
     });
     return new JwtService(provider, rsa, ec, verifier, service);
+  }
+
+  /** The public part of its RSA key. */
+  get publicKey(): { kty: string; n: string; e: string } {
+    const { n = '', e = '' } = this.rsa;
+    return { kty: 'RSA', n, e };
   }
 
   /** Creates a plant, and returns the error number of the answer, or 200. */

@@ -1,5 +1,4 @@
-import type { Principal } from '../../src/auth/principal.js';
-import { TokenVerifier } from '../../src/auth/token-verifier.js';
+import { type Principal, TokenVerifier } from '../../src/auth/token-verifier.js';
 import { TOKEN } from './client.js';
 
 /** Accepts TOKEN immediately, and another token after `open` is called. */

@@ -19,6 +19,12 @@ export function onCores(count: number): Readonly<Record<string, string>> {
   );
 }
 
+/** Variables with which the service does not see that a file changes, as on some network file systems. */
+export const UNWATCHED = importing(
+  "import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';" +
+    'fs.watchFile = () => undefined; syncBuiltinESMExports();',
+);
+
 function importing(code: string): Readonly<Record<string, string>> {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
 }

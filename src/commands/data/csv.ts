@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { CsvError, parse, type Parser } from 'csv-parse';
 import { ContractException } from '../../contract/contract.exception.js';
-import { toNewPlant } from '../../plants/dto/new-plant.dto.js';
-import { exactInteger } from '../../plants/pipes/exact-integer.js';
+import { toNewPlant } from '../../plants/dto/plant.dto.js';
+import { exactInteger } from '../../plants/pipes/exact-json.js';
 import { CommandError } from '../../process/command-error.js';
 import { COLUMN_NAMES, isRequiredOfPlants } from '../../storage/plant-columns.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';

@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
-import { NEW_PLANT_FIELDS, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/new-plant.dto.js';
-import { exactInteger } from './exact-integer.js';
-import { visitTopLevelMembers } from './top-level-members.js';
+import { NEW_PLANT_FIELDS, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/plant.dto.js';
+import { exactInteger, visitTopLevelMembers } from './exact-json.js';
 
 /** Turns a body into a valid NewPlant. */
 @Injectable()

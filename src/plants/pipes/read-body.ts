@@ -47,12 +47,28 @@ export function readBody(
   return collect(request, length ?? limit, charge);
 }
 
+/**
+ * Copies the chunks into one buffer, which grows with them: a list of chunks would occupy hundreds of bytes for each,
+ * which may be a single byte.
+ */
 function collect(request: BodySource, maxLength: number, charge: Charge): Promise<Uint8Array> {
-  const body = new GrowingBuffer(maxLength);
+  let buffer = Buffer.alloc(0);
+  let length = 0;
+  const makeRoom = (needed: number): boolean => {
+    if (needed <= buffer.length) return true;
+    const capacity = Math.min(Math.max(2 * needed, MIN_CAPACITY), maxLength);
+    if (!charge(capacity - buffer.length)) return false;
+    // Not from Buffer's pool: a slice would keep the whole pool in memory.
+    const larger = Buffer.allocUnsafeSlow(capacity);
+    buffer.copy(larger, 0, 0, length);
+    buffer = larger;
+    return true;
+  };
   return new Promise((resolve, reject) => {
     const add = (chunk: Buffer): void => {
-      if (body.length + chunk.length > maxLength) fail(new BodyTooLargeException(maxLength));
-      else if (!charge(body.append(chunk))) fail(new ContractException(503));
+      if (length + chunk.length > maxLength) fail(new BodyTooLargeException(maxLength));
+      else if (!makeRoom(length + chunk.length)) fail(new ContractException(503));
+      else length += chunk.copy(buffer, length);
     };
     const fail = (exception: ContractException): void => {
       // Discard the rest: a client that is still sending does not read the answer.
@@ -62,40 +78,9 @@ function collect(request: BodySource, maxLength: number, charge: Charge): Promis
     const failIncomplete = (): void => {
       if (!request.readableEnded) fail(new BodyIncompleteException());
     };
-    request.on('end', () => resolve(body.bytes));
+    request.on('end', () => resolve(buffer.subarray(0, length)));
     request.on('bodyError', fail).on('error', failIncomplete).on('close', failIncomplete);
     // The last listener, because it starts the stream.
     request.on('data', add);
   });
-}
-
-/** Copies chunks into one buffer: a list of them would occupy hundreds of bytes for each, which may be a single byte. */
-class GrowingBuffer {
-  #buffer: Buffer = Buffer.alloc(0);
-  #length = 0;
-
-  /** @param maxLength maximum length of all chunks together */
-  constructor(private readonly maxLength: number) {}
-
-  get length(): number {
-    return this.#length;
-  }
-
-  get bytes(): Uint8Array {
-    return this.#buffer.subarray(0, this.#length);
-  }
-
-  /** Returns by how many bytes the buffer has grown. */
-  append(chunk: Buffer): number {
-    const buffer = this.#buffer;
-    const length = this.#length + chunk.length;
-    if (length > buffer.length) {
-      // Not from Buffer's pool: a slice would keep the whole pool in memory.
-      this.#buffer = Buffer.allocUnsafeSlow(Math.min(Math.max(2 * length, MIN_CAPACITY), this.maxLength));
-      buffer.copy(this.#buffer, 0, 0, this.#length);
-    }
-    chunk.copy(this.#buffer, this.#length);
-    this.#length = length;
-    return this.#buffer.length - buffer.length;
-  }
 }

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { ask } from '../support/connections.js';
+import { ServiceDirectory } from '../support/service-directory.js';
+import { line, put } from '../support/token-file.js';
+import { until } from '../support/until.js';
+import { UNWATCHED, withEachWorker } from '../support/workers.js';
+
+const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
+const TLS = { TLS_CERT_FILE: 'crt', TLS_KEY_FILE: 'key' };
+
+const directory = ServiceDirectory.ofEachTest();
+
+/** Writes a certificate and a token file. */
+function install(certificate: string, tokens: string): void {
+  for (const end of ['crt', 'key']) {
+    directory.write(end, readFileSync(join(CERTIFICATES, `${certificate}.${end}`), 'utf8'));
+  }
+  put(directory.file('tokens'), tokens);
+}
+
+describe('SIGHUP', () => {
+  it.each([
+    [1, 'a single process'],
+    [2, 'each worker'],
+  ])('with WORKERS=%i lets %s read token file and certificate, although no change is seen', async (workers) => {
+    install('first', line('first', TOKEN));
+    const variables = { ...TLS, ...UNWATCHED, ACCESS_TOKENS_FILE: 'tokens', WORKERS: `${workers}` };
+    const { service } = await directory.start(variables);
+    const count = (text: string): number => service.stdout.split(text).length - 1;
+    const signal = async (signals: number): Promise<void> => {
+      service.signal('SIGHUP');
+      const all = signals * workers;
+      await until(`SIGHUP ${signals} has arrived`, () => count('"message":"Reloading after SIGHUP"') === all);
+    };
+    const used = async (changes: number, tokens: number): Promise<void> => {
+      await until('the certificate is used', () => count('The certificate has changed') === changes * workers);
+      await until('the tokens are used', () => count(`number of tokens now: ${tokens}`) === workers);
+    };
+
+    // A start looks at its files once more, and may see the first change, but not the second one, too.
+    install('second', line('second', SECOND_TOKEN));
+    await signal(1);
+    await used(1, 1);
+    install('first', line('first', TOKEN) + line('second', SECOND_TOKEN));
+    await signal(2);
+    await used(2, 2);
+
+    await signal(3);
+    expect(await service.stop()).toBe(0);
+    const messages = service.lines.map((text) => (JSON.parse(text) as { message: string }).message);
+    const unchanged = Array<string>(workers).fill('Reloading after SIGHUP');
+    expect(messages.slice(-workers - 2)).toEqual([...unchanged, 'Stopping after SIGTERM', 'Stopped']);
+  });
+});
+
+describe('A change of the token file', () => {
+  it('lets each worker refuse a token that is no longer there', async () => {
+    put(directory.file('tokens'), line('first', TOKEN));
+    const { service, url } = await directory.start({ ACCESS_TOKENS_FILE: 'tokens', WORKERS: '2' });
+
+    put(directory.file('tokens'), line('second', SECOND_TOKEN));
+    await withEachWorker(service, () => until('the token is refused', async () => (await ask(url, TOKEN)) === 401));
+    expect(await withEachWorker(service, () => ask(url, SECOND_TOKEN))).toEqual([200, 200]);
+  });
+});
