@@ -77,13 +77,6 @@ export class RawClient {
     return new RawClient(socket);
   }
 
-  /** Opens this many connections. */
-  static async connectMany(count: number, port: number): Promise<RawClient[]> {
-    const clients: RawClient[] = [];
-    while (clients.length < count) clients.push(await RawClient.connect(port));
-    return clients;
-  }
-
   /** Sends bytes and waits until the service has read them, so that later bytes are in another packet. */
   async send(bytes: Bytes): Promise<void> {
     await this.hand(bytes);
