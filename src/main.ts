@@ -43,8 +43,10 @@ const isService = parameters[0] === 'start' || parameters[0] === WORKER;
 // Only the user of the program can read the files that it creates.
 process.umask(0o077);
 onStopSignals(isService ? exitStopped : exitInterrupted);
-// The service watches its files. SIGHUP, with which other services reload theirs, must not end it.
-if (isService) process.on('SIGHUP', () => undefined);
+// SIGHUP ends a command, which cleans up. Other services reload their files with it, but this one watches them.
+process.on('SIGHUP', () => {
+  if (!isService) process.exit(EXIT_STATUS.interrupted);
+});
 // Losing the reader of its log must not stop the service. A command ends: its reader, such as head, has read enough.
 process.stdout.on('error', (error: Error) => {
   if (!isService) process.exit('code' in error && error.code === 'EPIPE' ? EXIT_STATUS.done : report(error));

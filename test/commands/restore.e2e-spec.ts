@@ -27,7 +27,7 @@ function restore(parameters: readonly string[], variables?: Variables): Promise<
 async function makeBackup(plants: readonly StoredPlant[], others = 0): Promise<void> {
   await directory.store(plants, 'source/plants.db');
   if (others > 0) directory.fill(others, 'source/plants.db');
-  await backUp(directory.file('source/plants.db'), directory.file('backup.db'), new AbortController().signal);
+  await backUp(directory.file('source/plants.db'), directory.file('backup.db'));
   rmSync(directory.file('source'), { recursive: true });
 }
 

@@ -22,7 +22,7 @@ async function read(format: Format, file: string | Buffer, chunkSize = 65_536): 
 /** Returns each row as a plant, or as the beginning of its reason. */
 function summary(rows: readonly Row[]): unknown[] {
   return rows.map(({ line, plant, reason }) =>
-    plant === undefined ? [line, reason?.split(/[:;.]/)[0]] : [line, plant.id, plant.name, plant.tag],
+    plant === undefined ? [line, reason.split(/[:;.]/)[0]] : [line, plant.id, plant.name, plant.tag],
   );
 }
 
