@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { CommandError } from '../process/command-error.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
-import { backUp, BackupError } from '../storage/backup.js';
+import { backUp } from '../storage/backup.js';
 import { fileOf } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
@@ -21,10 +21,6 @@ async function run(target: string, options: ReportOptions): Promise<void> {
     'back up PostgreSQL with its own tools: pg_dump, or pg_basebackup',
   );
   if (target === '') throw new CommandError('the name of the file is empty: name a file', EXIT_STATUS.badUsage);
-  try {
-    const plants = await backUp(file, target);
-    printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
-  } catch (error) {
-    throw error instanceof BackupError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
-  }
+  const plants = await backUp(file, target);
+  printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
 }

@@ -35,11 +35,7 @@ async function run(options: ReportOptions): Promise<void> {
     startTimeout: configuration.databaseStartTimeout,
   });
   printSummary(
-    {
-      tokens,
-      certificate: expires === undefined ? null : { expires },
-      database: isPresent ? 'present' : 'new',
-    },
+    { tokens, certificate: expires === undefined ? null : { expires }, database: isPresent ? 'present' : 'new' },
     [
       'configuration: ok',
       `tokens: ${tokens ?? 'none yet: the first start creates one; under systemd, run plant-store token create'}`,

@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { CommandError } from '../process/command-error.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
-import { BackupError, restore } from '../storage/backup.js';
+import { restore } from '../storage/backup.js';
 import { fileOf } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
@@ -20,10 +18,6 @@ async function run(backup: string, options: ReportOptions): Promise<void> {
     loadConfiguration().databaseUrl,
     'fill a PostgreSQL database with plant-store import or plant-store copy, or with pg_restore',
   );
-  try {
-    const plants = await restore(file, backup);
-    printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);
-  } catch (error) {
-    throw error instanceof BackupError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
-  }
+  const plants = await restore(file, backup);
+  printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);
 }

@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { createEmptyFile, syncDirectory } from '../files/durable-files.js';
 import { messageOf } from './errors.js';
+import { RepositoryStartError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { assertKnownSchema, hasPlants } from './sqlite-schema.js';
@@ -12,9 +13,7 @@ import { assertKnownSchema, hasPlants } from './sqlite-schema.js';
 const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
 
 /** A database cannot be copied; the message is one line for the operator. */
-export class BackupError extends Error {
-  override readonly name = 'BackupError';
-}
+export class BackupError extends RepositoryStartError {}
 
 /**
  * Copies a SQLite database to a new file while services write to it. The copy has every plant that was acknowledged

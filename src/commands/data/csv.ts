@@ -11,6 +11,10 @@ import { type Row, tooLong, toRow } from './rows.js';
 /** A row of up to so many maximum lengths is rejected; a longer one ends the import, because memory is limited. */
 const MAX_LENGTHS = 16;
 
+const WRONG_HEADER =
+  `The first line must name the columns ${COLUMN_NAMES.join(', ')} once each, in any order; ` +
+  'those that a plant need not have may be missing.';
+
 /** A row as csv-parse returns it. Each character is one byte. */
 interface CsvRecord {
   readonly record: readonly string[];
@@ -52,35 +56,42 @@ export class CsvReader {
       if (this.#parser.errored !== null) break;
       this.#parser.write(chunk);
       const rows: Row[] = [];
-      for (let record = this.#next(); record !== null; record = this.#next()) this.#read(record, rows);
+      for (let record = this.#next(); record !== null; record = this.#next()) rows.push(...this.#read(record));
       yield rows;
     }
     this.#parser.end();
-    const rows: Row[] = [];
     try {
-      for await (const record of this.#parser as AsyncIterable<CsvRecord>) this.#read(record, rows);
+      for await (const record of this.#parser as AsyncIterable<CsvRecord>) yield this.#read(record);
     } catch (error) {
       throw error instanceof CsvError ? this.#describe(error) : error;
     }
-    yield rows;
   }
 
   #next(): CsvRecord | null {
     return this.#parser.read() as CsvRecord | null;
   }
 
-  /** Adds the row of a record, unless it is the header or a blank line. */
-  #read({ record, raw }: CsvRecord, rows: Row[]): void {
+  /** Returns the row of a record; none for the header and for a blank line. */
+  #read({ record, raw }: CsvRecord): Row[] {
     const line = this.#line;
-    const source = raw.endsWith('\r') || raw.endsWith('\n') ? raw.slice(0, -1) : raw;
-    this.#line += source.includes('\n') ? source.split('\n').length : 1;
-    if (this.#header === undefined) this.#header = readHeader(record);
-    else if (source.length > this.maxLength) rows.push(tooLong(line, this.maxLength));
-    else if (source !== '') rows.push(readRecord(line, this.#header, record, source));
+    const source = raw.replace(/[\r\n]$/, '');
+    this.#line += source.split('\n').length;
+    if (this.#header === undefined) {
+      this.#header = record;
+      if (!isHeader(record)) throw new CommandError(WRONG_HEADER);
+      return [];
+    }
+    if (source === '') return [];
+    if (source.length > this.maxLength) return [tooLong(line, this.maxLength)];
+    const header = this.#header;
+    if (record.length !== header.length) {
+      return [{ line, reason: `The header has ${header.length} fields, but the row ${record.length}.` }];
+    }
+    return [toRow(line, () => readPlant(header, record, source))];
   }
 
   #describe(cause: CsvError): CommandError {
-    if (this.#header === undefined) return wrongHeader();
+    if (this.#header === undefined) return new CommandError(WRONG_HEADER);
     return new CommandError(
       `line ${this.#line}: its quotation marks are wrong, or the row has more than ${MAX_LENGTHS * this.maxLength} ` +
         'bytes: write 5" pot as "5"" pot", and import the file again',
@@ -90,28 +101,12 @@ export class CsvReader {
   }
 }
 
-function readHeader(record: readonly string[]): readonly string[] {
-  const isRight = COLUMN_NAMES.every((name) => {
+/** Returns whether a record has each column once, where those that plants need not have may be missing. */
+function isHeader(record: readonly string[]): boolean {
+  return COLUMN_NAMES.every((name) => {
     const count = record.filter((field) => field === name).length;
     return count === 1 || (count === 0 && !isRequiredOfPlants(name));
   });
-  if (!isRight) throw wrongHeader();
-  return record;
-}
-
-function wrongHeader(): CommandError {
-  const optional = COLUMN_NAMES.filter((name) => !isRequiredOfPlants(name));
-  return new CommandError(
-    `The first line must name the columns ${COLUMN_NAMES.join(', ')}, in any order, once each: ` +
-      `${optional.join(', ')} may be missing.`,
-  );
-}
-
-function readRecord(line: number, header: readonly string[], record: readonly string[], source: string): Row {
-  if (record.length !== header.length) {
-    return { line, reason: `The header has ${header.length} fields, but the row ${record.length}.` };
-  }
-  return toRow(line, () => readPlant(header, record, source));
 }
 
 /** @throws {ContractException} if it is not a NewPlant */
