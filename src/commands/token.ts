@@ -39,17 +39,17 @@ export function configure(command: Command): void {
 
 interface CreateOptions extends ReportOptions {
   readonly name: string;
-  /** Null for a token that never expires. */
-  readonly expires: Date | null;
+  readonly expires: Date | 'never';
 }
 
-async function create(file: string, { name, expires, json }: CreateOptions): Promise<void> {
+async function create(file: string, { name, expires: when, json }: CreateOptions): Promise<void> {
   const token = generateToken();
-  await addToken(file, { name, digest: digestToken(token), expires: expires ?? undefined });
-  const until = expires === null ? 'never expires' : `expires at ${expires.toISOString()}`;
+  const expires = when === 'never' ? undefined : when;
+  await addToken(file, { name, digest: digestToken(token), expires });
+  const until = expires === undefined ? 'never expires' : `expires at ${expires.toISOString()}`;
   if (json !== true) process.stdout.write(`${token}\n`);
   printSummary(
-    { name, token, expires, file },
+    { name, token, expires: expires ?? null, file },
     `${name} ${until}. The token is shown only once; ${file} keeps its digest.`,
     { json },
   );
@@ -85,8 +85,8 @@ function parseName(text: string): string {
   throw new InvalidArgumentError('It must be one word that does not begin with # or -, such as ci.');
 }
 
-function parseExpiry(text: string): Date | null {
-  if (text === 'never') return null;
+function parseExpiry(text: string): Date | 'never' {
+  if (text === 'never') return text;
   const days = /^(\d{1,5})d$/.exec(text)?.[1];
   const expiry = days === undefined ? parseInstant(text) : inDays(Number(days));
   if (expiry !== undefined && expiry.getTime() > Date.now()) return expiry;
