@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { ConfigurationError, loadConfiguration, otherDatabase } from '../config/configuration.js';
+import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
 import { isSameDatabase } from '../storage/engines.js';
 import { PlantWriter } from './data/plant-writer.js';
@@ -23,14 +23,14 @@ export function configure(command: Command): void {
 }
 
 async function run(options: ReportOptions & { readonly to?: string }): Promise<void> {
-  const configuration = loadConfiguration();
-  const target = otherDatabase(configuration, '--to', options.to);
-  if (target === undefined) throw new ConfigurationError('name the other store: set --to or OTHER_DATABASE_URL');
-  if (isSameDatabase(configuration.databaseUrl, target)) {
+  const configuration = loadConfiguration({ OTHER_DATABASE_URL: options.to });
+  const { databaseUrl, otherDatabaseUrl } = configuration;
+  if (otherDatabaseUrl === undefined) throw new ConfigurationError('set --to or OTHER_DATABASE_URL to the other store');
+  if (isSameDatabase(databaseUrl, otherDatabaseUrl)) {
     throw new ConfigurationError('DATABASE_URL and the other store name the same store');
   }
-  const snapshot = await openExistingSnapshot(configuration.databaseUrl, configuration);
-  const repository = await openStore(target, configuration);
+  const snapshot = await openExistingSnapshot(databaseUrl, configuration);
+  const repository = await openStore(otherDatabaseUrl, configuration);
   const writer = new PlantWriter(repository);
   const examples: bigint[] = [];
   for await (const page of withProgress(snapshot.pages(), 'plants', () => snapshot.count())) {

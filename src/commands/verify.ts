@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
-import { loadConfiguration, otherDatabase } from '../config/configuration.js';
+import { loadConfiguration } from '../config/configuration.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
 import { isSamePlant } from '../storage/plant-columns.js';
 import type { StoredPlant } from '../storage/plant-repository.js';
@@ -30,10 +30,10 @@ export function configure(command: Command): void {
 }
 
 async function run(options: ReportOptions & { readonly against?: string }): Promise<void> {
-  const configuration = loadConfiguration();
-  const url = otherDatabase(configuration, '--against', options.against);
-  const snapshot = await openExistingSnapshot(configuration.databaseUrl, configuration);
-  const other = url === undefined ? undefined : await openExistingSnapshot(url, configuration);
+  const configuration = loadConfiguration({ OTHER_DATABASE_URL: options.against });
+  const { databaseUrl, otherDatabaseUrl: otherUrl } = configuration;
+  const snapshot = await openExistingSnapshot(databaseUrl, configuration);
+  const other = otherUrl === undefined ? undefined : await openExistingSnapshot(otherUrl, configuration);
   const pages = withProgress(snapshot.pages(), 'plants', () => snapshot.count());
   if (other === undefined) await digest(pages, options);
   else await compare(pages, other.pages(), options);

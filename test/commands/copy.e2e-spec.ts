@@ -37,7 +37,7 @@ describe('plant-store copy', () => {
   it.each<[string, readonly string[], RegExp]>([
     ['without another store', [], /set --to or OTHER_DATABASE_URL/],
     ['to the same store', ['--to', 'sqlite:./data/../data/plants.db'], /name the same store/],
-    ['to a URL of another kind', ['--to', 'mysql://localhost/plants'], /--to must be a URL/],
+    ['to a URL of another kind', ['--to', 'mysql://localhost/plants'], /OTHER_DATABASE_URL must be a URL/],
   ])('%s is refused', async (_, parameters, complaint) => {
     await directory.store([]);
 
