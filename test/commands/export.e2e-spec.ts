@@ -80,7 +80,13 @@ describe('plant-store export', () => {
   );
 
   it.each<[string, number, RegExp, readonly string[], Variables]>([
-    ['names no database', 1, /there is no database data\/plants\.db: DATABASE_URL, or the other store, must name one/, [], {}],
+    [
+      'names no database',
+      1,
+      /there is no database data\/plants\.db: DATABASE_URL, or the other store, must name one/,
+      [],
+      {},
+    ],
     ['names a database in memory', 2, /in memory/, [], { DATABASE_URL: 'sqlite::memory:' }],
     ['names a file with an empty name', 2, /name of the file is empty/, [''], {}],
     ['has a bad id', 2, /--after.*int64/, ['--after', '9223372036854775808'], {}],
