@@ -56,38 +56,31 @@ export class CsvReader {
       if (this.#parser.errored !== null) break;
       this.#parser.write(chunk);
       const rows: Row[] = [];
-      for (let record = this.#next(); record !== null; record = this.#next()) rows.push(...this.#read(record));
+      for (let record = this.#next(); record !== null; record = this.#next()) this.#read(record, rows);
       yield rows;
     }
     this.#parser.end();
+    const rows: Row[] = [];
     try {
-      for await (const record of this.#parser as AsyncIterable<CsvRecord>) yield this.#read(record);
+      for await (const record of this.#parser as AsyncIterable<CsvRecord>) this.#read(record, rows);
     } catch (error) {
       throw error instanceof CsvError ? this.#describe(error) : error;
     }
+    yield rows;
   }
 
   #next(): CsvRecord | null {
     return this.#parser.read() as CsvRecord | null;
   }
 
-  /** Returns the row of a record; none for the header and for a blank line. */
-  #read({ record, raw }: CsvRecord): Row[] {
+  /** Adds the row of a record, unless it is the header or a blank line. */
+  #read({ record, raw }: CsvRecord, rows: Row[]): void {
     const line = this.#line;
-    const source = raw.replace(/[\r\n]$/, '');
-    this.#line += source.split('\n').length;
-    if (this.#header === undefined) {
-      this.#header = record;
-      if (!isHeader(record)) throw new CommandError(WRONG_HEADER);
-      return [];
-    }
-    if (source === '') return [];
-    if (source.length > this.maxLength) return [tooLong(line, this.maxLength)];
-    const header = this.#header;
-    if (record.length !== header.length) {
-      return [{ line, reason: `The header has ${header.length} fields, but the row ${record.length}.` }];
-    }
-    return [toRow(line, () => readPlant(header, record, source))];
+    const source = raw.endsWith('\r') || raw.endsWith('\n') ? raw.slice(0, -1) : raw;
+    this.#line += source.includes('\n') ? source.split('\n').length : 1;
+    if (this.#header === undefined) this.#header = readHeader(record);
+    else if (source.length > this.maxLength) rows.push(tooLong(line, this.maxLength));
+    else if (source !== '') rows.push(readRow(line, this.#header, record, source));
   }
 
   #describe(cause: CsvError): CommandError {
@@ -101,25 +94,30 @@ export class CsvReader {
   }
 }
 
-/** Returns whether a record has each column once, where those that plants need not have may be missing. */
-function isHeader(record: readonly string[]): boolean {
-  return COLUMN_NAMES.every((name) => {
+/** Returns the header if it has each column once, where those that a plant need not have may be missing. */
+function readHeader(record: readonly string[]): readonly string[] {
+  const isRight = COLUMN_NAMES.every((name) => {
     const count = record.filter((field) => field === name).length;
     return count === 1 || (count === 0 && !isRequiredOfPlants(name));
   });
+  if (!isRight) throw new CommandError(WRONG_HEADER);
+  return record;
 }
 
-/** @throws {ContractException} if it is not a NewPlant */
-function readPlant(header: readonly string[], record: readonly string[], source: string): StoredPlant {
-  const fields: Partial<Record<keyof StoredPlant, string>> = {};
-  for (const name of COLUMN_NAMES) {
-    const index = header.indexOf(name);
-    const field = record[index];
-    if (field !== undefined && (field !== '' || isRequiredOfPlants(name) || isQuoted(record, index, source))) {
-      fields[name] = decode(field);
-    }
+function readRow(line: number, header: readonly string[], record: readonly string[], source: string): Row {
+  if (record.length !== header.length) {
+    return { line, reason: `The header has ${header.length} fields, but the row ${record.length}.` };
   }
-  return toNewPlant({ ...fields, id: readId(fields.id) });
+  return toRow(line, () => {
+    const fields: Partial<Record<keyof StoredPlant, string>> = {};
+    for (const name of COLUMN_NAMES) {
+      const index = header.indexOf(name);
+      const field = record[index];
+      if (field === undefined) continue;
+      if (field !== '' || isRequiredOfPlants(name) || isQuoted(record, index, source)) fields[name] = decode(field);
+    }
+    return toNewPlant({ ...fields, id: readId(fields.id) });
+  });
 }
 
 /** Reads an id as JSON spells it, which has no leading zeros. */
