@@ -48,6 +48,7 @@ function assertOnDisk(url: string): void {
   throw new CommandError('a database in memory ends with its process: name a file', EXIT_STATUS.badUsage);
 }
 
-function optionsOf({ storeTimeout, databaseStartTimeout }: Configuration): DatabaseOptions {
+/** Returns the settings of a store, beside its URL. */
+export function optionsOf({ storeTimeout, databaseStartTimeout }: Configuration): DatabaseOptions {
   return { timeout: storeTimeout, startTimeout: databaseStartTimeout };
 }
