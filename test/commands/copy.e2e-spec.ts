@@ -34,11 +34,15 @@ describe('plant-store copy', () => {
     });
   });
 
-  it.each<[string, readonly string[], RegExp]>([
-    ['without another store', [], /set --to or OTHER_DATABASE_URL/],
-    ['to the same store', ['--to', 'sqlite:./data/../data/plants.db'], /name the same store/],
-    ['to a URL of another kind', ['--to', 'mysql://localhost/plants'], /OTHER_DATABASE_URL must be a URL/],
-  ])('%s is refused', async (_, parameters, complaint) => {
+  it.each([
+    { what: 'without another store', parameters: [], complaint: /set --to or OTHER_DATABASE_URL/ },
+    {
+      what: 'to the same store',
+      parameters: ['--to', 'sqlite:data/../data/plants.db'],
+      complaint: /name the same store/,
+    },
+    { what: 'to a URL of another kind', parameters: ['--to', 'mysql://a/b'], complaint: /OTHER_DATABASE_URL must be/ },
+  ])('$what is refused', async ({ parameters, complaint }) => {
     await directory.store([]);
 
     expect(await directory.run('copy', parameters)).toEqual({
