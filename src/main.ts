@@ -39,8 +39,10 @@ const isService = parameters[0] === 'start' || parameters[0] === WORKER;
 // Only the user of the program can read the files that it creates.
 process.umask(0o077);
 onStopSignals(() => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted));
-// SIGHUP reloads the files of the service. It must not end one that still starts.
-if (isService) process.on('SIGHUP', () => undefined);
+// SIGHUP ends a command. A service reloads its files with it, and ignores it while it starts.
+process.on('SIGHUP', () => {
+  if (!isService) process.exit(EXIT_STATUS.interrupted);
+});
 // Losing the reader of its log must not stop the service. A command ends: its reader, such as head, has read enough.
 process.stdout.on('error', (error: Error) => {
   if (!isService) process.exit('code' in error && error.code === 'EPIPE' ? EXIT_STATUS.done : report(error));

@@ -2,9 +2,8 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { CommandError } from '../process/command-error.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
-import { abortOnSignals } from '../process/stop-signals.js';
-import { backUp, BackupError } from '../storage/backup.js';
-import { sqliteFile } from '../storage/sqlite-engine.js';
+import { backUp } from '../storage/backup.js';
+import { fileOf } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
@@ -17,20 +16,11 @@ export function configure(command: Command): void {
 }
 
 async function run(target: string, options: ReportOptions): Promise<void> {
-  const file = sqliteFile(loadConfiguration().databaseUrl);
-  if (file === undefined) {
-    throw badUsage('a PostgreSQL database is backed up with its own tools: pg_dump, or pg_basebackup');
-  }
-  if (file === ':memory:') throw badUsage('a database in memory cannot be backed up: it ends with its process');
-  if (target === '') throw badUsage('the name of the file is empty: name a file to create');
-  try {
-    const plants = await backUp(file, target, abortOnSignals());
-    printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
-  } catch (error) {
-    throw error instanceof BackupError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
-  }
-}
-
-function badUsage(message: string): CommandError {
-  return new CommandError(message, EXIT_STATUS.badUsage);
+  const file = fileOf(
+    loadConfiguration().databaseUrl,
+    'back up PostgreSQL with its own tools: pg_dump, or pg_basebackup',
+  );
+  if (target === '') throw new CommandError('the name of the file is empty: name a file', EXIT_STATUS.badUsage);
+  const plants = await backUp(file, target);
+  printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
 }

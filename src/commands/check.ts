@@ -6,6 +6,7 @@ import { parseTokens, readTokenFile } from '../auth/token-file.js';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
 import { addressError } from '../process/command-error.js';
 import { checkStore } from '../storage/open-repository.js';
+import { optionsOf } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
@@ -30,16 +31,9 @@ async function run(options: ReportOptions): Promise<void> {
     throw nameTokenVariable(error, configuration);
   });
   const expires = expiryOf(loadCertificate(configuration));
-  const isPresent = await checkStore(configuration.databaseUrl, {
-    timeout: configuration.storeTimeout,
-    startTimeout: configuration.databaseStartTimeout,
-  });
+  const isPresent = await checkStore(configuration.databaseUrl, optionsOf(configuration));
   printSummary(
-    {
-      tokens,
-      certificate: expires === undefined ? null : { expires },
-      database: isPresent ? 'present' : 'new',
-    },
+    { tokens, certificate: expires === undefined ? null : { expires }, database: isPresent ? 'present' : 'new' },
     [
       'configuration: ok',
       `tokens: ${tokens ?? 'none yet: the first start creates one; under systemd, run plant-store token create'}`,

@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
-import { ConfigurationError, loadConfiguration, otherDatabase } from '../config/configuration.js';
+import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
-import { abortOnSignals } from '../process/stop-signals.js';
 import { isSameDatabase } from '../storage/open-repository.js';
-import type { PlantSnapshot } from '../storage/plant-repository.js';
 import { PlantWriter } from './data/plant-writer.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot, openStore } from './open-store.js';
@@ -25,41 +23,22 @@ export function configure(command: Command): void {
 }
 
 async function run(options: ReportOptions & { readonly to?: string }): Promise<void> {
-  const configuration = loadConfiguration();
-  const target = otherDatabase(configuration, '--to', options.to);
-  if (target === undefined) throw new ConfigurationError('name the other store: set --to or OTHER_DATABASE_URL');
-  const variable = options.to === undefined ? 'OTHER_DATABASE_URL' : '--to';
-  if (isSameDatabase(configuration.databaseUrl, target)) {
-    throw new ConfigurationError(`DATABASE_URL and ${variable} name the same store`);
+  const configuration = loadConfiguration({ OTHER_DATABASE_URL: options.to });
+  const { databaseUrl, otherDatabaseUrl } = configuration;
+  if (otherDatabaseUrl === undefined) throw new ConfigurationError('set --to or OTHER_DATABASE_URL to the other store');
+  if (isSameDatabase(databaseUrl, otherDatabaseUrl)) {
+    throw new ConfigurationError('DATABASE_URL and the other store name the same store');
   }
-  const snapshot = await openExistingSnapshot(configuration.databaseUrl, 'DATABASE_URL', configuration);
-  try {
-    const repository = await openStore(target, variable, configuration);
-    try {
-      await copy(snapshot, new PlantWriter(repository), options);
-    } finally {
-      await repository.close();
-    }
-  } finally {
-    await snapshot.close();
-  }
-}
-
-async function copy(snapshot: PlantSnapshot, writer: PlantWriter, options: ReportOptions): Promise<void> {
-  const signal = abortOnSignals();
+  const snapshot = await openExistingSnapshot(databaseUrl, configuration);
+  const repository = await openStore(otherDatabaseUrl, configuration);
+  const writer = new PlantWriter(repository);
   const examples: bigint[] = [];
-  await withProgress(
-    'plants',
-    () => snapshot.count(),
-    async (update) => {
-      for await (const page of snapshot.pages()) {
-        const conflicts = await writer.add(page);
-        examples.push(...conflicts.slice(0, MAX_EXAMPLES - examples.length).map(({ id }) => id));
-        update(writer.count);
-        signal.throwIfAborted();
-      }
-    },
-  );
+  for await (const page of withProgress(snapshot.pages(), 'plants', () => snapshot.count())) {
+    const conflicts = await writer.add(page);
+    examples.push(...conflicts.slice(0, MAX_EXAMPLES - examples.length).map(({ id }) => id));
+  }
+  await repository.close();
+  await snapshot.close();
   const { created, repeated, conflict } = writer.outcomes;
   const isComplete = conflict === 0;
   const outcome = isComplete

@@ -1,12 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { fstatSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, fsyncSync, linkSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
+import { syncDirectory } from '../files/durable-files.js';
 import { CommandError, fileError } from '../process/command-error.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
-import { abortOnSignals } from '../process/stop-signals.js';
-import type { PlantSnapshot } from '../storage/plant-repository.js';
-import { createFile } from './data/create-file.js';
 import { encodePlants, type Format, formatOption, HEADERS } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
@@ -32,50 +32,48 @@ export function configure(command: Command): void {
     .action(run);
 }
 
-async function run(file: string | undefined, options: ExportOptions): Promise<void> {
+async function run(file = '-', { format, after, json }: ExportOptions): Promise<void> {
+  if (file === '') throw new CommandError('the name of the file is empty: name a file', EXIT_STATUS.badUsage);
   const configuration = loadConfiguration();
-  if (file === '') {
-    throw new CommandError('the name of the file is empty: name a file to create', EXIT_STATUS.badUsage);
-  }
-  const snapshot = await openExistingSnapshot(configuration.databaseUrl, 'DATABASE_URL', configuration);
-  const isFile = file !== undefined && file !== '-';
-  // A signal ends a write to stdout at once, because its reader may take forever.
-  const signal = isFile ? abortOnSignals() : undefined;
+  const snapshot = await openExistingSnapshot(configuration.databaseUrl, configuration);
+  const isFile = file !== '-';
+  const pages = snapshot.pages(after);
+  // Not where the plants themselves go to the terminal.
+  const isSilent = !isFile && process.stdout.isTTY;
+  const shown = isSilent ? pages : withProgress(pages, 'plants', () => snapshot.count());
   let plants = 0;
-  const write = async (update: (plants: number) => void): Promise<void> => {
-    const chunks = encode(snapshot, options, (count) => {
-      plants += count;
-      update(plants);
-      signal?.throwIfAborted();
-    });
-    try {
-      await (isFile ? createFile(file, chunks) : writeToStdout(chunks));
-    } catch (error) {
-      throw fileError(isFile ? file : 'stdout', error);
+  async function* encode(): AsyncGenerator<string> {
+    yield HEADERS[format];
+    for await (const page of shown) {
+      yield encodePlants(page, format);
+      plants += page.length;
     }
-  };
-  try {
-    // Not where the plants themselves go to the terminal.
-    if (!isFile && process.stdout.isTTY) await write(() => undefined);
-    else await withProgress('plants', () => snapshot.count(), write);
-  } finally {
-    await snapshot.close();
   }
+  try {
+    await (isFile ? createFile(file, encode()) : writeToStdout(encode()));
+  } catch (error) {
+    throw fileError(isFile ? file : 'stdout', error);
+  }
+  await snapshot.close();
   const words = isFile ? `${file} has ${counted(plants, 'plant')}` : `${counted(plants, 'plant')} exported`;
-  printSummary({ file: isFile ? file : undefined, plants }, words, { ...options, dataOnStdout: !isFile });
+  printSummary({ file: isFile ? file : undefined, plants }, words, { json, dataOnStdout: !isFile });
 }
 
-/** @param onPlants called with the number of plants of each chunk that is written */
-async function* encode(
-  snapshot: PlantSnapshot,
-  { format, after }: ExportOptions,
-  onPlants: (count: number) => void,
-): AsyncGenerator<string> {
-  yield HEADERS[format];
-  for await (const page of snapshot.pages(after)) {
-    yield encodePlants(page, format);
-    onPlants(page.length);
-  }
+/** Creates a file atomically and durably; only its owner can read it. If a chunk fails, there is no file. */
+async function createFile(file: string, chunks: AsyncIterable<string>): Promise<void> {
+  // Fails early: the link below decides, but only after all chunks are written.
+  if (existsSync(file)) throw new CommandError(`${file} already exists: name another file`);
+  const draft = `${file}.${randomUUID()}`;
+  // Also if an error or a signal ends the command.
+  process.once('exit', () => rmSync(draft, { force: true }));
+  const descriptor = openSync(draft, 'wx', 0o600);
+  for await (const chunk of chunks) writeFileSync(descriptor, chunk);
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+  // Unlike a rename, a link does not replace a file that another process has created.
+  linkSync(draft, file);
+  rmSync(draft);
+  syncDirectory(dirname(resolve(file)));
 }
 
 async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {

@@ -2,70 +2,52 @@ import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
 import { CommandError } from '../process/command-error.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
-import { type DatabaseOptions, openRepository, openSnapshot } from '../storage/open-repository.js';
-import {
-  type PlantRepository,
-  type PlantSnapshot,
-  RepositoryStartError,
-  RepositoryUnavailableError,
-} from '../storage/plant-repository.js';
+import { databaseName, type DatabaseOptions, openRepository, openSnapshot } from '../storage/open-repository.js';
+import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 
-/**
- * Opens a store, or creates it.
- *
- * @param variable the variable or the option that names the store
- * @throws {CommandError} if it cannot be opened, or is in memory
- */
-export function openStore(url: string, variable: string, configuration: Configuration): Promise<PlantRepository> {
-  return open(openRepository, url, variable, configuration);
+/** Opens a store, or creates it. */
+export async function openStore(url: string, configuration: Configuration): Promise<PlantRepository> {
+  assertOnDisk(url);
+  return openRepository(url, optionsOf(configuration));
 }
 
 /** Takes a snapshot of a store, which stays as it is. Returns undefined if the store does not exist yet. */
-export function openStoreSnapshot(
-  url: string,
-  variable: string,
-  configuration: Configuration,
-): Promise<PlantSnapshot | undefined> {
-  return open(openSnapshot, url, variable, configuration);
+export async function openStoreSnapshot(url: string, configuration: Configuration): Promise<PlantSnapshot | undefined> {
+  assertOnDisk(url);
+  return openSnapshot(url, optionsOf(configuration));
 }
 
 /** Takes a snapshot of a store that exists, which stays as it is. */
-export async function openExistingSnapshot(
-  url: string,
-  variable: string,
-  configuration: Configuration,
-): Promise<PlantSnapshot> {
-  const snapshot = await openStoreSnapshot(url, variable, configuration);
+export async function openExistingSnapshot(url: string, configuration: Configuration): Promise<PlantSnapshot> {
+  const snapshot = await openStoreSnapshot(url, configuration);
   if (snapshot !== undefined) return snapshot;
   const file = sqliteFile(url);
   throw new CommandError(
     file !== undefined && !existsSync(file)
-      ? `there is no database ${file}: ${variable} must name one that exists`
-      : `the database of ${variable} has no table of plants: no service has used it`,
+      ? `there is no database ${file}: DATABASE_URL, or the other store, must name one that exists`
+      : `the database ${databaseName(url)} has no table of plants: no service has used it`,
   );
 }
 
-async function open<Store>(
-  openUrl: (url: string, options: DatabaseOptions) => Promise<Store>,
-  url: string,
-  variable: string,
-  { storeTimeout, databaseStartTimeout }: Configuration,
-): Promise<Store> {
-  if (sqliteFile(url) === ':memory:') {
-    throw new CommandError(
-      `${variable}: a database in memory ends with its process: name a file`,
-      EXIT_STATUS.badUsage,
-    );
-  }
-  try {
-    return await openUrl(url, {
-      timeout: storeTimeout,
-      startTimeout: databaseStartTimeout,
-    });
-  } catch (error) {
-    if (!(error instanceof RepositoryStartError || error instanceof RepositoryUnavailableError)) throw error;
-    // Some commands use two stores.
-    throw new CommandError(`${variable}: ${error.message}`, EXIT_STATUS.failed, { cause: error });
-  }
+/**
+ * Returns the file of a SQLite database.
+ *
+ * @param advice for an operator whose database is not SQLite
+ */
+export function fileOf(url: string, advice: string): string {
+  assertOnDisk(url);
+  const file = sqliteFile(url);
+  if (file === undefined) throw new CommandError(advice, EXIT_STATUS.badUsage);
+  return file;
+}
+
+function assertOnDisk(url: string): void {
+  if (sqliteFile(url) !== ':memory:') return;
+  throw new CommandError('a database in memory ends with its process: name a file', EXIT_STATUS.badUsage);
+}
+
+/** Returns the settings of a store, beside its URL. */
+export function optionsOf({ storeTimeout, databaseStartTimeout }: Configuration): DatabaseOptions {
+  return { timeout: storeTimeout, startTimeout: databaseStartTimeout };
 }

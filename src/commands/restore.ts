@@ -1,10 +1,7 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { CommandError } from '../process/command-error.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
-import { abortOnSignals } from '../process/stop-signals.js';
-import { BackupError, restore } from '../storage/backup.js';
-import { sqliteFile } from '../storage/sqlite-engine.js';
+import { restore } from '../storage/backup.js';
+import { fileOf } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
@@ -17,21 +14,10 @@ export function configure(command: Command): void {
 }
 
 async function run(backup: string, options: ReportOptions): Promise<void> {
-  const file = sqliteFile(loadConfiguration().databaseUrl);
-  if (file === undefined) {
-    throw new CommandError(
-      'DATABASE_URL is not a SQLite store: fill a PostgreSQL database with plant-store import or plant-store copy, ' +
-        'or with pg_restore',
-      EXIT_STATUS.badUsage,
-    );
-  }
-  if (file === ':memory:') {
-    throw new CommandError('DATABASE_URL is a database in memory, which ends with its process', EXIT_STATUS.badUsage);
-  }
-  try {
-    const plants = await restore(file, backup, abortOnSignals());
-    printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);
-  } catch (error) {
-    throw error instanceof BackupError ? new CommandError(error.message, EXIT_STATUS.failed, { cause: error }) : error;
-  }
+  const file = fileOf(
+    loadConfiguration().databaseUrl,
+    'fill a PostgreSQL database with plant-store import or plant-store copy, or with pg_restore',
+  );
+  const plants = await restore(file, backup);
+  printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);
 }

@@ -4,11 +4,6 @@ import { addToken, parseInstant, parseTokens, readTokenFile, removeTokens } from
 import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
 import { JSON_OPTION, printSummary, type ReportOptions, toJson } from './report.js';
 
-/** The options of `token`, which its subcommands share. */
-interface FileOptions {
-  readonly file?: string;
-}
-
 export function configure(command: Command): void {
   command
     .description(
@@ -25,38 +20,36 @@ export function configure(command: Command): void {
     .addOption(
       new Option('--expires <when>', 'days such as 90d, an instant such as 2030-01-01T00:00:00Z, or never')
         .argParser(parseExpiry)
-        .default({ at: inDays(90) }, '90d'),
+        .default(inDays(90), '90d'),
     )
     .option(...JSON_OPTION)
-    .addHelpText('after', '\nExample:\n  plant-store token create --name ci --expires 90d')
     .action((options: CreateOptions) => create(tokenFile(command.opts()), options));
   command
     .command('list')
     .description('print the name, the expiry and the state of each token, separated by tabs')
     .option(...JSON_OPTION)
-    .addHelpText('after', '\nExample:\n  plant-store token list')
     .action((options: ReportOptions) => list(tokenFile(command.opts()), options));
   command
     .command('revoke')
     .description('revoke every token of this name')
     .argument('<name>')
     .option(...JSON_OPTION)
-    .addHelpText('after', '\nExample:\n  plant-store token revoke ci')
     .action((name: string, options: ReportOptions) => revoke(tokenFile(command.opts()), name, options));
 }
 
 interface CreateOptions extends ReportOptions {
   readonly name: string;
-  readonly expires: { readonly at: Date | undefined };
+  readonly expires: Date | 'never';
 }
 
-async function create(file: string, { name, expires, json }: CreateOptions): Promise<void> {
+async function create(file: string, { name, expires: when, json }: CreateOptions): Promise<void> {
   const token = generateToken();
-  await addToken(file, { name, digest: digestToken(token), expires: expires.at });
-  const until = expires.at === undefined ? 'never expires' : `expires at ${expires.at.toISOString()}`;
+  const expires = when === 'never' ? undefined : when;
+  await addToken(file, { name, digest: digestToken(token), expires });
+  const until = expires === undefined ? 'never expires' : `expires at ${expires.toISOString()}`;
   if (json !== true) process.stdout.write(`${token}\n`);
   printSummary(
-    { name, token, expires: expires.at ?? null, file },
+    { name, token, expires: expires ?? null, file },
     `${name} ${until}. The token is shown only once; ${file} keeps its digest.`,
     { json },
   );
@@ -76,7 +69,7 @@ async function revoke(file: string, name: string, options: ReportOptions): Promi
   printSummary({ name, file }, `${name} is revoked.`, options);
 }
 
-function tokenFile({ file }: FileOptions): string {
+function tokenFile({ file }: { readonly file?: string }): string {
   if (file !== undefined) return file;
   const { accessTokens, accessTokensFile, firstTokenFile } = loadConfiguration();
   if (accessTokensFile === undefined && accessTokens.length > 0) {
@@ -92,16 +85,14 @@ function parseName(text: string): string {
   throw new InvalidArgumentError('It must be one word that does not begin with # or -, such as ci.');
 }
 
-function parseExpiry(text: string): { at: Date | undefined } {
-  if (text === 'never') return { at: undefined };
+function parseExpiry(text: string): Date | 'never' {
+  if (text === 'never') return text;
   const days = /^(\d{1,5})d$/.exec(text)?.[1];
-  const at = days === undefined ? parseInstant(text) : inDays(Number(days));
-  if (at === undefined || at.getTime() <= Date.now()) {
-    throw new InvalidArgumentError(
-      'It must be days such as 90d, a future instant such as 2030-01-01T00:00:00Z, or never.',
-    );
-  }
-  return { at };
+  const expiry = days === undefined ? parseInstant(text) : inDays(Number(days));
+  if (expiry !== undefined && expiry.getTime() > Date.now()) return expiry;
+  throw new InvalidArgumentError(
+    'It must be days such as 90d, a future instant such as 2030-01-01T00:00:00Z, or never.',
+  );
 }
 
 /** Returns the instant after so many days, in whole seconds. */

@@ -1,13 +1,21 @@
 import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
-import { type Configuration, loadConfiguration, otherDatabase } from '../config/configuration.js';
+import { loadConfiguration } from '../config/configuration.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
-import type { PlantSnapshot } from '../storage/plant-repository.js';
-import { compareSnapshots } from './data/compare-snapshots.js';
+import { isSamePlant } from '../storage/plant-columns.js';
+import type { StoredPlant } from '../storage/plant-repository.js';
 import { encodePlants } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
+
+/** Maximum number of ids that are named. */
+const MAX_EXAMPLES = 10;
+
+/** Stands behind the last plant of a store: its id is greater than all others. */
+const END: StoredPlant = { id: 2n ** 63n, name: '' };
+
+type Pages = AsyncIterable<readonly StoredPlant[]>;
 
 export function configure(command: Command): void {
   command
@@ -22,63 +30,69 @@ export function configure(command: Command): void {
 }
 
 async function run(options: ReportOptions & { readonly against?: string }): Promise<void> {
-  const configuration = loadConfiguration();
-  const other = otherDatabase(configuration, '--against', options.against);
-  const snapshot = await openExistingSnapshot(configuration.databaseUrl, 'DATABASE_URL', configuration);
-  try {
-    if (other === undefined) await digest(snapshot, options);
-    else await compare(snapshot, other, configuration, options);
-  } finally {
-    await snapshot.close();
-  }
+  const configuration = loadConfiguration({ OTHER_DATABASE_URL: options.against });
+  const { databaseUrl, otherDatabaseUrl: otherUrl } = configuration;
+  const snapshot = await openExistingSnapshot(databaseUrl, configuration);
+  const other = otherUrl === undefined ? undefined : await openExistingSnapshot(otherUrl, configuration);
+  const pages = withProgress(snapshot.pages(), 'plants', () => snapshot.count());
+  if (other === undefined) await digest(pages, options);
+  else await compare(pages, other.pages(), options);
+  await snapshot.close();
+  await other?.close();
 }
 
-async function digest(snapshot: PlantSnapshot, options: ReportOptions): Promise<void> {
+async function digest(pages: Pages, options: ReportOptions): Promise<void> {
   const hash = createHash('sha256');
   let plants = 0;
-  await withProgress(
-    'plants',
-    () => snapshot.count(),
-    async (update) => {
-      for await (const page of snapshot.pages()) {
-        hash.update(encodePlants(page, 'ndjson'));
-        plants += page.length;
-        update(plants);
-      }
-    },
-  );
+  for await (const page of pages) {
+    hash.update(encodePlants(page, 'ndjson'));
+    plants += page.length;
+  }
   const sha256 = hash.digest('hex');
   printSummary({ plants, sha256 }, `${counted(plants, 'plant')}, SHA-256 ${sha256}`, options);
 }
 
-async function compare(
-  snapshot: PlantSnapshot,
-  url: string,
-  configuration: Configuration,
-  options: ReportOptions & { readonly against?: string },
-): Promise<void> {
-  const variable = options.against === undefined ? 'OTHER_DATABASE_URL' : '--against';
-  const other = await openExistingSnapshot(url, variable, configuration);
-  try {
-    const comparison = await withProgress(
-      'plants',
-      () => snapshot.count(),
-      (update) => compareSnapshots(snapshot, other, update),
-    );
-    const { plants, against, differences, examples } = comparison;
-    const { missing, additional, different } = differences;
-    const isEqual = examples.length === 0;
-    const first = examples.map(({ id, difference }) => `${id} (${difference})`).join(', ');
-    printSummary(
-      { equal: isEqual, ...comparison },
-      isEqual
-        ? `${counted(plants, 'plant')} in both stores`
-        : `the stores differ: ${plants} and ${counted(against, 'plant')}, ${missing} missing, ` +
-            `${additional} additional, ${different} different; the first ids: ${first}`,
-      options,
-    );
-    if (!isEqual) process.exitCode = EXIT_STATUS.findings;
-  } finally {
-    await other.close();
+/** Compares two stores: only the first has a missing plant, and only the other one an additional plant. */
+async function compare(pages: Pages, otherPages: Pages, options: ReportOptions): Promise<void> {
+  const differences = { missing: 0, additional: 0, different: 0 };
+  const examples: { readonly id: bigint; readonly difference: string }[] = [];
+  const note = (id: bigint, difference: keyof typeof differences): void => {
+    differences[difference] += 1;
+    if (examples.length < MAX_EXAMPLES) examples.push({ id, difference });
+  };
+  const [left, right] = [plantsOf(pages), plantsOf(otherPages)];
+  let { value: plant } = await left.next();
+  let { value: other } = await right.next();
+  let plants = 0;
+  while (plant !== END || other !== END) {
+    const id = plant.id < other.id ? plant.id : other.id;
+    if (id < other.id) note(id, 'missing');
+    else if (id < plant.id) note(id, 'additional');
+    else if (!isSamePlant(plant, other)) note(id, 'different');
+    if (id === other.id) other = (await right.next()).value;
+    if (id < plant.id) continue;
+    plants += 1;
+    plant = (await left.next()).value;
   }
+  const { missing, additional, different } = differences;
+  const against = plants - missing + additional;
+  const isEqual = examples.length === 0;
+  const first = examples.map(({ id, difference }) => `${id} (${difference})`).join(', ');
+  printSummary(
+    { equal: isEqual, plants, against, differences, examples },
+    isEqual
+      ? `${counted(plants, 'plant')} in both stores`
+      : `the stores differ: ${plants} and ${counted(against, 'plant')}, ${missing} missing, ` +
+          `${additional} additional, ${different} different; the first ids: ${first}`,
+    options,
+  );
+  if (!isEqual) process.exitCode = EXIT_STATUS.findings;
+}
+
+/** Yields the plants of all pages, and then the end again and again. */
+async function* plantsOf(pages: Pages): AsyncGenerator<StoredPlant, never> {
+  for await (const page of pages) {
+    for (const plant of page) yield plant;
+  }
+  for (;;) yield END;
 }

@@ -8,22 +8,12 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   WORKERS: ['0', '65', 'all'],
   BASE_PATH: ['v1', '/v1/../v2', '/v1?x=y'],
   DATABASE_URL: [
-    'plants.db',
-    'sqlite:',
-    'sqlite: ',
-    'sqlite: plants.db',
-    'sqlite:plants.db\n',
-    'sqlite::memory:\n',
-    'mysql://user:secret@localhost/plants',
+    ...['plants.db', 'sqlite:', 'sqlite: plants.db', 'sqlite:plants.db\n', 'mysql://user:secret@localhost/plants'],
     'postgres://user:secret@localhost/plants?sslmode=prefer',
     'postgres://user:secret@host:port/plants',
     'postgres://user:sec@ret@localhost/plants',
     'postgres://user:1/secret@localhost/plants',
-    'postgres://user:1?secret@localhost/plants',
-    'postgres://user:1#secret@localhost/plants',
-    'postgres://user:secret%@localhost/plants',
     'postgres://user%E2:%82%ACsecret@localhost/plants',
-    'postgres://user:secret@localhost/plants%',
   ],
   DATABASE_URL_FILE: ['\n'],
   OTHER_DATABASE_URL: ['plants.db', 'mysql://user:secret@localhost/plants'],
@@ -31,12 +21,7 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   DATABASE_START_TIMEOUT: ['soon', '61m'],
   ACCESS_TOKENS: ['not one secret', 'secret-one,,secret-two', 'geheimnis-ä'],
   ACCESS_TOKENS_FILE: ['\n'],
-  JWT_ISSUER: [
-    'login.example.com',
-    'http://login.example.com',
-    'https://user:secret@login.example.com',
-    'https://login.example.com ',
-  ],
+  JWT_ISSUER: ['login.example.com', 'http://login.example.com', 'https://a:b@login.example.com', 'https://a.example '],
   JWT_AUDIENCE: ['two words'],
   JWT_JWKS_URL: ['/jwks', 'http://login.example.com/jwks', 'file:///jwks'],
   JWT_TYPE: ['jwt', 'id_token'],
@@ -96,18 +81,19 @@ describe('A variable without another one that it needs', () => {
 });
 
 describe('A valid value', () => {
-  it.each<[variable: string, text: string, name: keyof Configuration, value: unknown]>([
-    ['BASE_PATH', '/garden/v1.0', 'basePath', '/garden/v1.0'],
-    ['BASE_PATH', '/v1/', 'basePath', '/v1'],
-    ['BASE_PATH', '/', 'basePath', ''],
-    ['BODY_LIMIT', '16b', 'bodyLimit', 16],
-    ['BODY_LIMIT', '17', 'bodyLimit', 17],
-    ['BODY_LIMIT', '1KB', 'bodyLimit', 1_024],
-    ['BODY_LIMIT', '0.5mb', 'bodyLimit', 524_288],
-    ['REQUEST_TIMEOUT', '250ms', 'requestTimeout', 250],
-    ['REQUEST_TIMEOUT', '3s', 'requestTimeout', 3_000],
-    ['REQUEST_TIMEOUT', '60m', 'requestTimeout', 3_600_000],
-  ])('of %s, %s, is read', (variable, text, name, value) => {
-    expect(parseConfiguration({ [variable]: text })[name]).toEqual(value);
+  it.each<{ text: string; name: keyof Configuration; value: unknown }>([
+    { text: 'BASE_PATH=/garden/v1.0', name: 'basePath', value: '/garden/v1.0' },
+    { text: 'BASE_PATH=/v1/', name: 'basePath', value: '/v1' },
+    { text: 'BASE_PATH=/', name: 'basePath', value: '' },
+    { text: 'BODY_LIMIT=17', name: 'bodyLimit', value: 17 },
+    { text: 'BODY_LIMIT=16b', name: 'bodyLimit', value: 16 },
+    { text: 'BODY_LIMIT=1KB', name: 'bodyLimit', value: 1_024 },
+    { text: 'BODY_LIMIT=0.5mb', name: 'bodyLimit', value: 524_288 },
+    { text: 'REQUEST_TIMEOUT=250ms', name: 'requestTimeout', value: 250 },
+    { text: 'REQUEST_TIMEOUT=60m', name: 'requestTimeout', value: 3_600_000 },
+  ])('such as $text is read', ({ text, name, value }) => {
+    const [variable = '', setting] = text.split('=');
+
+    expect(parseConfiguration({ [variable]: setting })[name]).toEqual(value);
   });
 });

@@ -13,7 +13,6 @@ import {
   DURATION,
   HOST_NAME,
   listOf,
-  matching,
   NETWORKS,
   numberFrom,
   oneOf,
@@ -55,14 +54,12 @@ const DATABASE_URL: Rule<string> = {
 };
 
 /**
- * Everything that an operator can set, by the name of its variable in camelCase. Times are in milliseconds, sizes in
- * bytes.
+ * Everything that an operator can set, by the name of its variable in camelCase; docs/configuration.md has the meanings.
+ * Times are in milliseconds, sizes in bytes.
  */
 const SETTINGS = {
   host: setting({ variable: 'HOST', fallback: '127.0.0.1', ...HOST_NAME }),
-  /** 0 takes any free port. */
   port: setting({ variable: 'PORT', fallback: 3000, ...PORT_NUMBER }),
-  /** Processes that serve the public port; 1 is this process itself. */
   workers: setting({
     variable: 'WORKERS',
     fallback: 1,
@@ -71,11 +68,9 @@ const SETTINGS = {
   }),
   basePath: setting({ variable: 'BASE_PATH', fallback: '', ...BASE_PATH }),
   databaseUrl: setting({ variable: 'DATABASE_URL', fallback: DEFAULT_DATABASE, isSecret: true, ...DATABASE_URL }),
-  /** The second store of the commands that use two. */
   otherDatabaseUrl: optional({ variable: 'OTHER_DATABASE_URL', isSecret: true, ...DATABASE_URL }),
   databaseStartTimeout: setting({ variable: 'DATABASE_START_TIMEOUT', fallback: STORE.startTimeout, ...DURATION }),
   storeTimeout: setting({ variable: 'STORE_TIMEOUT', fallback: STORE.timeout, ...DURATION }),
-  /** In clear text. */
   accessTokens: setting({
     variable: 'ACCESS_TOKENS',
     fallback: [],
@@ -83,7 +78,6 @@ const SETTINGS = {
     rule: 'tokens of letters, digits and -._~+/ separated by commas, for example first-token,second-token',
   }),
   accessTokensFile: optional({ variable: 'ACCESS_TOKENS_FILE', ...pathOf('/etc/plants/tokens') }),
-  /** See `JwtSettings` for this and the next three. */
   jwtIssuer: optional({
     variable: 'JWT_ISSUER',
     parse: satisfying(isSecureUrl),
@@ -91,7 +85,7 @@ const SETTINGS = {
   }),
   jwtAudience: optional({
     variable: 'JWT_AUDIENCE',
-    parse: matching(/^\S+$/),
+    parse: satisfying((text) => /^\S+$/.test(text)),
     rule: 'the value that tokens for this service have in aud, for example https://plants.example.com',
   }),
   jwtJwksUrl: optional({
@@ -119,11 +113,8 @@ const SETTINGS = {
     fallback: DEFAULT_LIMITS.connections,
     ...numberFrom(1, 1_000_000, { example: 20_000 }),
   }),
-  /** For requests in flight at the signal to stop. */
   shutdownTimeout: setting({ variable: 'SHUTDOWN_TIMEOUT', fallback: 10_000, ...DURATION }),
-  /** Minimum severity to log. */
   logLevel: setting({ variable: 'LOG_LEVEL', fallback: 'info', ...oneOf(LOG_LEVELS, { example: 'warn' }) }),
-  /** Requests to log: all, or those with an error. */
   logRequests: setting({ variable: 'LOG_REQUESTS', fallback: 'all', ...oneOf(LOGGED_REQUESTS, { example: 'failed' }) }),
   managementHost: setting({ variable: 'MANAGEMENT_HOST', fallback: '127.0.0.1', ...HOST_NAME }),
   managementPort: setting({
@@ -132,7 +123,6 @@ const SETTINGS = {
     parse: (text) => (text === 'off' ? text : PORT_NUMBER.parse(text)),
     rule: `off, or ${PORT_NUMBER.rule}`,
   }),
-  /** Besides its own address, `localhost` and all IP addresses. */
   managementAllowedHosts: setting({
     variable: 'MANAGEMENT_ALLOWED_HOSTS',
     fallback: [],
@@ -175,12 +165,16 @@ export class ConfigurationError extends Error {
 /**
  * Reads the configuration from the environment and, for variables that it lacks, from `.env` in the working directory.
  *
+ * @param options variables that the options of a command set
  * @throws {ConfigurationError} if `.env` cannot be read, or at the first variable that cannot be used
  */
-export function loadConfiguration(): Configuration {
-  const file = readEnvFile();
-  const present = Object.entries(process.env).filter(([, value]) => value !== '');
-  return parseConfiguration({ ...file, ...Object.fromEntries(present) });
+export function loadConfiguration(options: Variables = {}): Configuration {
+  return parseConfiguration({ ...readEnvFile(), ...present(process.env), ...present(options) });
+}
+
+/** An empty variable counts as absent. */
+function present(variables: Variables): Variables {
+  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value));
 }
 
 /** @returns no variables if there is no such file */
@@ -233,18 +227,6 @@ function summarize(settings: Settings, variables: Variables): string {
 export function isJournal(): boolean {
   const { dev, ino } = fstatSync(2, { bigint: true });
   return process.env.JOURNAL_STREAM === `${dev}:${ino}`;
-}
-
-/**
- * Returns the URL that an option of a command gives, or else that of OTHER_DATABASE_URL.
- *
- * @param option such as `--to`
- * @throws {ConfigurationError} if it is not the URL of a store
- */
-export function otherDatabase(configuration: Configuration, option: string, url?: string): string | undefined {
-  if (url === undefined) return configuration.otherDatabaseUrl;
-  if (!isDatabaseUrl(url)) throw new ConfigurationError(`${option} must be ${SETTINGS.otherDatabaseUrl.rule}`);
-  return url;
 }
 
 function read<Value>(

@@ -10,10 +10,6 @@ export interface Rule<Value> {
 
 type Parser<Value> = Rule<Value>['parse'];
 
-export function matching(pattern: RegExp): Parser<string> {
-  return (text) => (pattern.test(text) ? text : undefined);
-}
-
 export function satisfying(test: (text: string) => boolean): Parser<string> {
   return (text) => (test(text) ? text : undefined);
 }
@@ -48,11 +44,11 @@ export function numberFrom(least: number, greatest: number, { example }: { reado
 }
 
 export function pathOf(example: string): Rule<string> {
-  return { parse: matching(/./), rule: `the path of a file, for example ${example}` };
+  return { parse: satisfying((text) => /./.test(text)), rule: `the path of a file, for example ${example}` };
 }
 
 export const HOST_NAME: Rule<string> = {
-  parse: matching(/^[\w.:-]+$/),
+  parse: satisfying((text) => /^[\w.:-]+$/.test(text)),
   rule: 'a host name or an IP address, for example 0.0.0.0',
 };
 

@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import { backUp } from './backup.js';
 import { openRepository } from './open-repository.js';
 
-const { signal } = new AbortController();
-
 let directory: string;
 let file: string;
 let target: string;
@@ -26,7 +24,7 @@ describe('A backup', () => {
   it.each(['', '-wal', '-shm', '-journal'])(
     'does not touch a file backup.db%s that appears meanwhile',
     async (suffix) => {
-      const backup = backUp(file, target, signal);
+      const backup = backUp(file, target);
       writeFileSync(target + suffix, 'something of value');
 
       await expect(backup).rejects.toThrow(`${target}${suffix} already exists: name another file`);
@@ -38,7 +36,7 @@ describe('A backup', () => {
   it('does not replace a symbolic link that leads to no file', async () => {
     symlinkSync('elsewhere', target);
 
-    await expect(backUp(file, target, signal)).rejects.toThrow(`${target} already exists: name another file`);
+    await expect(backUp(file, target)).rejects.toThrow(`${target} already exists: name another file`);
     expect(readlinkSync(target)).toBe('elsewhere');
     expect(readdirSync(directory).sort()).toEqual(['backup.db', 'plants.db']);
   });
@@ -46,7 +44,7 @@ describe('A backup', () => {
   it('goes to a file whose name looks like a URI', async () => {
     const current = process.cwd();
     process.chdir(directory);
-    const backup = backUp(file, 'file:backup.db?mode=memory', signal);
+    const backup = backUp(file, 'file:backup.db?mode=memory');
     expect(await backup.finally(() => process.chdir(current))).toBe(1_000);
 
     expect(readdirSync(directory).sort()).toEqual(['file:backup.db?mode=memory', 'plants.db']);

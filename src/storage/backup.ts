@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { createEmptyFile, syncDirectory } from '../files/durable-files.js';
 import { messageOf, UnusableDatabaseError } from './errors.js';
+import { RepositoryStartError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteFailure } from './sqlite-errors.js';
 import { hasPlants, schemaVersion } from './sqlite-schema.js';
@@ -12,33 +13,29 @@ import { hasPlants, schemaVersion } from './sqlite-schema.js';
 const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
 
 /** A database cannot be copied; the message is one line for the operator. */
-export class BackupError extends Error {
-  override readonly name = 'BackupError';
-}
+export class BackupError extends RepositoryStartError {}
 
 /**
  * Copies a SQLite database to a new file while services write to it. The copy has every plant that was acknowledged
  * before the call, and of later batches either all or nothing.
  *
- * @param signal ends the backup, but not while SQLite copies or checks
  * @returns the number of plants in the copy
  * @throws {BackupError | RepositoryStartError} when the copy cannot be made
  */
-export async function backUp(file: string, target: string, signal: AbortSignal): Promise<number> {
+export async function backUp(file: string, target: string): Promise<number> {
   if (!existsSync(file)) throw new BackupError(`there is no database ${file}: DATABASE_URL must name one that exists`);
   const directory = dirname(resolve(target));
   if (!existsSync(directory)) throw new BackupError(`there is no directory ${directory}: create it first`);
-  return copy(file, target, 'name another file', signal);
+  return copy(file, target, 'name another file');
 }
 
 /**
  * Copies a backup to the file of a SQLite database, which must not exist yet.
  *
- * @param signal ends the copy, but not while SQLite copies or checks
  * @returns the number of plants
  * @throws {BackupError | RepositoryStartError} when nothing was stored
  */
-export async function restore(file: string, backup: string, signal: AbortSignal): Promise<number> {
+export async function restore(file: string, backup: string): Promise<number> {
   if (statSync(backup, { throwIfNoEntry: false })?.isFile() !== true) {
     throw new BackupError(`there is no file ${backup}: name a backup`);
   }
@@ -47,7 +44,7 @@ export async function restore(file: string, backup: string, signal: AbortSignal)
       `${backup} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
     );
   }
-  return copy(backup, file, 'it may have plants, so move it away first, or import into it', signal);
+  return copy(backup, file, 'it may have plants, so move it away first, or import into it');
 }
 
 /** Returns whether a database uses a write-ahead log, so that a copy of its file may lack plants. No backup uses one. */
@@ -63,9 +60,14 @@ async function usesLog(file: string): Promise<boolean> {
  *
  * @param advice for the operator if the file, or one that SQLite keeps beside it, exists
  */
-async function copy(source: string, target: string, advice: string, signal: AbortSignal): Promise<number> {
+async function copy(source: string, target: string, advice: string): Promise<number> {
   assertFree(target, advice);
   const draft = `${resolve(target)}.${randomUUID()}`;
+  const removeDraft = (): void => {
+    for (const suffix of ['', ...COMPANIONS]) rmSync(draft + suffix, { force: true });
+  };
+  // A signal ends the program, but not while SQLite copies or checks.
+  process.once('exit', removeDraft);
   const database = await openSound(source);
   try {
     createEmptyFile(draft);
@@ -73,10 +75,9 @@ async function copy(source: string, target: string, advice: string, signal: Abor
     const copied = await openSound(draft);
     const plants = Number(firstValue(copied, 'SELECT count(*) FROM plants'));
     copied.close();
-    // These also let a signal arrive: SQLite never waits.
+    // Lets a signal arrive, too: SQLite never waits.
     const handle = await open(draft, 'r+');
     await handle.sync().finally(() => handle.close());
-    signal.throwIfAborted();
     assertFree(target, advice);
     // Unlike a rename, a link does not replace a file that appears now.
     linkSync(draft, target);
@@ -92,7 +93,8 @@ async function copy(source: string, target: string, advice: string, signal: Abor
     );
   } finally {
     database.close();
-    for (const suffix of ['', ...COMPANIONS]) rmSync(draft + suffix, { force: true });
+    removeDraft();
+    process.off('exit', removeDraft);
   }
 }
 

@@ -88,31 +88,22 @@ describe('plant-store backup', () => {
     expect(readdirSync(directory.path)).toEqual(['data']);
   });
 
-  it.each<[string, number, RegExp, readonly string[], Variables]>([
-    ['names a file with an empty name', 2, /name of the file is empty/, [''], {}],
-    [
-      'names a PostgreSQL database',
-      2,
-      /pg_dump, or pg_basebackup/,
-      ['backup.db'],
-      { DATABASE_URL: 'postgres://localhost/plants' },
-    ],
-    ['names a database in memory', 2, /memory/, ['backup.db'], { DATABASE_URL: 'sqlite::memory:' }],
-    [
-      'names a database that does not exist',
-      1,
-      /there is no database none\.db/,
-      ['backup.db'],
-      { DATABASE_URL: 'sqlite:none.db' },
-    ],
-    ['names a directory that does not exist', 1, /there is no directory .*elsewhere/, ['elsewhere/backup.db'], {}],
-  ])('that %s fails with status %i and one line', async (_, status, complaint, parameters, variables) => {
-    await directory.store([]);
+  it.each<{ what: string; status: number; complaint: RegExp; file?: string; url?: string }>([
+    { what: 'names a file with an empty name', status: 2, complaint: /name of the file is empty/, file: '' },
+    { what: 'names a PostgreSQL database', status: 2, complaint: /pg_dump/, url: 'postgres://localhost/plants' },
+    { what: 'names a database in memory', status: 2, complaint: /memory/, url: 'sqlite::memory:' },
+    { what: 'names no database', status: 1, complaint: /there is no database none\.db/, url: 'sqlite:none.db' },
+    { what: 'names no directory', status: 1, complaint: /there is no directory .*elsewhere/, file: 'elsewhere/b.db' },
+  ])(
+    'that $what fails with status $status and one line',
+    async ({ status, complaint, file = 'backup.db', url = '' }) => {
+      await directory.store([]);
 
-    const failure = await run(parameters, variables);
+      const failure = await run([file], { DATABASE_URL: url });
 
-    expect(failure).toEqual({ status, stdout: '', stderr: expect.stringMatching(complaint) as unknown });
-    expect(failure.stderr).toMatch(/^[^\n]+\n$/);
-    expect(readdirSync(directory.path)).toEqual(['data']);
-  });
+      expect(failure).toEqual({ status, stdout: '', stderr: expect.stringMatching(complaint) as unknown });
+      expect(failure.stderr).toMatch(/^[^\n]+\n$/);
+      expect(readdirSync(directory.path)).toEqual(['data']);
+    },
+  );
 });

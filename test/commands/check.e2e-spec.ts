@@ -56,70 +56,60 @@ describe('plant-store check', () => {
     expect(readdirSync(directory.file('data'))).toEqual(['plants.db']);
   });
 
-  it.each<[string, number, RegExp, Variables, () => unknown]>([
-    ['setting', 2, /PORT must be/, { PORT: 'http' }, () => undefined],
-    [
-      'token file',
-      2,
-      /ACCESS_TOKENS_FILE: tokens, line 1, is not a token/,
-      { ACCESS_TOKENS_FILE: 'tokens' },
-      () => directory.write('tokens', 'ci\n'),
-    ],
-    [
-      'certificate',
-      2,
-      /TLS_CERT_FILE and TLS_KEY_FILE: a cannot be read/,
-      { TLS_CERT_FILE: 'a', TLS_KEY_FILE: 'b' },
-      () => undefined,
-    ],
-    [
-      'host',
-      1,
-      /^plant-store: HOST: .*\((?:ENOTFOUND|EAI_AGAIN)\): set an address of this machine/,
-      { HOST: 'plants.invalid' },
-      () => undefined,
-    ],
-    [
-      'management host',
-      1,
-      /MANAGEMENT_HOST: .*192\.0\.2\.1/,
-      // This address does not exist (RFC 5737 §3).
-      { MANAGEMENT_HOST: '192.0.2.1' },
-      () => undefined,
-    ],
-    [
-      'database that is no database',
-      1,
-      /not a SQLite database/,
-      { DATABASE_URL: 'sqlite:plants.db' },
-      () => directory.write('plants.db', 'Monstera, indoor\n'.repeat(99)),
-    ],
-    [
-      'directory that is a file',
-      1,
-      /cannot be opened/,
-      { DATABASE_URL: 'sqlite:below/plants.db' },
-      () => directory.write('below', ''),
-    ],
-    [
-      'database with a newer schema',
-      1,
-      /has a schema that is newer than this version/,
-      {},
-      async () => {
+  it.each<{ what: string; status: number; complaint: RegExp; variables?: Variables; prepare?: () => unknown }>([
+    { what: 'setting', status: 2, complaint: /PORT must be/, variables: { PORT: 'http' } },
+    {
+      what: 'token file',
+      status: 2,
+      complaint: /ACCESS_TOKENS_FILE: tokens, line 1, is not a token/,
+      variables: { ACCESS_TOKENS_FILE: 'tokens' },
+      prepare: () => directory.write('tokens', 'ci\n'),
+    },
+    {
+      what: 'certificate',
+      status: 2,
+      complaint: /TLS_CERT_FILE and TLS_KEY_FILE: a cannot be read/,
+      variables: { TLS_CERT_FILE: 'a', TLS_KEY_FILE: 'b' },
+    },
+    {
+      what: 'host',
+      status: 1,
+      complaint: /HOST: .*\((?:ENOTFOUND|EAI_AGAIN)\): set an address of this machine/,
+      variables: { HOST: 'plants.invalid' },
+    },
+    // This address does not exist (RFC 5737 §3).
+    { what: 'management host', status: 1, complaint: /192\.0\.2\.1/, variables: { MANAGEMENT_HOST: '192.0.2.1' } },
+    {
+      what: 'database that is no database',
+      status: 1,
+      complaint: /not a SQLite database/,
+      variables: { DATABASE_URL: 'sqlite:plants.db' },
+      prepare: () => directory.write('plants.db', 'Monstera, indoor\n'.repeat(99)),
+    },
+    {
+      what: 'directory that is a file',
+      status: 1,
+      complaint: /cannot be opened/,
+      variables: { DATABASE_URL: 'sqlite:below/plants.db' },
+      prepare: () => directory.write('below', ''),
+    },
+    {
+      what: 'database with a newer schema',
+      status: 1,
+      complaint: /has a schema that is newer than this version/,
+      prepare: async () => {
         await directory.store([]);
         directory.openDatabase().exec('PRAGMA user_version = 9999');
       },
-    ],
-    [
-      'database server that refuses connections',
-      1,
-      /^plant-store: the database postgres:\/\/localhost\/plants cannot be reached/,
-      { DATABASE_URL: 'postgres://u:secret@localhost/plants?host=/nowhere', DATABASE_START_TIMEOUT: '1ms' },
-      () => undefined,
-    ],
-  ])('fails with one line for a wrong %s, with status %i', async (_, status, complaint, variables, prepare) => {
-    await prepare();
+    },
+    {
+      what: 'database server that refuses connections',
+      status: 1,
+      complaint: /the database postgres:\/\/localhost\/plants cannot be reached/,
+      variables: { DATABASE_URL: 'postgres://u:secret@localhost/plants?host=/nowhere', DATABASE_START_TIMEOUT: '1ms' },
+    },
+  ])('fails with status $status and one line for a wrong $what', async ({ status, complaint, variables, prepare }) => {
+    await prepare?.();
 
     const run = await check(variables);
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { spawnCommand } from '../support/command.js';
-import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { ServiceDirectory } from '../support/service-directory.js';
 import { until } from '../support/until.js';
 
 const directory = ServiceDirectory.ofEachTest();
@@ -23,7 +23,7 @@ describe('plant-store export', () => {
     });
     expect(await directory.run('export', ['-', '--format', 'csv', '--after', '-1'])).toEqual({
       status: 0,
-      stdout: 'id,name,tag\r\n7,Ficus,\r\n9007199254740993,Monstera,"a ""b""\n"\r\n',
+      stdout: 'id,name,tag\r\n7,"Ficus",\r\n9007199254740993,"Monstera","a ""b""\n"\r\n',
       stderr: '2 plants exported\n',
     });
   });
@@ -79,13 +79,13 @@ describe('plant-store export', () => {
     },
   );
 
-  it.each<[string, number, RegExp, readonly string[], Variables]>([
-    ['names no database', 1, /there is no database data\/plants\.db: DATABASE_URL must name one that exists/, [], {}],
-    ['names a database in memory', 2, /in memory/, [], { DATABASE_URL: 'sqlite::memory:' }],
-    ['names a file with an empty name', 2, /name of the file is empty/, [''], {}],
-    ['has a bad id', 2, /--after.*int64/, ['--after', '9223372036854775808'], {}],
-  ])('that %s fails with status %i and one line', async (_, status, complaint, parameters, variables) => {
-    const failure = await directory.run('export', parameters, variables);
+  it.each<{ what: string; status: number; complaint: RegExp; parameters?: readonly string[]; url?: string }>([
+    { what: 'names no database', status: 1, complaint: /there is no database data\/plants\.db: DATABASE_URL/ },
+    { what: 'names a database in memory', status: 2, complaint: /in memory/, url: 'sqlite::memory:' },
+    { what: 'names a file with an empty name', status: 2, complaint: /file is empty/, parameters: [''] },
+    { what: 'has a bad id', status: 2, complaint: /--after.*int64/, parameters: ['--after', '9223372036854775808'] },
+  ])('that $what fails with status $status and one line', async ({ status, complaint, parameters, url = '' }) => {
+    const failure = await directory.run('export', parameters, { DATABASE_URL: url });
 
     expect(failure).toEqual({ status, stdout: '', stderr: expect.stringMatching(complaint) as unknown });
     expect(failure.stderr).toMatch(/^[^\n]+\n$/);

@@ -94,14 +94,6 @@ describe('plant-store', () => {
     expect(await service.stop()).toBe(0);
   });
 
-  it('shows its version and that of Node in a metric', async () => {
-    const { management } = await directory.startManaged();
-
-    expect(await (await fetch(`${management}/metrics`)).text()).toContain(
-      `\nplant_store_build_info{version="${version}",node="${process.versions.node}"} 1\n`,
-    );
-  });
-
   it('ends quietly and with status 0 when the reader of its output has enough', async () => {
     put(directory.file('tokens'), line('ci', TOKEN));
     const child = spawn(process.execPath, [MAIN, 'token', 'list', '--file', 'tokens'], { cwd: directory.path });

@@ -1,39 +1,17 @@
-import { once } from 'node:events';
-import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
-import { MONSTERA, TOKEN } from '../support/client.js';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { occupyPort } from '../support/ports.js';
-import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
-/** Returns variables that run code of a test before the service. */
-function preloading(code: string): Variables {
-  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
-}
-
 describe('A service that cannot start', () => {
-  it.each<[string, RegExp, Variables, () => unknown]>([
-    [
-      'the directory of its data is a file',
-      /below\/plants\.db cannot be opened/,
-      { DATABASE_URL: 'sqlite:below/plants.db' },
-      () => directory.write('below', ''),
-    ],
-    [
-      'its host has no address',
-      /HOST and PORT: cannot listen on plants\.invalid:0 \((?:ENOTFOUND|EAI_AGAIN)\): set an address/,
-      { HOST: 'plants.invalid' },
-      () => undefined,
-    ],
-  ])('ends with status 1 and one line when %s', async (_, complaint, variables, prepare) => {
-    await prepare();
-
-    const failure = await directory.failedStart({ ...WITH_TOKEN, ...variables });
-
-    expect(failure.complaint).toMatch(complaint);
-    expect(failure.complaint).toMatch(/^plant-store: [^\n]+\n$/);
-    expect(failure.status).toBe(1);
+  it('ends with status 1 and one line when its host has no address', async () => {
+    expect(await directory.failedStart({ ...WITH_TOKEN, HOST: 'plants.invalid' })).toEqual({
+      status: 1,
+      complaint: expect.stringMatching(
+        /^plant-store: HOST and PORT: cannot listen on plants\.invalid:0 \((?:ENOTFOUND|EAI_AGAIN)\): [^\n]+\n$/,
+      ) as unknown,
+    });
   });
 
   it.each(['PORT', 'MANAGEMENT_PORT'])(
@@ -56,7 +34,10 @@ describe('A service that cannot start', () => {
       import { Server } from 'node:net';
       Server.prototype.listen = function () { process.nextTick(() => this.emit('error', new RangeError('a defect'))) };`;
 
-    const { status, complaint } = await directory.failedStart({ ...WITH_TOKEN, ...preloading(code) });
+    const { status, complaint } = await directory.failedStart({
+      ...WITH_TOKEN,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}`,
+    });
 
     expect(complaint).toMatch(/^plant-store: RangeError: a defect\n +at /);
     expect(status).toBe(1);
@@ -68,54 +49,12 @@ describe('A service that cannot start', () => {
 
     expect(await directory.failedStart()).toEqual({ status: 1, complaint: expect.stringMatching(/tokens/) as unknown });
   });
-
-  it('does not change a database file of another program', async () => {
-    const text = 'Monstera, indoor\n'.repeat(99);
-    const file = directory.write('plants', text);
-
-    expect(await directory.failedStart({ DATABASE_URL: 'sqlite:plants' })).toEqual({
-      status: 1,
-      complaint: expect.stringMatching(/^plant-store: [^\n]+plants is not a SQLite database[^\n]+\n$/) as unknown,
-    });
-
-    expect(readFileSync(file, 'utf8')).toBe(text);
-    expect(readdirSync(directory.path)).toEqual(['plants']);
-  });
 });
 
-describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
-  it('lets a request in flight finish before it ends the service with status 0', async () => {
-    const { service, url } = await directory.start();
-    const idle = await open(url);
-    idle.write(`GET /elsewhere HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`);
-    await once(idle, 'data');
-    const client = await open(url);
-    const body = JSON.stringify(MONSTERA);
-    client.write(
-      `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\nConnection: close\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
-    );
-    // With 100 Continue, the service has accepted the request.
-    await once(client, 'data');
+describe('SIGINT, which Ctrl+C sends,', () => {
+  it('ends a service with status 0, as SIGTERM does', async () => {
+    const { service } = await directory.start();
 
-    service.signal(signal);
-    // The service is shutting down once it has closed the idle connection.
-    await once(idle, 'close');
-    let answer = '';
-    client.setEncoding('utf8').on('data', (text: string) => (answer += text));
-    client.write(body);
-    await once(client, 'close');
-
-    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-    expect(answer).toMatch(/\r\n\r\n\{"name":"Monstera"\}$/);
-    expect(await service.ended).toBe(0);
-    expect(directory.names()).toEqual(['Monstera']);
+    expect(await service.stop('SIGINT')).toBe(0);
   });
-
-  async function open(url: string): Promise<Socket> {
-    const { hostname, port } = new URL(url);
-    const socket = connect(Number(port), hostname);
-    await once(socket, 'connect');
-    return socket;
-  }
 });

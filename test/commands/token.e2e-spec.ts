@@ -70,12 +70,9 @@ describe('plant-store token', () => {
       stderr: 'ci is revoked.\n',
     });
     expect(readFileSync(file, 'utf8')).toBe(rest);
-  });
 
-  it('revokes the last token, and leaves a valid file', async () => {
-    put(file, line('ci', TOKEN));
-    await token(['revoke', 'ci', '--file', 'tokens']);
-
+    // Without any token, too, the file is valid.
+    await token(['revoke', 'ci-nursery', '--file', 'tokens']);
     expect(await token(['list', '--file', 'tokens'])).toEqual({ status: 0, stdout: '', stderr: '' });
   });
 
@@ -132,17 +129,21 @@ describe('plant-store token', () => {
     }
   });
 
-  it.each<[string, readonly string[], Record<string, string>, string]>([
-    ['ACCESS_TOKENS_FILE', [], { ACCESS_TOKENS_FILE: 'named' }, 'named'],
-    [
-      '--file, even with ACCESS_TOKENS_FILE',
-      ['--file', 'named'],
-      { ACCESS_TOKENS_FILE: 'other', PORT: 'bad' },
-      'named',
-    ],
-    ['the directory of the data', [], { DATABASE_URL: 'sqlite:green/house.db' }, 'green/tokens'],
-    ['the target of a symbolic link', ['--file', 'link'], {}, 'tokens'],
-  ])('changes the file of %s', async (_, parameters, variables, expected) => {
+  it.each<{ what: string; parameters?: readonly string[]; variables?: Variables; expected: string }>([
+    { what: 'ACCESS_TOKENS_FILE', variables: { ACCESS_TOKENS_FILE: 'named' }, expected: 'named' },
+    {
+      what: '--file, even with ACCESS_TOKENS_FILE',
+      parameters: ['--file', 'named'],
+      variables: { ACCESS_TOKENS_FILE: 'other', PORT: 'bad' },
+      expected: 'named',
+    },
+    {
+      what: 'the directory of the data',
+      variables: { DATABASE_URL: 'sqlite:green/house.db' },
+      expected: 'green/tokens',
+    },
+    { what: 'the target of a symbolic link', parameters: ['--file', 'link'], expected: 'tokens' },
+  ])('changes the file of $what', async ({ parameters = [], variables, expected }) => {
     put(file, '# empty\n');
     symlinkSync('tokens', directory.file('link'));
 
@@ -150,30 +151,20 @@ describe('plant-store token', () => {
     expect(readFileSync(directory.file(expected), 'utf8')).toMatch(/^ci sha256:/m);
   });
 
-  it.each<[string, readonly string[], number, RegExp, Record<string, string>?]>([
-    ['a name of two words', ['create', '--name', 'two words'], 2, /It must be one word/],
-    ['a name like an option', ['create', '--name', '-x'], 2, /It must be one word that does not begin with # or -/],
-    ['30 February as expiry', ['create', '--name', 'ci', '--expires', '2999-02-30T00:00:00Z'], 2, /It must be days/],
-    ['an expiry in the past', ['create', '--name', 'ci', '--expires', '2020-01-01T00:00:00Z'], 2, /It must be days/],
-    ['ACCESS_TOKENS without a file', ['list'], 2, /^plant-store: with ACCESS_TOKENS alone/, { ACCESS_TOKENS: 'x' }],
-    ['a name that exists', ['create', '--name', 'ci', '--file', 'tokens'], 1, /^plant-store: ci already has a token/],
-    [
-      'an unknown name to revoke',
-      ['revoke', 'unknown', '--file', 'tokens'],
-      1,
-      /^plant-store: tokens has no token named unknown/,
-    ],
-    ['a file that does not exist', ['list', '--file', 'nowhere'], 1, /^plant-store: nowhere cannot be read/],
-    [
-      'a directory that does not exist',
-      ['create', '--name', 'x', '--file', 'tokens/x'],
-      1,
-      /^plant-store: tokens\/x cannot be written/,
-    ],
-  ])('fails with %s: %j has status %i', async (_, parameters, status, complaint, variables = {}) => {
+  it.each<{ command: string; status: number; complaint: RegExp; variables?: Variables }>([
+    { command: 'create --name two\u00a0words', status: 2, complaint: /It must be one word/ },
+    { command: 'create --name -x', status: 2, complaint: /one word that does not begin with # or -/ },
+    { command: 'create --name ci --expires 2999-02-30T00:00:00Z', status: 2, complaint: /It must be days/ },
+    { command: 'create --name ci --expires 2020-01-01T00:00:00Z', status: 2, complaint: /It must be days/ },
+    { command: 'list', status: 2, complaint: /with ACCESS_TOKENS alone/, variables: { ACCESS_TOKENS: 'x' } },
+    { command: 'create --name ci --file tokens', status: 1, complaint: /: ci already has a token/ },
+    { command: 'revoke unknown --file tokens', status: 1, complaint: /: tokens has no token named unknown/ },
+    { command: 'list --file nowhere', status: 1, complaint: /: nowhere cannot be read/ },
+    { command: 'create --name x --file tokens/x', status: 1, complaint: /: tokens\/x cannot be written/ },
+  ])('$command fails with status $status', async ({ command, status, complaint, variables }) => {
     put(file, line('ci', TOKEN));
 
-    const run = await token(parameters, variables);
+    const run = await token(command.split(' '), variables);
 
     expect(run).toMatchObject({ status, stdout: '' });
     expect(run.stderr).toMatch(complaint);

@@ -98,6 +98,13 @@ describe('GET /metrics', () => {
     expect(text).not.toMatch(/^plant_store_\w+_expiry_seconds /m);
   });
 
+  it('tells the version and that of Node', async () => {
+    const packageJson = readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8');
+    const { version } = JSON.parse(packageJson) as { readonly version: string };
+
+    expect(await value(`plant_store_build_info{version="${version}",node="${process.versions.node}"}`)).toBe(1);
+  });
+
   it('has a constant number of series, whatever clients send', async () => {
     const series = async (): Promise<string[]> =>
       [...(await get('/metrics')).text.matchAll(/^plant_store_\S+/gm)].map(([name]) => name);

@@ -11,6 +11,10 @@ import { type Row, tooLong, toRow } from './rows.js';
 /** A row of up to so many maximum lengths is rejected; a longer one ends the import, because memory is limited. */
 const MAX_LENGTHS = 16;
 
+const WRONG_HEADER =
+  `The first line must name the columns ${COLUMN_NAMES.join(', ')} once each, in any order; ` +
+  'those that a plant need not have may be missing.';
+
 /** A row as csv-parse returns it. Each character is one byte. */
 interface CsvRecord {
   readonly record: readonly string[];
@@ -76,11 +80,11 @@ export class CsvReader {
     this.#line += source.includes('\n') ? source.split('\n').length : 1;
     if (this.#header === undefined) this.#header = readHeader(record);
     else if (source.length > this.maxLength) rows.push(tooLong(line, this.maxLength));
-    else if (source !== '') rows.push(readRecord(line, this.#header, record, source));
+    else if (source !== '') rows.push(readRow(line, this.#header, record, source));
   }
 
   #describe(cause: CsvError): CommandError {
-    if (this.#header === undefined) return wrongHeader();
+    if (this.#header === undefined) return new CommandError(WRONG_HEADER);
     return new CommandError(
       `line ${this.#line}: its quotation marks are wrong, or the row has more than ${MAX_LENGTHS * this.maxLength} ` +
         'bytes: write 5" pot as "5"" pot", and import the file again',
@@ -90,41 +94,30 @@ export class CsvReader {
   }
 }
 
+/** Returns the header if it has each column once, where those that a plant need not have may be missing. */
 function readHeader(record: readonly string[]): readonly string[] {
   const isRight = COLUMN_NAMES.every((name) => {
     const count = record.filter((field) => field === name).length;
     return count === 1 || (count === 0 && !isRequiredOfPlants(name));
   });
-  if (!isRight) throw wrongHeader();
+  if (!isRight) throw new CommandError(WRONG_HEADER);
   return record;
 }
 
-function wrongHeader(): CommandError {
-  const optional = COLUMN_NAMES.filter((name) => !isRequiredOfPlants(name));
-  return new CommandError(
-    `The first line must name the columns ${COLUMN_NAMES.join(', ')}, in any order, once each: ` +
-      `${optional.join(', ')} may be missing.`,
-  );
-}
-
-function readRecord(line: number, header: readonly string[], record: readonly string[], source: string): Row {
+function readRow(line: number, header: readonly string[], record: readonly string[], source: string): Row {
   if (record.length !== header.length) {
     return { line, reason: `The header has ${header.length} fields, but the row ${record.length}.` };
   }
-  return toRow(line, () => readPlant(header, record, source));
-}
-
-/** @throws {ContractException} if it is not a NewPlant */
-function readPlant(header: readonly string[], record: readonly string[], source: string): StoredPlant {
+  return toRow(line, () => {
   const fields: Partial<Record<keyof StoredPlant, string>> = {};
   for (const name of COLUMN_NAMES) {
     const index = header.indexOf(name);
     const field = record[index];
-    if (field !== undefined && (field !== '' || isRequiredOfPlants(name) || isQuoted(record, index, source))) {
-      fields[name] = decode(field);
-    }
+      if (field === undefined) continue;
+      if (field !== '' || isRequiredOfPlants(name) || isQuoted(record, index, source)) fields[name] = decode(field);
   }
   return toNewPlant({ ...fields, id: readId(fields.id) });
+  });
 }
 
 /** Reads an id as JSON spells it, which has no leading zeros. */

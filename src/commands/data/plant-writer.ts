@@ -19,6 +19,7 @@ export class PlantWriter {
    * @throws {RepositoryUnavailableError} if the batch was not stored
    */
   async add(batch: readonly StoredPlant[]): Promise<readonly StoredPlant[]> {
+    if (batch.length === 0) return [];
     const outcomes = await this.repository.add(batch).catch((cause: unknown) => {
       if (!(cause instanceof RepositoryUnavailableError)) throw cause;
       const advice = 'run the same command again: it goes on where this one ended';

@@ -1,19 +1,21 @@
 /**
- * Runs work, and shows its progress on stderr if that is a terminal: a bar with the remaining time, or a count if there is
- * no total.
+ * Yields batches and, if stderr is a terminal, shows there how many of their items are done: as a bar with the remaining
+ * time, or as a count if there is no total.
  *
  * @param unit the plural of what is counted, such as plants
  * @param countTotal called only if the progress is shown, because counting takes time
- * @param work calls `update` with how many are done
  */
-export async function withProgress<Result>(
+export async function* withProgress<Item>(
+  batches: AsyncIterable<readonly Item[]>,
   unit: string,
-  countTotal: () => number | undefined | Promise<number>,
-  work: (update: (done: number) => void) => Promise<Result>,
-): Promise<Result> {
-  if (!process.stderr.isTTY) return work(() => undefined);
+  countTotal?: () => Promise<number>,
+): AsyncGenerator<readonly Item[]> {
+  if (!process.stderr.isTTY) {
+    yield* batches;
+    return;
+  }
   const { default: cliProgress } = await import('cli-progress');
-  const total = await countTotal();
+  const total = await countTotal?.();
   const format =
     total === undefined
       ? `{value} ${unit}, {duration_formatted}`
@@ -21,7 +23,10 @@ export async function withProgress<Result>(
   const bar = new cliProgress.SingleBar({ format, stream: process.stderr, clearOnComplete: true });
   bar.start(total ?? 0, 0);
   try {
-    return await work((done) => bar.update(done));
+    for await (const batch of batches) {
+      yield batch;
+      bar.increment(batch.length);
+    }
   } finally {
     bar.stop();
   }

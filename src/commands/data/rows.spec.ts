@@ -9,12 +9,11 @@ import type { Row } from './rows.js';
 
 const LIMIT = 1_000;
 
-/** Reads a file that arrives in chunks of this size. */
-async function read(format: Format, file: string | Buffer, chunkSize = 65_536): Promise<Row[]> {
+/** Reads a file that arrives in chunks of this size, and adds its rows to an array. */
+async function read(format: Format, file: string | Buffer, chunkSize = 65_536, rows: Row[] = []): Promise<Row[]> {
   const bytes = Buffer.from(file);
   const chunks: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += chunkSize) chunks.push(bytes.subarray(at, at + chunkSize));
-  const rows: Row[] = [];
   for await (const batch of readRows(format, Readable.from(chunks), LIMIT)) rows.push(...batch);
   return rows;
 }
@@ -22,7 +21,7 @@ async function read(format: Format, file: string | Buffer, chunkSize = 65_536): 
 /** Returns each row as a plant, or as the beginning of its reason. */
 function summary(rows: readonly Row[]): unknown[] {
   return rows.map(({ line, plant, reason }) =>
-    plant === undefined ? [line, reason?.split(/[:;.]/)[0]] : [line, plant.id, plant.name, plant.tag],
+    plant === undefined ? [line, reason.split(/[:;.]/)[0]] : [line, plant.id, plant.name, plant.tag],
   );
 }
 
@@ -119,37 +118,31 @@ describe('A line of NDJSON', () => {
 });
 
 describe('A row of CSV', () => {
-  it.each<[string, string, unknown[]]>([
-    ['has its columns in the order of the header', 'tag,x,id,name\nb,y,1,a', [[2, 1n, 'a', 'b']]],
-    ['has no tag without a column for it', 'name,id\na,1\n', [[2, 1n, 'a', undefined]]],
-    [
-      'has no tag if it is empty, and an empty one if it is ""',
-      'id,name,tag\n1,a,\n2,a,""\n',
-      [
-        [2, 1n, 'a', undefined],
-        [3, 2n, 'a', ''],
-      ],
-    ],
-    ['may have a header in quotation marks', '"id","name","tag"\r\n"1","a","b"\r\n', [[2, 1n, 'a', 'b']]],
-    [
-      'may have several lines',
-      'id,name\n1,"a\nb"\n2,c\n',
-      [
+  it.each<{ what: string; file: string; rows: unknown[] }>([
+    { what: 'has its columns in the order of the header', file: 'tag,x,id,name\nb,y,1,a', rows: [[2, 1n, 'a', 'b']] },
+    { what: 'has no tag without a column for it', file: 'name,id\na,1\n', rows: [[2, 1n, 'a', undefined]] },
+    { what: 'has no tag if it is empty', file: 'id,name,tag\n1,a,\n', rows: [[2, 1n, 'a', undefined]] },
+    { what: 'has an empty tag if it is ""', file: 'id,name,tag\n1,a,""\n', rows: [[2, 1n, 'a', '']] },
+    { what: 'may have a header in quotation marks', file: '"id","name"\r\n"1","a"', rows: [[2, 1n, 'a', undefined]] },
+    {
+      what: 'may have several lines',
+      file: 'id,name\n1,"a\nb"\n2,c\n',
+      rows: [
         [2, 1n, 'a\nb', undefined],
         [4, 2n, 'c', undefined],
       ],
-    ],
-    [
-      'has as many fields as the header',
-      'id,name\n1\n2,a,b\n3,a',
-      [
+    },
+    {
+      what: 'has as many fields as the header',
+      file: 'id,name\n1\n2,a,b\n3,a',
+      rows: [
         [2, 'The header has 2 fields, but the row 1'],
         [3, 'The header has 2 fields, but the row 3'],
         [4, 3n, 'a', undefined],
       ],
-    ],
-  ])('%s', async (_, file, expected) => {
-    for (const chunkSize of [1, 2, 3, 100]) expect(summary(await read('csv', file, chunkSize))).toEqual(expected);
+    },
+  ])('$what', async ({ file, rows }) => {
+    for (const chunkSize of [1, 2, 3, 100]) expect(summary(await read('csv', file, chunkSize))).toEqual(rows);
   });
 
   it.each(['', ' 1', '01', 'a', '9223372036854775808', '1.5'])(
@@ -167,43 +160,27 @@ describe('A row of CSV', () => {
   });
 
   it.each([
-    ['a row', '1,a,b\n'],
-    ['a header without the name', 'id,tag\n1,a'],
-    ['a header with the id twice', 'id,name,id\n'],
-    ['NDJSON', '{"id":1,"name":"a"}\n'],
-    ['a quotation mark that is not closed', '"id,name,tag\n1,a,\n'],
-    ['a line that is too long', `${'id'.repeat(16 * LIMIT)},name\nid,name\n1,a\n`],
-  ])('needs a header, unlike %s', async (_, file) => {
+    { what: 'a row', file: '1,a,b\n' },
+    { what: 'a header without the name', file: 'id,tag\n1,a' },
+    { what: 'a header with the id twice', file: 'id,name,id\n' },
+    { what: 'NDJSON', file: '{"id":1,"name":"a"}\n' },
+    { what: 'a quotation mark that is not closed', file: '"id,name,tag\n1,a,\n' },
+    { what: 'a line that is too long', file: `${'id'.repeat(16 * LIMIT)},name\nid,name\n1,a\n` },
+  ])('needs a header, unlike $what', async ({ file }) => {
     await expect(read('csv', file)).rejects.toThrow('The first line must name the columns id, name, tag');
   });
 
   it.each([
-    [
-      'has quotation marks that are not around the field',
-      'id,name\n1,"a\r\nb"\n2,5" pot\n3,a',
-      'line 4: its quotation marks are wrong, or the row has more than 16000 bytes',
-    ],
-    [
-      'does not close a quotation mark',
-      'id,name\n1,a\n2,"a\n3,a\n',
-      'line 3: its quotation marks are wrong, or the row has more than 16000 bytes',
-    ],
-    [
-      'goes on for very long',
-      `id,name\n1,a\n2,"${'a\n'.repeat(9 * LIMIT)}`,
-      'line 3: its quotation marks are wrong, or the row has more than 16000 bytes',
-    ],
-  ])('that %s ends the file, after the rows before it', async (_, file, message) => {
+    { what: 'has a wrong quotation mark', line: 4, file: 'id,name\n1,"a\r\nb"\n2,5" pot\n3,a' },
+    { what: 'does not close a quotation mark', line: 3, file: 'id,name\n1,a\n2,"a\n3,a\n' },
+    { what: 'goes on for very long', line: 3, file: `id,name\n1,a\n2,"${'a\n'.repeat(9 * LIMIT)}` },
+  ])('that $what ends the file, after the rows before it', async ({ line, file }) => {
     for (const chunkSize of [1, 100, 65_536]) {
       const rows: Row[] = [];
-      const reading = async (): Promise<void> => {
-        const chunks = Array.from({ length: Math.ceil(file.length / chunkSize) }, (_, index) =>
-          Buffer.from(file.slice(index * chunkSize, (index + 1) * chunkSize)),
-        );
-        for await (const batch of readRows('csv', Readable.from(chunks), LIMIT)) rows.push(...batch);
-      };
 
-      await expect(reading()).rejects.toThrow(message);
+      await expect(read('csv', file, chunkSize, rows)).rejects.toThrow(
+        `line ${line}: its quotation marks are wrong, or the row has more than 16000 bytes`,
+      );
       expect(rows.map(({ plant }) => plant?.id)).toEqual([1n]);
     }
   });

@@ -1,13 +1,10 @@
 import { ContractException } from '../../contract/contract.exception.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 
-/** A row of a file: a plant, or the reason why it is not one. */
-export interface Row {
-  /** The line on which the row begins: one of CSV may have several. */
-  readonly line: number;
-  readonly plant?: StoredPlant;
-  readonly reason?: string;
-}
+/** A row of a file: a plant, or the reason why it is none. CSV may have several lines a row: `line` is the first. */
+export type Row =
+  | { readonly line: number; readonly plant: StoredPlant; readonly reason?: never }
+  | { readonly line: number; readonly plant?: never; readonly reason: string };
 
 /** Returns the plant that `read` returns, or the reason why it refuses to. */
 export function toRow(line: number, read: () => StoredPlant): Row {
