@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { subscribe } from 'node:diagnostics_channel';
 import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Level, type Logger, pino, stdTimeFunctions } from 'pino';
@@ -12,10 +13,10 @@ export interface LogStream extends DestinationStream {
 const WRITE_INTERVAL = 100;
 
 /**
- * Bytes of a write: whole lines, because each write wakes a thread. A process can write as many to a full pipe without
- * those of another worker between them (PIPE_BUF of Linux).
+ * Bytes of a write: whole lines, because each write wakes a thread and the reader of the log. Workers share the log, and
+ * can write 4,096 bytes to a full pipe without those of another worker between them (PIPE_BUF of Linux).
  */
-const MAX_WRITE = 4_096;
+const MAX_WRITE = cluster.isWorker ? 4_096 : 65_536;
 
 /** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
 const MAX_WAITING = 16_777_216;
