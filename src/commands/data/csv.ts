@@ -109,14 +109,14 @@ function readRow(line: number, header: readonly string[], record: readonly strin
     return { line, reason: `The header has ${header.length} fields, but the row ${record.length}.` };
   }
   return toRow(line, () => {
-  const fields: Partial<Record<keyof StoredPlant, string>> = {};
-  for (const name of COLUMN_NAMES) {
-    const index = header.indexOf(name);
-    const field = record[index];
+    const fields: Partial<Record<keyof StoredPlant, string>> = {};
+    for (const name of COLUMN_NAMES) {
+      const index = header.indexOf(name);
+      const field = record[index];
       if (field === undefined) continue;
       if (field !== '' || isRequiredOfPlants(name) || isQuoted(record, index, source)) fields[name] = decode(field);
-  }
-  return toNewPlant({ ...fields, id: readId(fields.id) });
+    }
+    return toNewPlant({ ...fields, id: readId(fields.id) });
   });
 }
 
