@@ -52,7 +52,7 @@ async function digest(pages: Pages, options: ReportOptions): Promise<void> {
   printSummary({ plants, sha256 }, `${counted(plants, 'plant')}, SHA-256 ${sha256}`, options);
 }
 
-/** Compares two stores: only the first has a missing plant, and only the other one an additional plant. */
+/** Compares two stores. The other one lacks plants that are missing, and alone has plants that are additional. */
 async function compare(pages: Pages, otherPages: Pages, options: ReportOptions): Promise<void> {
   const differences = { missing: 0, additional: 0, different: 0 };
   const examples: { readonly id: bigint; readonly difference: string }[] = [];
