@@ -7,10 +7,7 @@ import type { StoredPlant } from '../storage/plant-repository.js';
 import { encodePlants } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
-
-/** Maximum number of ids that are named. */
-const MAX_EXAMPLES = 10;
+import { counted, JSON_OPTION, MAX_EXAMPLES, printSummary, type ReportOptions } from './report.js';
 
 /** Stands behind the last plant of a store: its id is greater than all others. */
 const END: StoredPlant = { id: 2n ** 63n, name: '' };
