@@ -48,7 +48,7 @@ const OPERATOR_ERRORS = [
   TokenFileError,
 ];
 
-/** The end of a process that an error has ended; the text is for the operator. */
+/** How a process has ended; the text is for the operator. */
 export interface ProcessEnd {
   readonly text: string;
   readonly status: ExitStatus;
