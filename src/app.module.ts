@@ -9,7 +9,7 @@ import { PlantsModule } from './plants/plants.module.js';
 import type { PlantsModuleOptions } from './plants/plants.module-definition.js';
 
 /** The options of the standalone application. */
-export interface ApplicationOptions {
+interface ApplicationOptions {
   /** The path part of {base_url}. */
   readonly basePath: string;
   readonly plants: PlantsModuleOptions;
@@ -20,7 +20,6 @@ export interface ApplicationOptions {
 /** The standalone service: PlantsModule, whose guard and filter act on every path. */
 @Module({})
 export class AppModule {
-  /** @param options.basePath the path part of {base_url} */
   static forRoot({ basePath, ...options }: PlantsModuleOptions & { readonly basePath: string }): DynamicModule {
     return {
       module: AppModule,

@@ -23,8 +23,8 @@ interface GuardedRequest {
 /**
  * Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1).
  *
- * The verifiers need no passport: it is here because AuthGuard and passport-http-bearer were asked for. The calls in
- * order: canActivate → getRequest → passport → BearerStrategy.validate → handleRequest.
+ * The verifiers do not need passport: the requirements name AuthGuard and passport-http-bearer. The calls in order:
+ * canActivate → getRequest → passport → BearerStrategy.validate → handleRequest.
  */
 @Injectable()
 export class BearerAuthGuard extends AuthGuard(STRATEGY) {

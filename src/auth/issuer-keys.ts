@@ -10,7 +10,7 @@ import {
 import { ContractException } from '../contract/contract.exception.js';
 import { isHttpsOrLoopback, withoutQuery } from './jwt-settings.js';
 
-/** Has `redirect: manual`, because a redirect could lead into the operator's own network. */
+/** From jose, with `redirect: manual`: a redirect could lead into the operator's own network. */
 type FetchOptions = Parameters<FetchImplementation>[1];
 
 /** The members of a discovery document that are needed. */

@@ -57,7 +57,7 @@ export class TokenVerifiers extends TokenVerifier {
   }
 }
 
-/** The request that passport sees. It is here because hosts compile no types of passport. */
+/** The request that passport sees. Not in bearer.strategy.ts, which needs types of passport that hosts may lack. */
 export interface BearerRequest {
   readonly headers: { readonly authorization: string | undefined };
   /** Comes with the request because all applications of the process share the strategy. */

@@ -5,10 +5,7 @@ import { isSameDatabase } from '../storage/open-repository.js';
 import { PlantWriter } from './data/plant-writer.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot, openStore } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
-
-/** Maximum number of ids that are named. */
-const MAX_EXAMPLES = 10;
+import { counted, JSON_OPTION, MAX_EXAMPLES, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command

@@ -9,6 +9,9 @@ export interface ReportOptions {
 /** The option of every command that prints a summary or a listing. */
 export const JSON_OPTION = ['--json', 'print the result as JSON'] as const;
 
+/** Maximum number of ids that a report names as examples. */
+export const MAX_EXAMPLES = 10;
+
 /** Prints the result of a command: words on stderr, or one line of JSON on stdout. A bigint becomes a JSON number. */
 export function printSummary(summary: object, words: string, { json, dataOnStdout = false }: ReportOptions): void {
   if (json === true) (dataOnStdout ? process.stderr : process.stdout).write(`${toJson(summary)}\n`);

@@ -7,10 +7,7 @@ import type { StoredPlant } from '../storage/plant-repository.js';
 import { encodePlants } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
-
-/** Maximum number of ids that are named. */
-const MAX_EXAMPLES = 10;
+import { counted, JSON_OPTION, MAX_EXAMPLES, printSummary, type ReportOptions } from './report.js';
 
 /** Stands behind the last plant of a store: its id is greater than all others. */
 const END: StoredPlant = { id: 2n ** 63n, name: '' };
@@ -52,7 +49,7 @@ async function digest(pages: Pages, options: ReportOptions): Promise<void> {
   printSummary({ plants, sha256 }, `${counted(plants, 'plant')}, SHA-256 ${sha256}`, options);
 }
 
-/** Compares two stores: only the first has a missing plant, and only the other one an additional plant. */
+/** Compares two stores. The other one lacks plants that are missing, and alone has plants that are additional. */
 async function compare(pages: Pages, otherPages: Pages, options: ReportOptions): Promise<void> {
   const differences = { missing: 0, additional: 0, different: 0 };
   const examples: { readonly id: bigint; readonly difference: string }[] = [];

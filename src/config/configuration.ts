@@ -206,7 +206,7 @@ export function parseConfiguration(variables: Variables): Configuration {
   }
   return {
     ...settings,
-    firstTokenFile: besideData(settings.databaseUrl, 'tokens'),
+    firstTokenFile: tokenFileBeside(settings.databaseUrl),
     summary: summarize(settings, variables),
   };
 }
@@ -256,9 +256,9 @@ function readSecret(variable: string, file: string): string {
   }
 }
 
-function besideData(databaseUrl: string, name: string): string {
+function tokenFileBeside(databaseUrl: string): string {
   const file = sqliteFile(databaseUrl);
-  return join(file === undefined || file === ':memory:' ? 'data' : dirname(file), name);
+  return join(file === undefined || file === ':memory:' ? 'data' : dirname(file), 'tokens');
 }
 
 function isSecureUrl(text: string): boolean {

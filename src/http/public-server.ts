@@ -33,7 +33,7 @@ export class PublicServer {
   #isDraining = false;
 
   /**
-   * @param options.origins the origins whose pages may send requests, see {@link allowOrigin}; the set may change
+   * @param options.origins the origins whose pages may send requests, see {@link allowOrigin}
    * @param options.certificate makes it an HTTPS server
    */
   constructor(

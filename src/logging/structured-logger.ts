@@ -4,8 +4,8 @@ import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Level, type Logger, pino, stdTimeFunctions } from 'pino';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
 
-/** Calls `done` when the lines before are written. */
 export interface LogStream extends DestinationStream {
+  /** Calls `done` when the lines before are written. */
   flush(done: () => void): void;
 }
 

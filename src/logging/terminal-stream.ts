@@ -29,7 +29,7 @@ export function createTerminalStream(terminal: NodeJS.WritableStream): LogStream
   });
   return {
     write: (line) => void pretty.write(line.replace(ESCAPES, (text) => (CONTROLS.test(text) ? '\ufffd' : text))),
-    // It passes lines on in the turn of the event loop in which it gets them.
+    // pino-pretty passes lines on in the turn of the event loop in which it gets them.
     flush: (done) => void setImmediate(done),
   };
 }

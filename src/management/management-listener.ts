@@ -34,7 +34,7 @@ export interface Management {
   readonly origins: readonly string[];
 }
 
-export interface ManagementOptions {
+interface ManagementOptions {
   readonly host: string;
   readonly port: number;
   /** Names in Host headers that are answered, besides `host`, `localhost` and IP addresses. */

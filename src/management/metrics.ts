@@ -10,7 +10,7 @@ import { OUTCOMES } from '../storage/plant-repository.js';
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Tells the gauges their values at each scrape. */
-export interface GaugedService {
+interface GaugedService {
   /** Returns the number of plants that wait for their batch, once there is a queue. */
   queueDepth(): number | undefined;
   /** Returns when the certificate of the public port expires, if it has one. */

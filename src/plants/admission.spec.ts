@@ -43,7 +43,7 @@ describe('Admission', () => {
     expect(fill(admission)).toHaveLength(2);
   });
 
-  it('charges bodies and plants no more bytes than there are', () => {
+  it('admits no request while bodies and plants occupy all bytes, until a plant has left', () => {
     const admission = new Admission(MIB);
     const chargeFirst = admission.admit(newAnswer());
     const chargeSecond = admission.admit(newAnswer());

@@ -22,7 +22,7 @@ import {
 import { PlantsService } from './plants.service.js';
 import { unparsedBodyWhere } from './unparsed-body.js';
 
-/** Provide what the module's options describe. */
+/** The providers of what the module's options describe. */
 const optionProviders: FactoryProvider[] = [
   {
     provide: CHECKED_OPTIONS,

@@ -17,7 +17,7 @@ export class CommandError extends Error {
   }
 }
 
-/** What to do when the system refuses an address. */
+/** Advice by the code with which the system refuses an address. */
 const ADVICE: Readonly<Record<string, string>> = {
   EADDRINUSE: 'set another address, or stop the process that uses it',
   EACCES: 'this user may not use the port: set one from 1024 on',
@@ -48,12 +48,13 @@ const OPERATOR_ERRORS = [
   TokenFileError,
 ];
 
-/** How a process ends because of an error; the text is for the operator. */
+/** How a process has ended; the text is for the operator. */
 export interface ProcessEnd {
   readonly text: string;
   readonly status: ExitStatus;
 }
 
+/** Returns how a process ends because of this error. */
 export function describeError(error: unknown): ProcessEnd {
   // Errors of the system, such as ENOENT, name the file.
   const isKnown = OPERATOR_ERRORS.some((type) => error instanceof type) || 'syscall' in Object(error);

@@ -50,6 +50,8 @@ export class PublicService extends ManagedService {
   }
 
   /**
+   * Reads the tokens and the certificate, creates the application, and listens.
+   *
    * @param docsOrigins the origins of the docs page, which creates plants
    * @returns {base_url}
    * @throws {CommandError | ConfigurationError | TokenFileError} with a message for the operator
@@ -72,7 +74,7 @@ export class PublicService extends ManagedService {
     return (this.baseUrl = `${url}${basePath}`);
   }
 
-  /** Reads the token file and the certificate now, also where the system has not shown that they have changed. */
+  /** Reads the token file and the certificate now, even if the file system has not reported a change. */
   reload(): void {
     this.logger.log('Reloading after SIGHUP', 'PlantStore');
     if (this.#tokens instanceof FileTokens) void this.#tokens.reload();

@@ -14,7 +14,7 @@ import { Supervisor } from './supervisor.js';
 
 const logger = new Logger('PlantStore');
 
-/** Who serves the public port: this process, or workers. */
+/** Serves the public port: in this process, or with workers. */
 type Service = PublicService | Supervisor;
 
 /**
@@ -38,7 +38,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   const baseUrl = await service.listen(management?.origins ?? []);
 
   const stop = (): void => void stopService(service, management, configuration);
-  // Before the log says that the service is up: a supervisor may signal at once.
+  // Before the log says that the service is up: systemd, for example, may send a signal at once.
   onStopSignals((signal) => {
     logger.log(`Stopping after ${signal}`);
     stop();

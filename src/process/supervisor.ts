@@ -26,7 +26,7 @@ export class Supervisor extends ManagedService {
   #failedStarts = 0;
 
   /**
-   * @param stop called when a worker cannot be replaced
+   * @param stop called when a worker cannot be replaced, which is only after `listen`
    * @throws {ConfigurationError} if workers cannot serve this configuration
    */
   constructor(

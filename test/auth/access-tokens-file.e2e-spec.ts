@@ -3,13 +3,7 @@ import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN, TOKEN } from '../supp
 import { digest } from '../support/digest.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
-let directory: ServiceDirectory;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('ACCESS_TOKENS_FILE', () => {
   it('may have comments, blank lines and expiry times', async () => {

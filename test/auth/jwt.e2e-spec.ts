@@ -92,7 +92,7 @@ describe('Keys', () => {
     expect(await jwt.create(old)).toBe(200);
   });
 
-  it('that were withdrawn are refused after five minutes, without any other request', async () => {
+  it('that were withdrawn are refused after five minutes, although no token has a new one', async () => {
     const old = await jwt.provider.token('plants:write');
     expect(await jwt.create(old)).toBe(200);
     jwt.provider.rotate([await newKey('RS256', 'second')]);

@@ -69,7 +69,7 @@ describe('plant-store import', () => {
     expect(directory.names()).toEqual(['two\r\nlines', '5" pot']);
   });
 
-  it('writes no rejected rows to the database, or to another file that has something', async () => {
+  it('writes no rejected rows to a file that has something, such as the database', async () => {
     const file = 'data/plants.db';
     await directory.store([{ id: 1n, name: 'Monstera' }]);
     directory.write('plants.ndjson', '{"id":1,"name":"Ficus"}\n');

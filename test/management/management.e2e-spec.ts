@@ -172,7 +172,7 @@ describe('A service that stops', () => {
     ({ service, url, management } = await directory.startManaged({ DATABASE_URL: 'sqlite::memory:' }));
   });
 
-  it('answers 503 to /health/ready from SIGTERM until the last request is answered', async () => {
+  it('answers 503 to /health/ready from SIGTERM on, while a request is in flight', async () => {
     const { hostname, port } = new URL(url);
     const client = connect(Number(port), hostname);
     client.write(

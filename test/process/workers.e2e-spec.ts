@@ -23,7 +23,7 @@ describe('A service with WORKERS=auto', () => {
 });
 
 describe('A service with WORKERS=2', () => {
-  it('logs its start once, lets two processes answer, and ends with status 0', async () => {
+  it('has two workers, logs its start once and each request once, and ends with status 0', async () => {
     const { service, url } = await directory.start(TWO);
     expect(service.workers()).toHaveLength(2);
     for (let id = 1; id <= 5; id += 1) expect(await create(url, monstera(id))).toEqual(CREATED);

@@ -8,7 +8,7 @@ import { COLUMN_NAMES, isRequiredOfPlants } from '../../storage/plant-columns.js
 import type { StoredPlant } from '../../storage/plant-repository.js';
 import { type Row, tooLong, toRow } from './rows.js';
 
-/** A row of up to so many maximum lengths is rejected; a longer one ends the import, because memory is limited. */
+/** The import rejects rows of up to this multiple of the maximum length. A longer one ends it, to bound memory. */
 const MAX_LENGTHS = 16;
 
 const WRONG_HEADER =

@@ -17,15 +17,15 @@ export function formatOption(): Option {
 
 /** Returns the lines of these plants. */
 export function encodePlants(plants: readonly StoredPlant[], format: Format): string {
-  return format === 'csv' ? encodeCsv(plants) : plants.map(toJson).join('');
+  return format === 'csv' ? encodeCsv(plants) : plants.map(toLine).join('');
 }
 
-/** Returns the canonical line, of which `verify` makes the digest. JSON.stringify takes no bigint. */
-function toJson({ id, ...others }: StoredPlant): string {
+/** Returns the line of NDJSON; `verify` digests these lines. JSON.stringify takes no bigint. */
+function toLine({ id, ...others }: StoredPlant): string {
   return `{"id":${id},${JSON.stringify(others).slice(1)}\n`;
 }
 
-/** An empty text has quotation marks, as all texts, and an absent one is an empty field without them, as in PostgreSQL. */
+/** Puts each text in quotation marks: `""` is an empty one, and nothing an absent one, as PostgreSQL reads them. */
 function encodeCsv(plants: readonly StoredPlant[]): string {
   const records = plants.map((plant) => COLUMN_NAMES.map((name) => plant[name]));
   return stringify(records, { quoted_string: true, record_delimiter: 'windows' });
