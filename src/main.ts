@@ -17,7 +17,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'copy a SQLite store to a file, while the service runs',
     load: () => import('./commands/backup.js'),
   },
-  restore: { summary: 'fill an empty SQLite store from a backup', load: () => import('./commands/restore.js') },
+  restore: { summary: 'create a SQLite store from a backup', load: () => import('./commands/restore.js') },
   export: { summary: 'write all plants as NDJSON or CSV', load: () => import('./commands/export.js') },
   import: { summary: 'add plants from NDJSON or CSV', load: () => import('./commands/import.js') },
   copy: { summary: 'copy all plants to another store', load: () => import('./commands/copy.js') },
