@@ -161,7 +161,7 @@ export default [
     find: "name === 'content-type' ? JSON_TYPE : value",
     replace: 'value',
     spec: 'test/plants/plants',
-    test: 'answers 200 and the Plant',
+    test: 'stores and answers the name and the tag',
   },
   {
     name: 'http: query in the log',
