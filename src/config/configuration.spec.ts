@@ -80,6 +80,20 @@ describe('A variable without another one that it needs', () => {
   });
 });
 
+describe('One port for both listeners', () => {
+  it('is refused, unless they are on different hosts or the system chooses both', () => {
+    expect(complaintAbout({ PORT: '3001' })).toBe(
+      'MANAGEMENT_PORT and PORT are both 3001: set one of them to another port',
+    );
+    for (const variables of [
+      { PORT: '3001', HOST: '192.0.2.1' },
+      { PORT: '0', MANAGEMENT_PORT: '0' },
+    ]) {
+      expect(() => parseConfiguration(variables)).not.toThrow();
+    }
+  });
+});
+
 describe('A valid value', () => {
   it.each<{ text: string; name: keyof Configuration; value: unknown }>([
     { text: 'BASE_PATH=/garden/v1.0', name: 'basePath', value: '/garden/v1.0' },

@@ -204,6 +204,10 @@ export function parseConfiguration(variables: Variables): Configuration {
     const { variable, rule } = SETTINGS[other];
     throw new ConfigurationError(`${variable} must be set, because ${SETTINGS[name].variable} is set: ${rule}`);
   }
+  const { port } = settings;
+  if (port !== 0 && port === settings.managementPort && settings.host === settings.managementHost) {
+    throw new ConfigurationError(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
+  }
   return {
     ...settings,
     firstTokenFile: tokenFileBeside(settings.databaseUrl),

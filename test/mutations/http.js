@@ -233,7 +233,7 @@ export default [
     find: "this.socket.once('finish', () => this.#closeAfter(LINGER));",
     replace: "this.socket.once('finish', () => this.socket.destroy());",
     spec: 'test/http/connection-endings',
-    test: 'delivers error 413 for its size to a client',
+    test: 'that sends the rest of the body afterwards',
   },
   {
     name: 'http: connection without an end',
