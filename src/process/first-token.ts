@@ -1,7 +1,7 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
-import { addToken, readTokenFile } from '../auth/token-file.js';
+import { addToken, formatToken, readTokenFile } from '../auth/token-file.js';
 import { type Configuration, isJournal } from '../config/configuration.js';
 import { createEmptyFile } from '../files/durable-files.js';
 
@@ -25,10 +25,15 @@ export async function createFirstToken(configuration: Configuration): Promise<(u
     await readTokenFile(file);
     return () => undefined;
   }
-  const remove = (): void => rmSync(file, { force: true });
-  process.once('exit', remove);
   const token = generateToken();
-  await addToken(file, { name: NAME, digest: digestToken(token) });
+  const firstToken = { name: NAME, digest: digestToken(token) };
+  const remove = (): void => {
+    // An operator may have added a token meanwhile.
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+    if (text === '' || text === `${formatToken(firstToken)}\n`) rmSync(file);
+  };
+  process.once('exit', remove);
+  await addToken(file, firstToken);
   return (url) => {
     process.off('exit', remove);
     process.stderr.write(adviseCurl(file, token, url));

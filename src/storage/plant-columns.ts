@@ -74,12 +74,14 @@ export function isRequiredOfPlants(name: string): boolean {
 
 /**
  * Returns plants with which to try out a table, in a transaction that is rolled back. No client waits for random ids, and
- * a table with other types or lengths, another encoding or a required tag does not take them as they are.
+ * a table with other types or lengths, another encoding, names that are unique or a required tag does not take them as
+ * they are.
  */
 export function trialPlants(): StoredPlant[] {
   const id = -(2n ** 62n) - BigInt(randomInt(2 ** 47));
+  const name = `a${'\u{1fab4}'.repeat(1_000)}`;
   return [
-    { id, name: '1', tag: '1' },
-    { id: id + 1n, name: '\u{1fab4}'.repeat(1_000) },
+    { id, name, tag: 'a' },
+    { id: id + 1n, name },
   ];
 }

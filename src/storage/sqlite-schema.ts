@@ -55,7 +55,8 @@ export function tryOut(database: SqliteDatabase): void {
   try {
     for (const plant of trialPlants()) {
       prepare(database, INSERT).run(...rowOf(plant));
-      if (!isSamePlant(plant, plantOf(prepare(database, FIND).get(plant.id) as unknown[]))) {
+      const row = prepare(database, FIND).get(plant.id) as unknown[] | undefined;
+      if (row === undefined || !isSamePlant(plant, plantOf(row))) {
         throw new UnusableDatabaseError(
           `has a table plants of another program, which changes values; name another file`,
         );

@@ -46,10 +46,20 @@ describe('plant-store import', () => {
       'line 2: The id 1 belongs to another plant.',
       'line 4: id must be an integer from -9223372036854775808 to 9223372036854775807: send it without quotation marks.',
       'line 5: The body is not JSON: send an object such as {"id":1,"name":"Monstera"}.',
-      'line 6: The row is too long: at most 1024 bytes are accepted; raise BODY_LIMIT.',
+      'line 6: The row is too long: at most 1056 bytes are accepted; raise BODY_LIMIT.',
       '',
     ]);
     expect(directory.names()).toEqual(['Monstera', 'Aloe']);
+  });
+
+  it('takes a row that is longer than the body that created its plant, by the digits of the id', async () => {
+    const row = `{"id":1000000000000000000,"name":"${'n'.repeat(1_000)}"}`;
+
+    expect(
+      await directory.run('import', [], { BODY_LIMIT: `${row.replace(/10+/, '1e18').length}b` }, row),
+    ).toMatchObject({
+      status: 0,
+    });
   });
 
   it('ends at a row of CSV with wrong quotation marks, names its line, and can go on when they are right', async () => {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
+import { create, CREATED, MONSTERA, refusal, TOKEN } from '../support/client.js';
 import { occupyPort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
 import { line, untilAnswer } from '../support/token-file.js';
@@ -81,6 +81,17 @@ describe('The first start without configuration', () => {
 
     expect(await service.stop()).toBe(0);
     expect(existsSync(directory.file('data/tokens'))).toBe(false);
+  });
+
+  it('keeps a token that an operator adds before it is stopped', async () => {
+    directory.write('hold', '');
+    const service = directory.launch({ WORKERS: '2', ...inWorkers("while (existsSync('hold')) {}") });
+    const tokens = directory.file('data/tokens');
+    await until('there is a token', () => existsSync(tokens) && readFileSync(tokens, 'utf8') !== '');
+    appendFileSync(tokens, line('operator', TOKEN));
+    await service.stop();
+
+    expect(readFileSync(tokens, 'utf8')).toContain(line('operator', TOKEN));
   });
 
   it('prints the command that creates a token, and no token, when systemd keeps its output', async () => {
