@@ -60,6 +60,10 @@ describe('the SQLite database', () => {
       table: '(id INTEGER PRIMARY KEY, name TEXT, tag TEXT, bed TEXT NOT NULL)',
       reason: 'NOT NULL constraint failed: plants.bed',
     },
+    'names that are unique': {
+      table: '(id INTEGER PRIMARY KEY, name TEXT UNIQUE, tag TEXT)',
+      reason: 'UNIQUE constraint failed: plants.name',
+    },
   };
 
   it.each(Object.entries(TABLES))(

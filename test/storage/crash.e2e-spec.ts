@@ -4,7 +4,7 @@ import { report } from '../support/report.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { newStore, type Store } from '../support/store.js';
-import { WORKERS } from '../support/workers.js';
+import { killWorkers, WORKERS } from '../support/workers.js';
 import { randomOf, Workload } from '../support/workload.js';
 
 /** `npm run test:crash` sets it to 200, unless it is set already. */
@@ -45,8 +45,8 @@ describe(`SIGKILL${VICTIM}, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEE
         await workload.operations(workload.history.length + 1 + Math.floor(random() * 2_000));
         const [worker] = service.workers();
         if (worker !== undefined && kills + 1 < KILLS && random() < 0.7) {
-          // The service replaces it.
-          process.kill(worker, 'SIGKILL');
+          // The service replaces it. Without the wait, the next kill could meet a process that has ended.
+          await killWorkers(service, [worker]);
           continue;
         }
         service.signal('SIGKILL');
