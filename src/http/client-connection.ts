@@ -23,8 +23,8 @@ export class ClientConnection {
   isDraining = false;
   /** In the order of the requests; the first one is in progress. */
   #responses: PublicResponse[] = [];
-  /** The refusal that follows these, as the last answer. */
-  #refusal: ContractException | undefined;
+  /** The error that the connection ends with, after these. */
+  #lastError: ContractException | undefined;
   /** True after the last answer: what follows is discarded. */
   #isEnding = false;
   #isHeld = false;
@@ -70,14 +70,14 @@ export class ClientConnection {
     if (response?.writableEnded === true) await new Promise((resolve) => response.once('close', resolve));
   }
 
-  /** True if a refusal follows the answer in progress. If the client has half-closed, Node would end with that answer. */
-  get isRefusing(): boolean {
-    return this.#refusal !== undefined && this.#responses.length === 1;
+  /** True if an error follows the answer in progress. If the client has half-closed, Node would end with that answer. */
+  get endsWithError(): boolean {
+    return this.#lastError !== undefined && this.#responses.length === 1;
   }
 
   /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
   accept(response: PublicResponse): void {
-    if (this.#isEnding || this.#refusal !== undefined) {
+    if (this.#isEnding || this.#lastError !== undefined) {
       this.#discard(1);
       return;
     }
@@ -93,7 +93,7 @@ export class ClientConnection {
     this.#responses.shift();
     // One packet may hold thousands of requests: other connections have their turns between them.
     if (this.#responses.length > 0) setImmediate(() => this.#start());
-    else if (this.#refusal !== undefined) this.sendRefusal();
+    else if (this.#lastError !== undefined) this.sendLastError();
     else if (this.isDraining) this.socket.destroy();
     else this.#release();
   }
@@ -108,10 +108,10 @@ export class ClientConnection {
     else this.refuse(exception);
   }
 
-  /** Answers with a refusal after the requests in progress, and closes the connection. */
+  /** Answers with an error after the requests in progress, and closes the connection. */
   refuse(exception: ContractException): void {
-    this.#refusal ??= exception;
-    if (this.#responses.length === 0) this.sendRefusal();
+    this.#lastError ??= exception;
+    if (this.#responses.length === 0) this.sendLastError();
   }
 
   /** Gives the client its time to take an answer. */
@@ -121,10 +121,10 @@ export class ClientConnection {
     this.#closeAfter(this.answerTimeout);
   }
 
-  /** Sends the refusal that follows the answers, and closes the connection. */
-  sendRefusal(): void {
-    if (this.#refusal === undefined || this.#isEnding) return;
-    this.socket.write(refuseInput(this.#refusal, this.socket.remoteAddress));
+  /** Sends the error that follows the answers, and closes the connection. */
+  sendLastError(): void {
+    if (this.#lastError === undefined || this.#isEnding) return;
+    this.socket.write(refuseInput(this.#lastError, this.socket.remoteAddress));
     this.noteAnswer(400);
     this.end();
   }
@@ -135,7 +135,7 @@ export class ClientConnection {
     this.#isHeld = false;
     // Discards what is parsed, which occupies hundreds of bytes for each chunk.
     for (const { req } of this.#responses) req.resume();
-    const followers = this.#responses.slice(1).length;
+    const followers = Math.max(this.#responses.length - 1, 0);
     this.#responses = [];
     this.socket.once('finish', () => this.#closeAfter(LINGER));
     this.socket.end();

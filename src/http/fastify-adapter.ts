@@ -12,7 +12,7 @@ import { WITHOUT_SCHEMAS } from './without-schemas.js';
 /** Tells the response why it refuses the request, for the log and the metrics. */
 class PublicFastifyAdapter extends FastifyAdapter {
   override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): ReturnType<FastifyAdapter['reply']> {
-    if (status === 400 && 'raw' in reply) (reply.raw as PublicResponse).refusal = body as ErrorBody;
+    if (status === 400 && 'raw' in reply) (reply.raw as PublicResponse).errorBody = body as ErrorBody;
     return super.reply(reply, body, status);
   }
 

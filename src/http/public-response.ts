@@ -19,7 +19,7 @@ const LONG_ANSWER = 16_384;
 /** A response on the public port: adds the headers that all answers have, and reports it to the log and the metrics. */
 export class PublicResponse extends ServerResponse<PublicRequest> {
   /** The body of the answer, if it refuses the request. */
-  refusal: ErrorBody | undefined;
+  errorBody: ErrorBody | undefined;
   /** Set before the request is answered. */
   client: ClientConnection | undefined;
   /** True if the connection closes after this answer. */
@@ -28,7 +28,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
 
   /** Answers with a refusal. */
   refuse(exception: ContractException): void {
-    this.refusal = exception.getResponse();
+    this.errorBody = exception.getResponse();
     const { headers, body } = render(exception);
     this.writeHead(400, headers);
     this.end(body);
@@ -55,7 +55,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   override end(content?: unknown): this {
     const { client } = this;
     client?.noteAnswer(this.statusCode);
-    const isComplete = !this.#isLast && client?.isRefusing !== true;
+    const isComplete = !this.#isLast && client?.endsWithError !== true;
     if (typeof content === 'string' && this.req.method !== 'HEAD') {
       this.write(content.length > LONG_ANSWER ? Buffer.from(content) : content);
       // One write for head and body: `end(content)` would send an empty string with them, which takes 15 µs more.
@@ -65,7 +65,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     }
     if (isComplete) return super.end(() => client?.continue());
     if (this.#isLast) client?.end();
-    else client?.sendRefusal();
+    else client?.sendLastError();
     return this;
   }
 
@@ -87,7 +87,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       method,
       path: pathOf(url),
       status,
-      ...reasonOf(this.refusal),
+      ...reasonOf(this.errorBody),
       refusal: refused?.reason,
       duration: Math.round((performance.now() - this.#begun) * 1_000) / 1_000,
       address: this.req.forwardedAddress ?? this.req.socket.remoteAddress,
@@ -117,9 +117,9 @@ function render(exception: ContractException): { headers: Record<string, string>
 }
 
 /** Returns what the log tells of a refusal: the message, unless it is that of every such answer. */
-function reasonOf(refusal: ErrorBody | undefined): Pick<RequestMessage, 'error' | 'reason'> {
-  if (refusal === undefined) return {};
-  const { error, message } = refusal;
+function reasonOf(body: ErrorBody | undefined): Pick<RequestMessage, 'error' | 'reason'> {
+  if (body === undefined) return {};
+  const { error, message } = body;
   return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
 }
 
