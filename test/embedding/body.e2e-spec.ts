@@ -1,6 +1,5 @@
 import { Controller, type DynamicModule, Module, Post, Req, VersioningType } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
-import { Test } from '@nestjs/testing';
 import { PlantsModule, unparsedBody } from '../../src/index.js';
 import {
   type Application,
@@ -71,13 +70,6 @@ describe.each(PLATFORMS)('On %s', (platform) => {
       app.setGlobalPrefix('/Api/v1/').enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
 
       await expectBodyRead('/Api/v1/plants');
-    });
-
-    it('in an application of @nestjs/testing', async () => {
-      const module = await Test.createTestingModule({ imports: [HostModule.with()] }).compile();
-      app = module.createNestApplication(newAdapter(platform));
-
-      expect(await post('/plants')).toEqual({ name: 'Monstera' });
     });
 
     it.each(['/plants/own', '/own/plants', '/other'])('and leaves that of %s to the application', async (path) => {

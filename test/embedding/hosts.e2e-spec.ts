@@ -1,14 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  EXAMPLE,
-  type Host,
-  type Installation,
-  type ModuleSystem,
-  PackedPackage,
-} from '../support/hosts/installation.js';
-import { create, CREATED, TOKEN } from '../support/client.js';
+import { type Host, type Installation, type ModuleSystem, PackedPackage } from '../support/hosts/installation.js';
+import { TOKEN } from '../support/client.js';
 import { readPlants } from '../support/sqlite-file.js';
 
 const PLATFORMS = ['express', 'fastify'] as const;
@@ -163,20 +157,5 @@ describe('A host that starts and stops a hundred times', () => {
     expect(after.listeners).toBe(before.listeners);
     // A leaked application would take more than this.
     expect(after.heap - before.heap).toBeLessThan(50 * 20_000);
-  });
-});
-
-describe('The example', () => {
-  it('creates a plant', async () => {
-    const installation = plantStore.install('module');
-    installation.compile(EXAMPLE, 'main.js');
-    const running = installation.start(['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
-    let line = '';
-    while (!line.startsWith('The garden is open: ')) line = await running.line();
-
-    expect(await create(line.slice('The garden is open: '.length))).toEqual(CREATED);
-    await running.stop('SIGTERM');
-    expect(running.stderr).toBe('');
-    expect(readPlants(join(installation.directory, 'plants.db'))).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
   });
 });

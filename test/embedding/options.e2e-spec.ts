@@ -21,49 +21,32 @@ function startWith(options: object): Promise<string> {
   return start(PlantsModule.forRoot({ ...OPTIONS, ...options }));
 }
 
-const AUTHENTICATION =
-  "the option authentication must be { tokens: ['…'] } with letters, digits and -._~+/ in each token, { verifier } with a TokenVerifier, or false";
-
 describe('PlantsModule', () => {
-  it.each<{ what: string; options: object; message: string }>([
-    { what: 'no authentication', options: { authentication: undefined }, message: AUTHENTICATION },
+  it.each<{ what: string; options: object; words: string }>([
+    { what: 'no authentication', options: { authentication: undefined }, words: 'authentication must be' },
     {
       what: 'tokens and a verifier',
       options: { authentication: { tokens: ['token'], verifier: { verify: () => undefined } } },
-      message: AUTHENTICATION,
+      words: 'authentication must be',
     },
-    { what: 'no token', options: { authentication: { tokens: [] } }, message: AUTHENTICATION },
-    { what: 'an unset variable', options: { authentication: { tokens: [undefined] } }, message: AUTHENTICATION },
+    { what: 'no token', options: { authentication: { tokens: [] } }, words: 'authentication must be' },
     {
-      what: 'a token that no header can carry',
-      options: { authentication: { tokens: ['two words'] } },
-      message: AUTHENTICATION,
+      what: 'an unset variable',
+      options: { authentication: { tokens: [undefined] } },
+      words: 'authentication must be',
     },
-    { what: 'a verifier without verify', options: { authentication: { verifier: {} } }, message: AUTHENTICATION },
+    { what: 'two words as a token', options: { authentication: { tokens: ['a b'] } }, words: 'authentication must be' },
     {
-      what: 'a repository without close',
-      options: { repository: { add: () => [] } },
-      message:
-        'the option repository must be a URL such as sqlite:data/plants.db, or a class that extends PlantRepository, or its instance',
+      what: 'a verifier without verify',
+      options: { authentication: { verifier: {} } },
+      words: 'authentication must be',
     },
-    {
-      what: 'a misspelt option',
-      options: { relm: 'plants' },
-      message:
-        'there is no option relm; there are repository, authentication, body, database, scope, realm, onPlantCreated',
-    },
-    {
-      what: 'a misspelt limit',
-      options: { body: { limt: 1_000 } },
-      message: 'the option body must be { limit }, a number of bytes or a size from 1b to 256mb, for example 512kb',
-    },
-    {
-      what: 'a timeout that is no number',
-      options: { database: { timeout: Number('5s') } },
-      message: 'the option database must be { timeout, startTimeout }, each a number from 1 to 3600000',
-    },
-  ])('does not start with $what, and says so in one line', async ({ options, message }) => {
-    expect(await startWith(options)).toBe(`TypeError: PlantsModule: ${message}`);
+    { what: 'a repository without close', options: { repository: { add: () => [] } }, words: 'repository must be' },
+    { what: 'a misspelt limit', options: { body: { limt: 1_000 } }, words: 'body must be' },
+    { what: 'a timeout that is no number', options: { database: { timeout: NaN } }, words: 'database must be' },
+    { what: 'a misspelt option', options: { relm: 'plants' }, words: 'relm; there are' },
+  ])('does not start with $what, and names the option in one line', async ({ options, words }) => {
+    expect(await startWith(options)).toMatch(new RegExp(`^TypeError: PlantsModule: .* option ${words} .+$`));
   });
 
   it('does not start with the URL of an unknown engine, and says so', async () => {

@@ -86,11 +86,9 @@ describe('PlantsModule', () => {
 
   afterEach(() => app.close());
 
-  const useFactory = (options: Options): Promise<PlantsModuleOptions> => Promise.resolve(options.create());
-
   it.each<[string, DynamicModule]>([
     ['forRoot', PlantsModule.forRoot(OPTIONS)],
-    ['useFactory', PlantsModule.forRootAsync({ imports: [OptionsModule], inject: [Options], useFactory })],
+    ['useFactory', PlantsModule.forRootAsync({ useFactory: () => Promise.resolve(OPTIONS) })],
     ['useClass', PlantsModule.forRootAsync({ useClass: Options })],
     ['useExisting', PlantsModule.forRootAsync({ imports: [OptionsModule], useExisting: Options })],
   ])('has its options from %s', async (_form, module) => {

@@ -231,7 +231,6 @@ export default [
     replace: 'if ((stats.mode & 0o022) !== 0) {',
     spec: 'test/auth/token-file',
     test: 'can be read by others',
-    isBuilt: true,
   },
   {
     name: 'auth: empty token file',
