@@ -63,14 +63,12 @@ describe('A client with an access token of a real provider', () => {
     expect(requests).toEqual(['/.well-known/openid-configuration', '/jwks']);
   });
 
-  it('has the name in sub, and until exp plus the clock tolerance', async () => {
+  it('has the name in sub, and is valid until exp plus the clock tolerance, with any asymmetric algorithm', async () => {
     const exp = now() + 300;
+    const token = await jwt.sign(jwt.claims({ sub: 'ci', exp }), {}, jwt.ec);
 
-    expect(await jwt.verifier.verify(await jwt.sign(jwt.claims({ sub: 'ci', exp })))).toEqual({
-      name: 'ci',
-      scopes: ['plants:write'],
-      expires: new Date((exp + 30) * 1_000),
-    });
+    const expires = new Date((exp + 30) * 1_000);
+    expect(await jwt.verifier.verify(token)).toEqual({ name: 'ci', scopes: ['plants:write'], expires });
   });
 });
 
@@ -196,10 +194,6 @@ describe('An access token', () => {
     { what: 'a scope that starts with the required one', claims: () => ({ scope: 'plants:writer' }), answer: 403 },
   ])('with $what gets the answer $answer', async ({ claims, header, answer }) => {
     expect(await jwt.create(await jwt.sign(jwt.claims({ ...claims?.() }), { ...header }))).toBe(answer);
-  });
-
-  it('may be signed with another algorithm', async () => {
-    expect(await jwt.create(await jwt.sign(jwt.claims(), {}, jwt.ec))).toBe(200);
   });
 
   it('has the type JWT or none, and not at+jwt, where JWT_TYPE is JWT', async () => {

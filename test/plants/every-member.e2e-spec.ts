@@ -6,7 +6,7 @@ import { NEW_PLANT_FIELDS, NewPlantDto } from '../../src/plants/dto/plant.dto.js
 import { DATABASE_DEFAULTS, openSnapshot } from '../../src/storage/open-repository.js';
 import { COLUMN_NAMES } from '../../src/storage/plant-columns.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
-import { create, post, refusal } from '../support/client.js';
+import { create, refusal } from '../support/client.js';
 import { ROOT } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { type Service, startService } from '../support/service.js';
@@ -87,12 +87,6 @@ describe('Every member of a NewPlant', () => {
     const without = { ...COMPLETE, [name]: undefined };
     if (!Plant.required.includes(name)) expect(await create(service.url, without)).toEqual(refusal(409));
     expect(await read(service.store.url)).toEqual([COMPLETE]);
-  });
-
-  it.each(Object.keys(MEMBERS))('is refused if %s is given twice', async (name) => {
-    const member = `"${name}":${JSON.stringify(COMPLETE[name])}`;
-
-    expect(await post(service.url, JSON.stringify(COMPLETE).replace('{', `{${member},`))).toEqual(refusal(400));
   });
 
   it.each(['ndjson', 'csv'])('is in an export as %s, and comes back with an import', async (format) => {
