@@ -13,7 +13,6 @@ import { Test } from '@nestjs/testing';
 import { catchError, type Observable, tap, throwError } from 'rxjs';
 import {
   ContractExceptionFilter,
-  FileTokens,
   JwtVerifier,
   PlantDto,
   PLANTS_OPTIONS,
@@ -136,18 +135,6 @@ describe.each(PLATFORMS)('A host on %s', (platform) => {
       { name: 'ContractException', error: 409, status: 400 },
     ]);
     await app.close();
-  });
-});
-
-describe('FileTokens', () => {
-  it('stops the start if the file does not exist', async () => {
-    const verifier = new FileTokens('nowhere/tokens');
-    const app = await newApplication(PlantsModule.forRoot({ ...OPTIONS, authentication: { verifier } }));
-
-    await expect(app.init()).rejects.toMatchObject({
-      name: 'TokenFileError',
-      message: expect.stringMatching(/tokens[^\n]+$/) as string,
-    });
   });
 });
 
