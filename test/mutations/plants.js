@@ -310,7 +310,7 @@ export default [
     find: '(path) => path === this.#path',
     replace: '(path) => path?.startsWith(this.#path ?? "") === true',
     spec: 'test/embedding/body',
-    test: 'leaves that of other routes',
+    test: 'and leaves that of',
   },
   {
     name: 'plants: guard of other modules',
