@@ -3,21 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { takeOwnerOf } from './durable-files.js';
 
-let directory: string;
-
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-});
-
-afterEach(() => rmSync(directory, { recursive: true }));
-
-describe('Taking the owner of a directory', () => {
+describe('takeOwnerOf', () => {
   it('gives no file away through a link, which the owner of the directory may have put there', () => {
-    const [model, target, link] = ['model', 'target', 'link'].map((name) => join(directory, name)) as [
-      string,
-      string,
-      string,
-    ];
+    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    const [model, target, link] = [join(directory, 'model'), join(directory, 'target'), join(directory, 'link')];
     for (const path of [model, target]) mkdirSync(path);
     symlinkSync(target, link);
     const { uid } = statSync(target);
@@ -26,5 +15,6 @@ describe('Taking the owner of a directory', () => {
     takeOwnerOf(model, link);
 
     expect(statSync(target).uid).toBe(uid);
+    rmSync(directory, { recursive: true });
   });
 });

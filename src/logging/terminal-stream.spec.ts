@@ -13,45 +13,41 @@ async function shown(fields: object, message: string): Promise<string> {
 }
 
 describe('the log on a terminal', () => {
-  it('shows a request as one readable line, in colour, with labels and the address of the client', async () => {
-    const request = { requestId: 'an-id', method: 'POST', path: '/plants', status: 400, error: 422, duration: 1.25 };
-    const client = { principal: 'gardener', address: '192.0.2.1', reason: 'name must be a string.' };
-    const line = await shown({ ...request, ...client }, 'request');
+  it('is in colour', async () => {
+    const line = await shown({}, 'a message');
 
     expect(line).not.toBe(stripVTControlCharacters(line));
-    expect(stripVTControlCharacters(line)).toMatch(
-      /INFO: POST \/plants status=400 error=422 duration=1\.25ms principal=gardener address=192\.0\.2\.1 requestId=an-id reason=name must be a string\.\n$/,
-    );
   });
+
+  const request = { requestId: 'an-id', method: 'POST', path: '/plants', status: 400, error: 422, duration: 1.25 };
+  const client = { principal: 'gardener', address: '192.0.2.1', reason: 'name must be a string.' };
+  const words =
+    'INFO: POST /plants status=400 error=422 duration=1.25ms principal=gardener address=192.0.2.1 requestId=an-id reason=name must be a string.';
 
   it.each([
-    [400, 'not HTTP'],
-    [408, 'HTTP'],
-    [503, 'HTTP'],
-  ])('shows input with error %i that is no request as "%s"', async (error, subject) => {
-    const line = stripVTControlCharacters(await shown({ requestId: 'an-id', status: 400, error }, 'request'));
+    { what: 'a request with labels', fields: { ...request, ...client }, ending: words },
+    {
+      what: 'input that is not HTTP',
+      fields: { requestId: 'an-id', error: 400 },
+      ending: 'not HTTP error=400 requestId=an-id',
+    },
+    {
+      what: 'input that is no request',
+      fields: { requestId: 'an-id', error: 408 },
+      ending: ': HTTP error=408 requestId=an-id',
+    },
+    {
+      what: 'the stack of an error',
+      fields: { stack: 'Error: no\n    at a place' },
+      ending: 'Error: no\n    at a place',
+    },
+    { what: 'a backslash unchanged', fields: {}, ending: 'C:\\buds\\roots' },
+    { what: 'no escape', fields: {}, message: 'before\x1b[2J', ending: 'before\ufffd[2J' },
+    { what: 'no control character of C1', fields: {}, message: 'before\x9b2J', ending: 'before\ufffd2J' },
+    { what: 'no DEL', fields: {}, message: 'before\x7f', ending: 'before\ufffd' },
+  ])('shows $what', async ({ fields, message = 'C:\\buds\\roots', ending }) => {
+    const line = stripVTControlCharacters(await shown(fields, message));
 
-    expect(line).toMatch(new RegExp(`INFO: ${subject} status=400 error=${error} requestId=an-id\n$`));
-  });
-
-  it('shows the stack of an error', async () => {
-    const line = stripVTControlCharacters(await shown({ stack: 'Error: a defect\n    at a place' }, 'a defect'));
-
-    expect(line).toMatch(/Error: a defect\n {4}at a place\n$/);
-  });
-
-  it('shows a backslash unchanged', async () => {
-    expect(await shown({}, 'C:\\buds\\roots')).toContain('C:\\buds\\roots');
-  });
-
-  it.each([
-    ['an escape', '\x1b[2J'],
-    ['one of C1', '\x9b2J'],
-    ['DEL', '\x7f'],
-  ])('replaces control characters: %s', async (_what, command) => {
-    const line = await shown({}, `before${command}after`);
-
-    expect(line).not.toContain(`before${command.charAt(0)}`);
-    expect(line).toContain('before\ufffd');
+    expect(line.endsWith(`${ending}\n`)).toBe(true);
   });
 });

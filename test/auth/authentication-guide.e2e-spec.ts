@@ -5,27 +5,17 @@ import { Paper, ROOT } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 const GUIDE = new Paper('docs/authentication.md');
+const directory = ServiceDirectory.ofEachTest();
 
 describe('The guide to authentication', () => {
-  let directory: ServiceDirectory;
-
-  beforeEach(() => {
-    directory = new ServiceDirectory();
-  });
-
-  afterEach(() => directory.remove());
-
   it('has commands that create, list and revoke a token', () => {
-    const variables = { PATH: process.env.PATH, ACCESS_TOKENS_FILE: directory.file('tokens') };
-    const { status, stdout } = spawnSync('sh', ['-ec', GUIDE.blockIn('Static tokens', 'sh')], {
-      cwd: ROOT,
-      env: variables,
-      encoding: 'utf8',
-    });
+    const env = { PATH: process.env.PATH, ACCESS_TOKENS_FILE: directory.file('tokens') };
+    const commands = GUIDE.blockIn('Static tokens', 'sh');
+    const { status, stdout } = spawnSync('sh', ['-ec', commands], { cwd: ROOT, env, encoding: 'utf8' });
 
     expect(status).toBe(0);
     expect(stdout).toMatch(/^[\w-]{43}\nci\t[\d-]{10}T\S+\tvalid\n$/);
-    expect(readFileSync(variables.ACCESS_TOKENS_FILE, 'utf8')).not.toContain('ci sha256');
+    expect(readFileSync(env.ACCESS_TOKENS_FILE, 'utf8')).not.toContain('ci sha256');
   });
 
   it('has a token file that the service reads', () => {

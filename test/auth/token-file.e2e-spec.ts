@@ -1,6 +1,7 @@
 import {
   appendFileSync,
   chownSync,
+  existsSync,
   mkdirSync,
   renameSync,
   rmSync,
@@ -9,58 +10,59 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { FileTokens } from '../../src/auth/file-tokens.js';
-import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { attempt, create, CREATED, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { digest } from '../support/digest.js';
 import { type Service, startService } from '../support/service.js';
-import { ServiceDirectory } from '../support/service-directory.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';
 
-let directory: ServiceDirectory;
-let file: string;
-
-beforeEach(() => {
-  directory = new ServiceDirectory();
-  file = directory.file('tokens');
-});
-
-afterEach(() => directory.remove());
+const directory = ServiceDirectory.ofEachTest();
 
 describe('A token file', () => {
+  let file: string;
   let tokens: FileTokens;
   let service: Service;
 
   beforeEach(async () => {
-    put(file, line('tests', TOKEN));
+    file = directory.write('tokens', line('tests', TOKEN));
     tokens = new FileTokens(file);
     service = await startService({ verifier: tokens });
   });
 
   afterEach(() => service.close());
 
-  it.each<[string, (text: string) => void]>([
-    ['is replaced', (text) => put(file, text)],
-    [
-      'is emptied and then written line by line',
-      (text) => {
-        writeFileSync(file, '');
-        for (const part of text.split(/(?<=\n)/)) appendFileSync(file, part);
-      },
-    ],
-  ])('is reloaded when it %s, for open connections as well', async (_, change) => {
-    expect(await attempt(service.url, TOKEN)).toBe(200);
-    change(`${line('tests', SECOND_TOKEN)}${line('others', 'a-third-token')}`);
+  it('may have comments, blank lines, and expiry times in UTC', async () => {
+    const lines = [
+      '# tokens of the nursery',
+      '',
+      `  gardener\t${digest(SECOND_TOKEN).replace(/[a-f]/g, (letter) => letter.toUpperCase())}\r`,
+      `trainee ${digest('later')} 9999-12-31T23:59:59.500Z`,
+      `  # ${digest('in-a-comment')}`,
+      `leaver ${digest('over')} 2020-02-29T00:00:00Z`,
+    ];
+    put(file, lines.join('\n'));
+    await tokens.reload();
 
-    await untilAnswer(200, service.url, SECOND_TOKEN);
-    expect(await attempt(service.url, TOKEN)).toBe(401);
-    expect(await attempt(service.url, 'a-third-token')).toBe(200);
+    for (const token of [SECOND_TOKEN, 'later']) expect(await attempt(service.url, token)).toBe(200);
+    for (const token of [TOKEN, 'over', 'in-a-comment', digest(SECOND_TOKEN).slice(7)]) {
+      expect(await attempt(service.url, token)).toBe(401);
+    }
   });
 
-  it('that is a symbolic link is reloaded when its target changes', async () => {
-    for (const [name, text] of [
-      ['v1', line('tests', TOKEN)],
-      ['v2', line('tests', SECOND_TOKEN)],
-    ] as const) {
-      mkdirSync(directory.file(name));
-      writeFileSync(directory.file(`${name}/tokens`), text, { mode: 0o600 });
+  it('is reloaded when it is emptied and then written line by line, for open connections as well', async () => {
+    expect(await attempt(service.url, TOKEN)).toBe(200);
+    writeFileSync(file, '');
+    for (const token of [SECOND_TOKEN, 'a-third-token']) appendFileSync(file, line('tests', token));
+
+    await untilAnswer(200, service.url, 'a-third-token');
+    expect(await attempt(service.url, SECOND_TOKEN)).toBe(200);
+    expect(await attempt(service.url, TOKEN)).toBe(401);
+  });
+
+  it('that is a symbolic link is reloaded when its target changes, as a volume of Kubernetes does', async () => {
+    for (const [version, token] of Object.entries({ v1: TOKEN, v2: SECOND_TOKEN })) {
+      mkdirSync(directory.file(version));
+      directory.write(`${version}/tokens`, line('tests', token), 0o440);
     }
     symlinkSync('v1', directory.file('..data'));
     unlinkSync(file);
@@ -81,23 +83,23 @@ describe('A token file', () => {
     expect(service.log()).toEqual([]);
   });
 
-  it.each<[string, RegExp, () => void]>([
-    ['has an invalid line', /line 2, is not a token/, () => put(file, `${line('tests', SECOND_TOKEN)}ci secret\n`)],
-    ['is empty', /is empty/, () => put(file, '')],
-    ['is missing', /cannot be read/, () => unlinkSync(file)],
-    [
-      'is a directory',
-      /not a regular file/,
-      () => {
-        unlinkSync(file);
-        mkdirSync(file);
-      },
-    ],
-    ['is group-writable', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o660)],
-    ['is world-writable', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o602)],
+  const SECOND_LINE = line('tests', SECOND_TOKEN);
+
+  it.each([
+    { what: 'has an invalid line', reason: /line 2, is not/, spoil: () => put(file, `${SECOND_LINE}ci secret\n`) },
+    {
+      what: 'has a date that does not exist',
+      reason: /line 1, is not/,
+      spoil: () => put(file, SECOND_LINE.replace('\n', ' 2030-02-30T00:00:00Z\n')),
+    },
+    { what: 'is empty', reason: /is empty/, spoil: () => put(file, '') },
+    { what: 'is missing', reason: /cannot be read/, spoil: () => unlinkSync(file) },
+    { what: 'is a directory', reason: /not a regular file/, spoil: () => replaceByDirectory(file) },
+    { what: 'is group-writable', reason: /chmod 600/, spoil: () => put(file, SECOND_LINE, 0o660) },
+    { what: 'can be read by others', reason: /chmod 600/, spoil: () => put(file, SECOND_LINE, 0o604) },
   ])(
-    'that %s keeps the previous tokens, is logged once, and is reloaded when it is repaired',
-    async (_, reason, spoil) => {
+    'that $what keeps the previous tokens, is logged once, and is reloaded when it is repaired',
+    async ({ reason, spoil }) => {
       spoil();
       await tokens.reload();
       await tokens.reload();
@@ -109,14 +111,14 @@ describe('A token file', () => {
       expect(service.log()[0]).not.toContain('secret');
 
       rmSync(file, { recursive: true, force: true });
-      put(file, line('tests', SECOND_TOKEN));
+      put(file, SECOND_LINE);
       await untilAnswer(200, service.url, SECOND_TOKEN);
       expect(await attempt(service.url, TOKEN)).toBe(401);
     },
   );
 
   it('is refused if another user owns it, which only root can cause', async () => {
-    put(file, line('tests', SECOND_TOKEN));
+    put(file, SECOND_LINE);
     if (process.getuid?.() !== 0) {
       expect(() => chownSync(file, 12_345, 12_345)).toThrow('EPERM');
       return;
@@ -150,3 +152,30 @@ describe('A token file', () => {
     expect([...answers]).toEqual([200]);
   });
 });
+
+describe('ACCESS_TOKENS_FILE', () => {
+  it('adds to ACCESS_TOKENS, and no token is created', async () => {
+    directory.write('more-tokens', line('gardener', SECOND_TOKEN));
+
+    const { url } = await directory.start({ ...WITH_TOKEN, ACCESS_TOKENS_FILE: 'more-tokens' });
+
+    expect(await create(url)).toEqual(CREATED);
+    expect(await attempt(url, SECOND_TOKEN)).toBe(200);
+    expect(existsSync(directory.file('data/tokens'))).toBe(false);
+  });
+
+  it('ends the start with status 2 and one line without a token if it cannot be used', async () => {
+    directory.write('tokens', '\na-secret sha256:0');
+
+    const { status, complaint } = await directory.failedStart({ ACCESS_TOKENS_FILE: 'tokens' });
+
+    expect(status).toBe(2);
+    expect(complaint).toMatch(/^plant-store: ACCESS_TOKENS_FILE: tokens, line 2, is not a token: .+ such as .+\n$/);
+    expect(complaint).not.toContain('a-secret');
+  });
+});
+
+function replaceByDirectory(file: string): void {
+  unlinkSync(file);
+  mkdirSync(file);
+}

@@ -1,14 +1,5 @@
-import {
-  Controller,
-  type DynamicModule,
-  type INestApplication,
-  Module,
-  Post,
-  Req,
-  VersioningType,
-} from '@nestjs/common';
+import { Controller, type DynamicModule, Module, Post, Req, VersioningType } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
-import { Test } from '@nestjs/testing';
 import { PlantsModule, unparsedBody } from '../../src/index.js';
 import {
   type Application,
@@ -68,47 +59,32 @@ describe.each(PLATFORMS)('On %s', (platform) => {
   }
 
   describe('without a line in main.ts, PlantsModule reads the body', () => {
-    it.each<[string, string, (app: INestApplication) => void]>([
-      ['with a query', '/plants?query', () => undefined],
-      ['below a prefix with slashes', '/Api/v1/plants', (app) => void app.setGlobalPrefix('/Api/v1/')],
-      [
-        'beside versioned routes',
-        '/plants',
-        (app) => void app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' }),
-      ],
-    ])('%s', async (_where, path, configure) => {
-      await create();
-      configure(app);
-
-      await expectBodyRead(path);
-    });
-
-    it('in an application of @nestjs/testing', async () => {
-      const module = await Test.createTestingModule({ imports: [HostModule.with()] }).compile();
-      app = module.createNestApplication(newAdapter(platform));
-
-      expect(await post('/plants')).toEqual({ name: 'Monstera' });
-    });
-
-    it('and leaves that of other routes to the application', async () => {
+    it('with a query', async () => {
       await create();
 
-      for (const path of ['/plants/own', '/own/plants', '/other']) {
-        expect(await post(path, '{"word": "leaf"}', 'another')).toEqual({ body: { word: 'leaf' } });
-      }
-      expect(log.warnings).toEqual([]);
+      await expectBodyRead('/plants?query');
+    });
+
+    it('below a prefix with slashes, beside versioned routes', async () => {
+      await create();
+      app.setGlobalPrefix('/Api/v1/').enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
+
+      await expectBodyRead('/Api/v1/plants');
+    });
+
+    it.each(['/plants/own', '/own/plants', '/other'])('and leaves that of %s to the application', async (path) => {
+      await create();
+
+      expect(await post(path, '{"word": "leaf"}', 'another')).toEqual({ body: { word: 'leaf' } });
     });
   });
 
   describe('where RouterModule sets the path', () => {
     const path = '/garden/plants';
-
-    function createBelowGarden(options?: object): Promise<void> {
-      return create(HostModule.with(RouterModule.register([{ path: 'garden', module: PlantsModule }])), options);
-    }
+    const module = HostModule.with(RouterModule.register([{ path: 'garden', module: PlantsModule }]));
 
     it('takes a parsed body as far as it is certain, and logs once which line to add', async () => {
-      await createBelowGarden();
+      await create(module);
 
       expect(await post(path, '{"id": 9007199254740991, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
       expect(await post(path)).toMatchObject({ error: 422, message: expect.stringContaining('rounded') as string });
@@ -118,14 +94,14 @@ describe.each(PLATFORMS)('On %s', (platform) => {
     });
 
     it('reads the body itself with unparsedBody()', async () => {
-      await createBelowGarden();
+      await create(module);
       app.use(path, unparsedBody());
 
       await expectBodyRead(path);
     });
 
     it('has exact ids with rawBody', async () => {
-      await createBelowGarden({ rawBody: true });
+      await create(module, { rawBody: true });
 
       expect(await post(path)).toEqual({ name: 'Monstera' });
       expect(await post(path, '{"id": 9007199254740992, "name": "Aloe"}')).toEqual({ name: 'Aloe' });
@@ -135,10 +111,8 @@ describe.each(PLATFORMS)('On %s', (platform) => {
 
   it('takes a parsed body at another spelling of the path as far as it is certain', async () => {
     await create();
-    const path = platform === 'express' ? '/Plants/' : '/%70lants';
 
-    expect(await post(path, '{"id": 1, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
-    expect(await post(path)).toMatchObject({ error: 422 });
+    expect(await post(platform === 'express' ? '/Plants/' : '/%70lants')).toMatchObject({ error: 422 });
     expect(log.warnings).toEqual([expect.stringContaining("app.use('/plants', unparsedBody())")]);
   });
 });

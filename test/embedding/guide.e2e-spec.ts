@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PackedPackage } from '../support/hosts/installation.js';
+import { EXAMPLE, PackedPackage } from '../support/hosts/installation.js';
 
 const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/embedding.md'), 'utf8');
 
@@ -26,6 +26,10 @@ describe('The guide to embedding', () => {
   ]);
 
   afterAll(() => packed.remove());
+
+  it('begins with the example', () => {
+    expect(GUIDE).toContain(`\`\`\`ts\n${readFileSync(EXAMPLE, 'utf8')}\`\`\``);
+  });
 
   it('has snippets whose types are correct', () => {
     const sources = Object.entries(FILES).map(([name, text]) => [`${name}.ts`, text]);

@@ -1,15 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { PlantRepository, PlantsModule, type PlantsModuleOptions } from '../../src/index.js';
+import { PlantsModule } from '../../src/index.js';
 
 const OPTIONS = { repository: 'sqlite::memory:', authentication: { tokens: ['token'] } } as const;
-
-/** As a JavaScript host may write it. */
-class WithoutClose extends (PlantRepository as unknown as new () => object) {
-  add(): string[] {
-    return [];
-  }
-}
 
 /** Returns how a start of the module ends. */
 async function start(module: DynamicModule): Promise<string> {
@@ -24,88 +17,65 @@ async function start(module: DynamicModule): Promise<string> {
 }
 
 /** Returns how a start with these options of a JavaScript host ends. */
-function startWith(options: unknown): Promise<string> {
-  return start(PlantsModule.forRoot(options as PlantsModuleOptions));
+function startWith(options: object): Promise<string> {
+  return start(PlantsModule.forRoot({ ...OPTIONS, ...options }));
 }
 
-const REPOSITORY =
-  'the option repository must be a URL such as sqlite:data/plants.db, or a class that extends PlantRepository, or its instance';
-
-const AUTHENTICATION =
-  "the option authentication must be { tokens: ['…'] } with letters, digits and -._~+/ in each token, { verifier } with a TokenVerifier, or false";
-
-const BODY = 'the option body must be { limit }, a number of bytes or a size from 1b to 256mb, for example 512kb';
-
-describe('PlantsModule does not start', () => {
-  it.each<[string, object, string]>([
-    ['without a repository', { repository: undefined }, REPOSITORY],
-    ['with a repository without close', { repository: WithoutClose }, REPOSITORY],
-    [
-      'with tokens and a verifier',
-      { authentication: { tokens: ['token'], verifier: { verify: () => undefined } } },
-      AUTHENTICATION,
-    ],
-    ['without a token', { authentication: { tokens: [] } }, AUTHENTICATION],
-    ['with a token from an unset variable', { authentication: { tokens: [undefined] } }, AUTHENTICATION],
-    ['with a token that no header can carry', { authentication: { tokens: ['two words'] } }, AUTHENTICATION],
-    ['with a verifier that does not verify', { authentication: { verifier: {} } }, AUTHENTICATION],
-    [
-      'with a misspelt option',
-      { relm: 'plants' },
-      'there is no option relm; there are repository, authentication, body, database, scope, realm, onPlantCreated',
-    ],
-    ['with a size without a number', { body: { limit: 'mb' } }, BODY],
-    ['with a misspelt limit', { body: { limt: 1_000 } }, BODY],
-    [
-      'with a timeout that is no number',
-      { database: { timeout: Number('5s') } },
-      'the option database must be { timeout, startTimeout }, each a number from 1 to 3600000',
-    ],
-  ])('%s, and says so in one line', async (_with, options, message) => {
-    expect(await startWith({ ...OPTIONS, ...options })).toBe(`TypeError: PlantsModule: ${message}`);
+describe('PlantsModule', () => {
+  it.each<{ what: string; options: object; words: string }>([
+    { what: 'no authentication', options: { authentication: undefined }, words: 'authentication must be' },
+    {
+      what: 'tokens and a verifier',
+      options: { authentication: { tokens: ['token'], verifier: { verify: () => undefined } } },
+      words: 'authentication must be',
+    },
+    { what: 'no token', options: { authentication: { tokens: [] } }, words: 'authentication must be' },
+    {
+      what: 'an unset variable',
+      options: { authentication: { tokens: [undefined] } },
+      words: 'authentication must be',
+    },
+    { what: 'two words as a token', options: { authentication: { tokens: ['a b'] } }, words: 'authentication must be' },
+    {
+      what: 'a verifier without verify',
+      options: { authentication: { verifier: {} } },
+      words: 'authentication must be',
+    },
+    { what: 'a repository without close', options: { repository: { add: () => [] } }, words: 'repository must be' },
+    { what: 'a misspelt limit', options: { body: { limt: 1_000 } }, words: 'body must be' },
+    { what: 'a timeout that is no number', options: { database: { timeout: NaN } }, words: 'database must be' },
+    { what: 'a misspelt option', options: { relm: 'plants' }, words: 'relm; there are' },
+  ])('does not start with $what, and names the option in one line', async ({ options, words }) => {
+    expect(await startWith(options)).toMatch(new RegExp(`^TypeError: PlantsModule: .* option ${words} .+$`));
   });
 
-  it('with the URL of an unknown engine, and says so', async () => {
-    expect(await startWith({ ...OPTIONS, repository: 'plants.db' })).toMatch(/must be of the form sqlite:[^\n]+$/);
+  it('does not start with the URL of an unknown engine, and says so', async () => {
+    expect(await startWith({ repository: 'plants.db' })).toMatch(/must be of the form sqlite:[^\n]+$/);
   });
 
-  it('twice in one application, and says so', async () => {
-    @Module({ imports: [PlantsModule.forRoot(OPTIONS), PlantsModule.forRoot(OPTIONS)] })
-    class HostModule {}
+  it('starts with all options, and with undefined ones', async () => {
+    const options = {
+      scope: 'garden',
+      realm: undefined,
+      body: { limit: '2mb' },
+      database: { timeout: undefined, startTimeout: 1 },
+      onPlantCreated: () => undefined,
+      isGlobal: true,
+    };
 
-    expect(await start({ module: HostModule })).toBe(
-      'TypeError: PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal',
-    );
-  });
-});
-
-describe('PlantsModule starts', () => {
-  it.each<[string, object]>([
-    ['with undefined options', { scope: undefined, body: undefined, database: { timeout: undefined } }],
-    [
-      'with all options',
-      {
-        scope: 'garden',
-        realm: 'the garden',
-        body: { limit: '2mb' },
-        database: { timeout: 1_000, startTimeout: 1 },
-        onPlantCreated: () => undefined,
-        isGlobal: true,
-      },
-    ],
-  ])('%s', async (_with, options) => {
-    expect(await startWith({ ...OPTIONS, ...options })).toBe('started');
+    expect(await startWith(options)).toBe('started');
   });
 
-  it('once, if several modules import the same registration', async () => {
+  it('is registered once, and may be imported by several modules', async () => {
     const plants = PlantsModule.forRoot(OPTIONS);
     @Module({ imports: [plants] })
     class FirstModule {}
-    @Module({ imports: [plants] })
-    class SecondModule {}
-    @Module({ imports: [FirstModule, SecondModule] })
+    @Module({})
     class HostModule {}
 
-    expect(await start({ module: HostModule })).toBe('started');
+    expect(await start({ module: HostModule, imports: [FirstModule, plants] })).toBe('started');
+    expect(await start({ module: HostModule, imports: [FirstModule, PlantsModule.forRoot(OPTIONS)] })).toBe(
+      'TypeError: PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal',
+    );
   });
 });

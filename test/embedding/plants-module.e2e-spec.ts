@@ -11,6 +11,7 @@ import {
   PlantsModule,
   type PlantsModuleOptions,
   type Principal,
+  RepositoryUnavailableError,
   type StoredPlant,
   TokenVerifier,
 } from '../../src/index.js';
@@ -49,6 +50,7 @@ class Shelf {
 @Module({ providers: [Shelf], exports: [Shelf] })
 class ShelfModule {}
 
+/** Has room for one plant. */
 @Injectable()
 class ShelfRepository extends PlantRepository {
   constructor(private readonly shelf: Shelf) {
@@ -56,6 +58,7 @@ class ShelfRepository extends PlantRepository {
   }
 
   override add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    if (this.shelf.ids.length > 0) throw new RepositoryUnavailableError('full');
     this.shelf.ids.push(...batch.map(({ id }) => id));
     return Promise.resolve(batch.map(() => 'created'));
   }
@@ -66,7 +69,7 @@ class ShelfRepository extends PlantRepository {
   }
 }
 
-/** Takes each token for a scope. */
+/** Takes each token for a scope, as long as the repository is open. */
 @Injectable()
 class ScopedVerifier extends TokenVerifier {
   constructor(private readonly shelf: Shelf) {
@@ -83,57 +86,37 @@ describe('PlantsModule', () => {
 
   afterEach(() => app.close());
 
-  it.each<[string, () => DynamicModule]>([
-    ['forRoot', () => PlantsModule.forRoot(OPTIONS)],
-    [
-      'forRootAsync with useFactory',
-      () =>
-        PlantsModule.forRootAsync({
-          imports: [OptionsModule],
-          inject: [Options],
-          useFactory: (options: Options) => Promise.resolve(options.create()),
-        }),
-    ],
-    ['forRootAsync with useClass', () => PlantsModule.forRootAsync({ useClass: Options })],
-    [
-      'forRootAsync with useExisting',
-      () => PlantsModule.forRootAsync({ imports: [OptionsModule], useExisting: Options }),
-    ],
-  ])('has its options from %s', async (_form, register) => {
-    app = await newApplication(register());
+  it.each<[string, DynamicModule]>([
+    ['forRoot', PlantsModule.forRoot(OPTIONS)],
+    ['useFactory', PlantsModule.forRootAsync({ useFactory: () => Promise.resolve(OPTIONS) })],
+    ['useClass', PlantsModule.forRootAsync({ useClass: Options })],
+    ['useExisting', PlantsModule.forRootAsync({ imports: [OptionsModule], useExisting: Options })],
+  ])('has its options from %s', async (_form, module) => {
+    app = await newApplication(module);
 
     expect(await send(app)).toMatchObject({ status: 200, challenge: null });
     expect(await send(app, { token: null })).toMatchObject({ status: 400, challenge: 'Bearer realm="the garden"' });
   });
 
-  it('creates a repository and a verifier from classes, and injects their dependencies', async () => {
-    app = await newApplication(
-      PlantsModule.forRootAsync({
-        imports: [ShelfModule],
-        useFactory: () => ({
-          repository: ShelfRepository,
-          authentication: { verifier: ScopedVerifier },
-          scope: 'garden',
-        }),
+  it.each<[string, (shelf: Shelf) => Pick<PlantsModuleOptions, 'repository' | 'authentication'>]>([
+    ['classes', () => ({ repository: ShelfRepository, authentication: { verifier: ScopedVerifier } })],
+    [
+      'instances',
+      (shelf) => ({
+        repository: new ShelfRepository(shelf),
+        authentication: { verifier: new ScopedVerifier(shelf) },
       }),
-    );
+    ],
+  ])("uses a repository and a verifier of the host's as %s, and closes the repository once", async (_as, own) => {
+    const useFactory = (shelf: Shelf): PlantsModuleOptions => ({ ...own(shelf), scope: 'garden' });
+    app = await newApplication(PlantsModule.forRootAsync({ imports: [ShelfModule], inject: [Shelf], useFactory }));
 
     expect((await send(app, { token: 'another-scope' })).body).toMatchObject({ error: 403 });
     expect((await send(app, { token: 'garden' })).body).toEqual({ name: 'Monstera' });
-    expect(app.get(Shelf, { strict: false }).ids).toEqual([1n]);
-  });
-
-  it('uses instances of a repository and a verifier, and closes the repository once', async () => {
-    const shelf = new Shelf();
-    const verifier = new ScopedVerifier(shelf);
-    app = await newApplication(
-      PlantsModule.forRoot({ repository: new ShelfRepository(shelf), authentication: { verifier }, scope: 'garden' }),
-    );
-
-    expect((await send(app, { token: 'garden' })).body).toEqual({ name: 'Monstera' });
+    expect((await send(app, { token: 'garden' })).body).toMatchObject({ error: 503 });
     await app.close();
     await app.close();
-    expect(shelf).toEqual({ ids: [1n], closed: 1 });
+    expect(app.get(Shelf, { strict: false })).toEqual({ ids: [1n], closed: 1 });
   });
 
   it("leaves authentication to the host's guard with authentication: false", async () => {
@@ -143,9 +126,10 @@ describe('PlantsModule', () => {
   });
 
   it.each([
-    [429, 'with error 429', 429, /^There were /],
-    [402, 'which the error table does not have, with error 400', 400, /^The request was refused with status 402\.$/],
-  ])("answers %i of a host's guard, %s, and keeps its Retry-After", async (status, _how, error, message) => {
+    { status: 429, error: 429, message: /^There were / },
+    { status: 402, error: 400, message: /^The request was refused with status 402\.$/ },
+  ])("answers $status of a host's guard with error $error, and keeps its Retry-After", async (row) => {
+    const { status, error, message } = row;
     app = await newApplication(PlantsModule.forRoot(OPTIONS));
     app.useGlobalGuards({
       canActivate(context) {
@@ -178,13 +162,10 @@ describe('PlantsModule', () => {
     app = await newApplication(PlantsModule.forRoot(OPTIONS), { adapter });
     await app.listen(0, '127.0.0.1');
     const session = connect(await app.getUrl());
-    const create = (body: string): Promise<string> => {
-      const headers = { 'content-type': 'application/json', authorization: 'Bearer token' };
-      return text(session.request({ ':method': 'POST', ':path': '/plants', ...headers }).end(body));
-    };
+    const headers = { 'content-type': 'application/json', authorization: 'Bearer token' };
+    const stream = session.request({ ':method': 'POST', ':path': '/plants', ...headers }).end(MONSTERA);
 
-    expect(await create(MONSTERA)).toBe('{"name":"Monstera"}');
-    expect(JSON.parse(await create(''))).toMatchObject({ error: 400 });
+    expect(await text(stream)).toBe('{"name":"Monstera"}');
     session.close();
   });
 });

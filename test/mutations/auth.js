@@ -67,7 +67,7 @@ export default [
     find: "authorizationOf(request)?.replace(/ {2,}/, ' ')",
     replace: "authorizationOf(request)?.replace(/^(?!Bearer).*/, '')",
     spec: 'test/auth/authentication',
-    test: 'after the scheme',
+    test: 'is accepted as',
   },
   {
     name: 'auth: token in the refusal',
@@ -85,7 +85,7 @@ export default [
     find: 'expires.getTime() <= Date.now()',
     replace: 'expires.getTime() <= 0',
     spec: 'test/auth/authentication',
-    test: 'A verifier decides',
+    test: 'an expired token',
   },
   {
     name: 'auth: a token of any characters',
@@ -229,8 +229,8 @@ export default [
     file: TOKEN_FILE,
     find: 'if ((stats.mode & 0o027) !== 0) {',
     replace: 'if ((stats.mode & 0o022) !== 0) {',
-    spec: 'test/auth/access-tokens-file',
-    isBuilt: true,
+    spec: 'test/auth/token-file',
+    test: 'can be read by others',
   },
   {
     name: 'auth: empty token file',

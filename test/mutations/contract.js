@@ -37,7 +37,7 @@ export default [
     find: "{ 'Retry-After': '1' }",
     replace: '{}',
     spec: 'test/auth/authentication',
-    test: 'A verifier decides',
+    test: 'causes error 503',
   },
   {
     name: 'contract: message in the table alone',

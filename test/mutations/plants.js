@@ -99,7 +99,7 @@ export default [
     find: 'parsed.id = exactInteger(source) ?? parsed.id;',
     replace: 'parsed.id = Number.isInteger(parsed.id) ? BigInt(parsed.id as number) : parsed.id;',
     spec: 'test/plants/plants',
-    test: 'the id',
+    test: 'stores each id exactly',
   },
   {
     name: 'plants: id of 18 digits',
@@ -108,7 +108,7 @@ export default [
     find: 'const MAX_DIGITS = 19;',
     replace: 'const MAX_DIGITS = 18;',
     spec: 'test/plants/plants',
-    test: 'the id',
+    test: 'stores each id exactly',
   },
   {
     name: 'plants: fraction of an id',
@@ -310,7 +310,7 @@ export default [
     find: '(path) => path === this.#path',
     replace: '(path) => path?.startsWith(this.#path ?? "") === true',
     spec: 'test/embedding/body',
-    test: 'leaves that of other routes',
+    test: 'and leaves that of',
   },
   {
     name: 'plants: guard of other modules',

@@ -2,7 +2,6 @@ import { TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
 
 const ID = 'id must be an integer from -9223372036854775808 to 9223372036854775807';
-const QUOTED_ID = `${ID}: send it without quotation marks`;
 const NAME = 'name must be a string without U+0000 and unpaired surrogates';
 const TAG = 'tag must be a string without U+0000 and unpaired surrogates';
 const OBJECT = 'The body must be a JSON object with the fields of a NewPlant: id, name and optionally tag';
@@ -33,7 +32,7 @@ async function refuse(error: number, body: string | Uint8Array<ArrayBuffer>, hea
 }
 
 describe('POST /plants refuses', () => {
-  it.each(['9223372036854775808', '-9223372036854775809', '1.5', '1e400', '1e-1', 'true', 'null', '[1]', '{}'])(
+  it.each(['9223372036854775808', '-9223372036854775809', '1.5', '1e400', 'null', '[1]'])(
     'the id %s with error 422',
     async (written) => {
       expect(await refuse(422, `{"id":${written},"name":"Monstera"}`)).toBe(`${ID}.`);
@@ -41,20 +40,15 @@ describe('POST /plants refuses', () => {
   );
 
   it.each([
-    { body: '{"id":"7","name":"Monstera"}', messages: [QUOTED_ID] },
-    { body: '{"name":"Monstera"}', messages: [ID] },
+    { body: '{"id":"7","name":"Monstera"}', messages: [`${ID}: send it without quotation marks`] },
     { body: '{"id":1}', messages: [NAME] },
     { body: '{"id":1,"name":null}', messages: [NAME] },
-    { body: '{"id":1,"name":["Monstera"]}', messages: [NAME] },
     { body: '{"id":1,"name":"\\u0000"}', messages: [NAME] },
     { body: '{"id":1,"name":"\\udc00\\ud800"}', messages: [NAME] },
     { body: '{"id":1,"name":"Monstera","tag":null}', messages: [TAG] },
-    { body: '{"id":1,"name":"Monstera","tag":"a\\u0000b"}', messages: [TAG] },
-    { body: '{"id":"1","tag":{}}', messages: [QUOTED_ID, NAME, TAG] },
-    { body: '{"ID":1,"Name":"Monstera"}', messages: [ID, NAME] },
+    { body: '{"ID":1,"Name":"Monstera","tag":{}}', messages: [ID, NAME, TAG] },
     { body: '{"__proto__":{"id":1,"name":"Monstera"}}', messages: [ID, NAME] },
     { body: '[{"id":1,"name":"Monstera"}]', messages: [OBJECT] },
-    { body: '"x"', messages: [OBJECT] },
     { body: 'null', messages: [OBJECT] },
   ])('$body, which is not a NewPlant, with error 422', async ({ body, messages }) => {
     const message = await refuse(422, body);
@@ -65,22 +59,16 @@ describe('POST /plants refuses', () => {
   it.each([
     { what: 'no bytes', body: '', message: /no body/ },
     { what: 'white space', body: ' \n', message: /not JSON/ },
-    { what: 'half an object', body: '{"id":1,', message: /not JSON/ },
     { what: 'two objects', body: '{"id":1,"name":"a"}{}', message: /not JSON/ },
-    { what: 'a form', body: 'id=1&name=Monstera', message: /not JSON/ },
     { what: 'a byte order mark', body: '\ufeff{"id":1,"name":"a"}', message: /not JSON/ },
-    { what: 'the id twice', body: '{"id":1,"name":"a","id":1}', message: /id is given twice/ },
     { what: 'the name twice', body: '{"name":"a","id":1,"n\\u0061me":"b"}', message: /name is given twice/ },
-    { what: 'the tag twice', body: '{"tag":"a","id":1,"name":"b","tag":"a"}', message: /tag is given twice/ },
     { what: 'Latin-1', body: Buffer.from('{"id":1,"name":"Kalanchoë"}', 'latin1'), message: /UTF-8/ },
   ])('$what with error 400', async ({ body, message }) => {
     expect(await refuse(400, body)).toMatch(message);
   });
 
   it.each([
-    { 'Content-Type': 'text/plain' },
     { 'Content-Type': 'application/jsonp' },
-    { 'Content-Type': 'application/vnd.api+json' },
     { 'Content-Type': 'application/json, application/json' },
     { 'Content-Type': '' },
     { 'Content-Encoding': 'gzip' },

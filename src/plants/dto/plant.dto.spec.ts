@@ -14,19 +14,16 @@ const units = fc.oneof(
   fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit)),
 );
 
-// A pattern must hold without the flag u, too: many tools compile it so, and a pair of surrogates is two characters then.
-describe.each(['', 'u'])('The pattern of the contract with the flags "%s"', (flags) => {
-  const pattern = new RegExp(name.pattern, flags);
+describe('The pattern of the contract', () => {
+  // It must hold without the flag u, too: many tools compile it so, and a pair of surrogates is two characters then.
+  it.each(['', 'u'])('matches exactly the texts that the service accepts, with the flags "%s"', (flags) => {
+    const pattern = new RegExp(name.pattern, flags);
 
-  it('matches exactly the texts that the service accepts', () => {
     fc.assert(
       fc.property(fc.string({ unit: units }), (text) => pattern.test(text) === TEXT.validate(text)),
       { numRuns: 10_000 },
     );
-  });
-
-  it('matches a text of 1 MiB', () => {
-    expect(pattern.test('🌱'.repeat(262_144))).toBe(true);
+    // No quadratic cost.
     expect(pattern.test(`${'🌱'.repeat(262_144)}\0`)).toBe(false);
   });
 
