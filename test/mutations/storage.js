@@ -334,8 +334,8 @@ export default [
     file: BACKUP,
     find: "for (const suffix of ['', ...COMPANIONS]) rmSync(draft + suffix, { force: true });",
     replace: '',
-    spec: 'test/commands/backup',
-    test: 'when it is interrupted',
+    spec: 'test/commands/interrupted',
+    test: 'plant-store backup leaves no file',
     isBuilt: true,
   },
   {
