@@ -78,7 +78,7 @@ describe('A copy from SQLite to PostgreSQL, and back to SQLite,', () => {
     const end = async (by: NodeJS.Signals | 'server'): Promise<unknown[]> => {
       const before = await plantsThere();
       const child = spawnCommand('copy', directory.path, ['--to', url], { STORE_TIMEOUT: '500ms' });
-      const ended = once(child, 'close');
+      const ended = once(child, 'close') as Promise<unknown[]>;
       let stderr = '';
       child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
       await until('it has copied plants', async () => (await plantsThere()) > before);

@@ -2,12 +2,12 @@ import pg from 'pg';
 import { openRepository } from '../../src/storage/open-repository.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import { PostgresServer } from '../support/postgres.js';
+import { nameOf } from '../support/postgres-history.js';
 import { until } from '../support/until.js';
 
 describe('the PostgreSQL repository', () => {
   let server: PostgresServer;
   let url: string;
-  let database: string;
   let repository: PlantRepository;
 
   beforeAll(async () => {
@@ -16,7 +16,6 @@ describe('the PostgreSQL repository', () => {
 
   beforeEach(async () => {
     url = await server.createDatabase();
-    database = new URL(url).pathname.slice(1);
     repository = await openRepository(url);
   });
 
@@ -24,25 +23,23 @@ describe('the PostgreSQL repository', () => {
 
   afterAll(() => server.remove());
 
-  const query = <Row extends object>(text: string): Promise<Row[]> => server.query<Row>(text, database);
+  function query(text: string): Promise<object[]> {
+    return server.query(text, nameOf(url));
+  }
 
   it.each([
     ['plant-store', ''],
     ['greenhouse', '&application_name=greenhouse'],
   ])('is shown as %s in pg_stat_activity with the parameters "%s"', async (name, parameters) => {
-    const named = await openRepository(`${url}${parameters}`);
+    await repository.close();
+    repository = await openRepository(`${url}${parameters}`);
 
-    expect(
-      await query(
-        `SELECT count(*)::int FROM pg_stat_activity WHERE datname = '${database}' AND application_name = '${name}'`,
-      ),
-    ).toEqual([{ count: 1 + Number(parameters === '') }]);
-    await named.close();
+    const named = `datname = '${nameOf(url)}' AND application_name = '${name}'`;
+    expect(await query(`SELECT FROM pg_stat_activity WHERE ${named}`)).toHaveLength(1);
   });
 
   it.each([
     ['off', 'on'],
-    ['local', 'local'],
     ['remote_apply', 'remote_apply'],
   ])('commits plants with synchronous_commit not off where the database changes to %s', async (setting, atCommit) => {
     // A deferred trigger runs at the commit.
@@ -53,32 +50,26 @@ describe('the PostgreSQL repository', () => {
       CREATE CONSTRAINT TRIGGER noting AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION note();
     `);
-    await repository.add([{ id: 1n, name: 'Monstera' }]);
-    await query(`ALTER DATABASE ${database} SET synchronous_commit = ${setting}`);
+    await query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = ${setting}`);
     // The setting applies to new connections.
     await query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}' AND pid <> pg_backend_pid()`,
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity ' +
+        'WHERE datname = current_database() AND pid <> pg_backend_pid()',
     );
 
-    expect(
-      await repository.add([
-        { id: 1n, name: 'Monstera' },
-        { id: 2n, name: 'Ficus' },
-        { id: 3n, name: 'Aloe' },
-      ]),
-    ).toEqual(['repeated', 'created', 'created']);
-
-    expect(await query('SELECT setting FROM commits')).toEqual([
-      { setting: 'on' },
-      ...Array.from({ length: 2 }, () => ({ setting: atCommit })),
+    await repository.add([
+      { id: 1n, name: 'Monstera' },
+      { id: 2n, name: 'Ficus' },
     ]);
+
+    expect(await query('SELECT setting FROM commits')).toEqual([{ setting: atCommit }, { setting: atCommit }]);
   });
 
   it.each(['on', 'off'])(
     'stores quotation marks and backslashes as they are where standard_conforming_strings is %s',
     async (setting) => {
       await repository.close();
-      await query(`ALTER DATABASE ${database} SET standard_conforming_strings = ${setting}`);
+      await query(`ALTER DATABASE ${nameOf(url)} SET standard_conforming_strings = ${setting}`);
       repository = await openRepository(url);
       const name = `'; DROP TABLE plants; -- \\' \\\\ \\x27 "$1" E'\\n' \u2019 \ufeff`;
       const plant = { id: 1n, name, tag: "\\'" };
@@ -89,18 +80,7 @@ describe('the PostgreSQL repository', () => {
     },
   );
 
-  it('fails with the error itself for an id beyond int64, stores nothing of the batch, and still works afterwards', async () => {
-    await expect(
-      repository.add([
-        { id: 1n, name: 'Monstera' },
-        { id: 2n ** 63n, name: 'an id beyond int64' },
-      ]),
-    ).rejects.toMatchObject({ code: '22003' });
-
-    expect(await repository.add([{ id: 1n, name: 'Ficus' }])).toEqual(['created']);
-  });
-
-  it('adds a large batch although another program takes one of its ids meanwhile', async () => {
+  it('adds a large batch although another program takes some of its ids meanwhile', async () => {
     const batch = Array.from({ length: 1_000 }, (_, index) => ({ id: BigInt(index), name: 'Monstera' }));
     const other = new pg.Client({ connectionString: url });
     await other.connect();
@@ -113,11 +93,9 @@ describe('the PostgreSQL repository', () => {
     await other.end();
 
     const outcomes = await added;
-    expect(outcomes.flatMap((outcome, index) => (outcome === 'created' ? [] : [[index, outcome]]))).toEqual([
-      [7, 'conflict'],
-      [8, 'repeated'],
-    ]);
-    expect(await query('SELECT count(*) FROM plants')).toEqual([{ count: '1000' }]);
+    expect(outcomes.slice(7, 9)).toEqual(['conflict', 'repeated']);
+    expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(998);
+    expect(await query('SELECT FROM plants')).toHaveLength(1_000);
   });
 
   it('does not change the type parsers of other users of the driver', async () => {
