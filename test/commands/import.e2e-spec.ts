@@ -98,14 +98,4 @@ describe('plant-store import', () => {
     });
     expect(directory.rows()).toEqual(rowsOf(plants));
   });
-
-  it.each(['ndjson', 'csv'])('reads what plant-store export --format %s writes', async (format) => {
-    await directory.store(HOSTILE_PLANTS);
-    const { stdout } = await directory.run('export', ['--format', format]);
-
-    expect(
-      await directory.run('import', ['--format', format], { DATABASE_URL: 'sqlite:other.db' }, stdout),
-    ).toMatchObject({ status: 0 });
-    expect(directory.rows('other.db')).toEqual(rowsOf(HOSTILE_PLANTS));
-  });
 });

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { MAIN } from '../support/command.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
@@ -49,12 +49,6 @@ describe('plant-store', () => {
     expect(stdout).toMatch(new RegExp(`\nExamples?:\n(?:.*\n)* .*plant-store ${name}\\b`));
     const files = [...importsOf(`chunks/${name}.js`, importsOf('main.js'))];
     expect(files.reduce((bytes, file) => bytes + statSync(file).size, 0)).toBeLessThan(200_000);
-  });
-
-  it('loads the service from the parts that rolldown.config.js names', () => {
-    const parts = [...importsOf('chunks/service.js')].map((file) => basename(file));
-
-    expect(parts.sort()).toEqual(['program.js', 'rolldown-runtime.js', 'rules.js', 'service.js', 'shared.js']);
   });
 
   it('starts the service as the command start, too', async () => {

@@ -5,15 +5,6 @@ import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 const directory = ServiceDirectory.ofEachTest();
 
 describe('A service that cannot start ends with status 1 and', () => {
-  it('one line when its host has no address', async () => {
-    const { status, complaint } = await directory.failedStart({ ...WITH_TOKEN, HOST: 'plants.invalid' });
-
-    expect(complaint).toMatch(
-      /^plant-store: HOST and PORT: cannot listen on plants\.invalid:0 \((?:ENOTFOUND|EAI_AGAIN)\): .+\n$/,
-    );
-    expect(status).toBe(1);
-  });
-
   it.each(['PORT', 'MANAGEMENT_PORT'])('one line when another process listens on its %s', async (name) => {
     const taken = await occupyPort();
 

@@ -162,7 +162,7 @@ export default [
     find: 'if (!isEqual) process.exitCode = EXIT_STATUS.findings;',
     replace: '',
     spec: 'test/commands/verify',
-    test: 'compares the tag',
+    test: 'names the first ids that differ',
     isBuilt: true,
   },
   {
