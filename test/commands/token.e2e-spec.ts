@@ -118,7 +118,7 @@ describe('plant-store token', () => {
   it.each<{ what: string; options?: string; variables?: Variables; changed: string }>([
     { what: 'ACCESS_TOKENS_FILE', variables: { ACCESS_TOKENS_FILE: 'named' }, changed: 'named' },
     {
-      what: '--file, whatever the configuration',
+      what: '--file, also where the configuration is wrong',
       options: ' --file named',
       variables: { ACCESS_TOKENS_FILE: 'other', PORT: 'bad' },
       changed: 'named',
