@@ -57,7 +57,7 @@ describe('A variable with an invalid value', () => {
   it.each(Object.entries(BAD_VALUES))('is refused with an example, but without the value: %s', (name, values) => {
     // The message does not depend on the value.
     const [complaint, ...others] = new Set(values.map((value) => complaintAbout({ [name]: value })));
-    expect(complaint).toMatch(new RegExp(`^${name} must be [^\n]+, for example [^\n]+$`));
+    expect(complaint).toMatch(new RegExp(`^${name} must be .+, for example .+$`));
     expect(others).toEqual([]);
   });
 
@@ -85,29 +85,25 @@ describe('One port for both listeners', () => {
     expect(complaintAbout({ PORT: '3001' })).toBe(
       'MANAGEMENT_PORT and PORT are both 3001: set one of them to another port',
     );
-    for (const variables of [
-      { PORT: '3001', HOST: '192.0.2.1' },
-      { PORT: '0', MANAGEMENT_PORT: '0' },
-    ]) {
-      expect(() => parseConfiguration(variables)).not.toThrow();
-    }
+    expect(() => parseConfiguration({ PORT: '3001', HOST: '192.0.2.1' })).not.toThrow();
+    expect(() => parseConfiguration({ PORT: '0', MANAGEMENT_PORT: '0' })).not.toThrow();
   });
 });
 
 describe('A valid value', () => {
-  it.each<{ text: string; name: keyof Configuration; value: unknown }>([
-    { text: 'BASE_PATH=/garden/v1.0', name: 'basePath', value: '/garden/v1.0' },
-    { text: 'BASE_PATH=/v1/', name: 'basePath', value: '/v1' },
-    { text: 'BASE_PATH=/', name: 'basePath', value: '' },
-    { text: 'BODY_LIMIT=17', name: 'bodyLimit', value: 17 },
-    { text: 'BODY_LIMIT=16b', name: 'bodyLimit', value: 16 },
-    { text: 'BODY_LIMIT=1KB', name: 'bodyLimit', value: 1_024 },
-    { text: 'BODY_LIMIT=0.5mb', name: 'bodyLimit', value: 524_288 },
-    { text: 'REQUEST_TIMEOUT=250ms', name: 'requestTimeout', value: 250 },
-    { text: 'REQUEST_TIMEOUT=60m', name: 'requestTimeout', value: 3_600_000 },
-  ])('such as $text is read', ({ text, name, value }) => {
+  it.each<[text: string, name: keyof Configuration, value: unknown]>([
+    ['BASE_PATH=/garden/v1.0', 'basePath', '/garden/v1.0'],
+    ['BASE_PATH=/v1/', 'basePath', '/v1'],
+    ['BASE_PATH=/', 'basePath', ''],
+    ['BODY_LIMIT=17', 'bodyLimit', 17],
+    ['BODY_LIMIT=16b', 'bodyLimit', 16],
+    ['BODY_LIMIT=1KB', 'bodyLimit', 1_024],
+    ['BODY_LIMIT=0.5mb', 'bodyLimit', 524_288],
+    ['REQUEST_TIMEOUT=250ms', 'requestTimeout', 250],
+    ['REQUEST_TIMEOUT=60m', 'requestTimeout', 3_600_000],
+  ])('such as %s is read', (text, name, value) => {
     const [variable = '', setting] = text.split('=');
 
-    expect(parseConfiguration({ [variable]: setting })[name]).toEqual(value);
+    expect(parseConfiguration({ [variable]: setting })[name]).toBe(value);
   });
 });

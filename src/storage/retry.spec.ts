@@ -16,32 +16,27 @@ class UnreliableDatabase {
   }
 }
 
-function setUp(): { database: UnreliableDatabase; run: (timeout: number) => Promise<string> } {
-  const database = new UnreliableDatabase();
-  const retry = new Retry(
-    (error) => error instanceof LockedError,
-    () => 1,
-  );
-  return { database, run: (timeout) => retry.run(() => database.write(), timeout) };
-}
-
 describe('Retry', () => {
+  let database: UnreliableDatabase;
+  let run: (timeout: number) => Promise<string>;
+
+  beforeEach(() => {
+    database = new UnreliableDatabase();
+    const retry = new Retry(
+      (error) => error instanceof LockedError,
+      () => 1,
+    );
+    run = (timeout) => retry.run(() => database.write(), timeout);
+  });
+
   it('tries again until the work succeeds', async () => {
-    const { database, run } = setUp();
     database.failures = 3;
 
     expect(await run(10_000)).toBe('stored');
     expect(database.attempts).toBe(4);
   });
 
-  it('gives up after the timeout, with the last error', async () => {
-    const { run } = setUp();
-
-    await expect(run(20)).rejects.toThrow(LockedError);
-  });
-
-  it('counts the timeout from the first failure of an outage', async () => {
-    const { database, run } = setUp();
+  it('gives up after the timeout, counted from the first failure of an outage, with the last error', async () => {
     await expect(run(20)).rejects.toThrow(LockedError);
     database.attempts = 0;
 
@@ -50,7 +45,6 @@ describe('Retry', () => {
   });
 
   it('forgets an outage when work succeeds', async () => {
-    const { database, run } = setUp();
     await expect(run(20)).rejects.toThrow(LockedError);
     database.failures = 0;
     await run(20);
@@ -60,7 +54,6 @@ describe('Retry', () => {
   });
 
   it('does not try again after another error', async () => {
-    const { database, run } = setUp();
     database.error = new TypeError('a defect');
 
     await expect(run(10_000)).rejects.toThrow('a defect');

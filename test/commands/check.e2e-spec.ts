@@ -1,26 +1,21 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { create, CREATED, TOKEN } from '../support/client.js';
-import { type Run } from '../support/command.js';
-import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { TOKEN } from '../support/client.js';
+import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { line } from '../support/token-file.js';
 
 const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
 const directory = ServiceDirectory.ofEachTest();
 
-function check(variables?: Variables, parameters: readonly string[] = []): Promise<Run> {
-  return directory.run('check', parameters, variables);
-}
-
 describe('plant-store check', () => {
   it('finds nothing wrong in an empty directory, and creates nothing', async () => {
-    expect(await check()).toEqual({
+    expect(await directory.run('check')).toEqual({
       status: 0,
       stdout: '',
       stderr:
-        'configuration: ok\ntokens: none yet: the first start creates one; under systemd, run plant-store token create\ncertificate: none\n' +
-        'database: ok, a start creates it\n',
+        'configuration: ok\ntokens: none yet: the first start creates one; under systemd, run plant-store token create\n' +
+        'certificate: none\ndatabase: ok, a start creates it\n',
     });
     expect(readdirSync(directory.path)).toEqual([]);
   });
@@ -31,10 +26,9 @@ describe('plant-store check', () => {
     }
     directory.write('tokens', line('ci', TOKEN));
     const variables = { ACCESS_TOKENS_FILE: 'tokens', TLS_CERT_FILE: 'first.crt', TLS_KEY_FILE: 'first.key' };
-    const { service } = await directory.start(variables);
-    await service.listening();
+    await directory.start(variables);
 
-    const { status, stdout } = await check(variables, ['--json']);
+    const { status, stdout } = await directory.run('check', ['--json'], variables);
 
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({
@@ -45,77 +39,45 @@ describe('plant-store check', () => {
   });
 
   it('changes nothing in the database', async () => {
-    const { service, url } = await directory.start();
-    expect(await create(url)).toEqual(CREATED);
-    await service.stop();
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
     const before = readFileSync(directory.file('data/plants.db'));
 
-    expect(await check(WITH_TOKEN)).toMatchObject({ status: 0 });
+    expect(await directory.run('check')).toMatchObject({ status: 0 });
 
     expect(readFileSync(directory.file('data/plants.db'))).toEqual(before);
     expect(readdirSync(directory.file('data'))).toEqual(['plants.db']);
   });
 
-  it.each<{ what: string; status: number; complaint: RegExp; variables?: Variables; prepare?: () => unknown }>([
-    { what: 'setting', status: 2, complaint: /PORT must be/, variables: { PORT: 'http' } },
+  const UNREACHABLE = 'postgres://u:secret@localhost/plants?host=/nowhere';
+
+  it.each<{ variables: Variables; status: number; complaint: RegExp }>([
+    { variables: { PORT: 'http' }, status: 2, complaint: /PORT must be/ },
+    { variables: { ACCESS_TOKENS_FILE: 'words' }, status: 2, complaint: /_FILE: words, line 1, is not a token/ },
+    { variables: { TLS_CERT_FILE: 'a', TLS_KEY_FILE: 'b' }, status: 2, complaint: /TLS_KEY_FILE: a cannot be read/ },
     {
-      what: 'token file',
-      status: 2,
-      complaint: /ACCESS_TOKENS_FILE: tokens, line 1, is not a token/,
-      variables: { ACCESS_TOKENS_FILE: 'tokens' },
-      prepare: () => directory.write('tokens', 'ci\n'),
-    },
-    {
-      what: 'certificate',
-      status: 2,
-      complaint: /TLS_CERT_FILE and TLS_KEY_FILE: a cannot be read/,
-      variables: { TLS_CERT_FILE: 'a', TLS_KEY_FILE: 'b' },
-    },
-    {
-      what: 'host',
-      status: 1,
-      complaint: /HOST: .*\((?:ENOTFOUND|EAI_AGAIN)\): set an address of this machine/,
       variables: { HOST: 'plants.invalid' },
+      status: 1,
+      complaint: /HOST: .*\((?:ENOTFOUND|EAI_AGAIN)\): set an address/,
     },
     // This address does not exist (RFC 5737 §3).
-    { what: 'management host', status: 1, complaint: /192\.0\.2\.1/, variables: { MANAGEMENT_HOST: '192.0.2.1' } },
+    { variables: { MANAGEMENT_HOST: '192.0.2.1' }, status: 1, complaint: /192\.0\.2\.1/ },
+    { variables: { DATABASE_URL: 'sqlite:words' }, status: 1, complaint: /not a SQLite database/ },
+    { variables: { DATABASE_URL: 'sqlite:words/plants.db' }, status: 1, complaint: /cannot be opened/ },
+    { variables: { DATABASE_URL: 'sqlite:newer.db' }, status: 1, complaint: /has a schema that is newer/ },
     {
-      what: 'database that is no database',
-      status: 1,
-      complaint: /not a SQLite database/,
-      variables: { DATABASE_URL: 'sqlite:plants.db' },
-      prepare: () => directory.write('plants.db', 'Monstera, indoor\n'.repeat(99)),
-    },
-    {
-      what: 'directory that is a file',
-      status: 1,
-      complaint: /cannot be opened/,
-      variables: { DATABASE_URL: 'sqlite:below/plants.db' },
-      prepare: () => directory.write('below', ''),
-    },
-    {
-      what: 'database with a newer schema',
-      status: 1,
-      complaint: /has a schema that is newer than this version/,
-      prepare: async () => {
-        await directory.store([]);
-        directory.openDatabase().exec('PRAGMA user_version = 9999');
-      },
-    },
-    {
-      what: 'database server that refuses connections',
+      variables: { DATABASE_URL: UNREACHABLE, DATABASE_START_TIMEOUT: '1ms' },
       status: 1,
       complaint: /the database postgres:\/\/localhost\/plants cannot be reached/,
-      variables: { DATABASE_URL: 'postgres://u:secret@localhost/plants?host=/nowhere', DATABASE_START_TIMEOUT: '1ms' },
     },
-  ])('fails with status $status and one line for a wrong $what', async ({ status, complaint, variables, prepare }) => {
-    await prepare?.();
+  ])('fails with status $status and one line for $variables', async ({ variables, status, complaint }) => {
+    directory.write('words', 'Monstera, indoor\n'.repeat(99));
+    await directory.store([], 'newer.db');
+    directory.openDatabase('newer.db').exec('PRAGMA user_version = 9999');
 
-    const run = await check(variables);
+    const run = await directory.run('check', [], variables);
 
+    expect(run).toEqual({ status, stdout: '', stderr: expect.stringMatching(/^plant-store: [^\n]+\n$/) as unknown });
     expect(run.stderr).toMatch(complaint);
-    expect(run.stderr).toMatch(/^plant-store: [^\n]+\n$/);
     expect(run.stderr).not.toContain('secret');
-    expect(run).toMatchObject({ status, stdout: '' });
   });
 });

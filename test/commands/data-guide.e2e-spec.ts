@@ -1,7 +1,6 @@
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { EXIT_STATUS } from '../../src/process/exit-status.js';
-import { create, CREATED } from '../support/client.js';
 import { MAIN } from '../support/command.js';
 import { Paper } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
@@ -13,15 +12,11 @@ const BACKUPS = '/var/backups/plant-store';
 const directory = ServiceDirectory.ofEachTest();
 
 beforeEach(async () => {
-  const { service, url } = await directory.start();
-  expect(await create(url)).toEqual(CREATED);
-  await service.stop();
+  await directory.store([{ id: 1n, name: 'Monstera' }]);
   mkdirSync(directory.file('backups'));
   // The program, as the guide names it.
   mkdirSync(directory.file('bin'));
-  writeFileSync(directory.file('bin/plant-store'), `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`, {
-    mode: 0o700,
-  });
+  directory.write('bin/plant-store', `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`, 0o700);
 });
 
 /** Returns the first line of the guide that matches. */
@@ -51,7 +46,6 @@ describe('The guide to the data', () => {
   });
 
   it('has a systemd unit that makes a backup and deletes old ones', () => {
-    writeFileSync(directory.file('backups/plants-old.db'), '');
     spawnSync('touch', ['-d', '20 days ago', directory.file('backups/plants-old.db')]);
     const commands = [...GUIDE.text.matchAll(/^ExecStart(?:Pre|Post)?=(.*)$/gm)].map(([, command = '']) => command);
     expect(commands).toHaveLength(3);

@@ -9,7 +9,7 @@ const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
 const directory = ServiceDirectory.ofEachTest();
 
-function health(parameters: readonly string[], variables: Variables): Promise<Run> {
+function health(variables: Variables, ...parameters: string[]): Promise<Run> {
   return directory.run('health', parameters, variables);
 }
 
@@ -20,27 +20,25 @@ describe('plant-store health', () => {
     const lock = directory.openDatabase();
     lock.exec('BEGIN EXCLUSIVE');
 
-    expect(await health([], variables)).toEqual({ status: 0, stdout: '', stderr: 'The service is alive\n' });
-    expect(await health(['--ready'], variables)).toEqual({
+    expect(await health(variables)).toEqual({ status: 0, stdout: '', stderr: 'The service is alive\n' });
+    expect(await health(variables, '--ready')).toEqual({
       status: 1,
       stdout: '',
       stderr: `plant-store: ${management}/health/ready answers with status 503\n`,
     });
     lock.close();
     // The service checks its store once a second.
-    await until('it is ready', async () => (await health(['--ready'], variables)).status === 0);
-    expect(JSON.parse((await health(['--ready', '--json'], variables)).stdout)).toEqual({
+    await until('it is ready', async () => (await health(variables, '--ready')).status === 0);
+    expect(JSON.parse((await health(variables, '--ready', '--json')).stdout)).toEqual({
       state: 'ready',
       url: `${management}/health/ready`,
       status: 200,
     });
 
     await service.stop();
-    expect(await health([], variables)).toEqual({
-      status: 1,
-      stdout: '',
-      stderr: `plant-store: ${management}/health/live does not answer (ECONNREFUSED)\n`,
-    });
+    const { status, stderr } = await health(variables);
+    expect(stderr).toBe(`plant-store: ${management}/health/live does not answer (ECONNREFUSED)\n`);
+    expect(status).toBe(1);
   });
 
   it.each<[string, Variables]>([
@@ -54,28 +52,23 @@ describe('plant-store health', () => {
     }
     const { url } = await directory.start({ ...WITH_TOKEN, ...variables });
 
-    const port = new URL(url).port;
-    expect(await health([], { ...variables, PORT: port, MANAGEMENT_PORT: 'off' })).toEqual({
-      status: 0,
-      stdout: '',
-      stderr: 'The service is alive\n',
-    });
+    const port = { PORT: new URL(url).port, MANAGEMENT_PORT: 'off' };
+    expect(await health({ ...variables, ...port })).toMatchObject({ status: 0, stderr: 'The service is alive\n' });
   });
 
   it('says that another program answers', async () => {
     const { management } = await directory.startManaged();
-    const variables = { PORT: new URL(management).port, MANAGEMENT_PORT: 'off' };
 
-    expect(await health([], variables)).toMatchObject({
-      status: 1,
-      stderr: expect.stringMatching(/\/plants answers with status 404\n$/) as unknown,
-    });
+    const { status, stderr } = await health({ PORT: new URL(management).port, MANAGEMENT_PORT: 'off' });
+
+    expect(stderr).toMatch(/\/plants answers with status 404\n$/);
+    expect(status).toBe(1);
   });
 
   it('says that a port does not answer in time', async () => {
     const taken = await occupyPort();
 
-    const { status, stderr } = await health([], { MANAGEMENT_PORT: `${taken.port}` });
+    const { status, stderr } = await health({ MANAGEMENT_PORT: `${taken.port}` });
     taken.free();
 
     expect(stderr).toMatch(/^plant-store: \S+ does not answer \(timeout\)\n$/);

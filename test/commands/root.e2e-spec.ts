@@ -1,26 +1,15 @@
-import { chownSync, mkdirSync, statSync } from 'node:fs';
+import { chownSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { create, CREATED } from '../support/client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 /** The user of a service. */
 const OWNER = 12_345;
 
-const VARIABLES = { DATABASE_URL: 'sqlite:state/data/plants.db' };
+const VARIABLES = { ...WITH_TOKEN, DATABASE_URL: 'sqlite:state/data/plants.db' };
 
 const directory = ServiceDirectory.ofEachTest();
 
-beforeEach(() => {
-  mkdirSync(directory.file('state'));
-});
-
-/** Returns the owner of each file. */
-function ownersOf(...names: string[]): Record<string, number> {
-  return Object.fromEntries(names.map((name) => [name, statSync(directory.file(`state/${name}`)).uid]));
-}
-
-function run(name: string, parameters: readonly string[], input?: string): Promise<{ readonly stderr: string }> {
-  return directory.run(name, parameters, VARIABLES, input);
-}
+beforeEach(() => mkdirSync(directory.file('state')));
 
 describe('Root, for a service that has a user of its own', () => {
   if (process.getuid?.() !== 0) {
@@ -32,17 +21,45 @@ describe('Root, for a service that has a user of its own', () => {
 
   beforeEach(() => chownSync(directory.file('state'), OWNER, OWNER));
 
-  it('imports into a new store, whose files belong to the owner of the directory', async () => {
-    expect(await run('import', ['-'], '{"id":1,"name":"Fern"}\n')).toMatchObject({ status: 0 });
+  /** Expects that `state/data` has these files, which only their owner, that of `state`, can read. */
+  function expectFilesOfOwner(...names: string[]): void {
+    expect(readdirSync(directory.file('state/data')).sort()).toEqual(names);
+    for (const name of ['', ...names]) {
+      const { uid, gid, mode } = statSync(directory.file(`state/data/${name}`));
+      expect({ name, uid, gid, others: mode & 0o077 }).toEqual({ name, uid: OWNER, gid: OWNER, others: 0 });
+    }
+  }
 
-    expect(ownersOf('data', 'data/plants.db')).toEqual({ data: OWNER, 'data/plants.db': OWNER });
+  it('imports into a new store, whose files belong to the owner of the directory', async () => {
+    const run = await directory.run('import', ['-'], VARIABLES, '{"id":1,"name":"Fern"}\n');
+
+    expect(run).toMatchObject({ status: 0 });
+    expectFilesOfOwner('plants.db');
   });
 
-  it('starts the service by mistake, whose files belong to the owner of the directory', async () => {
-    const { url } = await directory.start({ ...WITH_TOKEN, ...VARIABLES });
-    expect(await create(url)).toEqual(CREATED);
+  it('restores a backup, which belongs to the owner of the directory', async () => {
+    await directory.store([]);
+    await directory.run('backup', ['backup.db']);
 
-    const names = ['data', 'data/plants.db', 'data/plants.db-wal', 'data/plants.db-shm'];
-    expect(ownersOf(...names)).toEqual(Object.fromEntries(names.map((name) => [name, OWNER])));
+    expect(await directory.run('restore', ['backup.db'], VARIABLES)).toMatchObject({ status: 0 });
+    expectFilesOfOwner('plants.db');
+  });
+
+  it.each([['create', '--name', 'two'], ['revoke', 'one'], ['list']])(
+    'runs token %s, and the file belongs to the owner of the directory',
+    async (...parameters) => {
+      const tokens = ['--file', 'state/data/tokens'];
+      await directory.run('token', ['create', '--name', 'one', ...tokens]);
+
+      expect(await directory.run('token', [...parameters, ...tokens])).toMatchObject({ status: 0 });
+      expectFilesOfOwner('tokens');
+    },
+  );
+
+  it('starts the service by mistake, whose files belong to the owner of the directory', async () => {
+    const { url } = await directory.start(VARIABLES);
+
+    expect(await create(url)).toEqual(CREATED);
+    expectFilesOfOwner('plants.db', 'plants.db-shm', 'plants.db-wal');
   });
 });

@@ -1,9 +1,18 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { variableNames } from '../support/variable-names.js';
 
 const directory = ServiceDirectory.ofEachTest();
+
+/** Expects that the service does not start, but prints one line. */
+async function expectRefusal(variables: Variables, complaint: RegExp): Promise<void> {
+  const failure = await directory.failedStart({ ...WITH_TOKEN, ...variables });
+
+  expect(failure).toEqual({ status: 2, complaint: expect.stringMatching(/^plant-store: [^\n]+\n$/) as unknown });
+  expect(failure.complaint.trimEnd()).toMatch(complaint);
+  expect(failure.complaint).not.toContain('user:secret');
+}
 
 describe('The environment', () => {
   it('is completed by .env in the working directory, even if that begins with a byte order mark', async () => {
@@ -25,26 +34,22 @@ describe('The environment', () => {
     expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(refusal(401));
   });
 
-  it.each<[string, () => void]>([
+  it.each<[what: string, prepare: () => void]>([
     ['is a directory', () => mkdirSync(directory.file('.env'))],
-    ['is Latin-1', () => writeFileSync(directory.file('.env'), Buffer.from('PORT=1 # \u00FC\n', 'latin1'))],
+    ['is Latin-1', () => writeFileSync(directory.file('.env'), 'PORT=1 # \u00FC\n', 'latin1')],
   ])('ends the start with status 2 and one line if .env %s', async (_, prepare) => {
     prepare();
 
-    const failure = await directory.failedStart();
-
-    expect(failure.status).toBe(2);
-    expect(failure.complaint).toBe('plant-store: .env must be a file in UTF-8 that this user may read\n');
+    await expectRefusal({}, /\.env must be a file in UTF-8 that this user may read$/);
   });
 
   it('may have empty variables, which count as unset', async () => {
     const empty = Object.fromEntries(variableNames().map((name) => [name, '']));
 
-    const { service, token, url } = await directory.firstStart({ ...empty, PORT: '0', MANAGEMENT_PORT: 'off' });
+    const { token, url } = await directory.firstStart({ ...empty, PORT: '0', MANAGEMENT_PORT: 'off' });
 
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
-    expect(service.stdout).not.toContain('Management: ');
     expect(directory.names()).toEqual(['Monstera']);
     // This address does not exist (RFC 5737 §3): the error shows the default port, which may be in use.
     expect((await directory.failedStart({ HOST: '192.0.2.1', PORT: '' })).complaint).toContain('192.0.2.1:3000');
@@ -53,69 +58,54 @@ describe('The environment', () => {
 
 describe('A variable with an invalid value', () => {
   it('ends the start with status 2 and one line', async () => {
-    expect(await directory.failedStart({ ...WITH_TOKEN, PORT: '65536' })).toEqual({
-      status: 2,
-      complaint: 'plant-store: PORT must be a number from 0 to 65535, for example 8080\n',
-    });
+    await expectRefusal({ PORT: '65536' }, /^plant-store: PORT must be a number from 0 to 65535, for example 8080$/);
   });
 
   it('is refused in .env as well', async () => {
     directory.write('.env', 'LOG_LEVEL=loud\n');
 
-    expect((await directory.failedStart()).complaint).toMatch(/^plant-store: LOG_LEVEL must be /);
+    await expectRefusal({}, /^plant-store: LOG_LEVEL must be /);
   });
 });
 
-describe('A file with the value of a variable', () => {
-  it.each<{ what: string; file: string; variables?: Variables; complaint: RegExp }>([
-    {
-      what: 'is not there',
-      file: 'nowhere',
-      complaint: /DATABASE_URL_FILE must be the path of a file that this user may read, for example \S+\n$/,
-    },
-    { what: 'has another text', file: 'url', complaint: /the text in DATABASE_URL_FILE must be a URL [^\n]+\n$/ },
-    {
-      what: 'stands beside the variable',
-      file: 'url',
-      variables: { DATABASE_URL: 'sqlite:plants.db' },
-      complaint: /DATABASE_URL and DATABASE_URL_FILE exclude each other: set one of them\n$/,
-    },
-  ])('that $what ends the start with status 2, and is not shown', async ({ file, variables, complaint }) => {
+describe('DATABASE_URL_FILE', () => {
+  it.each<[what: string, variables: Variables, complaint: RegExp]>([
+    ['names no file', { DATABASE_URL_FILE: 'none' }, /_FILE must be the path of a file that this user may read, for/],
+    ['has another text', { DATABASE_URL_FILE: 'url' }, /the text in DATABASE_URL_FILE must be a URL /],
+    [
+      'stands beside DATABASE_URL',
+      { DATABASE_URL_FILE: 'url', DATABASE_URL: 'sqlite:plants.db' },
+      /DATABASE_URL and DATABASE_URL_FILE exclude each other: set one of them$/,
+    ],
+  ])('that %s ends the start with status 2, and is not shown', async (_, variables, complaint) => {
     directory.write('url', 'mysql://user:secret@localhost/plants\n');
 
-    const failure = await directory.failedStart({ ...WITH_TOKEN, ...variables, DATABASE_URL_FILE: file });
-
-    expect(failure.status).toBe(2);
-    expect(failure.complaint).toMatch(complaint);
-    expect(failure.complaint).not.toContain('user:secret');
-  });
-});
-
-describe('A valid value takes effect', () => {
-  it('of BASE_PATH and BODY_LIMIT', async () => {
-    const { url } = await directory.start({ ...WITH_TOKEN, BASE_PATH: '/garden/v1.0/', BODY_LIMIT: '1kb' });
-
-    expect(new URL(url).pathname).toBe('/garden/v1.0');
-    expect(await create(url)).toEqual(CREATED);
-    // Error 400 shows that the service has read the blanks.
-    expect(await post(url, ' '.repeat(1_024))).toEqual(refusal(400));
-    expect(await post(url, ' '.repeat(1_025))).toEqual(refusal(413));
+    await expectRefusal(variables, complaint);
   });
 
-  it('of ACCESS_TOKENS with several tokens', async () => {
-    const { url } = await directory.start({ ACCESS_TOKENS: `${TOKEN}, ${SECOND_TOKEN}` });
-
-    expect(await create(url, MONSTERA, TOKEN)).toEqual(CREATED);
-    expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(CREATED);
-    expect(await create(url, MONSTERA, `${TOKEN},${SECOND_TOKEN}`)).toEqual(refusal(401));
-    expect(existsSync(directory.file('data/tokens'))).toBe(false);
-  });
-
-  it('of DATABASE_URL_FILE, the file with the URL', async () => {
+  it('names the file with the URL', async () => {
     directory.write('url', 'sqlite:from/file.db\n');
 
     await create((await directory.start({ ...WITH_TOKEN, DATABASE_URL_FILE: 'url' })).url);
 
     expect(directory.names('from/file.db')).toEqual(['Monstera']);
+  });
+});
+
+describe('A valid value takes effect', () => {
+  it('of BASE_PATH, BODY_LIMIT, and ACCESS_TOKENS with several tokens', async () => {
+    const { url } = await directory.start({
+      ACCESS_TOKENS: `${TOKEN}, ${SECOND_TOKEN}`,
+      BASE_PATH: '/garden/v1.0/',
+      BODY_LIMIT: '1kb',
+    });
+
+    expect(new URL(url).pathname).toBe('/garden/v1.0');
+    expect(await create(url, MONSTERA, TOKEN)).toEqual(CREATED);
+    expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(CREATED);
+    expect(await create(url, MONSTERA, `${TOKEN},${SECOND_TOKEN}`)).toEqual(refusal(401));
+    // Error 400 shows that the service has read the blanks.
+    expect(await post(url, ' '.repeat(1_024))).toEqual(refusal(400));
+    expect(await post(url, ' '.repeat(1_025))).toEqual(refusal(413));
   });
 });

@@ -69,8 +69,8 @@ export default [
     file: EXPORT,
     find: 'if (existsSync(file)) throw',
     replace: 'if (existsSync(file)) rmSync(file); else if (file === undefined) throw',
-    spec: 'test/commands/export',
-    test: 'overwrites none',
+    spec: 'test/commands/refusals',
+    test: 'export data/plants.db',
     isBuilt: true,
   },
   {
@@ -79,8 +79,8 @@ export default [
     file: EXPORT,
     find: 'const draft = `${file}.${randomUUID()}`;',
     replace: 'const draft = file;',
-    spec: 'test/commands/export',
-    test: 'SIGKILL ends it',
+    spec: 'test/commands/interrupted',
+    test: 'plant-store export leaves no part',
     isBuilt: true,
   },
   {
@@ -162,7 +162,7 @@ export default [
     find: 'if (!isEqual) process.exitCode = EXIT_STATUS.findings;',
     replace: '',
     spec: 'test/commands/verify',
-    test: 'compares every field',
+    test: 'names the first ids that differ',
     isBuilt: true,
   },
   {
@@ -181,8 +181,8 @@ export default [
     file: 'src/main.ts',
     find: "return text.replace(/(unknown option '[^'=]*)=.*'/, \"$1'\");",
     replace: 'return text;',
-    spec: 'test/commands/program',
-    test: 'with status 2',
+    spec: 'test/commands/refusals',
+    test: 'copy --too',
     isBuilt: true,
   },
   {

@@ -1,12 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
+import { ServiceDirectory } from '../support/service-directory.js';
 
 const ROOT = join(import.meta.dirname, '../..');
-
-/** `npm test` builds it first. */
-const BUILT = ['dist/storage', 'dist/files'];
 
 const HAS_SQLITE = Number(process.versions.node.split('.', 1)[0]) >= 24;
 
@@ -20,27 +17,21 @@ try {
 }
 `;
 
+const directory = ServiceDirectory.ofEachTest();
+
 describe('An installation without the package of its driver', () => {
-  let directory: string;
-
-  beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    for (const path of BUILT) cpSync(join(ROOT, path), join(directory, path), { recursive: true });
-    writeFileSync(join(directory, 'package.json'), '{"type":"module"}');
-    writeFileSync(join(directory, 'open.js'), OPEN);
-  });
-
-  afterEach(() => rmSync(directory, { recursive: true }));
-
-  function open(url: string): { stdout: string; stderr: string } {
-    const { stdout, stderr } = spawnSync(process.execPath, ['open.js', url], { cwd: directory, encoding: 'utf8' });
-    return { stdout, stderr };
+  /** Opens a database in a directory without node_modules. */
+  function open(url: string): string {
+    // `npm test` builds them first.
+    for (const path of ['dist/storage', 'dist/files'])
+      cpSync(join(ROOT, path), directory.file(path), { recursive: true });
+    directory.write('package.json', '{"type":"module"}');
+    directory.write('open.js', OPEN);
+    return spawnSync(process.execPath, ['open.js', url], { cwd: directory.path, encoding: 'utf8' }).stdout;
   }
 
   it('asks for @photostructure/sqlite on Node before 24, and does not need it on later versions', () => {
-    const { stdout } = open('sqlite:plants.db');
-
-    expect(stdout).toBe(
+    expect(open('sqlite:plants.db')).toBe(
       HAS_SQLITE
         ? 'opened\n'
         : 'RepositoryStartError: the database plants.db needs the package @photostructure/sqlite, with its ' +
@@ -49,9 +40,8 @@ describe('An installation without the package of its driver', () => {
   });
 
   it('asks for pg', () => {
-    expect(open('postgres://localhost/plants')).toEqual({
-      stdout: 'RepositoryStartError: the package pg is not installed: npm install pg\n',
-      stderr: '',
-    });
+    expect(open('postgres://localhost/plants')).toBe(
+      'RepositoryStartError: the package pg is not installed: npm install pg\n',
+    );
   });
 });

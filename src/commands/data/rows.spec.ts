@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { anyPlant } from '../../../test/support/any-plant.js';
-import { NewPlantPipe } from '../../plants/pipes/new-plant.pipe.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 import { encodePlants, type Format, FORMATS, HEADERS } from './formats.js';
 import { readRows } from './read-rows.js';
@@ -18,7 +17,7 @@ async function read(format: Format, file: string | Buffer, chunkSize = 65_536, r
   return rows;
 }
 
-/** Returns each row as a plant, or as the beginning of its reason. */
+/** Returns each row as its line and its plant, or the beginning of its reason. */
 function summary(rows: readonly Row[]): unknown[] {
   return rows.map(({ line, plant, reason }) =>
     plant === undefined ? [line, reason.split(/[:;.]/)[0]] : [line, plant.id, plant.name, plant.tag],
@@ -43,6 +42,8 @@ const plants = fc.array(
 );
 
 describe.each(FORMATS)('%s', (format) => {
+  const firstLine = format === 'csv' ? 2 : 1;
+
   it('is read as the plants that were written, in chunks of any size', async () => {
     await fc.assert(
       fc.asyncProperty(plants, fc.integer({ min: 1, max: 50 }), async (written: readonly StoredPlant[], chunkSize) => {
@@ -59,16 +60,16 @@ describe.each(FORMATS)('%s', (format) => {
     const plant: Required<StoredPlant> = { id: 1n, name: 'Monstera', tag: 'indoor' };
 
     expect(await read(format, HEADERS[format] + encodePlants([plant], format))).toEqual([
-      { line: format === 'csv' ? 2 : 1, plant: expect.objectContaining(plant) as unknown },
+      { line: firstLine, plant: expect.objectContaining(plant) as unknown },
     ]);
   });
 
   it('rejects a row that is too long, and reads its neighbours', async () => {
     const near = { id: 1n, name: 'a'.repeat(LIMIT - 100) };
     const long = { id: 2n, name: 'a,"\n'.repeat(LIMIT), tag: '"' };
-    const file = Buffer.from(HEADERS[format] + encodePlants([near, long, near, long], format));
+    const file = HEADERS[format] + encodePlants([near, long, near, long], format);
 
-    for (const chunkSize of [1, 7, 300, 65_536]) {
+    for (const chunkSize of [1, 300, 65_536]) {
       const rows = await read(format, file, chunkSize);
 
       expect(rows.map(({ plant }) => plant !== undefined)).toEqual([true, false, true, false]);
@@ -79,7 +80,7 @@ describe.each(FORMATS)('%s', (format) => {
   it('may begin with a byte order mark, end lines with CRLF, and have blank lines', async () => {
     const file = `\ufeff${HEADERS[format]}${encodePlants([{ id: 1n, name: 'é' }], format).trim()}\r\n\r\n\n`;
 
-    expect(summary(await read(format, file, 3))).toEqual([[format === 'csv' ? 2 : 1, 1n, 'é', undefined]]);
+    expect(summary(await read(format, file, 3))).toEqual([[firstLine, 1n, 'é', undefined]]);
   });
 
   it('is refused only in the row that is not UTF-8', async () => {
@@ -93,20 +94,10 @@ describe.each(FORMATS)('%s', (format) => {
 });
 
 describe('A line of NDJSON', () => {
-  const pipe = new NewPlantPipe();
-
   it('ends at LF alone', async () => {
     const plant = { id: 1n, name: 'a\u2028b\u0085c', tag: undefined };
 
     expect(await read('ndjson', `{"id":1,\r"name":"${plant.name}"}\n`, 1)).toEqual([{ line: 1, plant }]);
-  });
-
-  it('is refused with the words of POST /plants', async () => {
-    const line = '{"id":"7","name":null}';
-
-    const [row] = await read('ndjson', line);
-
-    expect(() => pipe.transform(Buffer.from(line))).toThrow(row?.reason);
   });
 
   it('that is no plant is rejected alone', async () => {
@@ -124,6 +115,7 @@ describe('A row of CSV', () => {
     { what: 'has no tag if it is empty', file: 'id,name,tag\n1,a,\n', rows: [[2, 1n, 'a', undefined]] },
     { what: 'has an empty tag if it is ""', file: 'id,name,tag\n1,a,""\n', rows: [[2, 1n, 'a', '']] },
     { what: 'may have a header in quotation marks', file: '"id","name"\r\n"1","a"', rows: [[2, 1n, 'a', undefined]] },
+    { what: 'may have an id such as 1e3', file: 'id,name\n1e3,a', rows: [[2, 1_000n, 'a', undefined]] },
     {
       what: 'may have several lines',
       file: 'id,name\n1,"a\nb"\n2,c\n',
@@ -142,28 +134,20 @@ describe('A row of CSV', () => {
       ],
     },
   ])('$what', async ({ file, rows }) => {
-    for (const chunkSize of [1, 2, 3, 100]) expect(summary(await read('csv', file, chunkSize))).toEqual(rows);
+    for (const chunkSize of [1, 2, 100]) expect(summary(await read('csv', file, chunkSize))).toEqual(rows);
   });
 
-  it.each(['', ' 1', '01', 'a', '9223372036854775808', '1.5'])(
-    'has an integer as JSON writes it, and not %j',
-    async (id) => {
-      expect(summary(await read('csv', `name,id\n,"${id}"`))).toEqual([[2, expect.stringMatching(/^id must be/)]]);
-    },
-  );
-
-  it.each([
-    ['1e3', 1_000n],
-    ['-9223372036854775808', -(2n ** 63n)],
-  ])('has the id %s', async (id, value) => {
-    expect(summary(await read('csv', `id,name\n${id},a`))).toEqual([[2, value, 'a', undefined]]);
+  it('has an integer as JSON writes it', async () => {
+    for (const id of ['', ' 1', '01', 'a', '9223372036854775808', '1.5']) {
+      const [row] = await read('csv', `name,id\n,"${id}"`);
+      expect([id, row?.reason]).toEqual([id, expect.stringMatching(/^id must be/)]);
+    }
   });
 
   it.each([
     { what: 'a row', file: '1,a,b\n' },
     { what: 'a header without the name', file: 'id,tag\n1,a' },
     { what: 'a header with the id twice', file: 'id,name,id\n' },
-    { what: 'NDJSON', file: '{"id":1,"name":"a"}\n' },
     { what: 'a quotation mark that is not closed', file: '"id,name,tag\n1,a,\n' },
     { what: 'a line that is too long', file: `${'id'.repeat(16 * LIMIT)},name\nid,name\n1,a\n` },
   ])('needs a header, unlike $what', async ({ file }) => {
@@ -175,7 +159,7 @@ describe('A row of CSV', () => {
     { what: 'does not close a quotation mark', line: 3, file: 'id,name\n1,a\n2,"a\n3,a\n' },
     { what: 'goes on for very long', line: 3, file: `id,name\n1,a\n2,"${'a\n'.repeat(9 * LIMIT)}` },
   ])('that $what ends the file, after the rows before it', async ({ line, file }) => {
-    for (const chunkSize of [1, 100, 65_536]) {
+    for (const chunkSize of [1, 65_536]) {
       const rows: Row[] = [];
 
       await expect(read('csv', file, chunkSize, rows)).rejects.toThrow(

@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { ServiceDirectory } from '../support/service-directory.js';
+
+const POSTGRES = 'postgres://localhost/plants';
+const MEMORY = 'sqlite::memory:';
+
+const directory = ServiceDirectory.ofEachTest();
+
+describe('A command that cannot do its work fails with one line, and changes nothing:', () => {
+  it.each<{ command: string; url?: string; status: number; complaint: RegExp }>([
+    { command: 'backup', status: 2, complaint: /missing required argument 'file'$/ },
+    { command: 'backup ', status: 2, complaint: /name of the file is empty/ },
+    { command: 'backup b.db', url: POSTGRES, status: 2, complaint: /pg_dump/ },
+    { command: 'backup b.db', url: MEMORY, status: 2, complaint: /in memory/ },
+    { command: 'backup b.db', url: 'sqlite:none.db', status: 1, complaint: /no database none\.db: DATABASE_URL/ },
+    { command: 'backup elsewhere/b.db', status: 1, complaint: /there is no directory .*elsewhere/ },
+    { command: 'backup data/plants.db', status: 1, complaint: /data\/plants\.db already exists: name another file$/ },
+    { command: 'restore b.db', url: POSTGRES, status: 2, complaint: /plant-store import or plant-store copy/ },
+    { command: 'export ', status: 2, complaint: /name of the file is empty/ },
+    { command: 'export', url: MEMORY, status: 2, complaint: /in memory/ },
+    { command: 'export', url: 'sqlite:none.db', status: 1, complaint: /no database none\.db: DATABASE_URL/ },
+    { command: 'export data/plants.db', status: 1, complaint: /data\/plants\.db already exists: name another file$/ },
+    { command: 'export --after 9223372036854775808', status: 2, complaint: /--after.*int64/ },
+    { command: 'import .', status: 1, complaint: /\. is a directory: name a file$/ },
+    { command: 'import none', url: 'sqlite:none.db', status: 1, complaint: /ENOENT/ },
+    { command: 'import --rejects data/plants.db', status: 1, complaint: /name another file for the rejected rows$/ },
+    { command: 'copy', status: 2, complaint: /set --to or OTHER_DATABASE_URL/ },
+    { command: 'copy --to sqlite:data/../data/plants.db', status: 2, complaint: /name the same store/ },
+    { command: 'copy --to mysql://a/b', status: 2, complaint: /OTHER_DATABASE_URL must be/ },
+    { command: 'copy --too=postgres://plants:password@a/b', status: 2, complaint: /unknown option '--too'$/ },
+    { command: 'health now', status: 2, complaint: /too many arguments for 'health'/ },
+  ])('$command', async ({ command, url = '', status, complaint }) => {
+    await directory.store([]);
+    const before = readFileSync(directory.file('data/plants.db'));
+    const [name = '', ...parameters] = command.split(' ');
+
+    const run = await directory.run(name, parameters, { DATABASE_URL: url });
+
+    expect(run).toEqual({ status, stdout: '', stderr: expect.stringMatching(/^plant-store: [^\n]+\n$/) as unknown });
+    expect(run.stderr.trimEnd()).toMatch(complaint);
+    expect(readdirSync(directory.path)).toEqual(['data']);
+    expect(readFileSync(directory.file('data/plants.db')).equals(before)).toBe(true);
+  });
+
+  it('a misspelled command, with a suggestion', async () => {
+    expect(await directory.run('exprt')).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: "plant-store: unknown command 'exprt'\n(Did you mean export?)\n",
+    });
+  });
+});

@@ -1,0 +1,212 @@
+import pg from 'pg';
+import { checkStore, DATABASE_DEFAULTS, openRepository } from '../../src/storage/open-repository.js';
+import type { PlantRepository } from '../../src/storage/plant-repository.js';
+import { PASSWORD, PostgresServer } from '../support/postgres.js';
+import { nameOf } from '../support/postgres-history.js';
+import { until } from '../support/until.js';
+
+let server: PostgresServer;
+let url: string;
+
+beforeAll(async () => {
+  server = await PostgresServer.start();
+});
+
+beforeEach(async () => {
+  url = await server.createDatabase();
+});
+
+afterAll(() => server.remove());
+
+function query(text: string): Promise<object[]> {
+  return server.query(text, nameOf(url));
+}
+
+describe('the PostgreSQL repository', () => {
+  let repository: PlantRepository;
+
+  beforeEach(async () => {
+    repository = await openRepository(url);
+  });
+
+  afterEach(() => repository.close());
+
+  it.each([
+    ['plant-store', ''],
+    ['greenhouse', '&application_name=greenhouse'],
+  ])('is shown as %s in pg_stat_activity with the parameters "%s"', async (name, parameters) => {
+    await repository.close();
+    repository = await openRepository(`${url}${parameters}`);
+
+    const named = `datname = '${nameOf(url)}' AND application_name = '${name}'`;
+    expect(await query(`SELECT FROM pg_stat_activity WHERE ${named}`)).toHaveLength(1);
+  });
+
+  it.each([
+    ['off', 'on'],
+    ['remote_apply', 'remote_apply'],
+  ])('commits plants with synchronous_commit not off where the database changes to %s', async (setting, atCommit) => {
+    // A deferred trigger runs at the commit.
+    await query(`
+      CREATE TABLE commits (setting text);
+      CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN INSERT INTO commits VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER noting AFTER INSERT ON plants DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION note();
+    `);
+    await query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = ${setting}`);
+    // The setting applies to new connections.
+    await query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity ' +
+        'WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    );
+
+    await repository.add([
+      { id: 1n, name: 'Monstera' },
+      { id: 2n, name: 'Ficus' },
+    ]);
+
+    expect(await query('SELECT setting FROM commits')).toEqual([{ setting: atCommit }, { setting: atCommit }]);
+  });
+
+  it.each(['on', 'off'])(
+    'stores quotation marks and backslashes as they are where standard_conforming_strings is %s',
+    async (setting) => {
+      await repository.close();
+      await query(`ALTER DATABASE ${nameOf(url)} SET standard_conforming_strings = ${setting}`);
+      repository = await openRepository(url);
+      const name = `'; DROP TABLE plants; -- \\' \\\\ \\x27 "$1" E'\\n' \u2019 \ufeff`;
+      const plant = { id: 1n, name, tag: "\\'" };
+
+      expect(await repository.add([plant])).toEqual(['created']);
+      expect(await repository.add([plant])).toEqual(['repeated']);
+      expect(await query('SELECT name, tag FROM plants')).toEqual([{ name, tag: plant.tag }]);
+    },
+  );
+
+  it('adds a large batch although another program takes some of its ids meanwhile', async () => {
+    const batch = Array.from({ length: 1_000 }, (_, index) => ({ id: BigInt(index), name: 'Monstera' }));
+    const other = new pg.Client({ connectionString: url });
+    await other.connect();
+    await other.query("BEGIN; INSERT INTO plants VALUES (7, 'Ficus'), (8, 'Monstera')");
+    const added = repository.add(batch);
+    const waiting = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    await until('it waits for the lock', async () => (await query(waiting)).length > 0);
+
+    await other.query('COMMIT');
+    await other.end();
+
+    const outcomes = await added;
+    expect(outcomes.slice(7, 9)).toEqual(['conflict', 'repeated']);
+    expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(998);
+    expect(await query('SELECT FROM plants')).toHaveLength(1_000);
+  });
+
+  it('does not change the type parsers of other users of the driver', async () => {
+    await repository.add([{ id: 1n, name: 'Monstera' }]);
+
+    expect(await query('SELECT id FROM plants')).toEqual([{ id: '1' }]);
+  });
+});
+
+describe('the schema of PostgreSQL', () => {
+  /** Returns a URL whose connections have this search_path. */
+  function inSchema(name: string): string {
+    return `${url}&options=-csearch_path=${name}`;
+  }
+
+  /** Opens the database, and stores plants. */
+  async function outcomes(at = url): Promise<readonly string[]> {
+    const repository = await openRepository(at);
+    try {
+      return await repository.add([
+        { id: 1n, name: 'Monstera', tag: 'indoor' },
+        { id: 2n ** 63n - 1n, name: "Bird's nest fern \u{1fab4}", tag: '' },
+        { id: 1n, name: 'Ficus' },
+      ]);
+    } finally {
+      await repository.close();
+    }
+  }
+
+  const TAKEN_OVER = ['repeated', 'repeated', 'conflict'];
+  const NEW = ['created', 'created', 'conflict'];
+
+  it('is numbered in a table, and stays as it is when the database is opened again', async () => {
+    expect(await outcomes()).toEqual(NEW);
+    expect(await outcomes()).toEqual(TAKEN_OVER);
+
+    expect(await query('SELECT version FROM plant_store_schema')).toEqual([{ version: 1 }]);
+  });
+
+  it('is created once by many instances that start at the same time', async () => {
+    const repositories = await Promise.all(Array.from({ length: 12 }, () => openRepository(url)));
+    await Promise.all(repositories.map((repository) => repository.close()));
+
+    expect(await query('SELECT version FROM plant_store_schema')).toEqual([{ version: 1 }]);
+  });
+
+  it('requires SELECT on plant_store_schema once that exists', async () => {
+    await outcomes();
+    await query(`CREATE ROLE writer LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'`);
+    await query('GRANT SELECT, INSERT ON plants TO writer');
+    const asWriter = url.replace('//postgres:', '//writer:');
+
+    await expect(outcomes(asWriter)).rejects.toThrow(/denies this user a privilege that it needs/);
+    await query('GRANT SELECT ON plant_store_schema TO writer');
+    expect(await outcomes(asWriter)).toEqual(TAKEN_OVER);
+  });
+
+  it('is refused when it is newer than the program', async () => {
+    await outcomes();
+    await query('INSERT INTO plant_store_schema VALUES (9999)');
+
+    await expect(openRepository(url)).rejects.toThrow(
+      `the database postgres://localhost/${nameOf(url)} has a schema that is newer than this version; ` +
+        'run the version that made it, or a newer one',
+    );
+  });
+
+  it.each<[table: string, reason: string]>([
+    // A table of TypeORM with a generated key.
+    ['(id serial PRIMARY KEY, name varchar NOT NULL, tag varchar)', 'is out of range for type integer'],
+    ['(id bigint PRIMARY KEY, species text)', 'column "name" of relation "plants" does not exist'],
+    ['(id text PRIMARY KEY, name text, tag text)', 'it changes values'],
+    ['(id bigint, name text, tag text, PRIMARY KEY (id, name))', 'no unique or exclusion constraint'],
+    ['(id bigint PRIMARY KEY, name text, tag text NOT NULL)', 'null value in column "tag"'],
+  ])('is refused when there is a table of another program: %s', async (table, reason) => {
+    await query(`CREATE TABLE plants ${table}`);
+    const message = new RegExp(
+      `^the database postgres://localhost/${nameOf(url)} has a table of another program: .*${reason}.*; ` +
+        "create a schema for the service's tables, and name it in the URL: \\?options=-csearch_path=plant_store$",
+    );
+
+    await expect(openRepository(url)).rejects.toThrow(message);
+    await expect(checkStore(url, DATABASE_DEFAULTS)).rejects.toThrow(message);
+    expect(await query("SELECT to_regclass('plant_store_schema') AS found")).toEqual([{ found: null }]);
+  });
+
+  it('can exist in several schemas of one database, each with its own plants', async () => {
+    await query('CREATE TABLE plants (id text PRIMARY KEY); CREATE SCHEMA one; CREATE SCHEMA two');
+
+    expect(await outcomes(inSchema('one'))).toEqual(NEW);
+    expect(await outcomes(inSchema('two'))).toEqual(NEW);
+  });
+
+  it('is refused when no schema of search_path exists', async () => {
+    await expect(openRepository(inSchema('plant_store'))).rejects.toThrow(
+      `the database postgres://localhost/${nameOf(url)} has none of the schemas in search_path; ` +
+        'create one with CREATE SCHEMA',
+    );
+  });
+
+  it('is taken over with columns that need no value', async () => {
+    await outcomes();
+    await query(
+      'ALTER TABLE plants ADD COLUMN number bigint GENERATED ALWAYS AS IDENTITY, ADD COLUMN note text, ' +
+        'ADD COLUMN created timestamptz NOT NULL DEFAULT now(), DROP CONSTRAINT plants_pkey, ADD UNIQUE (id)',
+    );
+
+    expect(await outcomes()).toEqual(TAKEN_OVER);
+  });
+});
