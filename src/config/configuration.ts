@@ -151,6 +151,8 @@ type Settings = {
 export interface Configuration extends Settings {
   /** The token file that the first start creates beside the data if no tokens are configured. */
   readonly firstTokenFile: string;
+  /** The settings of a store beside its URL. */
+  readonly store: typeof STORE;
   /** The database, and the settings that differ from their defaults, for the log: without secrets. */
   readonly summary: string;
 }
@@ -211,6 +213,7 @@ export function parseConfiguration(variables: Variables): Configuration {
   return {
     ...settings,
     firstTokenFile: tokenFileBeside(settings.databaseUrl),
+    store: { timeout: settings.storeTimeout, startTimeout: settings.databaseStartTimeout },
     summary: summarize(settings, variables),
   };
 }

@@ -13,8 +13,8 @@ import type { FromWorker, ToWorker } from './worker.js';
 /** The service ends after this many workers in a row have ended before they listened. */
 const MAX_FAILED_STARTS = 3;
 
-/** Milliseconds that a worker has to send its metrics. */
-const METRICS_TIMEOUT = 1_000;
+/** Milliseconds that a worker has to answer. */
+const ANSWER_TIMEOUT = 1_000;
 
 /** Serves the public port with workers, each of which is a whole service. One that ends is replaced at once. */
 export class Supervisor extends ManagedService {
@@ -44,7 +44,7 @@ export class Supervisor extends ManagedService {
     cluster.setupPrimary({ args: ['worker'], serialization: 'advanced' });
     // Workers end with this process, except those that no longer react.
     process.once('exit', () => {
-      for (const worker of this.#workers) worker.signal('SIGKILL');
+      for (const worker of this.#workers) worker.kill();
     });
   }
 
@@ -65,9 +65,9 @@ export class Supervisor extends ManagedService {
     return this.baseUrl ?? '';
   }
 
-  /** Hands SIGHUP on to the workers. */
-  reload(): void {
-    for (const worker of this.#listening) worker.signal('SIGHUP');
+  /** Lets the workers read their token file and certificate now. */
+  async reload(): Promise<void> {
+    await Promise.all(this.#listening.map((worker) => worker.ask('reload')));
   }
 
   override get obstacle(): string | undefined {
@@ -75,7 +75,7 @@ export class Supervisor extends ManagedService {
   }
 
   override async metrics(): Promise<string> {
-    await Promise.all(this.#listening.map((worker) => worker.updateMetrics()));
+    await Promise.all(this.#listening.map((worker) => worker.ask('metrics')));
     return this.#metrics.join([...this.#workers].map(({ metrics }) => metrics));
   }
 
@@ -120,7 +120,7 @@ export class Supervisor extends ManagedService {
     this.baseUrl ??= worker.baseUrl;
     this.#failedStarts = 0;
     // With PORT=0, the last of the others has ended meanwhile, and the system has chosen another port.
-    if (worker.baseUrl !== this.baseUrl) worker.signal('SIGKILL');
+    if (worker.baseUrl !== this.baseUrl) worker.kill();
   }
 
   #onEnd(worker: WorkerHandle, { text }: ProcessEnd): void {
@@ -167,20 +167,20 @@ class WorkerHandle extends EventEmitter {
     });
   }
 
-  /** Asks for its metrics, and gives up when it does not answer in time. */
-  async updateMetrics(): Promise<void> {
-    this.#send({ type: 'metrics' });
-    await once(this, 'metrics', { signal: AbortSignal.timeout(METRICS_TIMEOUT) }).catch(() => undefined);
+  /** Sends it a message, and waits for its answer, but not for long. */
+  async ask(type: 'metrics' | 'reload'): Promise<void> {
+    this.#send({ type });
+    await once(this, type, { signal: AbortSignal.timeout(ANSWER_TIMEOUT) }).catch(() => undefined);
   }
 
   /** Ends it after its requests in flight. */
   stop(): void {
     if (this.#isReady) this.#send({ type: 'stop' });
-    else this.signal('SIGKILL');
+    else this.kill();
   }
 
-  signal(signal: NodeJS.Signals): void {
-    this.#worker.process.kill(signal);
+  kill(): void {
+    this.#worker.process.kill('SIGKILL');
   }
 
   #receive(message: FromWorker): void {
@@ -189,7 +189,7 @@ class WorkerHandle extends EventEmitter {
       this.#send({ type: 'start', configuration: this.configuration });
     } else if (message.type === 'listening') this.baseUrl = message.baseUrl;
     else if (message.type === 'metrics') this.metrics = message.metrics;
-    else this.#failure = message;
+    else if (message.type === 'failed') this.#failure = message;
     this.emit(message.type);
   }
 

@@ -20,6 +20,7 @@ describe('The log on stdout', () => {
     expect(lines).toMatchObject([
       { level: 'info', message: expect.stringMatching(/^Plant Store .+ on Node\.js /) as unknown },
       { level: 'info', time: expect.stringMatching(ISO_TIME) as unknown, message: `Listening: POST ${url}/plants` },
+      { level: 'info', message: 'data/tokens has changed; number of tokens now: 1' },
       { ...request, level: 'info', status: 200, principal: 'first-start' },
       { ...request, level: 'info', status: 400, error: 409, principal: 'first-start' },
       { ...request, level: 'info', status: 400, error: 401, refusal: 'unknown' },
@@ -35,7 +36,7 @@ describe('The log on stdout', () => {
   it.each([
     ['fatal', []],
     ['warn', ['error', 'error']],
-    ['trace', ['info', 'info', 'error', 'error', 'info', 'info']],
+    ['trace', ['info', 'info', 'info', 'error', 'error', 'info', 'info']],
   ])('has the lines of at least the severity of LOG_LEVEL=%s: %j', async (level, expected) => {
     const { service, token, url } = await directory.firstStart({ LOG_LEVEL: level });
     breakStore();
