@@ -88,9 +88,10 @@ export class PublicService extends ManagedService {
     return this.#metrics.registry.getMetricsAsJSON();
   }
 
-  /** Resolves when the requests in flight are answered, and the store is closed. */
+  /** Resolves when the requests in flight are answered, the store is closed, and the log is written. */
   async close(): Promise<void> {
     await this.#app?.close();
+    await this.logger.flush();
   }
 
   async #createApplication(tokens: TokenVerifier, docsOrigins: readonly string[]): Promise<PublicApplication> {

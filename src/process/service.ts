@@ -31,17 +31,22 @@ export async function startService(configuration: Configuration): Promise<void> 
 
   const service: Service =
     configuration.workers > 1
-      ? new Supervisor(configuration, repository, () => stop())
+      ? new Supervisor(configuration, repository, () => void stop())
       : new PublicService(configuration, repository, structuredLogger);
   const management = await listenForOperators(service, configuration);
-  const stop = (): void => void stopService(service, management, configuration);
+  const stop = async (): Promise<void> => {
+    await stopService(service, management, configuration);
+    await structuredLogger.flush();
+    // Without it, Node would let go of the signals first, and one that comes late would end the process.
+    process.exit();
+  };
   const baseUrl = await service.listen(management?.origins ?? []);
   const firstToken = await createFirstToken(configuration, baseUrl);
 
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
   onStopSignals((signal) => {
     logger.log(`Stopping after ${signal}`);
-    stop();
+    void stop();
   });
   process.on('SIGHUP', () => {
     logger.log('Reloading after SIGHUP');
@@ -88,8 +93,6 @@ async function stopService(
     logger.error(`The service could not close in order: ${String(error)}`);
     process.exitCode = EXIT_STATUS.failed;
   }
-  // Without it, Node would let go of the signals first, and one that comes late would end the process.
-  process.exit();
 }
 
 /** Warns if the tokens of clients travel in clear text. */
