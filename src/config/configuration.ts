@@ -210,6 +210,9 @@ export function parseConfiguration(variables: Variables): Configuration {
   if (port !== 0 && port === settings.managementPort && settings.host === settings.managementHost) {
     throw new ConfigurationError(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
   }
+  if (settings.workers > 1 && sqliteFile(settings.databaseUrl) === ':memory:') {
+    throw new ConfigurationError('WORKERS must be 1 with a database in memory, which processes cannot share');
+  }
   return {
     ...settings,
     firstTokenFile: tokenFileBeside(settings.databaseUrl),

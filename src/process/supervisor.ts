@@ -1,11 +1,10 @@
 import cluster from 'node:cluster';
 import { EventEmitter, once } from 'node:events';
 import { Logger } from '@nestjs/common';
-import { type Configuration, ConfigurationError } from '../config/configuration.js';
+import type { Configuration } from '../config/configuration.js';
 import { ManagedService } from '../management/managed-service.js';
 import { type ProcessMetrics, WorkerMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { sqliteFile } from '../storage/sqlite-engine.js';
 import { CommandError, type ProcessEnd } from './command-error.js';
 import { EXIT_STATUS } from './exit-status.js';
 import type { FromWorker, ToWorker } from './worker.js';
@@ -25,19 +24,13 @@ export class Supervisor extends ManagedService {
   #isReplacing = false;
   #failedStarts = 0;
 
-  /**
-   * @param stop called when a worker cannot be replaced, which is only after `listen`
-   * @throws {ConfigurationError} if workers cannot serve this configuration
-   */
+  /** @param stop called when a worker cannot be replaced, which is only after `listen` */
   constructor(
     private readonly configuration: Configuration,
     repository: PlantRepository,
     private readonly stop: () => void,
   ) {
     super(repository);
-    if (sqliteFile(configuration.databaseUrl) === ':memory:') {
-      throw new ConfigurationError('WORKERS must be 1 with a database in memory, which processes cannot share');
-    }
     // The system gives a connection to an idle worker. With round robin, this process would accept them, and one that it
     // hands to a worker that ends would stay open without an answer.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
@@ -49,10 +42,8 @@ export class Supervisor extends ManagedService {
   }
 
   /**
-   * Starts the workers, and replaces them from then on.
+   * Starts the workers, and replaces them once all of them listen.
    *
-   * @param docsOrigins the origins of the docs page, which creates plants
-   * @returns {base_url}, when all of them listen
    * @throws {CommandError} if one of them ends before
    */
   async listen(docsOrigins: readonly string[]): Promise<string> {

@@ -59,9 +59,9 @@ export default [
   {
     name: 'process: workers with a database in memory',
     reason: 'Processes cannot share a database in memory.',
-    file: SUPERVISOR,
-    find: "if (sqliteFile(configuration.databaseUrl) === ':memory:') {",
-    replace: "if (configuration.databaseUrl === ':memory:') {",
+    file: 'src/config/configuration.ts',
+    find: "settings.workers > 1 && sqliteFile(settings.databaseUrl) === ':memory:'",
+    replace: "settings.workers > 1 && settings.databaseUrl === ':memory:'",
     spec: 'test/process/workers',
     test: 'a database in memory',
     isBuilt: true,
