@@ -42,6 +42,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   };
   const baseUrl = await service.listen(management?.origins ?? []);
   const firstToken = await createFirstToken(configuration, baseUrl);
+  if (firstToken !== undefined) await service.reload();
 
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
   onStopSignals((signal) => {
@@ -57,7 +58,6 @@ export async function startService(configuration: Configuration): Promise<void> 
   logger.log(`Listening: POST ${baseUrl}/plants`);
   warnOfClearText(configuration);
   if (firstToken === undefined) return;
-  await service.reload();
   // Last, so that a newcomer sees it at the end of the output.
   await structuredLogger.flush();
   process.stderr.write(firstToken);
