@@ -6,7 +6,6 @@ import { parseTokens, readTokenFile } from '../auth/token-file.js';
 import { type Configuration, loadConfiguration } from '../config/configuration.js';
 import { addressError } from '../process/command-error.js';
 import { checkStore } from '../storage/open-repository.js';
-import { optionsOf } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
@@ -31,7 +30,7 @@ async function run(options: ReportOptions): Promise<void> {
     throw nameTokenVariable(error, configuration);
   });
   const expires = expiryOf(loadCertificate(configuration));
-  const isPresent = await checkStore(configuration.databaseUrl, optionsOf(configuration));
+  const isPresent = await checkStore(configuration.databaseUrl, configuration.store);
   printSummary(
     { tokens, certificate: expires === undefined ? null : { expires }, database: isPresent ? 'present' : 'new' },
     [

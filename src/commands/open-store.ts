@@ -2,20 +2,20 @@ import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
 import { CommandError } from '../process/command-error.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
-import { databaseName, type DatabaseOptions, openRepository, openSnapshot } from '../storage/open-repository.js';
+import { databaseName, openRepository, openSnapshot } from '../storage/open-repository.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 
 /** Opens a store, or creates it. */
 export async function openStore(url: string, configuration: Configuration): Promise<PlantRepository> {
   assertOnDisk(url);
-  return openRepository(url, optionsOf(configuration));
+  return openRepository(url, configuration.store);
 }
 
 /** Takes a snapshot of a store, which stays as it is. Returns undefined if the store does not exist yet. */
 export async function openStoreSnapshot(url: string, configuration: Configuration): Promise<PlantSnapshot | undefined> {
   assertOnDisk(url);
-  return openSnapshot(url, optionsOf(configuration));
+  return openSnapshot(url, configuration.store);
 }
 
 /** Takes a snapshot of a store that exists, which stays as it is. */
@@ -45,9 +45,4 @@ export function fileOf(url: string, advice: string): string {
 function assertOnDisk(url: string): void {
   if (sqliteFile(url) !== ':memory:') return;
   throw new CommandError('a database in memory ends with its process: name a file', EXIT_STATUS.badUsage);
-}
-
-/** Returns the settings of a store, beside its URL. */
-export function optionsOf({ storeTimeout, databaseStartTimeout }: Configuration): DatabaseOptions {
-  return { timeout: storeTimeout, startTimeout: databaseStartTimeout };
 }

@@ -151,6 +151,8 @@ type Settings = {
 export interface Configuration extends Settings {
   /** The token file that the first start creates beside the data if no tokens are configured. */
   readonly firstTokenFile: string;
+  /** The settings of a store beside its URL. */
+  readonly store: typeof STORE;
   /** The database, and the settings that differ from their defaults, for the log: without secrets. */
   readonly summary: string;
 }
@@ -208,9 +210,13 @@ export function parseConfiguration(variables: Variables): Configuration {
   if (port !== 0 && port === settings.managementPort && settings.host === settings.managementHost) {
     throw new ConfigurationError(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
   }
+  if (settings.workers > 1 && sqliteFile(settings.databaseUrl) === ':memory:') {
+    throw new ConfigurationError('WORKERS must be 1 with a database in memory, which processes cannot share');
+  }
   return {
     ...settings,
     firstTokenFile: tokenFileBeside(settings.databaseUrl),
+    store: { timeout: settings.storeTimeout, startTimeout: settings.databaseStartTimeout },
     summary: summarize(settings, variables),
   };
 }

@@ -1,9 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { TerminusModule } from '@nestjs/terminus';
-import { DocsController } from './docs.controller.js';
 import { HealthController } from './health.controller.js';
 import { ManagedService } from './managed-service.js';
-import { MetricsController } from './metrics.controller.js';
+import { ManagementController } from './management.controller.js';
 import { OpenApiDocument } from './openapi-document.js';
 
 /** Health, metrics and contract of a service. */
@@ -13,7 +12,7 @@ export class ManagementModule {
     return {
       module: ManagementModule,
       imports: [TerminusModule.forRoot({ logger: false })],
-      controllers: [DocsController, HealthController, MetricsController],
+      controllers: [HealthController, ManagementController],
       providers: [OpenApiDocument, { provide: ManagedService, useValue: service }],
     };
   }

@@ -17,12 +17,6 @@ export class CommandError extends Error {
   }
 }
 
-/** Advice by the code with which the system refuses an address. */
-const ADVICE: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'set another address, or stop the process that uses it',
-  EACCES: 'this user may not use the port: set one from 1024 on',
-};
-
 /** Adds the name of a file to an error of the system, such as ENOSPC, which has none. Other errors stay as they are. */
 export function fileError(file: string, error: unknown): unknown {
   if (!(error instanceof Error) || !('syscall' in error) || 'path' in error) return error;
@@ -32,11 +26,9 @@ export function fileError(file: string, error: unknown): unknown {
 /** Adds the variables that set an address to the error of the system that refuses it. Other errors stay as they are. */
 export function addressError(variables: string, address: string, error: unknown): unknown {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
-  const code = String(error.code);
-  const advice = ADVICE[code] ?? 'set an address of this machine, for example 127.0.0.1';
-  return new CommandError(`${variables}: cannot listen on ${address} (${code}): ${advice}`, undefined, {
-    cause: error,
-  });
+  const refusal = `${variables}: cannot listen on ${address} (${String(error.code)})`;
+  const advice = 'set an address of this machine, and a port from 1024 on that is free';
+  return new CommandError(`${refusal}: ${advice}`, undefined, { cause: error });
 }
 
 /** Errors whose message is for the operator; others are defects, which are reported with their stack. */

@@ -1,43 +1,27 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
-import { addToken, formatToken, readTokenFile } from '../auth/token-file.js';
+import { addToken } from '../auth/token-file.js';
 import { type Configuration, isJournal } from '../config/configuration.js';
-import { createEmptyFile } from '../files/durable-files.js';
 
 /** The name of the token that the first start creates. */
 const NAME = 'first-start';
 
 /**
- * Creates a token if none is configured. If the process ends before it is shown, its file goes, so that the next start
- * shows another one.
+ * Creates a token if none is configured. Call it when the service listens: a start that fails, for example because its
+ * port is in use, must leave no token that it has not shown.
  *
- * @returns a function that shows it, or the command that creates one, on stderr and not in the log, which is kept
- * @throws {TokenFileError} if its file cannot be used
+ * @returns what to print on stderr, and not in the log, which is kept; undefined if there are tokens
+ * @throws {TokenFileError} if the file cannot be used
  */
-export async function createFirstToken(configuration: Configuration): Promise<(url: string) => void> {
+export async function createFirstToken(configuration: Configuration, baseUrl: string): Promise<string | undefined> {
   const { accessTokens, accessTokensFile, firstTokenFile: file, jwtIssuer } = configuration;
   const isConfigured = accessTokens.length > 0 || (accessTokensFile ?? jwtIssuer) !== undefined;
-  if (isConfigured || existsSync(file)) return () => undefined;
-  if (isJournal()) return () => process.stderr.write(adviseCommand(file));
-  if (!createEmptyFile(file)) {
-    // Another process has created it meanwhile, or it is a link that leads nowhere, which ends the start.
-    await readTokenFile(file);
-    return () => undefined;
-  }
+  if (isConfigured || existsSync(file)) return undefined;
+  if (isJournal()) return adviseCommand(file);
   const token = generateToken();
-  const firstToken = { name: NAME, digest: digestToken(token) };
-  const remove = (): void => {
-    // An operator may have added a token meanwhile.
-    const text = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
-    if (text === '' || text === `${formatToken(firstToken)}\n`) rmSync(file);
-  };
-  process.once('exit', remove);
-  await addToken(file, firstToken);
-  return (url) => {
-    process.off('exit', remove);
-    process.stderr.write(adviseCurl(file, token, url));
-  };
+  await addToken(file, { name: NAME, digest: digestToken(token) });
+  return adviseCurl(file, token, `${baseUrl}/plants`);
 }
 
 function adviseCurl(file: string, token: string, url: string): string {

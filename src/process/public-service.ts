@@ -24,8 +24,7 @@ const BACKLOG = 4_096;
 /** Opens the store, and creates it if it does not exist. */
 export function openStore(configuration: Configuration, logger: StructuredLogger): Promise<PlantRepository> {
   return openRepository(configuration.databaseUrl, {
-    timeout: configuration.storeTimeout,
-    startTimeout: configuration.databaseStartTimeout,
+    ...configuration.store,
     onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
   });
 }
@@ -75,10 +74,9 @@ export class PublicService extends ManagedService {
   }
 
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */
-  reload(): void {
-    this.logger.log('Reloading after SIGHUP', 'PlantStore');
-    if (this.#tokens instanceof FileTokens) void this.#tokens.reload();
+  async reload(): Promise<void> {
     this.#reloadCertificate();
+    if (this.#tokens instanceof FileTokens) await this.#tokens.reload();
   }
 
   override metrics(): Promise<string> {
@@ -90,9 +88,10 @@ export class PublicService extends ManagedService {
     return this.#metrics.registry.getMetricsAsJSON();
   }
 
-  /** Resolves when the requests in flight are answered, and the store is closed. */
+  /** Resolves when the requests in flight are answered, the store is closed, and the log is written. */
   async close(): Promise<void> {
     await this.#app?.close();
+    await this.logger.flush();
   }
 
   async #createApplication(tokens: TokenVerifier, docsOrigins: readonly string[]): Promise<PublicApplication> {

@@ -28,29 +28,39 @@ export async function startService(configuration: Configuration): Promise<void> 
   const structuredLogger = await StructuredLogger.create(configuration.logLevel);
   Logger.overrideLogger(structuredLogger);
   const repository = await openStore(configuration, structuredLogger);
-  const showFirstToken = await createFirstToken(configuration);
 
   const service: Service =
     configuration.workers > 1
-      ? new Supervisor(configuration, repository, () => stop())
+      ? new Supervisor(configuration, repository, () => void stop())
       : new PublicService(configuration, repository, structuredLogger);
   const management = await listenForOperators(service, configuration);
+  const stop = async (): Promise<void> => {
+    await stopService(service, management, configuration);
+    await structuredLogger.flush();
+    // Without it, Node would let go of the signals first, and one that comes late would end the process.
+    process.exit();
+  };
   const baseUrl = await service.listen(management?.origins ?? []);
+  const firstToken = await createFirstToken(configuration, baseUrl);
+  if (firstToken !== undefined) await service.reload();
 
-  const stop = (): void => void stopService(service, management, configuration);
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
   onStopSignals((signal) => {
     logger.log(`Stopping after ${signal}`);
-    stop();
+    void stop();
   });
-  process.on('SIGHUP', () => service.reload());
+  process.on('SIGHUP', () => {
+    logger.log('Reloading after SIGHUP');
+    void service.reload();
+  });
   logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
   if (management !== undefined) logger.log(`Management: ${management.origins[0]}`);
   logger.log(`Listening: POST ${baseUrl}/plants`);
   warnOfClearText(configuration);
+  if (firstToken === undefined) return;
   // Last, so that a newcomer sees it at the end of the output.
   await structuredLogger.flush();
-  showFirstToken(`${baseUrl}/plants`);
+  process.stderr.write(firstToken);
 }
 
 async function listenForOperators(service: Service, configuration: Configuration): Promise<Management | undefined> {
@@ -81,7 +91,7 @@ async function stopService(
     logger.log('Stopped');
   } catch (error) {
     logger.error(`The service could not close in order: ${String(error)}`);
-    process.exit(EXIT_STATUS.failed);
+    process.exitCode = EXIT_STATUS.failed;
   }
 }
 

@@ -1,11 +1,10 @@
 import cluster from 'node:cluster';
 import { EventEmitter, once } from 'node:events';
 import { Logger } from '@nestjs/common';
-import { type Configuration, ConfigurationError } from '../config/configuration.js';
+import type { Configuration } from '../config/configuration.js';
 import { ManagedService } from '../management/managed-service.js';
 import { type ProcessMetrics, WorkerMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { sqliteFile } from '../storage/sqlite-engine.js';
 import { CommandError, type ProcessEnd } from './command-error.js';
 import { EXIT_STATUS } from './exit-status.js';
 import type { FromWorker, ToWorker } from './worker.js';
@@ -13,8 +12,8 @@ import type { FromWorker, ToWorker } from './worker.js';
 /** The service ends after this many workers in a row have ended before they listened. */
 const MAX_FAILED_STARTS = 3;
 
-/** Milliseconds that a worker has to send its metrics. */
-const METRICS_TIMEOUT = 1_000;
+/** Milliseconds that a worker has to answer. */
+const ANSWER_TIMEOUT = 1_000;
 
 /** Serves the public port with workers, each of which is a whole service. One that ends is replaced at once. */
 export class Supervisor extends ManagedService {
@@ -25,34 +24,26 @@ export class Supervisor extends ManagedService {
   #isReplacing = false;
   #failedStarts = 0;
 
-  /**
-   * @param stop called when a worker cannot be replaced, which is only after `listen`
-   * @throws {ConfigurationError} if workers cannot serve this configuration
-   */
+  /** @param stop called when a worker cannot be replaced, which is only after `listen` */
   constructor(
     private readonly configuration: Configuration,
     repository: PlantRepository,
     private readonly stop: () => void,
   ) {
     super(repository);
-    if (sqliteFile(configuration.databaseUrl) === ':memory:') {
-      throw new ConfigurationError('WORKERS must be 1 with a database in memory, which processes cannot share');
-    }
     // The system gives a connection to an idle worker. With round robin, this process would accept them, and one that it
     // hands to a worker that ends would stay open without an answer.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     cluster.setupPrimary({ args: ['worker'], serialization: 'advanced' });
     // Workers end with this process, except those that no longer react.
     process.once('exit', () => {
-      for (const worker of this.#workers) worker.signal('SIGKILL');
+      for (const worker of this.#workers) worker.kill();
     });
   }
 
   /**
-   * Starts the workers, and replaces them from then on.
+   * Starts the workers, and replaces them once all of them listen.
    *
-   * @param docsOrigins the origins of the docs page, which creates plants
-   * @returns {base_url}, when all of them listen
    * @throws {CommandError} if one of them ends before
    */
   async listen(docsOrigins: readonly string[]): Promise<string> {
@@ -65,9 +56,9 @@ export class Supervisor extends ManagedService {
     return this.baseUrl ?? '';
   }
 
-  /** Hands SIGHUP on to the workers. */
-  reload(): void {
-    for (const worker of this.#listening) worker.signal('SIGHUP');
+  /** Lets the workers read their token file and certificate now. */
+  async reload(): Promise<void> {
+    await Promise.all(this.#listening.map((worker) => worker.ask('reload')));
   }
 
   override get obstacle(): string | undefined {
@@ -75,7 +66,7 @@ export class Supervisor extends ManagedService {
   }
 
   override async metrics(): Promise<string> {
-    await Promise.all(this.#listening.map((worker) => worker.updateMetrics()));
+    await Promise.all(this.#listening.map((worker) => worker.ask('metrics')));
     return this.#metrics.join([...this.#workers].map(({ metrics }) => metrics));
   }
 
@@ -120,7 +111,7 @@ export class Supervisor extends ManagedService {
     this.baseUrl ??= worker.baseUrl;
     this.#failedStarts = 0;
     // With PORT=0, the last of the others has ended meanwhile, and the system has chosen another port.
-    if (worker.baseUrl !== this.baseUrl) worker.signal('SIGKILL');
+    if (worker.baseUrl !== this.baseUrl) worker.kill();
   }
 
   #onEnd(worker: WorkerHandle, { text }: ProcessEnd): void {
@@ -167,20 +158,20 @@ class WorkerHandle extends EventEmitter {
     });
   }
 
-  /** Asks for its metrics, and gives up when it does not answer in time. */
-  async updateMetrics(): Promise<void> {
-    this.#send({ type: 'metrics' });
-    await once(this, 'metrics', { signal: AbortSignal.timeout(METRICS_TIMEOUT) }).catch(() => undefined);
+  /** Sends it a message, and waits for its answer, but not for long. */
+  async ask(type: 'metrics' | 'reload'): Promise<void> {
+    this.#send({ type });
+    await once(this, type, { signal: AbortSignal.timeout(ANSWER_TIMEOUT) }).catch(() => undefined);
   }
 
   /** Ends it after its requests in flight. */
   stop(): void {
     if (this.#isReady) this.#send({ type: 'stop' });
-    else this.signal('SIGKILL');
+    else this.kill();
   }
 
-  signal(signal: NodeJS.Signals): void {
-    this.#worker.process.kill(signal);
+  kill(): void {
+    this.#worker.process.kill('SIGKILL');
   }
 
   #receive(message: FromWorker): void {
@@ -189,7 +180,7 @@ class WorkerHandle extends EventEmitter {
       this.#send({ type: 'start', configuration: this.configuration });
     } else if (message.type === 'listening') this.baseUrl = message.baseUrl;
     else if (message.type === 'metrics') this.metrics = message.metrics;
-    else this.#failure = message;
+    else if (message.type === 'failed') this.#failure = message;
     this.emit(message.type);
   }
 

@@ -6,13 +6,13 @@ import { describeError, type ProcessEnd } from './command-error.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { openStore, PublicService } from './public-service.js';
 
-/** The messages to a worker; `stop` ends it after its requests in flight. */
+/** The messages to a worker; it answers `metrics` and `reload`, and `stop` ends it after its requests in flight. */
 export type ToWorker =
-  { readonly type: 'start'; readonly configuration: Configuration } | { readonly type: 'metrics' | 'stop' };
+  { readonly type: 'start'; readonly configuration: Configuration } | { readonly type: 'metrics' | 'reload' | 'stop' };
 
 /** The messages of a worker; with `failed`, it cannot start or close, and ends. */
 export type FromWorker =
-  | { readonly type: 'ready' }
+  | { readonly type: 'ready' | 'reload' }
   | { readonly type: 'listening'; readonly baseUrl: string }
   | { readonly type: 'metrics'; readonly metrics: ProcessMetrics }
   | ({ readonly type: 'failed' } & ProcessEnd);
@@ -28,6 +28,9 @@ export function serveForPrimary(): void {
       send({ type: 'listening', baseUrl: await service.listen([]) });
     } else if (message.type === 'metrics') {
       send({ type: 'metrics', metrics: (await service?.metricsAsJson()) ?? [] });
+    } else if (message.type === 'reload') {
+      await service?.reload();
+      send({ type: 'reload' });
     } else {
       await service?.close();
       process.exit(EXIT_STATUS.done);
@@ -36,7 +39,6 @@ export function serveForPrimary(): void {
   process.on('message', (message: ToWorker) => {
     receive(message).catch(fail);
   });
-  process.on('SIGHUP', () => service?.reload());
   send({ type: 'ready' });
 }
 

@@ -18,6 +18,7 @@ describe('The log on stdout', () => {
     const request = { time: expect.stringMatching(ISO_TIME) as unknown, message: 'request', path: '/plants' };
     const lines = service.lines.map((line): unknown => JSON.parse(line));
     expect(lines).toMatchObject([
+      { level: 'info', message: 'data/tokens has changed; number of tokens now: 1' },
       { level: 'info', message: expect.stringMatching(/^Plant Store .+ on Node\.js /) as unknown },
       { level: 'info', time: expect.stringMatching(ISO_TIME) as unknown, message: `Listening: POST ${url}/plants` },
       { ...request, level: 'info', status: 200, principal: 'first-start' },
@@ -35,7 +36,7 @@ describe('The log on stdout', () => {
   it.each([
     ['fatal', []],
     ['warn', ['error', 'error']],
-    ['trace', ['info', 'info', 'error', 'error', 'info', 'info']],
+    ['trace', ['info', 'info', 'info', 'error', 'error', 'info', 'info']],
   ])('has the lines of at least the severity of LOG_LEVEL=%s: %j', async (level, expected) => {
     const { service, token, url } = await directory.firstStart({ LOG_LEVEL: level });
     breakStore();

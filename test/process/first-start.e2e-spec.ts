@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { create, CREATED, MONSTERA, refusal, TOKEN } from '../support/client.js';
+import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
 import { occupyPort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
 import { line, untilAnswer } from '../support/token-file.js';
@@ -74,24 +74,15 @@ describe('The first start without configuration', () => {
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
   });
 
-  it('stores no token when it is stopped before it shows one', async () => {
+  it('stores its token when it listens, and leaves that of another service alone', async () => {
     directory.write('hold', '');
-    const service = directory.launch({ WORKERS: '2', ...inWorkers("while (existsSync('hold')) {}") });
-    await until('there is a token file', () => existsSync(directory.file('data/tokens')));
+    const held = directory.launch({ WORKERS: '2', ...inWorkers("while (existsSync('hold')) {}") });
+    await until('its workers start', () => held.workers().length === 2);
+    const { token, url } = await directory.firstStart();
 
-    expect(await service.stop()).toBe(0);
-    expect(existsSync(directory.file('data/tokens'))).toBe(false);
-  });
-
-  it('keeps a token that an operator adds before it is stopped', async () => {
-    directory.write('hold', '');
-    const service = directory.launch({ WORKERS: '2', ...inWorkers("while (existsSync('hold')) {}") });
-    const tokens = directory.file('data/tokens');
-    await until('there is a token', () => existsSync(tokens) && readFileSync(tokens, 'utf8') !== '');
-    appendFileSync(tokens, line('operator', TOKEN));
-    await service.stop();
-
-    expect(readFileSync(tokens, 'utf8')).toContain(line('operator', TOKEN));
+    expect(await held.stop()).toBe(0);
+    expect(readFileSync(directory.file('data/tokens'), 'utf8')).toBe(line('first-start', token));
+    expect(await create(url, MONSTERA, token)).toEqual(CREATED);
   });
 
   it('prints the command that creates a token, and no token, when systemd keeps its output', async () => {

@@ -1,5 +1,6 @@
 import { CREATED, create } from '../support/client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
+import { until } from '../support/until.js';
 
 describe('A service that is idle', () => {
   const directory = ServiceDirectory.ofEachTest();
@@ -12,5 +13,19 @@ describe('A service that is idle', () => {
     }
 
     expect({ status: await service.stop(), stderr: service.stderr }).toEqual({ status: 0, stderr: '' });
+  });
+
+  it('ends with status 0 while SIGHUP arrives', async () => {
+    const { service } = await directory.start();
+    let status: number | null | undefined;
+    void service.ended.then((ended) => (status = ended));
+
+    service.signal('SIGTERM');
+    await until('it has ended', () => {
+      service.signal('SIGHUP');
+      return status !== undefined;
+    });
+
+    expect(status).toBe(0);
   });
 });

@@ -31,8 +31,7 @@ describe('SIGHUP', () => {
     const count = (text: string): number => service.stdout.split(text).length - 1;
     const signal = async (signals: number): Promise<void> => {
       service.signal('SIGHUP');
-      const all = signals * workers;
-      await until(`SIGHUP ${signals} has arrived`, () => count('"message":"Reloading after SIGHUP"') === all);
+      await until(`SIGHUP ${signals} has arrived`, () => count('"message":"Reloading after SIGHUP"') === signals);
     };
     const used = async (changes: number, tokens: number): Promise<void> => {
       await until('the certificate is used', () => count('The certificate has changed') === changes * workers);
@@ -50,8 +49,7 @@ describe('SIGHUP', () => {
     await signal(3);
     expect(await service.stop()).toBe(0);
     const messages = service.lines.map((text) => (JSON.parse(text) as { message: string }).message);
-    const unchanged = Array<string>(workers).fill('Reloading after SIGHUP');
-    expect(messages.slice(-workers - 2)).toEqual([...unchanged, 'Stopping after SIGTERM', 'Stopped']);
+    expect(messages.slice(-3)).toEqual(['Reloading after SIGHUP', 'Stopping after SIGTERM', 'Stopped']);
   });
 });
 

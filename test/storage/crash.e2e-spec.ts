@@ -39,8 +39,17 @@ describe(`SIGKILL${VICTIM}, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEE
       let service = launch();
       let url = service.listening();
       const workload = new Workload(() => url, { token: TOKEN, clients: CLIENTS, seed: SEED });
+      const untilServed = (): Promise<void> =>
+        Promise.race([
+          // More than the requests that were in flight at the last kill, so a worker has listened since then.
+          workload.acknowledged(CLIENTS + 1),
+          service.ended.then((status) => {
+            throw new Error(`The service has ended by itself with ${String(status)}: ${service.lines.at(-1)}`);
+          }),
+        ]);
       for (let kills = 0; kills < KILLS; kills += 1) {
-        await url;
+        // The service ends when three workers in a row cannot start.
+        await untilServed();
         // A random number of operations later, the service may be doing anything.
         await workload.operations(workload.history.length + 1 + Math.floor(random() * 2_000));
         const [worker] = service.workers();
