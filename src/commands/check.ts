@@ -59,5 +59,5 @@ async function countTokens(configuration: Configuration): Promise<number | null>
   const file = accessTokensFile ?? (accessTokens.length === 0 ? firstTokenFile : undefined);
   if (file === undefined) return accessTokens.length;
   if (file === firstTokenFile && !existsSync(file)) return jwtIssuer === undefined ? null : 0;
-  return accessTokens.length + parseTokens(await readTokenFile(file, { isCommand: true }), file).length;
+  return accessTokens.length + parseTokens(await readTokenFile(file), file).length;
 }

@@ -56,7 +56,7 @@ async function create(file: string, { name, expires: when, json }: CreateOptions
 }
 
 async function list(file: string, { json }: ReportOptions): Promise<void> {
-  const tokens = parseTokens(await readTokenFile(file, { isCommand: true }), file).map(({ name, expires = null }) => {
+  const tokens = parseTokens(await readTokenFile(file), file).map(({ name, expires = null }) => {
     const state = expires !== null && expires.getTime() <= Date.now() ? 'expired' : 'valid';
     return { name, expires, state };
   });
