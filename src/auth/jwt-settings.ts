@@ -3,7 +3,7 @@ export const JWT_TYPES = ['at+jwt', 'JWT'] as const;
 /** RFC 9068 §4 requires it, so that ID tokens are refused. */
 export const DEFAULT_JWT_TYPE = 'at+jwt' as const;
 
-/** The header `typ` of an access token; `JWT` also accepts a token without it. */
+/** The header `typ` of an access token; `JWT` accepts any, or none. */
 export type JwtType = (typeof JWT_TYPES)[number];
 
 export interface JwtSettings {

@@ -147,7 +147,7 @@ export default [
     name: 'auth: ID token',
     reason: 'A token of another type is no access token (RFC 9068 §4).',
     file: VERIFIER,
-    find: "if (!this.#hasType(protectedHeader)) return 'wrong-type';",
+    find: "      ...(type !== 'JWT' && { typ: type }),\n",
     replace: '',
     spec: 'test/auth/jwt-attacks',
     test: 'ID token',
