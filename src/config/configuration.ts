@@ -1,12 +1,12 @@
 import { fstatSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import { isDeepStrictEqual, parseEnv } from 'node:util';
+import { parseEnv } from 'node:util';
 import { DEFAULT_SCOPE, isBearerToken, isScope } from '../auth/bearer-auth-options.js';
-import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES, withoutQuery } from '../auth/jwt-settings.js';
+import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES } from '../auth/jwt-settings.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
-import { DATABASE_DEFAULTS as STORE, databaseName, isDatabaseUrl } from '../storage/open-repository.js';
+import { DATABASE_DEFAULTS as STORE, isDatabaseUrl } from '../storage/open-repository.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 import {
   BASE_PATH,
@@ -151,8 +151,6 @@ type Settings = {
 export interface Configuration extends Settings {
   /** The token file that the first start creates beside the data if no tokens are configured. */
   readonly firstTokenFile: string;
-  /** The database, and the settings that differ from their defaults, for the log: without secrets. */
-  readonly summary: string;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -208,23 +206,7 @@ export function parseConfiguration(variables: Variables): Configuration {
   if (port !== 0 && port === settings.managementPort && settings.host === settings.managementHost) {
     throw new ConfigurationError(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
   }
-  return {
-    ...settings,
-    firstTokenFile: tokenFileBeside(settings.databaseUrl),
-    summary: summarize(settings, variables),
-  };
-}
-
-function summarize(settings: Settings, variables: Variables): string {
-  const changed = Object.entries<Setting<unknown>>(SETTINGS).flatMap(([name, { variable, fallback }]) => {
-    const isChanged = !isDeepStrictEqual(settings[name as keyof Settings], fallback);
-    // The service does not use the other store.
-    if (!isChanged || variable === 'DATABASE_URL' || variable.startsWith('OTHER_')) return [];
-    if (variable === 'ACCESS_TOKENS') return variable;
-    const value = variables[variable] ?? '';
-    return `${variable}=${variable === 'JWT_JWKS_URL' ? withoutQuery(new URL(value)) : value}`;
-  });
-  return [`DATABASE_URL=${databaseName(settings.databaseUrl)}`, ...changed].join(', ');
+  return { ...settings, firstTokenFile: tokenFileBeside(settings.databaseUrl) };
 }
 
 /** Returns whether systemd keeps what the process writes to stderr (`JOURNAL_STREAM` in systemd.exec(5)). */

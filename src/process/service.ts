@@ -5,6 +5,7 @@ import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { Management } from '../management/management-listener.js';
+import { databaseName } from '../storage/open-repository.js';
 import { addressError } from './command-error.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { createFirstToken } from './first-token.js';
@@ -44,7 +45,8 @@ export async function startService(configuration: Configuration): Promise<void> 
     stop();
   });
   process.on('SIGHUP', () => service.reload());
-  logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
+  const database = databaseName(configuration.databaseUrl);
+  logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
   if (management !== undefined) logger.log(`Management: ${management.origins[0]}`);
   logger.log(`Listening: POST ${baseUrl}/plants`);
   warnOfClearText(configuration);
