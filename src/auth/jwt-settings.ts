@@ -33,11 +33,6 @@ export function isHttpsOrLoopback({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
 }
 
-/** Returns the URL without its query, in which some providers put a key: the log has URLs. */
-export function withoutQuery({ origin, pathname }: URL): string {
-  return `${origin}${pathname}`;
-}
-
 /** Returns whether only this machine reaches the host; a URL has an IPv6 address in brackets. */
 export function isLoopbackHost(host: string): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/.test(host);

@@ -168,17 +168,6 @@ describe('A provider that is unavailable', () => {
     await until('the token is accepted', async () => (await jwt.create(token)) === 200);
   });
 
-  it('is logged without the query of the URL of its keys, which may have a secret', async () => {
-    const jwksUrl = new URL(`${jwt.provider.issuer}/missing?key=secret`);
-    const other = await startWith({ jwksUrl });
-
-    expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(503);
-    expect(other.log()).toEqual([
-      expect.stringMatching(/cannot be fetched: http:\S+\/missing answers with status 404\n/),
-    ]);
-    await other.close();
-  });
-
   it('and does not answer delays no token that needs no provider', async () => {
     jwt.provider.hold();
     const waiting = jwt.create(await jwt.sign(jwt.claims()));
