@@ -17,6 +17,10 @@ export class StaticTokens extends TokenVerifier {
     super();
   }
 
+  get count(): number {
+    return this.tokens.length;
+  }
+
   /** Returns when the next token expires; undefined if none will. */
   nextExpiry(): Date | undefined {
     const now = new Date();

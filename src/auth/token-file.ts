@@ -1,5 +1,4 @@
-import { appendFileSync, realpathSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { appendFileSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { createEmptyFile, replaceFile } from '../files/durable-files.js';
 import type { StaticToken } from './static-tokens.js';
 
@@ -19,14 +18,14 @@ export class TokenFileError extends Error {
  *
  * @throws {TokenFileError} if it cannot be read, or if users other than its owner and its group can read it
  */
-export async function readTokenFile(file: string): Promise<string> {
-  return explain(`${file} cannot be read: it must be a file that this user may read`, async () => {
-    const { mode } = await stat(file);
+export function readTokenFile(file: string): string {
+  return explain(`${file} cannot be read: it must be a file that this user may read`, () => {
+    const { mode } = statSync(file);
     // A group may read it: secrets of Kubernetes and credentials of systemd are mounted like this.
     if ((mode & FORBIDDEN_MODE) !== 0) {
       throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
     }
-    return readFile(file, 'utf8');
+    return readFileSync(file, 'utf8');
   });
 }
 
@@ -82,10 +81,10 @@ function formatInstant(instant: Date): string {
  *
  * @throws {TokenFileError} if the file cannot be used or written, or has a token of this name
  */
-export async function addToken(file: string, token: StaticToken): Promise<void> {
-  await explain(unwritable(file), async () => {
+export function addToken(file: string, token: StaticToken): void {
+  explain(unwritable(file), () => {
     createEmptyFile(file);
-    const text = await readTokenFile(file);
+    const text = readTokenFile(file);
     if (text !== '' && hasToken(text, file, token.name)) {
       throw new TokenFileError(`${token.name} already has a token: choose another name, or revoke it first`);
     }
@@ -99,12 +98,12 @@ export async function addToken(file: string, token: StaticToken): Promise<void> 
  *
  * @throws {TokenFileError} if the file cannot be used or written, or has no such token
  */
-export async function removeTokens(file: string, name: string): Promise<void> {
-  const text = await readTokenFile(file);
+export function removeTokens(file: string, name: string): void {
+  const text = readTokenFile(file);
   if (!hasToken(text, file, name)) throw new TokenFileError(`${file} has no token named ${name}`);
   const rest = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
   // Replaces the target of a symbolic link, and not the link.
-  await explain(unwritable(file), () => replaceFile(realpathSync(file), rest.join('') || NO_TOKENS));
+  explain(unwritable(file), () => replaceFile(realpathSync(file), rest.join('') || NO_TOKENS));
 }
 
 /** @throws {TokenFileError} at a wrong line, so that a person can look at it */
@@ -117,9 +116,9 @@ function unwritable(file: string): string {
 }
 
 /** Gives errors of the file system a message for the operator. */
-async function explain<Result>(message: string, work: () => Result | Promise<Result>): Promise<Result> {
+function explain<Result>(message: string, work: () => Result): Result {
   try {
-    return await work();
+    return work();
   } catch (error) {
     throw error instanceof TokenFileError ? error : new TokenFileError(message, { cause: error });
   }

@@ -15,14 +15,14 @@ const NAME = 'first-start';
  * @returns a function that shows it, or the command that creates one, on stderr and not in the log, which is kept
  * @throws {TokenFileError} if its file cannot be used
  */
-export async function createFirstToken(configuration: Configuration): Promise<(url: string) => void> {
+export function createFirstToken(configuration: Configuration): (url: string) => void {
   const { accessTokens, accessTokensFile, firstTokenFile: file, jwtIssuer } = configuration;
   const isConfigured = accessTokens.length > 0 || (accessTokensFile ?? jwtIssuer) !== undefined;
   if (isConfigured || existsSync(file)) return () => undefined;
   if (isJournal()) return () => process.stderr.write(adviseCommand(file));
   if (!createEmptyFile(file)) {
     // Another process has created it meanwhile, or it is a link that leads nowhere, which ends the start.
-    await readTokenFile(file);
+    readTokenFile(file);
     return () => undefined;
   }
   const token = generateToken();
@@ -33,7 +33,7 @@ export async function createFirstToken(configuration: Configuration): Promise<(u
     if (text === '' || text === `${formatToken(firstToken)}\n`) rmSync(file);
   };
   process.once('exit', remove);
-  await addToken(file, firstToken);
+  addToken(file, firstToken);
   return (url) => {
     process.off('exit', remove);
     process.stderr.write(adviseCurl(file, token, url));

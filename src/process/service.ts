@@ -29,7 +29,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   const structuredLogger = await StructuredLogger.create(configuration.logLevel);
   Logger.overrideLogger(structuredLogger);
   const repository = await openStore(configuration, structuredLogger);
-  const showFirstToken = await createFirstToken(configuration);
+  const showFirstToken = createFirstToken(configuration);
 
   const service: Service =
     configuration.workers > 1

@@ -18,9 +18,7 @@ describe('plant-store check', () => {
     expect(await check()).toEqual({
       status: 0,
       stdout: '',
-      stderr:
-        'configuration: ok\ntokens: none yet: the first start creates one; under systemd, run plant-store token create\ncertificate: none\n' +
-        'database: ok, a start creates it\n',
+      stderr: 'configuration: ok\ntokens: 0\ncertificate: none\ndatabase: ok, a start creates it\n',
     });
     expect(readdirSync(directory.path)).toEqual([]);
   });
