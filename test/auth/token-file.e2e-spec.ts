@@ -76,14 +76,6 @@ describe('A token file', () => {
     ['has an invalid line', /line 2, is not a token/, () => put(file, `${line('tests', SECOND_TOKEN)}ci secret\n`)],
     ['is empty', /is empty/, () => put(file, '')],
     ['is missing', /cannot be read/, () => unlinkSync(file)],
-    [
-      'is a directory',
-      /cannot be read/,
-      () => {
-        unlinkSync(file);
-        mkdirSync(file);
-      },
-    ],
     ['is group-writable', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o660)],
     ['is world-writable', /chmod 600/, () => put(file, line('tests', SECOND_TOKEN), 0o602)],
   ])('that %s keeps the previous tokens, is logged, and is reloaded when it is repaired', async (_, reason, spoil) => {
