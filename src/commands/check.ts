@@ -3,14 +3,14 @@ import { createServer } from 'node:net';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { addressError } from '../process/command-error.js';
-import { checkStore } from '../storage/open-repository.js';
+import { openSnapshot } from '../storage/open-repository.js';
 import { optionsOf } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command
     .description(
-      'Checks what a start needs: the configuration, its files, and the database, which it does not create or change. ' +
+      'Checks what a start needs: the configuration and its files; and reads the database, which it does not change. ' +
         'It does not use the ports, so the service may be running.',
     )
     .option(...JSON_OPTION)
@@ -27,7 +27,9 @@ async function run(options: ReportOptions): Promise<void> {
   const { expiryOf, loadCertificate, openTokens } = await import('../process/start-files.js');
   const tokens = openTokens(configuration).count;
   const expires = expiryOf(loadCertificate(configuration));
-  const isPresent = await checkStore(configuration.databaseUrl, optionsOf(configuration));
+  const snapshot = await openSnapshot(configuration.databaseUrl, optionsOf(configuration));
+  const isPresent = snapshot !== undefined;
+  await snapshot?.close();
   printSummary(
     { tokens, certificate: expires === undefined ? null : { expires }, database: isPresent ? 'present' : 'new' },
     [

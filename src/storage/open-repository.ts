@@ -31,7 +31,6 @@ export interface Engine {
 interface Driver {
   openRepository(url: string, options: DatabaseOptions): Promise<PlantRepository>;
   openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined>;
-  checkStore(url: string, options: DatabaseOptions): Promise<boolean>;
 }
 
 /** The engine of each scheme. */
@@ -59,11 +58,6 @@ export async function openRepository(url: string, options: Partial<DatabaseOptio
 /** Takes a snapshot, and changes nothing; undefined if there is no store, or no table of plants in it. */
 export async function openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined> {
   return (await engineOf(url).load()).openSnapshot(url, options);
-}
-
-/** Checks that a start can open a store, and changes nothing. Returns whether there is a table of plants. */
-export async function checkStore(url: string, options: DatabaseOptions): Promise<boolean> {
-  return (await engineOf(url).load()).checkStore(url, options);
 }
 
 /** Returns whether `openRepository` accepts this URL. */

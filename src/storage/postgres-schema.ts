@@ -1,6 +1,6 @@
 import { COLUMN_NAMES, isSamePlant, plantOf, rowOf, trialPlants } from './plant-columns.js';
 import type { StoredPlant } from './plant-repository.js';
-import { MISSING_PRIVILEGES, MISSING_SCHEMA, otherTable } from './postgres-errors.js';
+import { otherTable } from './postgres-errors.js';
 import { literal, type PostgresPool } from './postgres-pool.js';
 import { NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
 
@@ -46,16 +46,6 @@ async function makeSteps(pool: PostgresPool, version: number): Promise<void> {
   }
 }
 
-/** Checks that `updatePostgresSchema` would succeed, and changes nothing. Returns whether there is a table of plants. */
-export async function checkPostgresSchema(pool: PostgresPool): Promise<boolean> {
-  const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
-  // The steps that are still to be made add columns, without which no plant can be added.
-  const isTrialDue = hasPlants && (version === 0 || version === STEPS.length);
-  if (isTrialDue) await tryOut(pool);
-  else await assertMayCreate(pool);
-  return hasPlants;
-}
-
 /**
  * Finds the tables.
  *
@@ -71,13 +61,6 @@ export async function findTables(query: (statement: string) => Promise<unknown[]
   const version = Number(newest?.[0] ?? 0);
   if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
   return { hasPlants: hasPlants === true, version };
-}
-
-async function assertMayCreate(pool: PostgresPool): Promise<void> {
-  const [row] = await pool.transact("SELECT has_schema_privilege(current_schema(), 'CREATE')");
-  const isGranted = row?.[0];
-  if (isGranted === true) return;
-  throw new UnusableDatabaseError(isGranted === null ? MISSING_SCHEMA : MISSING_PRIVILEGES);
 }
 
 /**

@@ -85,13 +85,6 @@ describe('plant-store check', () => {
       prepare: () => directory.write('plants.db', 'Monstera, indoor\n'.repeat(99)),
     },
     {
-      what: 'directory that is a file',
-      status: 1,
-      complaint: /cannot be opened/,
-      variables: { DATABASE_URL: 'sqlite:below/plants.db' },
-      prepare: () => directory.write('below', ''),
-    },
-    {
       what: 'database with a newer schema',
       status: 1,
       complaint: /has a schema that is newer than this version/,

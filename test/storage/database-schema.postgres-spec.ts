@@ -1,4 +1,4 @@
-import { checkStore, DATABASE_DEFAULTS, openRepository } from '../../src/storage/open-repository.js';
+import { openRepository } from '../../src/storage/open-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 
 const OPTIONS = { startTimeout: 10_000 };
@@ -97,7 +97,6 @@ describe('the schema of PostgreSQL', () => {
     );
 
     await expect(openRepository(url, OPTIONS)).rejects.toThrow(message);
-    await expect(checkStore(url, DATABASE_DEFAULTS)).rejects.toThrow(message);
     expect(await server.query("SELECT to_regclass('plant_store_schema') AS found", database)).toEqual([
       { found: null },
     ]);
