@@ -21,8 +21,6 @@ export interface Engine {
   accepts(url: string): boolean;
   /** Returns the URL for an operator, without user, password and parameters. */
   nameOf(url: string): string;
-  /** Returns a text that is the same for all URLs of a database. */
-  placeOf(url: string): string;
   /** Loads the driver. */
   load(): Promise<Driver>;
 }
@@ -68,12 +66,6 @@ export function isDatabaseUrl(url: string): boolean {
 /** Returns the URL of a database without user, password and parameters. */
 export function databaseName(url: string): string {
   return engineOf(url).nameOf(url);
-}
-
-/** Returns whether two URLs certainly name the same database. */
-export function isSameDatabase(url: string, other: string): boolean {
-  const engine = engineOf(url);
-  return engine === engineOf(other) && engine.placeOf(url) === engine.placeOf(other);
 }
 
 /** @throws {RepositoryStartError} when no engine accepts the URL */

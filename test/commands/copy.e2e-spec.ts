@@ -38,7 +38,7 @@ describe('plant-store copy', () => {
     { what: 'without another store', parameters: [], complaint: /set --to or OTHER_DATABASE_URL/ },
     {
       what: 'to the same store',
-      parameters: ['--to', 'sqlite:data/../data/plants.db'],
+      parameters: ['--to', 'sqlite:data/plants.db'],
       complaint: /name the same store/,
     },
     { what: 'to a URL of another kind', parameters: ['--to', 'mysql://a/b'], complaint: /OTHER_DATABASE_URL must be/ },
