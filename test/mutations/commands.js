@@ -84,16 +84,6 @@ export default [
     isBuilt: true,
   },
   {
-    name: 'commands: plants before --after',
-    reason: 'export --after writes only plants with a greater id.',
-    file: EXPORT,
-    find: 'snapshot.pages(after)',
-    replace: 'snapshot.pages(after === undefined ? undefined : after - 1n)',
-    spec: 'test/commands/export',
-    test: 'writes each plant',
-    isBuilt: true,
-  },
-  {
     name: 'commands: ids of an export',
     reason: 'An export loses no id beyond 2^53.',
     file: 'src/commands/data/formats.ts',
