@@ -1,8 +1,5 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { addressError } from '../process/command-error.js';
 import { openSnapshot } from '../storage/open-repository.js';
 import { optionsOf } from './open-store.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
@@ -20,9 +17,6 @@ export function configure(command: Command): void {
 
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  const { host, managementHost, managementPort } = configuration;
-  await checkHost('HOST', host);
-  if (managementPort !== 'off') await checkHost('MANAGEMENT_HOST', managementHost);
   // TLS takes longer to load than the help.
   const { expiryOf, loadCertificate, openTokens } = await import('../process/start-files.js');
   const tokens = openTokens(configuration).count;
@@ -40,13 +34,4 @@ async function run(options: ReportOptions): Promise<void> {
     ].join('\n'),
     options,
   );
-}
-
-/** Refuses a host that is not an address of this machine. It takes any free port for a moment. */
-async function checkHost(variable: string, host: string): Promise<void> {
-  const server = createServer().listen(0, host);
-  await once(server, 'listening').catch((error: unknown) => {
-    throw addressError(variable, host, error);
-  });
-  server.close();
 }
