@@ -68,15 +68,6 @@ describe('PlantsModule does not start', () => {
   it('with the URL of an unknown engine, and says so', async () => {
     expect(await startWith({ ...OPTIONS, repository: 'plants.db' })).toMatch(/must be of the form sqlite:[^\n]+$/);
   });
-
-  it('twice in one application, and says so', async () => {
-    @Module({ imports: [PlantsModule.forRoot(OPTIONS), PlantsModule.forRoot(OPTIONS)] })
-    class HostModule {}
-
-    expect(await start({ module: HostModule })).toBe(
-      'TypeError: PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal',
-    );
-  });
 });
 
 describe('PlantsModule starts', () => {
