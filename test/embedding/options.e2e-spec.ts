@@ -28,8 +28,7 @@ function startWith(options: unknown): Promise<string> {
   return start(PlantsModule.forRoot(options as PlantsModuleOptions));
 }
 
-const REPOSITORY =
-  'the option repository must be a URL such as sqlite:data/plants.db, or a class that extends PlantRepository, or its instance';
+const REPOSITORY = 'the option repository must be a URL such as sqlite:data/plants.db, or a PlantRepository';
 
 const AUTHENTICATION =
   "the option authentication must be { tokens: ['…'] } with letters, digits and -._~+/ in each token, { verifier } with a TokenVerifier, or false";
@@ -39,7 +38,7 @@ const BODY = 'the option body must be { limit }, a number of bytes or a size fro
 describe('PlantsModule does not start', () => {
   it.each<[string, object, string]>([
     ['without a repository', { repository: undefined }, REPOSITORY],
-    ['with a repository without close', { repository: WithoutClose }, REPOSITORY],
+    ['with a repository without close', { repository: new WithoutClose() }, REPOSITORY],
     [
       'with tokens and a verifier',
       { authentication: { tokens: ['token'], verifier: { verify: () => undefined } } },

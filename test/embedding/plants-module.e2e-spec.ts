@@ -49,7 +49,6 @@ class Shelf {
 @Module({ providers: [Shelf], exports: [Shelf] })
 class ShelfModule {}
 
-@Injectable()
 class ShelfRepository extends PlantRepository {
   constructor(private readonly shelf: Shelf) {
     super();
@@ -67,7 +66,6 @@ class ShelfRepository extends PlantRepository {
 }
 
 /** Takes each token for a scope. */
-@Injectable()
 class ScopedVerifier extends TokenVerifier {
   constructor(private readonly shelf: Shelf) {
     super();
@@ -106,13 +104,14 @@ describe('PlantsModule', () => {
     expect(await send(app, { token: null })).toMatchObject({ status: 400, challenge: 'Bearer realm="the garden"' });
   });
 
-  it('creates a repository and a verifier from classes, and injects their dependencies', async () => {
+  it('uses a repository and a verifier with dependencies of the host', async () => {
     app = await newApplication(
       PlantsModule.forRootAsync({
         imports: [ShelfModule],
-        useFactory: () => ({
-          repository: ShelfRepository,
-          authentication: { verifier: ScopedVerifier },
+        inject: [Shelf],
+        useFactory: (shelf: Shelf) => ({
+          repository: new ShelfRepository(shelf),
+          authentication: { verifier: new ScopedVerifier(shelf) },
           scope: 'garden',
         }),
       }),
