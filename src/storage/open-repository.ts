@@ -21,7 +21,6 @@ export interface Engine {
   accepts(url: string): boolean;
   /** Returns the URL for an operator, without user, password and parameters. */
   nameOf(url: string): string;
-  /** Loads the driver. */
   load(): Promise<Driver>;
 }
 

@@ -147,7 +147,6 @@ class PostgresRepository extends PlantRepository {
     return new Set(rows.map(([id]) => id as bigint));
   }
 
-  /** Returns the stored plants that have the ids of these. */
   async #find(plants: readonly StoredPlant[]): Promise<StoredPlant[]> {
     const rows = await this.pool.transact(
       `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ANY ('{${plants.map(({ id }) => id).join()}}'::bigint[])`,
