@@ -10,10 +10,8 @@ export abstract class BearerAuthOptions {
   abstract readonly realm: string;
 }
 
-/** The scope that creates plants, unless another one is configured. */
 export const DEFAULT_SCOPE = 'plants:write';
 
-/** The name of the protected space, unless another one is configured. */
 export const DEFAULT_REALM = 'plants';
 
 /** Returns whether the text is one scope (RFC 6749 §3.3, scope-token). */

@@ -4,8 +4,8 @@ import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { principalOf, setPrincipal, setRefusal } from './authentication.js';
 import { BearerAuthOptions } from './bearer-auth-options.js';
-import { STRATEGY, TokenRefusedError } from './bearer.strategy.js';
-import type { BearerRequest, Principal, TokenVerifier } from './token-verifier.js';
+import { STRATEGY } from './bearer.strategy.js';
+import type { BearerRequest, Principal, RefusalReason, TokenVerifier } from './token-verifier.js';
 
 /** Marks a handler, or all of a controller, that requires the scope, of tokens that have scopes. */
 export const RequiresScope = Reflector.createDecorator<boolean>();
@@ -68,20 +68,23 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
 
   override handleRequest<User extends Principal>(
     error: Error | null,
-    principal: User | false,
+    result: User | RefusalReason | false,
     _info: unknown,
     context: ExecutionContext,
   ): User {
+    if (error) throw error;
     const request = context.switchToHttp().getRequest<GuardedRequest>();
-    if (principal) {
+    const principal = typeof result === 'object' ? result : undefined;
+    // A verifier may return a principal that it remembers.
+    const isExpired = principal?.expires !== undefined && principal.expires.getTime() <= Date.now();
+    if (principal !== undefined && !isExpired) {
       setPrincipal(request, principal);
       return principal;
     }
-    if (error && !(error instanceof TokenRefusedError)) throw error;
     // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
     const isAttempt = /^bearer +./i.test(request.headers.authorization ?? '');
-    const reason = isAttempt ? (error?.reason ?? 'malformed') : 'missing';
-    setRefusal(request, { reason, principal: error?.holder, address: request.ip });
+    const reason = isExpired ? 'expired' : typeof result === 'string' ? result : isAttempt ? 'malformed' : 'missing';
+    setRefusal(request, { reason, principal: principal?.name, address: request.ip });
     this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
     throw new UnauthorizedException(ERROR_TABLE[401].message);
   }

@@ -16,9 +16,6 @@ export class FileTokens extends StaticTokens implements OnModuleInit, OnApplicat
   readonly #logger = new Logger('Authentication');
   /** The text whose tokens are in use. */
   #text: string | undefined;
-  /** The message about the file that was logged last, until the file can be used again. */
-  #complaint: string | undefined;
-  #reloading: Promise<void> = Promise.resolve();
   #stopWatching = (): void => undefined;
 
   constructor(
@@ -33,11 +30,11 @@ export class FileTokens extends StaticTokens implements OnModuleInit, OnApplicat
    *
    * @throws {TokenFileError} if it cannot be used
    */
-  async onModuleInit(): Promise<void> {
-    if (!this.#isMissing()) this.#use(await readTokenFile(this.file));
+  onModuleInit(): void {
+    if (!this.#isMissing()) this.#use(readTokenFile(this.file));
     // The program opens the file before the module does.
     this.#stopWatching();
-    this.#stopWatching = watchFiles([this.file], () => void this.reload());
+    this.#stopWatching = watchFiles([this.file], () => this.reload());
   }
 
   override onApplicationShutdown(): void {
@@ -45,24 +42,15 @@ export class FileTokens extends StaticTokens implements OnModuleInit, OnApplicat
   }
 
   /** Reads the file again. If it cannot be used, the log says why, and the tokens stay as they are. */
-  reload(): Promise<void> {
-    // One after another, so that an older text does not replace a newer one.
-    this.#reloading = this.#reloading.then(() => this.#reload());
-    return this.#reloading;
-  }
-
-  async #reload(): Promise<void> {
+  reload(): void {
     if (this.#isMissing()) return;
     try {
-      const text = await readTokenFile(this.file);
-      if (text === this.#text && this.#complaint === undefined) return;
-      const count = this.#use(text);
-      this.#logger.log(`${this.file} has changed; number of tokens now: ${count}`);
+      const text = readTokenFile(this.file);
+      if (text === this.#text) return;
+      this.#use(text);
+      this.#logger.log(`${this.file} has changed; number of tokens now: ${this.count}`);
     } catch (error) {
-      const complaint = error instanceof Error ? error.message : String(error);
-      if (complaint === this.#complaint) return;
-      this.#complaint = complaint;
-      this.#logger.error(`${complaint}; keeping the tokens read before`);
+      this.#logger.error(`${(error as Error).message}; keeping the tokens read before`);
     }
   }
 
@@ -70,12 +58,8 @@ export class FileTokens extends StaticTokens implements OnModuleInit, OnApplicat
     return this.options.mayBeMissing === true && this.#text === undefined && !existsSync(this.file);
   }
 
-  /** @returns how many tokens the text has */
-  #use(text: string): number {
-    const tokens = parseTokens(text, this.file);
-    this.tokens = [...(this.options.configured ?? []), ...tokens];
+  #use(text: string): void {
+    this.tokens = [...(this.options.configured ?? []), ...parseTokens(text, this.file)];
     this.#text = text;
-    this.#complaint = undefined;
-    return tokens.length;
   }
 }

@@ -8,16 +8,10 @@ import {
   type RemoteJWKSet,
 } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
-import { isHttpsOrLoopback, withoutQuery } from './jwt-settings.js';
+import { isHttpsOrLoopback } from './jwt-settings.js';
 
 /** From jose, with `redirect: manual`: a redirect could lead into the operator's own network. */
 type FetchOptions = Parameters<FetchImplementation>[1];
-
-/** The members of a discovery document that are needed. */
-interface Discovery {
-  readonly issuer?: unknown;
-  readonly jwks_uri?: unknown;
-}
 
 /** The signing keys of an issuer, fetched when a token first needs one, and again when a token has an unknown one. */
 export class IssuerKeys {
@@ -59,7 +53,7 @@ export class IssuerKeys {
 
   async #discover(options: FetchOptions): Promise<URL> {
     const document = new URL(`${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-    const { issuer, jwks_uri: jwksUri } = (await download(document, options)) as Discovery;
+    const { issuer, jwks_uri: jwksUri } = (await download(document, options)) as Record<string, unknown>;
     // OpenID Connect Discovery 1.0 §4.3: otherwise one issuer could speak for another.
     if (issuer !== this.issuer) throw new Error(`${document.href} names another issuer`);
     const url = URL.canParse(String(jwksUri)) ? new URL(String(jwksUri)) : undefined;
@@ -70,7 +64,7 @@ export class IssuerKeys {
 
 async function download(url: URL, options: FetchOptions): Promise<unknown> {
   const response = await fetch(url, options);
-  if (response.status !== 200) throw new Error(`${withoutQuery(url)} answers with status ${response.status}`);
+  if (response.status !== 200) throw new Error(`${url.href} answers with status ${response.status}`);
   return response.json();
 }
 

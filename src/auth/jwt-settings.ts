@@ -3,7 +3,7 @@ export const JWT_TYPES = ['at+jwt', 'JWT'] as const;
 /** RFC 9068 §4 requires it, so that ID tokens are refused. */
 export const DEFAULT_JWT_TYPE = 'at+jwt' as const;
 
-/** The header `typ` of an access token; `JWT` also accepts a token without it. */
+/** The header `typ` of an access token; `JWT` accepts any, or none. */
 export type JwtType = (typeof JWT_TYPES)[number];
 
 export interface JwtSettings {
@@ -31,11 +31,6 @@ export function assertJwtSettings({ issuer, audience, jwksUrl, type = DEFAULT_JW
 /** Returns whether the URL is https, or http to a loopback host. */
 export function isHttpsOrLoopback({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
-}
-
-/** Returns the URL without its query, in which some providers put a key: the log has URLs. */
-export function withoutQuery({ origin, pathname }: URL): string {
-  return `${origin}${pathname}`;
 }
 
 /** Returns whether only this machine reaches the host; a URL has an IPv6 address in brackets. */

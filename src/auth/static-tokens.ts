@@ -3,11 +3,9 @@ import { TokenVerifier, type VerificationResult } from './token-verifier.js';
 
 /** A token that is configured beforehand. Only its digest is kept. */
 export interface StaticToken {
-  /** The name of the principal. */
   readonly name: string;
   /** SHA-256 of the token, 32 bytes. */
   readonly digest: Uint8Array;
-  /** The instant at which the token expires. */
   readonly expires?: Date | undefined;
 }
 
@@ -15,6 +13,10 @@ export interface StaticToken {
 export class StaticTokens extends TokenVerifier {
   constructor(protected tokens: readonly StaticToken[]) {
     super();
+  }
+
+  get count(): number {
+    return this.tokens.length;
   }
 
   /** Returns when the next token expires; undefined if none will. */

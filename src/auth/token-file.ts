@@ -1,10 +1,12 @@
-import { appendFileSync, constants, realpathSync, type Stats } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { appendFileSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { createEmptyFile, replaceFile } from '../files/durable-files.js';
 import type { StaticToken } from './static-tokens.js';
 
 /** The text of a file without tokens. An empty file would be refused, because it may be half written. */
 const NO_TOKENS = '# no tokens\n';
+
+/** Permissions of other users, and of the group to write. Windows has none. */
+const FORBIDDEN_MODE = process.platform === 'win32' ? 0 : 0o027;
 
 /** A token file that cannot be used; the message is one line for the operator. */
 export class TokenFileError extends Error {
@@ -14,36 +16,17 @@ export class TokenFileError extends Error {
 /**
  * Reads the text of a token file.
  *
- * @param isCommand whether an operator's command reads it, which root may run for the user of the service
  * @throws {TokenFileError} if it cannot be read, or if users other than its owner and its group can read it
  */
-export async function readTokenFile(file: string, { isCommand = false } = {}): Promise<string> {
-  return explain(`${file} cannot be read: it must be a file that this user may read`, async () => {
-    // Opened first, so that the file that is checked is the one that is read. Without O_NONBLOCK, opening a pipe waits
-    // for a writer.
-    const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    try {
-      checkFile(file, await handle.stat(), isCommand);
-      return await handle.readFile('utf8');
-    } finally {
-      await handle.close();
+export function readTokenFile(file: string): string {
+  return explain(`${file} cannot be read: it must be a file that this user may read`, () => {
+    const { mode } = statSync(file);
+    // A group may read it: secrets of Kubernetes and credentials of systemd are mounted like this.
+    if ((mode & FORBIDDEN_MODE) !== 0) {
+      throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
     }
+    return readFileSync(file, 'utf8');
   });
-}
-
-function checkFile(file: string, stats: Stats, isCommand: boolean): void {
-  // Reading a device may never end.
-  if (!stats.isFile()) throw new TokenFileError(`${file} is not a regular file`);
-  // Windows has no such permissions to check.
-  const user = process.getuid?.();
-  if (user === undefined) return;
-  if (stats.uid !== user && stats.uid !== 0 && !(isCommand && user === 0)) {
-    throw new TokenFileError(`${file} belongs to another user: it must belong to the current user or to root`);
-  }
-  // A group may read it: secrets of Kubernetes and credentials of systemd are mounted like this.
-  if ((stats.mode & 0o027) !== 0) {
-    throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
-  }
 }
 
 /**
@@ -98,10 +81,10 @@ function formatInstant(instant: Date): string {
  *
  * @throws {TokenFileError} if the file cannot be used or written, or has a token of this name
  */
-export async function addToken(file: string, token: StaticToken): Promise<void> {
-  await explain(unwritable(file), async () => {
+export function addToken(file: string, token: StaticToken): void {
+  explain(unwritable(file), () => {
     createEmptyFile(file);
-    const text = await readTokenFile(file, { isCommand: true });
+    const text = readTokenFile(file);
     if (text !== '' && hasToken(text, file, token.name)) {
       throw new TokenFileError(`${token.name} already has a token: choose another name, or revoke it first`);
     }
@@ -115,12 +98,12 @@ export async function addToken(file: string, token: StaticToken): Promise<void> 
  *
  * @throws {TokenFileError} if the file cannot be used or written, or has no such token
  */
-export async function removeTokens(file: string, name: string): Promise<void> {
-  const text = await readTokenFile(file, { isCommand: true });
+export function removeTokens(file: string, name: string): void {
+  const text = readTokenFile(file);
   if (!hasToken(text, file, name)) throw new TokenFileError(`${file} has no token named ${name}`);
   const rest = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
   // Replaces the target of a symbolic link, and not the link.
-  await explain(unwritable(file), () => replaceFile(realpathSync(file), rest.join('') || NO_TOKENS));
+  explain(unwritable(file), () => replaceFile(realpathSync(file), rest.join('') || NO_TOKENS));
 }
 
 /** @throws {TokenFileError} at a wrong line, so that a person can look at it */
@@ -133,9 +116,9 @@ function unwritable(file: string): string {
 }
 
 /** Gives errors of the file system a message for the operator. */
-async function explain<Result>(message: string, work: () => Result | Promise<Result>): Promise<Result> {
+function explain<Result>(message: string, work: () => Result): Result {
   try {
-    return await work();
+    return work();
   } catch (error) {
     throw error instanceof TokenFileError ? error : new TokenFileError(message, { cause: error });
   }

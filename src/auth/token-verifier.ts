@@ -20,7 +20,6 @@ export const REFUSAL_REASONS = [
   'wrong-algorithm',
   'wrong-claim',
   'wrong-signature',
-  'forbidden-header',
   'unknown-key',
 ] as const;
 

@@ -1,17 +1,12 @@
-import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { createServer } from 'node:net';
 import type { Command } from 'commander';
-import { parseTokens, readTokenFile } from '../auth/token-file.js';
-import { type Configuration, loadConfiguration } from '../config/configuration.js';
-import { addressError } from '../process/command-error.js';
-import { checkStore } from '../storage/open-repository.js';
+import { loadConfiguration } from '../config/configuration.js';
+import { openSnapshot } from '../storage/open-repository.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command
     .description(
-      'Checks what a start needs: the configuration, its files, and the database, which it does not create or change. ' +
+      'Checks what a start needs: the configuration and its files; and reads the database, which it does not change. ' +
         'It does not use the ports, so the service may be running.',
     )
     .option(...JSON_OPTION)
@@ -21,42 +16,21 @@ export function configure(command: Command): void {
 
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  const { host, managementHost, managementPort } = configuration;
-  await checkHost('HOST', host);
-  if (managementPort !== 'off') await checkHost('MANAGEMENT_HOST', managementHost);
   // TLS takes longer to load than the help.
-  const { expiryOf, loadCertificate, nameTokenVariable } = await import('../process/start-files.js');
-  const tokens = await countTokens(configuration).catch((error: unknown) => {
-    throw nameTokenVariable(error, configuration);
-  });
+  const { expiryOf, loadCertificate, openTokens } = await import('../process/start-files.js');
+  const tokens = openTokens(configuration).count;
   const expires = expiryOf(loadCertificate(configuration));
-  const isPresent = await checkStore(configuration.databaseUrl, configuration.store);
+  const snapshot = await openSnapshot(configuration.databaseUrl, configuration.store);
+  const isPresent = snapshot !== undefined;
+  await snapshot?.close();
   printSummary(
     { tokens, certificate: expires === undefined ? null : { expires }, database: isPresent ? 'present' : 'new' },
     [
       'configuration: ok',
-      `tokens: ${tokens ?? 'none yet: the first start creates one; under systemd, run plant-store token create'}`,
+      `tokens: ${tokens}`,
       `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
       `database: ${isPresent ? 'ok' : 'ok, a start creates it'}`,
     ].join('\n'),
     options,
   );
-}
-
-/** Refuses a host that is not an address of this machine. It takes any free port for a moment. */
-async function checkHost(variable: string, host: string): Promise<void> {
-  const server = createServer().listen(0, host);
-  await once(server, 'listening').catch((error: unknown) => {
-    throw addressError(variable, host, error);
-  });
-  server.close();
-}
-
-/** Returns the number of static tokens; null if nothing is configured and there is no token yet. */
-async function countTokens(configuration: Configuration): Promise<number | null> {
-  const { accessTokens, accessTokensFile, firstTokenFile, jwtIssuer } = configuration;
-  const file = accessTokensFile ?? (accessTokens.length === 0 ? firstTokenFile : undefined);
-  if (file === undefined) return accessTokens.length;
-  if (file === firstTokenFile && !existsSync(file)) return jwtIssuer === undefined ? null : 0;
-  return accessTokens.length + parseTokens(await readTokenFile(file, { isCommand: true }), file).length;
 }

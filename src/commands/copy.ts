@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
 import { EXIT_STATUS } from '../process/exit-status.js';
-import { isSameDatabase } from '../storage/open-repository.js';
 import { PlantWriter } from './data/plant-writer.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot, openStore } from './open-store.js';
@@ -23,7 +22,7 @@ async function run(options: ReportOptions & { readonly to?: string }): Promise<v
   const configuration = loadConfiguration({ OTHER_DATABASE_URL: options.to });
   const { databaseUrl, otherDatabaseUrl } = configuration;
   if (otherDatabaseUrl === undefined) throw new ConfigurationError('set --to or OTHER_DATABASE_URL to the other store');
-  if (isSameDatabase(databaseUrl, otherDatabaseUrl)) {
+  if (databaseUrl === otherDatabaseUrl) {
     throw new ConfigurationError('DATABASE_URL and the other store name the same store');
   }
   const snapshot = await openExistingSnapshot(databaseUrl, configuration);

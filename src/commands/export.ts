@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, existsSync, fstatSync, fsyncSync, linkSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { syncDirectory } from '../files/durable-files.js';
 import { CommandError, fileError } from '../process/command-error.js';
@@ -14,7 +14,6 @@ import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report
 
 interface ExportOptions extends ReportOptions {
   readonly format: Format;
-  readonly after?: bigint;
 }
 
 export function configure(command: Command): void {
@@ -26,18 +25,17 @@ export function configure(command: Command): void {
     )
     .argument('[file]', 'the file to create, which must not exist; without it or with -, stdout')
     .addOption(formatOption())
-    .option('--after <id>', 'write only plants with a greater id', parseId)
     .option(...JSON_OPTION)
     .addHelpText('after', '\nExample:\n  plant-store export --format csv plants.csv')
     .action(run);
 }
 
-async function run(file = '-', { format, after, json }: ExportOptions): Promise<void> {
+async function run(file = '-', { format, json }: ExportOptions): Promise<void> {
   if (file === '') throw new CommandError('the name of the file is empty: name a file', EXIT_STATUS.badUsage);
   const configuration = loadConfiguration();
   const snapshot = await openExistingSnapshot(configuration.databaseUrl, configuration);
   const isFile = file !== '-';
-  const pages = snapshot.pages(after);
+  const pages = snapshot.pages();
   // Not where the plants themselves go to the terminal.
   const isSilent = !isFile && process.stdout.isTTY;
   const shown = isSilent ? pages : withProgress(pages, 'plants', () => snapshot.count());
@@ -85,10 +83,4 @@ async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
     if (isFile) writeFileSync(fd, chunk);
     else if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
   }
-}
-
-function parseId(text: string): bigint {
-  const id = /^-?\d{1,19}$/.test(text) ? BigInt(text) : undefined;
-  if (id === undefined || BigInt.asIntN(64, id) !== id) throw new InvalidArgumentError('It must be an id: an int64.');
-  return id;
 }

@@ -9,6 +9,7 @@ import { DryRunRepository } from './data/dry-run-repository.js';
 import { type Format, formatOption } from './data/formats.js';
 import { PlantWriter } from './data/plant-writer.js';
 import { withProgress } from './data/progress.js';
+import type { StoredPlant } from '../storage/plant-repository.js';
 import { openStore } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
@@ -56,7 +57,9 @@ async function run(file = '-', { format, rejects, dryRun = false, json }: Import
     // The rules of POST /plants take longer to load than the help.
     const { readRows } = await import('./data/read-rows.js');
     for await (const rows of withProgress(readRows(format, input, configuration.bodyLimit + LONGER_ID), 'rows')) {
-      const conflicts = new Set(await writer.add(rows.flatMap(({ plant }) => plant ?? [])));
+      const plants: StoredPlant[] = [];
+      for (const { plant } of rows) if (plant !== undefined) plants.push(plant);
+      const conflicts = new Set(await writer.add(plants));
       for (const { line, plant, reason } of rows) {
         if (plant === undefined) rejected += 1;
         if (plant === undefined) reject(line, reason);

@@ -6,7 +6,6 @@ import { databaseName, openRepository, openSnapshot } from '../storage/open-repo
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 
-/** Opens a store, or creates it. */
 export async function openStore(url: string, configuration: Configuration): Promise<PlantRepository> {
   assertOnDisk(url);
   return openRepository(url, configuration.store);

@@ -42,10 +42,10 @@ interface CreateOptions extends ReportOptions {
   readonly expires: Date | 'never';
 }
 
-async function create(file: string, { name, expires: when, json }: CreateOptions): Promise<void> {
+function create(file: string, { name, expires: when, json }: CreateOptions): void {
   const token = generateToken();
   const expires = when === 'never' ? undefined : when;
-  await addToken(file, { name, digest: digestToken(token), expires });
+  addToken(file, { name, digest: digestToken(token), expires });
   const until = expires === undefined ? 'never expires' : `expires at ${expires.toISOString()}`;
   if (json !== true) process.stdout.write(`${token}\n`);
   printSummary(
@@ -55,8 +55,8 @@ async function create(file: string, { name, expires: when, json }: CreateOptions
   );
 }
 
-async function list(file: string, { json }: ReportOptions): Promise<void> {
-  const tokens = parseTokens(await readTokenFile(file, { isCommand: true }), file).map(({ name, expires = null }) => {
+function list(file: string, { json }: ReportOptions): void {
+  const tokens = parseTokens(readTokenFile(file), file).map(({ name, expires = null }) => {
     const state = expires !== null && expires.getTime() <= Date.now() ? 'expired' : 'valid';
     return { name, expires, state };
   });
@@ -64,8 +64,8 @@ async function list(file: string, { json }: ReportOptions): Promise<void> {
   process.stdout.write(json === true ? `${toJson(tokens)}\n` : lines.join(''));
 }
 
-async function revoke(file: string, name: string, options: ReportOptions): Promise<void> {
-  await removeTokens(file, name);
+function revoke(file: string, name: string, options: ReportOptions): void {
+  removeTokens(file, name);
   printSummary({ name, file }, `${name} is revoked.`, options);
 }
 

@@ -1,12 +1,12 @@
 import { fstatSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import { isDeepStrictEqual, parseEnv } from 'node:util';
+import { parseEnv } from 'node:util';
 import { DEFAULT_SCOPE, isBearerToken, isScope } from '../auth/bearer-auth-options.js';
-import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES, withoutQuery } from '../auth/jwt-settings.js';
+import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES } from '../auth/jwt-settings.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
-import { DATABASE_DEFAULTS as STORE, databaseName, isDatabaseUrl } from '../storage/open-repository.js';
+import { DATABASE_DEFAULTS as STORE, isDatabaseUrl } from '../storage/open-repository.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
 import {
   BASE_PATH,
@@ -153,8 +153,6 @@ export interface Configuration extends Settings {
   readonly firstTokenFile: string;
   /** The settings of a store beside its URL. */
   readonly store: typeof STORE;
-  /** The database, and the settings that differ from their defaults, for the log: without secrets. */
-  readonly summary: string;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -217,20 +215,7 @@ export function parseConfiguration(variables: Variables): Configuration {
     ...settings,
     firstTokenFile: tokenFileBeside(settings.databaseUrl),
     store: { timeout: settings.storeTimeout, startTimeout: settings.databaseStartTimeout },
-    summary: summarize(settings, variables),
   };
-}
-
-function summarize(settings: Settings, variables: Variables): string {
-  const changed = Object.entries<Setting<unknown>>(SETTINGS).flatMap(([name, { variable, fallback }]) => {
-    const isChanged = !isDeepStrictEqual(settings[name as keyof Settings], fallback);
-    // The service does not use the other store.
-    if (!isChanged || variable === 'DATABASE_URL' || variable.startsWith('OTHER_')) return [];
-    if (variable === 'ACCESS_TOKENS') return variable;
-    const value = variables[variable] ?? '';
-    return `${variable}=${variable === 'JWT_JWKS_URL' ? withoutQuery(new URL(value)) : value}`;
-  });
-  return [`DATABASE_URL=${databaseName(settings.databaseUrl)}`, ...changed].join(', ');
 }
 
 /** Returns whether systemd keeps what the process writes to stderr (`JOURNAL_STREAM` in systemd.exec(5)). */

@@ -47,15 +47,14 @@ export function createEmptyFile(path: string): boolean {
   return isNew;
 }
 
-/** Replaces a file atomically and durably. The new one has its group, which may read it if it could, and root keeps its owner. */
+/** Replaces a file atomically and durably. The new one has its permissions and, if root replaces it, its owner and group. */
 export function replaceFile(file: string, text: string): void {
   const draft = `${file}.${randomUUID()}`;
   const descriptor = openSync(draft, 'wx', 0o600);
   try {
     const { uid, gid, mode } = statSync(file);
-    // Only root may give a file away; -1 leaves the owner as it is.
-    const owner = process.getuid?.() === 0 ? uid : -1;
-    if (succeeds('EPERM', () => fchownSync(descriptor, owner, gid))) fchmodSync(descriptor, 0o600 | (mode & 0o040));
+    if (process.getuid?.() === 0) fchownSync(descriptor, uid, gid);
+    fchmodSync(descriptor, mode);
     writeFileSync(descriptor, text);
     fsyncSync(descriptor);
     renameSync(draft, file);

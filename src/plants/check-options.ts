@@ -8,7 +8,7 @@ type Test = (value: unknown) => boolean;
 const RULES: Readonly<Record<keyof PlantsModuleOptions, readonly [isValid: Test, words: string] | undefined>> = {
   repository: [
     (value) => typeof value === 'string' || hasMethods(value, ['add', 'close', 'check', 'snapshot']),
-    'a URL such as sqlite:data/plants.db, or a class that extends PlantRepository, or its instance',
+    'a URL such as sqlite:data/plants.db, or a PlantRepository',
   ],
   authentication: [
     isAuthentication,
@@ -50,10 +50,8 @@ function isAuthentication(value: unknown): boolean {
   return Array.isArray(tokens) && tokens.length > 0 && tokens.every(isToken);
 }
 
-/** Returns whether a class or an instance has these methods. */
 function hasMethods(value: unknown, names: readonly string[]): boolean {
-  const object: unknown = typeof value === 'function' ? value.prototype : value;
-  return names.every((name) => typeof (object as Record<string, unknown> | undefined)?.[name] === 'function');
+  return names.every((name) => typeof (value as Record<string, unknown> | undefined)?.[name] === 'function');
 }
 
 /** Returns whether the value is undefined, or an object without other members than these, which pass their tests. */

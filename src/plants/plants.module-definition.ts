@@ -1,4 +1,4 @@
-import { ConfigurableModuleBuilder, type Type } from '@nestjs/common';
+import { ConfigurableModuleBuilder } from '@nestjs/common';
 import type { Principal, TokenVerifier } from '../auth/token-verifier.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { NewPlantDto } from './dto/plant.dto.js';
@@ -6,19 +6,18 @@ import type { NewPlantDto } from './dto/plant.dto.js';
 /** A function of the host; `principal` is undefined if the host authenticates. */
 export type PlantCreatedListener = (plant: Readonly<NewPlantDto>, principal: Principal | undefined) => unknown;
 
-/** The options of PlantsModule. Nest instantiates classes given here, with the providers that the module can see. */
+/** The options of PlantsModule. */
 export interface PlantsModuleOptions {
   /**
    * The store: a URL such as `sqlite:data/plants.db`, relative to the working directory, or a repository of your own.
    * The module closes it with the application. Required.
    */
-  readonly repository: string | PlantRepository | Type<PlantRepository>;
+  readonly repository: string | PlantRepository;
   /**
    * The tokens that may create plants, in clear text; or a verifier of tokens; or false if a guard of yours decides.
    * Required.
    */
-  readonly authentication:
-    { readonly tokens: readonly string[] } | { readonly verifier: TokenVerifier | Type<TokenVerifier> } | false;
+  readonly authentication: { readonly tokens: readonly string[] } | { readonly verifier: TokenVerifier } | false;
   /** The scope that a token with scopes must have (RFC 6749 §3.3). Defaults to `plants:write`. */
   readonly scope?: string | undefined;
   /** The name of the protected space in `WWW-Authenticate` (RFC 9110 §11.5). Defaults to `plants`. */

@@ -1,5 +1,5 @@
 import { type FactoryProvider, Logger, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
 import { BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
@@ -26,23 +26,13 @@ import { unparsedBodyWhere } from './unparsed-body.js';
 const optionProviders: FactoryProvider[] = [
   {
     provide: CHECKED_OPTIONS,
-    inject: [PLANTS_OPTIONS, ModuleRef],
-    useFactory: (options: PlantsModuleOptions, module: ModuleRef): PlantsModuleOptions => {
-      // Express would serve the plants of the first registration alone, without a word.
-      if (module.get<unknown[]>(PLANTS_OPTIONS, { strict: false, each: true }).length > 1) {
-        throw new TypeError('PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal');
-      }
-      return checkOptions(options);
-    },
+    inject: [PLANTS_OPTIONS],
+    useFactory: checkOptions,
   },
   {
     provide: PlantRepository,
-    inject: [CHECKED_OPTIONS, ModuleRef],
-    useFactory: async (
-      { repository, database = {} }: PlantsModuleOptions,
-      module: ModuleRef,
-    ): Promise<PlantRepository> => {
-      if (typeof repository === 'function') return module.create(repository);
+    inject: [CHECKED_OPTIONS],
+    useFactory: async ({ repository, database = {} }: PlantsModuleOptions): Promise<PlantRepository> => {
       if (typeof repository !== 'string') return repository;
       const { timeout = DATABASE_DEFAULTS.timeout, startTimeout = DATABASE_DEFAULTS.startTimeout } = database;
       const onWait = (reason: string): void =>
@@ -53,13 +43,10 @@ const optionProviders: FactoryProvider[] = [
   {
     // A provider of its own, so that Nest calls its lifecycle hooks.
     provide: TokenVerifier,
-    inject: [CHECKED_OPTIONS, ModuleRef],
-    useFactory: async ({ authentication }: PlantsModuleOptions, module: ModuleRef): Promise<TokenVerifier | false> => {
+    inject: [CHECKED_OPTIONS],
+    useFactory: ({ authentication }: PlantsModuleOptions): TokenVerifier | false => {
       if (authentication === false) return false;
-      if ('verifier' in authentication) {
-        const { verifier } = authentication;
-        return typeof verifier === 'function' ? module.create(verifier) : verifier;
-      }
+      if ('verifier' in authentication) return authentication.verifier;
       return new StaticTokens(numberTokens(authentication.tokens));
     },
   },

@@ -14,13 +14,13 @@ const NAME = 'first-start';
  * @returns what to print on stderr, and not in the log, which is kept; undefined if there are tokens
  * @throws {TokenFileError} if the file cannot be used
  */
-export async function createFirstToken(configuration: Configuration, baseUrl: string): Promise<string | undefined> {
+export function createFirstToken(configuration: Configuration, baseUrl: string): string | undefined {
   const { accessTokens, accessTokensFile, firstTokenFile: file, jwtIssuer } = configuration;
   const isConfigured = accessTokens.length > 0 || (accessTokensFile ?? jwtIssuer) !== undefined;
   if (isConfigured || existsSync(file)) return undefined;
   if (isJournal()) return adviseCommand(file);
   const token = generateToken();
-  await addToken(file, { name: NAME, digest: digestToken(token) });
+  addToken(file, { name: NAME, digest: digestToken(token) });
   return adviseCurl(file, token, `${baseUrl}/plants`);
 }
 

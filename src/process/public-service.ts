@@ -57,7 +57,7 @@ export class PublicService extends ManagedService {
    */
   async listen(docsOrigins: readonly string[]): Promise<string> {
     const { host, port, basePath, logRequests, tlsCertFile, tlsKeyFile } = this.configuration;
-    const tokens = (this.#tokens = await openTokens(this.configuration));
+    const tokens = (this.#tokens = openTokens(this.configuration));
     this.#certificate = loadCertificate(this.configuration);
     const app = (this.#app = await this.#createApplication(tokens, docsOrigins));
     this.logger.logRequests(logRequests);
@@ -74,9 +74,9 @@ export class PublicService extends ManagedService {
   }
 
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */
-  async reload(): Promise<void> {
+  reload(): void {
     this.#reloadCertificate();
-    if (this.#tokens instanceof FileTokens) await this.#tokens.reload();
+    if (this.#tokens instanceof FileTokens) this.#tokens.reload();
   }
 
   override metrics(): Promise<string> {

@@ -5,6 +5,7 @@ import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { Management } from '../management/management-listener.js';
+import { databaseName } from '../storage/open-repository.js';
 import { addressError } from './command-error.js';
 import { EXIT_STATUS } from './exit-status.js';
 import { createFirstToken } from './first-token.js';
@@ -41,7 +42,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     process.exit();
   };
   const baseUrl = await service.listen(management?.origins ?? []);
-  const firstToken = await createFirstToken(configuration, baseUrl);
+  const firstToken = createFirstToken(configuration, baseUrl);
   if (firstToken !== undefined) await service.reload();
 
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
@@ -53,7 +54,8 @@ export async function startService(configuration: Configuration): Promise<void> 
     logger.log('Reloading after SIGHUP');
     void service.reload();
   });
-  logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; settings: ${configuration.summary}`);
+  const database = databaseName(configuration.databaseUrl);
+  logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
   if (management !== undefined) logger.log(`Management: ${management.origins[0]}`);
   logger.log(`Listening: POST ${baseUrl}/plants`);
   warnOfClearText(configuration);

@@ -5,20 +5,22 @@ import { type Configuration, ConfigurationError } from '../config/configuration.
 import { type Certificate, CertificateError, certificateExpiry, readCertificate } from '../http/certificate.js';
 
 /** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
-export async function openTokens(configuration: Configuration): Promise<StaticTokens> {
+export function openTokens(configuration: Configuration): StaticTokens {
   const { accessTokens, accessTokensFile, firstTokenFile } = configuration;
   const configured = numberTokens(accessTokens);
   if (accessTokensFile === undefined && configured.length > 0) return new StaticTokens(configured);
   const mayBeMissing = accessTokensFile === undefined;
   const tokens = new FileTokens(accessTokensFile ?? firstTokenFile, { configured, mayBeMissing });
-  await tokens.onModuleInit().catch((error: unknown) => {
+  try {
+    tokens.onModuleInit();
+  } catch (error) {
     throw nameTokenVariable(error, configuration);
-  });
+  }
   return tokens;
 }
 
 /** Adds the name of the variable to the error of a token file, if a variable names the file. */
-export function nameTokenVariable(error: unknown, { accessTokensFile }: Configuration): unknown {
+function nameTokenVariable(error: unknown, { accessTokensFile }: Configuration): unknown {
   if (!(error instanceof TokenFileError) || accessTokensFile === undefined) return error;
   return new ConfigurationError(`ACCESS_TOKENS_FILE: ${error.message}`);
 }

@@ -29,7 +29,7 @@ export function serveForPrimary(): void {
     } else if (message.type === 'metrics') {
       send({ type: 'metrics', metrics: (await service?.metricsAsJson()) ?? [] });
     } else if (message.type === 'reload') {
-      await service?.reload();
+      service?.reload();
       send({ type: 'reload' });
     } else {
       await service?.close();

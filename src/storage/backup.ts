@@ -12,20 +12,18 @@ import { hasPlants, schemaVersion } from './sqlite-schema.js';
 /** Endings of the files that SQLite keeps beside a database. */
 const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
 
-/** A database cannot be copied; the message is one line for the operator. */
-export class BackupError extends RepositoryStartError {}
-
 /**
  * Copies a SQLite database to a new file while services write to it. The copy has every plant that was acknowledged
  * before the call, and of later batches either all or nothing.
  *
  * @returns the number of plants in the copy
- * @throws {BackupError | RepositoryStartError} when the copy cannot be made
+ * @throws {RepositoryStartError} when the copy cannot be made
  */
 export async function backUp(file: string, target: string): Promise<number> {
-  if (!existsSync(file)) throw new BackupError(`there is no database ${file}: DATABASE_URL must name one that exists`);
+  if (!existsSync(file))
+    throw new RepositoryStartError(`there is no database ${file}: DATABASE_URL must name one that exists`);
   const directory = dirname(resolve(target));
-  if (!existsSync(directory)) throw new BackupError(`there is no directory ${directory}: create it first`);
+  if (!existsSync(directory)) throw new RepositoryStartError(`there is no directory ${directory}: create it first`);
   return copy(file, target, 'name another file');
 }
 
@@ -33,14 +31,14 @@ export async function backUp(file: string, target: string): Promise<number> {
  * Copies a backup to the file of a SQLite database, which must not exist yet.
  *
  * @returns the number of plants
- * @throws {BackupError | RepositoryStartError} when nothing was stored
+ * @throws {RepositoryStartError} when nothing was stored
  */
 export async function restore(file: string, backup: string): Promise<number> {
   if (statSync(backup, { throwIfNoEntry: false })?.isFile() !== true) {
-    throw new BackupError(`there is no file ${backup}: name a backup`);
+    throw new RepositoryStartError(`there is no file ${backup}: name a backup`);
   }
   if (await usesLog(backup)) {
-    throw new BackupError(
+    throw new RepositoryStartError(
       `${backup} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
     );
   }
@@ -86,7 +84,7 @@ async function copy(source: string, target: string, advice: string): Promise<num
     return plants;
   } catch (error) {
     if (sqliteFailure(error) === undefined) throw error;
-    throw new BackupError(
+    throw new RepositoryStartError(
       `nothing was copied, because ${target} could not be written (${messageOf(error)}): check that this user may write ` +
         'there, and that the disk has room and its file system hard links',
       { cause: error },
@@ -102,7 +100,7 @@ async function copy(source: string, target: string, advice: string): Promise<num
 function assertFree(target: string, advice: string): void {
   for (const suffix of ['', ...COMPANIONS]) {
     const existing = lstatSync(target + suffix, { throwIfNoEntry: false });
-    if (existing !== undefined) throw new BackupError(`${target}${suffix} already exists: ${advice}`);
+    if (existing !== undefined) throw new RepositoryStartError(`${target}${suffix} already exists: ${advice}`);
   }
 }
 

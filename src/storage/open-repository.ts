@@ -21,9 +21,6 @@ export interface Engine {
   accepts(url: string): boolean;
   /** Returns the URL for an operator, without user, password and parameters. */
   nameOf(url: string): string;
-  /** Returns a text that is the same for all URLs of a database. */
-  placeOf(url: string): string;
-  /** Loads the driver. */
   load(): Promise<Driver>;
 }
 
@@ -31,7 +28,6 @@ export interface Engine {
 interface Driver {
   openRepository(url: string, options: DatabaseOptions): Promise<PlantRepository>;
   openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined>;
-  checkStore(url: string, options: DatabaseOptions): Promise<boolean>;
 }
 
 /** The engine of each scheme. */
@@ -61,11 +57,6 @@ export async function openSnapshot(url: string, options: DatabaseOptions): Promi
   return (await engineOf(url).load()).openSnapshot(url, options);
 }
 
-/** Checks that a start can open a store, and changes nothing. Returns whether there is a table of plants. */
-export async function checkStore(url: string, options: DatabaseOptions): Promise<boolean> {
-  return (await engineOf(url).load()).checkStore(url, options);
-}
-
 /** Returns whether `openRepository` accepts this URL. */
 export function isDatabaseUrl(url: string): boolean {
   return engineOfScheme(url)?.accepts(url) === true;
@@ -74,12 +65,6 @@ export function isDatabaseUrl(url: string): boolean {
 /** Returns the URL of a database without user, password and parameters. */
 export function databaseName(url: string): string {
   return engineOf(url).nameOf(url);
-}
-
-/** Returns whether two URLs certainly name the same database. */
-export function isSameDatabase(url: string, other: string): boolean {
-  const engine = engineOf(url);
-  return engine === engineOf(other) && engine.placeOf(url) === engine.placeOf(other);
 }
 
 /** @throws {RepositoryStartError} when no engine accepts the URL */

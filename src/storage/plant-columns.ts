@@ -28,7 +28,6 @@ const PLANT_COLUMNS: Readonly<Record<keyof StoredPlant, PlantColumn>> = {
  */
 export const COLUMN_NAMES = Object.keys(PLANT_COLUMNS) as readonly (keyof StoredPlant)[];
 
-/** A value of a column. */
 export type PlantValue = NonNullable<StoredPlant[keyof StoredPlant]> | null;
 
 /** Returns the plant of a row, whose values are in the order of the columns; null for an absent one. */
@@ -38,7 +37,6 @@ export function plantOf(row: readonly unknown[]): StoredPlant {
   return plant as StoredPlant;
 }
 
-/** Returns the row of a plant. */
 export function rowOf(plant: StoredPlant): PlantValue[] {
   return COLUMN_NAMES.map((name) => plant[name] ?? null);
 }

@@ -17,7 +17,6 @@ export const POSTGRES: Engine = {
     const { protocol, host, pathname } = new URL(url);
     return `${protocol}//${host}${pathname}`;
   },
-  placeOf,
   load: () => import('./postgres-repository.js').catch(refuseMissingPackage),
 };
 
@@ -36,12 +35,6 @@ function canDecode(text: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Returns what distinguishes a database from those of other servers, and from other schemas of its own. */
-function placeOf(url: string): string {
-  const { hostname, port, pathname, searchParams } = new URL(url);
-  return [searchParams.get('host') ?? hostname, port || '5432', pathname, searchParams.get('options')].join(' ');
 }
 
 /** A host installs the package `pg` only if it uses PostgreSQL. */

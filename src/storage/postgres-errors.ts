@@ -4,12 +4,6 @@ import type { RepositoryStartError } from './plant-repository.js';
 import { POSTGRES } from './postgres-engine.js';
 import type { Failure } from './retry.js';
 
-export const MISSING_PRIVILEGES =
-  'denies this user a privilege that it needs; grant it CREATE on the schema, or, once the tables are there, ' +
-  'SELECT and INSERT on plants and SELECT on plant_store_schema';
-
-export const MISSING_SCHEMA = 'has none of the schemas in search_path; create one with CREATE SCHEMA';
-
 /** The driver gives up a statement with an error that has this message and no code. */
 const UNANSWERED = 'Query read timeout';
 
@@ -24,8 +18,12 @@ const UNAVAILABLE: readonly KnownError[] = [
   [/^28|^SASL/, 'rejects this user; check user and password in its URL, both percent-encoded, and pg_hba.conf'],
   [/^3D/, 'does not exist on its server; create it first, for example with createdb'],
   [/^55000/, 'accepts no connections; run ALTER DATABASE … ALLOW_CONNECTIONS true'],
-  [/^42501/, MISSING_PRIVILEGES],
-  [/^3F000/, MISSING_SCHEMA],
+  [
+    /^42501/,
+    'denies this user a privilege that it needs; grant it CREATE on the schema, or, once the tables are there, SELECT ' +
+      'and INSERT on plants and SELECT on plant_store_schema',
+  ],
+  [/^3F000/, 'has none of the schemas in search_path; create one with CREATE SCHEMA'],
   // A table, a column or the primary key is missing.
   [
     /^(?:42P01|42703|42P10)/,

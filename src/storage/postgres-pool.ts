@@ -65,7 +65,6 @@ export class PostgresPool {
     return results.at(-2)?.rows ?? [];
   }
 
-  /** Closes all connections. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([this.#pool.end(), this.#watch.end()]);
@@ -134,7 +133,6 @@ function createPool(settings: PoolConfig, max: number): pg.Pool {
   return pool;
 }
 
-/** Writes a value as a literal of SQL. */
 export function literal(value: PlantValue): string {
   return value === null ? 'NULL' : pg.escapeLiteral(String(value));
 }

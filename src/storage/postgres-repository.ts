@@ -6,7 +6,7 @@ import { COLUMN_NAMES, isSamePlant, plantOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { describePostgresError, mayPassAtStart, postgresFailure, postgresStartError } from './postgres-errors.js';
 import { connectionSettings, PostgresPool } from './postgres-pool.js';
-import { checkPostgresSchema, findTables, insertionOf, tryOut, updatePostgresSchema } from './postgres-schema.js';
+import { findTables, insertionOf, tryOut, updatePostgresSchema } from './postgres-schema.js';
 import { Retry } from './retry.js';
 import { requireSnapshot, SqlSnapshot } from './sql-snapshot.js';
 
@@ -30,29 +30,12 @@ const QUERY_TIMEOUT = 600_000;
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
-/** Opens a PostgreSQL database, or another one that speaks its protocol, and brings its schema up to date. */
-export function openRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
-  return open(url, options, async (pool) => {
-    await updatePostgresSchema(pool);
-    return new PostgresRepository(pool, url, options);
-  });
-}
-
-/** Checks that a start can open a database, and changes nothing. Returns whether the table of plants is there. */
-export function checkStore(url: string, options: DatabaseOptions): Promise<boolean> {
-  return open(url, options, async (pool) => {
-    const isPresent = await checkPostgresSchema(pool);
-    await pool.close();
-    return isPresent;
-  });
-}
-
-/** Opens a database, and does the first work on it, which may be repeated. Waits for a server that starts later. */
-async function open<Result>(
-  url: string,
-  { timeout, startTimeout, onWait }: DatabaseOptions,
-  work: (pool: PostgresPool) => Promise<Result>,
-): Promise<Result> {
+/**
+ * Opens a PostgreSQL database, or another one that speaks its protocol, and brings its schema up to date. Waits for a
+ * server that starts later.
+ */
+export async function openRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
+  const { timeout, startTimeout, onWait } = options;
   const pool = new PostgresPool(url, timeout);
   let announce = onWait;
   const mayPass = (error: unknown): boolean => {
@@ -65,11 +48,12 @@ async function open<Result>(
   };
   try {
     const retry = new Retry(mayPass, () => Math.random() * START_INTERVAL);
-    return await retry.run(() => work(pool), startTimeout);
+    await retry.run(() => updatePostgresSchema(pool), startTimeout);
   } catch (error) {
     await pool.close();
     throw postgresStartError(url, error);
   }
+  return new PostgresRepository(pool, url, options);
 }
 
 /**
@@ -163,7 +147,6 @@ class PostgresRepository extends PlantRepository {
     return new Set(rows.map(([id]) => id as bigint));
   }
 
-  /** Returns the stored plants that have the ids of these. */
   async #find(plants: readonly StoredPlant[]): Promise<StoredPlant[]> {
     const rows = await this.pool.transact(
       `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ANY ('{${plants.map(({ id }) => id).join()}}'::bigint[])`,

@@ -1,6 +1,6 @@
 import { COLUMN_NAMES, isSamePlant, plantOf, rowOf, trialPlants } from './plant-columns.js';
 import type { StoredPlant } from './plant-repository.js';
-import { MISSING_PRIVILEGES, MISSING_SCHEMA, otherTable } from './postgres-errors.js';
+import { otherTable } from './postgres-errors.js';
 import { literal, type PostgresPool } from './postgres-pool.js';
 import { NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
 
@@ -9,11 +9,6 @@ import { NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
  * there already, because some engines do not roll back schema changes.
  */
 const STEPS = ['CREATE TABLE IF NOT EXISTS plants (id bigint PRIMARY KEY, name text NOT NULL, tag text)'];
-
-/** Distributes the table over the servers of a Citus cluster, unless the operator has done so. */
-const DISTRIBUTE_PLANTS =
-  "SELECT create_distributed_table('plants', 'id') " +
-  "WHERE NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'plants'::regclass)";
 
 /** The tables that statements without a schema find. */
 interface Tables {
@@ -39,21 +34,9 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
 
 async function makeSteps(pool: PostgresPool, version: number): Promise<void> {
   await pool.transact('CREATE TABLE IF NOT EXISTS plant_store_schema (version integer PRIMARY KEY)');
-  const isCitus = (await pool.transact("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0;
   for (const [index, step] of [...STEPS.entries()].slice(version)) {
-    const distribution = index === 0 && isCitus ? `; ${DISTRIBUTE_PLANTS}` : '';
-    await pool.transact(`INSERT INTO plant_store_schema (version) VALUES (${index + 1}); ${step}${distribution}`);
+    await pool.transact(`INSERT INTO plant_store_schema (version) VALUES (${index + 1}); ${step}`);
   }
-}
-
-/** Checks that `updatePostgresSchema` would succeed, and changes nothing. Returns whether there is a table of plants. */
-export async function checkPostgresSchema(pool: PostgresPool): Promise<boolean> {
-  const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
-  // The steps that are still to be made add columns, without which no plant can be added.
-  const isTrialDue = hasPlants && (version === 0 || version === STEPS.length);
-  if (isTrialDue) await tryOut(pool);
-  else await assertMayCreate(pool);
-  return hasPlants;
 }
 
 /**
@@ -71,13 +54,6 @@ export async function findTables(query: (statement: string) => Promise<unknown[]
   const version = Number(newest?.[0] ?? 0);
   if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
   return { hasPlants: hasPlants === true, version };
-}
-
-async function assertMayCreate(pool: PostgresPool): Promise<void> {
-  const [row] = await pool.transact("SELECT has_schema_privilege(current_schema(), 'CREATE')");
-  const isGranted = row?.[0];
-  if (isGranted === true) return;
-  throw new UnusableDatabaseError(isGranted === null ? MISSING_SCHEMA : MISSING_PRIVILEGES);
 }
 
 /**

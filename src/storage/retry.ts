@@ -6,7 +6,6 @@ import { setTimeout } from 'node:timers/promises';
  */
 export type Failure = 'transient' | 'unavailable';
 
-/** Retries work on a database after transient errors. */
 export class Retry {
   /** Time of the first failure since the last success. */
   #failingSince: number | undefined;

@@ -2,7 +2,6 @@ import { unavailable } from './errors.js';
 import { COLUMN_NAMES, plantsOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
 
-/** Maximum number of plants of a page. */
 const PAGE_PLANTS = 4_096;
 
 /** Bytes of the values with which a page is full: many of the longest plants would not fit into memory. */

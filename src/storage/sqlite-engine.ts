@@ -1,15 +1,9 @@
-import { existsSync, realpathSync } from 'node:fs';
-import { resolve } from 'node:path';
 import type { Engine } from './open-repository.js';
 
 export const SQLITE: Engine = {
   form: 'sqlite:data/plants.db',
   accepts: (url) => /^sqlite:\S.*$/.test(url),
   nameOf: (url) => url,
-  placeOf(url) {
-    const file = fileOf(url);
-    return existsSync(file) ? realpathSync(file) : resolve(file);
-  },
   load: () => import('./sqlite-repository.js'),
 };
 

@@ -1,5 +1,5 @@
-import { accessSync, constants, existsSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { unavailable } from './errors.js';
 import type { DatabaseOptions } from './open-repository.js';
@@ -9,7 +9,7 @@ import { Retry } from './retry.js';
 import { requireSnapshot, type SnapshotConnection, SqlSnapshot } from './sql-snapshot.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { fileOf } from './sqlite-engine.js';
-import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
+import { sqliteFailure } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
 import { FIND, hasPlants, INSERT, schemaVersion, tryOut, updateSqliteSchema } from './sqlite-schema.js';
 
@@ -40,36 +40,6 @@ export function openRepository(url: string, { timeout }: DatabaseOptions): Promi
     database.exec('PRAGMA busy_timeout = 0');
     return new SqliteRepository(database, file === ':memory:' ? undefined : resolve(file), timeout);
   });
-}
-
-/** Checks that a start can open a database, and changes nothing. Returns whether there is a table of plants. */
-export async function checkStore(url: string): Promise<boolean> {
-  const file = fileOf(url);
-  if (file === ':memory:') return false;
-  if (!existsSync(file)) {
-    assertMayCreate(file);
-    return false;
-  }
-  return openSqliteDatabase(file, (database) => {
-    schemaVersion(database);
-    // Fails if the database is read-only, or if another program locks it.
-    database.exec('BEGIN IMMEDIATE; ROLLBACK');
-    const isPresent = hasPlants(database);
-    if (isPresent) tryOut(database);
-    database.close();
-    return isPresent;
-  });
-}
-
-function assertMayCreate(file: string): void {
-  let directory = resolve(file);
-  while (!existsSync(directory)) directory = dirname(directory);
-  try {
-    // With the dot, the system refuses a file that is no directory.
-    accessSync(`${directory}/.`, constants.W_OK | constants.X_OK);
-  } catch (error) {
-    throw sqliteStartError(file, error);
-  }
 }
 
 /**

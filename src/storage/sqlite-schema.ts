@@ -8,12 +8,10 @@ const STEPS = [
   'CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT',
 ];
 
-/** Inserts a plant whose id is free. */
 export const INSERT =
   `INSERT INTO plants (${COLUMN_NAMES.join()}) VALUES (${COLUMN_NAMES.map(() => '?').join()}) ` +
   'ON CONFLICT (id) DO NOTHING';
 
-/** Finds the plant that has an id. */
 export const FIND = `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ?`;
 
 /**
@@ -41,7 +39,6 @@ export function schemaVersion(database: SqliteDatabase): number {
   return version === 0 && hasPlants(database) ? STEPS.length : version;
 }
 
-/** Returns whether there is a table of plants. */
 export function hasPlants(database: SqliteDatabase): boolean {
   return firstValue(database, "SELECT 1 FROM sqlite_schema WHERE name = 'plants'") !== undefined;
 }

@@ -20,10 +20,10 @@ describe('plant-store export', () => {
         '{"id":9007199254740993,"name":"Monstera","tag":"a \\"b\\"\\n"}\n',
       stderr: '3 plants exported\n',
     });
-    expect(await directory.run('export', ['-', '--format', 'csv', '--after', '-1'])).toEqual({
+    expect(await directory.run('export', ['-', '--format', 'csv'])).toEqual({
       status: 0,
-      stdout: 'id,name,tag\r\n7,"Ficus",\r\n9007199254740993,"Monstera","a ""b""\n"\r\n',
-      stderr: '2 plants exported\n',
+      stdout: 'id,name,tag\r\n-1,"",""\r\n7,"Ficus",\r\n9007199254740993,"Monstera","a ""b""\n"\r\n',
+      stderr: '3 plants exported\n',
     });
   });
 

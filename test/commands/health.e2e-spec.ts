@@ -1,11 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Run } from '../support/command.js';
 import { occupyPort } from '../support/ports.js';
-import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { until } from '../support/until.js';
-
-const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -41,28 +37,12 @@ describe('plant-store health', () => {
     expect(status).toBe(1);
   });
 
-  it.each<[string, Variables]>([
-    ['HTTP', { BASE_PATH: '/v1' }],
-    ['TLS', { TLS_CERT_FILE: 'first.crt', TLS_KEY_FILE: 'first.key' }],
-    ['all addresses', { HOST: '0.0.0.0' }],
-    ['IPv6', { HOST: '::1' }],
-  ])('asks the public port without a management listener: %s', async (_, variables) => {
-    for (const name of ['first.crt', 'first.key']) {
-      directory.write(name, readFileSync(join(CERTIFICATES, name), 'utf8'));
-    }
-    const { url } = await directory.start({ ...WITH_TOKEN, ...variables });
-
-    const port = { PORT: new URL(url).port, MANAGEMENT_PORT: 'off' };
-    expect(await health({ ...variables, ...port })).toMatchObject({ status: 0, stderr: 'The service is alive\n' });
-  });
-
-  it('says that another program answers', async () => {
-    const { management } = await directory.startManaged();
-
-    const { status, stderr } = await health({ PORT: new URL(management).port, MANAGEMENT_PORT: 'off' });
-
-    expect(stderr).toMatch(/\/plants answers with status 404\n$/);
-    expect(status).toBe(1);
+  it('says that it needs the management listener', async () => {
+    expect(await health({ MANAGEMENT_PORT: 'off' })).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: 'plant-store: health needs a MANAGEMENT_PORT: it is off\n',
+    });
   });
 
   it('says that a port does not answer in time', async () => {

@@ -45,7 +45,9 @@ class ShedsController {
 }
 
 @Module({
-  imports: [PlantsModule.forRoot({ repository: 'sqlite::memory:', authentication: { verifier: GardenVerifier } })],
+  imports: [
+    PlantsModule.forRoot({ repository: 'sqlite::memory:', authentication: { verifier: new GardenVerifier() } }),
+  ],
   controllers: [BedsController, ShedsController],
 })
 class GardenModule {}

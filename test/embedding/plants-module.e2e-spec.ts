@@ -51,7 +51,6 @@ class Shelf {
 class ShelfModule {}
 
 /** Has room for one plant. */
-@Injectable()
 class ShelfRepository extends PlantRepository {
   constructor(private readonly shelf: Shelf) {
     super();
@@ -70,7 +69,6 @@ class ShelfRepository extends PlantRepository {
 }
 
 /** Takes each token for a scope, as long as the repository is open. */
-@Injectable()
 class ScopedVerifier extends TokenVerifier {
   constructor(private readonly shelf: Shelf) {
     super();
@@ -98,18 +96,18 @@ describe('PlantsModule', () => {
     expect(await send(app, { token: null })).toMatchObject({ status: 400, challenge: 'Bearer realm="the garden"' });
   });
 
-  it.each<[string, (shelf: Shelf) => Pick<PlantsModuleOptions, 'repository' | 'authentication'>]>([
-    ['classes', () => ({ repository: ShelfRepository, authentication: { verifier: ScopedVerifier } })],
-    [
-      'instances',
-      (shelf) => ({
-        repository: new ShelfRepository(shelf),
-        authentication: { verifier: new ScopedVerifier(shelf) },
+  it('uses a repository and a verifier with dependencies of the host, and closes the repository once', async () => {
+    app = await newApplication(
+      PlantsModule.forRootAsync({
+        imports: [ShelfModule],
+        inject: [Shelf],
+        useFactory: (shelf: Shelf) => ({
+          repository: new ShelfRepository(shelf),
+          authentication: { verifier: new ScopedVerifier(shelf) },
+          scope: 'garden',
+        }),
       }),
-    ],
-  ])("uses a repository and a verifier of the host's as %s, and closes the repository once", async (_as, own) => {
-    const useFactory = (shelf: Shelf): PlantsModuleOptions => ({ ...own(shelf), scope: 'garden' });
-    app = await newApplication(PlantsModule.forRootAsync({ imports: [ShelfModule], inject: [Shelf], useFactory }));
+    );
 
     expect((await send(app, { token: 'another-scope' })).body).toMatchObject({ error: 403 });
     expect((await send(app, { token: 'garden' })).body).toEqual({ name: 'Monstera' });

@@ -71,8 +71,8 @@ export default [
     reason: 'The first start shows its token: if it ends before, the next one shows another.',
     file: SERVICE,
     find: `  const baseUrl = await service.listen(management?.origins ?? []);
-  const firstToken = await createFirstToken(configuration, baseUrl);`,
-    replace: `  const firstToken = await createFirstToken(configuration, '');
+  const firstToken = createFirstToken(configuration, baseUrl);`,
+    replace: `  const firstToken = createFirstToken(configuration, '');
   const baseUrl = await service.listen(management?.origins ?? []);`,
     spec: 'test/process/first-start',
     test: 'stores no token when it fails',
@@ -132,7 +132,7 @@ export default [
     name: 'process: tokens that SIGHUP leaves',
     reason: 'SIGHUP reloads the token file.',
     file: PUBLIC_SERVICE,
-    find: 'if (this.#tokens instanceof FileTokens) await this.#tokens.reload();',
+    find: 'if (this.#tokens instanceof FileTokens) this.#tokens.reload();',
     replace: '',
     spec: 'test/process/reload',
     test: 'a single process',

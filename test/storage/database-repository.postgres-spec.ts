@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { checkStore, DATABASE_DEFAULTS, openRepository } from '../../src/storage/open-repository.js';
+import { openRepository } from '../../src/storage/open-repository.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
@@ -182,7 +182,6 @@ describe('the schema of PostgreSQL', () => {
     );
 
     await expect(openRepository(url)).rejects.toThrow(message);
-    await expect(checkStore(url, DATABASE_DEFAULTS)).rejects.toThrow(message);
     expect(await query("SELECT to_regclass('plant_store_schema') AS found")).toEqual([{ found: null }]);
   });
 

@@ -1,12 +1,10 @@
-import { isUtf8 } from 'node:buffer';
 import { CsvError, parse, type Parser } from 'csv-parse';
-import { ContractException } from '../../contract/contract.exception.js';
 import { toNewPlant } from '../../plants/dto/plant.dto.js';
 import { exactInteger } from '../../plants/pipes/exact-json.js';
 import { CommandError } from '../../process/command-error.js';
 import { COLUMN_NAMES, isRequiredOfPlants } from '../../storage/plant-columns.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
-import { type Row, tooLong, toRow } from './rows.js';
+import { decode, type Row, tooLong, toRow } from './rows.js';
 
 /** The import rejects rows of up to this multiple of the maximum length. A longer one ends it, to bound memory. */
 const MAX_LENGTHS = 16;
@@ -133,12 +131,4 @@ function isQuoted(record: readonly string[], index: number, source: string): boo
     position += length + 1;
   }
   return source[position] === '"';
-}
-
-/** @throws {ContractException} if the bytes are not UTF-8 */
-function decode(bytes: string): string {
-  if (!/[\x80-\xff]/.test(bytes)) return bytes;
-  const buffer = Buffer.from(bytes, 'latin1');
-  if (isUtf8(buffer)) return buffer.toString('utf8');
-  throw new ContractException(400, 'The row is not UTF-8: write the file in this encoding.');
 }

@@ -1,10 +1,5 @@
-import { NewPlantPipe } from '../../plants/pipes/new-plant.pipe.js';
-import { type Row, tooLong, toRow } from './rows.js';
-
-const LINE_FEED = 0x0a;
-const SPACE = 0x20;
-
-const pipe = new NewPlantPipe();
+import { parseNewPlant } from '../../plants/pipes/new-plant.pipe.js';
+import { decode, type Row, tooLong, toRow } from './rows.js';
 
 /**
  * Reads each line as a body of `POST /plants`, and yields the rows of each chunk. Blank lines are ignored. Lines end at LF
@@ -12,18 +7,17 @@ const pipe = new NewPlantPipe();
  */
 export async function* readNdjson(input: AsyncIterable<Buffer>, maxLength: number): AsyncGenerator<Row[]> {
   let line = 0;
-  let rest = Buffer.alloc(0);
+  let rest = '';
   for await (const chunk of input) {
-    const bytes = Buffer.concat([rest, chunk]);
-    const rows: Row[] = [];
-    let start = 0;
-    for (let end = bytes.indexOf(LINE_FEED); end !== -1; end = bytes.indexOf(LINE_FEED, start)) {
-      line += 1;
-      addRow(rows, line, bytes.subarray(start, end), maxLength);
-      start = end + 1;
-    }
+    // Each character is one byte, until the line is decoded.
+    const lines = (rest + chunk.toString('latin1')).split('\n');
     // One byte more than the maximum is enough to reject the row.
-    rest = bytes.subarray(start, start + maxLength + 1);
+    rest = lines.pop()?.slice(0, maxLength + 1) ?? '';
+    const rows: Row[] = [];
+    for (const bytes of lines) {
+      line += 1;
+      addRow(rows, line, bytes, maxLength);
+    }
     yield rows;
   }
   const rows: Row[] = [];
@@ -32,7 +26,7 @@ export async function* readNdjson(input: AsyncIterable<Buffer>, maxLength: numbe
 }
 
 /** Adds the row of a line that is not blank. */
-function addRow(rows: Row[], line: number, bytes: Buffer, maxLength: number): void {
+function addRow(rows: Row[], line: number, bytes: string, maxLength: number): void {
   if (bytes.length > maxLength) rows.push(tooLong(line, maxLength));
-  else if (bytes.some((byte) => byte > SPACE)) rows.push(toRow(line, () => pipe.transform(bytes)));
+  else if (/[^\0-\x20]/.test(bytes)) rows.push(toRow(line, () => parseNewPlant(decode(bytes))));
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { ContractException } from '../../contract/contract.exception.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 
@@ -18,4 +19,16 @@ export function toRow(line: number, read: () => StoredPlant): Row {
 
 export function tooLong(line: number, maxLength: number): Row {
   return { line, reason: `The row is too long: at most ${maxLength} bytes are accepted; raise BODY_LIMIT.` };
+}
+
+/**
+ * Decodes a text whose characters are bytes.
+ *
+ * @throws {ContractException} if they are not UTF-8
+ */
+export function decode(bytes: string): string {
+  if (!/[\x80-\xff]/.test(bytes)) return bytes;
+  const buffer = Buffer.from(bytes, 'latin1');
+  if (isUtf8(buffer)) return buffer.toString('utf8');
+  throw new ContractException(400, 'The row is not UTF-8: write the file in this encoding.');
 }

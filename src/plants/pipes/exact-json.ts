@@ -12,6 +12,8 @@ const MAX_DIGITS = 19;
  * @returns undefined if it is not a number, not an integer, or has more than 19 digits
  */
 export function exactInteger(text: string): bigint | undefined {
+  // The spelling of almost all ids.
+  if (/^-?\d{1,18}$/.test(text)) return BigInt(text);
   const [, sign, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
   if (sign === undefined) return undefined;
   const digits = whole + fraction;

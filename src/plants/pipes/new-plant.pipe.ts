@@ -13,12 +13,16 @@ export class NewPlantPipe implements PipeTransform<unknown, NewPlantDto> {
    *   422 if the body is not a NewPlant, or the host's parser has rounded the id
    */
   transform(body: unknown): NewPlantDto {
-    return toNewPlant(body instanceof Uint8Array ? parseFields(body) : certainFields(body));
+    return body instanceof Uint8Array ? parseNewPlant(decodeUtf8(body)) : toNewPlant(certainFields(body));
   }
 }
 
-function parseFields(body: Uint8Array): NewPlantFields {
-  const text = decodeUtf8(body);
+/**
+ * Parses the JSON of a NewPlant.
+ *
+ * @throws {ContractException} 400 if it is not JSON, or repeats a field of NewPlant; 422 if it is not a NewPlant
+ */
+export function parseNewPlant(text: string): NewPlantDto {
   const parsed = assertObject(parseJson(text));
   const seen: string[] = [];
   visitTopLevelMembers(text, (name, source) => {
@@ -27,7 +31,7 @@ function parseFields(body: Uint8Array): NewPlantFields {
     seen.push(name);
     if (name === 'id') parsed.id = exactInteger(source) ?? parsed.id;
   });
-  return parsed;
+  return toNewPlant(parsed);
 }
 
 /** Takes the result of a host's parser as far as it is certain. */

@@ -41,11 +41,14 @@ const createTestApplication = (await load('createTestApplication')) as (
   module: DynamicModule,
 ) => Promise<INestApplication>;
 
+const MemoryRepository = (await load('MemoryRepository')) as Type<PlantRepository>;
+const GardenVerifier = (await load('GardenVerifier')) as Type<TokenVerifier>;
+
 @Module({
   imports: [
     PlantsModule.forRoot({
-      repository: (await load('MemoryRepository')) as Type<PlantRepository>,
-      authentication: { verifier: (await load('GardenVerifier')) as Type<TokenVerifier> },
+      repository: new MemoryRepository(),
+      authentication: { verifier: new GardenVerifier() },
     }),
   ],
   controllers: [(await load('BedsController')) as Type],
