@@ -63,9 +63,8 @@ describe('An answer of the public port', () => {
     ['half a head', 'GET / HTTP/1.1\r\nHost: ', { method: undefined, error: 408 }],
     ['half a body', creation().slice(0, -1), { method: 'POST', path: '/plants', error: 408 }],
   ])('is published once, with its request: %s', async (_what, sent, expected) => {
-    const { answers } = await converse(service.port, sent);
+    const [answer] = await converse(service.port, sent);
 
-    const [answer] = answers;
     expect(answer?.headers['x-request-id']).toMatch(UUID);
     const absent = { method: undefined, path: undefined, duration: undefined };
     const complete = messages.map((published) => ({ ...absent, ...published }));
@@ -80,18 +79,18 @@ describe('An answer of the public port', () => {
     ['129 characters', 'a'.repeat(129), false],
     ['a quotation mark', 'a"b', false],
   ])('has the X-Request-Id of the request if that is valid: %s', async (_what, id, isKept) => {
-    const { answers } = await converse(service.port, creation(`X-Request-Id: ${id}`));
+    const [answer] = await converse(service.port, creation(`X-Request-Id: ${id}`));
 
-    const returned = answers[0]?.headers['x-request-id'] ?? '';
+    const returned = answer?.headers['x-request-id'] ?? '';
     if (isKept) expect(returned).toBe(id);
     else expect(returned).toMatch(UUID);
     expect(messages[0]?.requestId).toBe(returned);
   });
 
   it('has a new X-Request-Id if the request has two', async () => {
-    const { answers } = await converse(service.port, creation('X-Request-Id: a', 'X-Request-Id: b'));
+    const [answer] = await converse(service.port, creation('X-Request-Id: a', 'X-Request-Id: b'));
 
-    expect(answers[0]?.headers['x-request-id']).toMatch(UUID);
+    expect(answer?.headers['x-request-id']).toMatch(UUID);
   });
 
   const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
