@@ -41,9 +41,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  const ended = once(proxy, 'close');
-  proxy.kill();
-  await ended;
+  if (proxy.kill()) await once(proxy, 'close');
 });
 
 async function startNginx(edits: Edits = {}): Promise<void> {
@@ -69,7 +67,7 @@ async function startCaddy(edits: Edits = {}): Promise<void> {
     '\n:443 {': `\n:${port} {`,
     ...edits,
   });
-  await launch('serving initial configuration', 'caddy', 'run', '--adapter', 'caddyfile');
+  await launch('serving initial configuration', 'caddy', 'run', '--config', 'Caddyfile', '--adapter', 'caddyfile');
 }
 
 /** Copies a file of deploy/ with these changes. */
@@ -111,8 +109,9 @@ async function send(bytes: string, { plainly = false } = {}): Promise<Answer> {
   socket.write(bytes, 'latin1');
   await once(socket, 'close');
   const [, status, lines = '', body = ''] = /^HTTP\/1\.[01] (\d{3}) .*\r\n([^]*?)\r\n\r\n([^]*)$/.exec(text) ?? [];
-  const headers = [...lines.matchAll(/^([^:]+): (.*?)\r?$/gm)].map(([, name = '', value]) => [name.toLowerCase(), value]);
-  return { status: Number(status), headers: Object.fromEntries(headers), body: JSON.parse(body) as unknown };
+  const headers: Record<string, string> = {};
+  for (const [, name = '', value = ''] of lines.matchAll(/^([\w-]+): (.*)$/gm)) headers[name.toLowerCase()] = value;
+  return { status: Number(status), headers, body: JSON.parse(body) as unknown };
 }
 
 function request(parts: Parameters<typeof message>[0] = {}): string {
