@@ -32,7 +32,7 @@ describe('The server', () => {
       'of one word': { line: 'POST' },
       'without a version (HTTP/0.9)': { line: 'POST /plants' },
       'with version 2.0': { line: 'POST /plants HTTP/2.0' },
-      'of RTSP with the version of HTTP': { line: 'DESCRIBE /plants HTTP/1.1' },
+      'of RTSP': { line: 'DESCRIBE /plants RTSP/1.0' },
       'with a method in lower case': { line: 'post /plants HTTP/1.1' },
       'with a space in the target': { line: 'POST /pla nts HTTP/1.1' },
       'with a bare LF at its end': { line: 'POST /plants HTTP/1.1\nX-More: 1' },

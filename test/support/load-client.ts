@@ -9,7 +9,7 @@ export class Client {
 
   private constructor(readonly socket: Socket) {
     socket.setEncoding('latin1').on('data', (text: string) => (this.received += text));
-    this.closed = once(socket, 'close');
+    this.closed = new Promise((resolve) => socket.once('close', resolve));
   }
 
   static async open(url: string, options: Partial<TcpSocketConnectOpts> = {}): Promise<Client> {
