@@ -121,7 +121,7 @@ describe('A request that is too slow', () => {
     expect(await service.ids()).toEqual([1]);
   });
 
-  it('is not one whose answer is slow, or waits for the answer before it', async () => {
+  it('is not one whose answer waits for the answer before it', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(message({ body: plant(2) }));
     expectPlant(await client.answer(), 2, KEEP_ALIVE);
