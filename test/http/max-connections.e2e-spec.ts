@@ -1,32 +1,32 @@
 import { once } from 'node:events';
 import { Client, creation } from '../support/load-client.js';
-import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
-import type { ServiceProcess } from '../support/service-process.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
-let directory: ServiceDirectory;
-let service: ServiceProcess;
-let url: string;
+const directory = ServiceDirectory.ofEachTest();
 
-beforeEach(() => {
-  directory = new ServiceDirectory();
-});
+async function start(maxConnections: string) {
+  return directory.start({ ...WITH_TOKEN, MAX_CONNECTIONS: maxConnections });
+}
 
-afterEach(() => directory.remove());
-
-async function start(variables: Variables = {}): Promise<void> {
-  ({ service, url } = await directory.start({ ...WITH_TOKEN, ...variables }));
+/** Creates a plant on a connection of its own, which stays open. */
+async function createPlant(url: string, id: number): Promise<Client> {
+  const client = await Client.open(url);
+  client.socket.write(creation(id));
+  await client.answered(1);
+  expect(client.answers).toEqual([200]);
+  return client;
 }
 
 describe('Connections', () => {
   it('beyond MAX_CONNECTIONS get error 503 without a request while all others are in use', async () => {
-    await start({ MAX_CONNECTIONS: '20' });
-    const clients = await Promise.all(Array.from({ length: 20 }, () => Client.open(url)));
+    const { url } = await start('20');
+    const clients: Client[] = [];
     // Each has an answer, so that the service knows of it, and then half a request.
-    for (const [id, client] of clients.entries()) {
-      client.socket.write(creation(id));
-      await client.answered(1);
+    for (let id = 0; id < 20; id += 1) {
+      const client = await createPlant(url, id);
       client.socket.write(creation(id).replace('Content-Type', 'Expect: 100-continue\r\nContent-Type').slice(0, -1));
       while (!client.received.includes('100 Continue')) await once(client.socket, 'data');
+      clients.push(client);
     }
 
     const refused = await Client.open(url);
@@ -37,19 +37,14 @@ describe('Connections', () => {
 
     clients[0]?.socket.end();
     await clients[0]?.closed;
-    const welcome = await Client.open(url);
-    welcome.socket.write(creation(100));
-    await welcome.answered(1);
-    expect(welcome.answers).toEqual([200]);
-    for (const { socket } of [...clients, welcome]) socket.destroy();
+    clients.push(await createPlant(url, 100));
+    for (const { socket } of clients) socket.destroy();
   });
 
   it('beyond MAX_CONNECTIONS replace those that only wait, first those without a valid token', async () => {
-    await start({ MAX_CONNECTIONS: '20' });
-    const known = await Client.open(url);
-    known.socket.write(creation(1));
-    await known.answered(1);
-    // Their clients send nothing, half a head, garbage or a wrong token, and keep them open.
+    const { url } = await start('20');
+    const known = await createPlant(url, 1);
+    // Their clients send nothing, half a head, or no token, and keep them open.
     const beginnings = ['', 'POST /plants HTTP/1.1\r\nHost: loc', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'];
     const strangers: Client[] = [];
     for (let count = 0; count < 100; count += 1) {
@@ -58,12 +53,7 @@ describe('Connections', () => {
       strangers.push(client);
     }
     // Each of them gets in while strangers hold all connections.
-    for (let id = 2; id < 40; id += 1) {
-      const client = await Client.open(url);
-      client.socket.end(creation(id));
-      await client.answered(1);
-      expect(client.answers).toEqual([200]);
-    }
+    for (let id = 2; id < 40; id += 1) (await createPlant(url, id)).socket.end();
 
     known.socket.write(creation(1));
     await known.answered(2);
@@ -72,16 +62,13 @@ describe('Connections', () => {
   });
 
   it('that are idle, 3000 of them, do not affect another client', async () => {
-    await start({ MAX_CONNECTIONS: '4000' });
+    const { service, url } = await start('4000');
     const idle: Client[] = [];
     for (let count = 0; count < 3_000; count += 100) {
       idle.push(...(await Promise.all(Array.from({ length: 100 }, () => Client.open(url)))));
     }
-    const client = await Client.open(url);
-    client.socket.write(creation(1));
-    await client.answered(1);
+    const client = await createPlant(url, 1);
 
-    expect(client.answers).toEqual([200]);
     expect((service.peakResident() ?? 0) / 1e6).toBeLessThan(400);
     for (const { socket } of [client, ...idle]) socket.destroy();
   });

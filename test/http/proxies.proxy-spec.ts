@@ -2,30 +2,116 @@
  * Runs nginx and Caddy in front of the service, with their files in deploy/. Run it with npm run test:proxies: it needs
  * both programs.
  */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect as connectPlainly } from 'node:net';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { readPem } from '../support/certificates.js';
 import { message, plant } from '../support/http-messages.js';
-import { type Answer, type Edits, Proxy, type StartProxy } from '../support/proxy.js';
+import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, type Started, WITH_TOKEN } from '../support/service-directory.js';
+
+/** Replacements of texts in a configuration file, each of which must be there. */
+type Edits = Readonly<Record<string, string>>;
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
 
 const LAST = ['Connection: close'];
 const LONG = 'a'.repeat(40_000);
 
-let directory: ServiceDirectory;
+const directory = ServiceDirectory.ofEachTest();
 let started: Started;
-let proxy: Proxy;
+let proxy: ChildProcess;
+let port: number;
 
 beforeEach(async () => {
-  directory = new ServiceDirectory();
   started = await directory.start({ ...WITH_TOKEN, TRUST_PROXY: 'loopback', BODY_LIMIT: '10kb' });
+  // The configuration of a proxy cannot ask for any free port: this one was free a moment ago.
+  const occupied = await occupyPort();
+  port = occupied.port;
+  occupied.free();
+  directory.write('plant-store.crt', readPem('first.crt'));
+  directory.write('plant-store.key', readPem('first.key'));
 });
 
 afterEach(async () => {
-  await proxy.stop();
-  await directory.remove();
+  if (proxy.kill()) await once(proxy, 'close');
 });
 
-/** Starts the proxy in front of the service. */
-async function begin(start: StartProxy, edits?: Edits): Promise<void> {
-  proxy = await start(directory, Number(new URL(started.url).port), edits);
+async function startNginx(edits: Edits = {}): Promise<void> {
+  install('nginx.conf', 'plant-store.conf', {
+    'listen 443 ': `listen 127.0.0.1:${port} `,
+    '/etc/nginx/plant-store': directory.file('plant-store'),
+    ...edits,
+  });
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`);
+  directory.write(
+    'nginx.conf',
+    `daemon off; pid nginx.pid; error_log stderr notice;
+    events {}
+    http { access_log off; ${paths.join(' ')} include plant-store.conf; }`,
+  );
+  await launch('start worker process ', 'nginx', '-p', directory.path, '-e', 'stderr', '-c', 'nginx.conf');
+}
+
+async function startCaddy(edits: Edits = {}): Promise<void> {
+  install('Caddyfile', 'Caddyfile', {
+    auto_https: 'admin off\nauto_https',
+    'plants.example {': `https://localhost:${port} {\ntls plant-store.crt plant-store.key\n`,
+    '\n:443 {': `\n:${port} {`,
+    ...edits,
+  });
+  await launch('serving initial configuration', 'caddy', 'run', '--config', 'Caddyfile', '--adapter', 'caddyfile');
+}
+
+/** Copies a file of deploy/ with these changes. */
+function install(source: string, target: string, edits: Edits): void {
+  let text = readFileSync(join(import.meta.dirname, '../../deploy', source), 'utf8');
+  for (const [from, to] of Object.entries({ '127.0.0.1:3000': new URL(started.url).host, ...edits })) {
+    if (!text.includes(from)) throw new Error(`${source} does not have "${from}"`);
+    text = text.replaceAll(from, to);
+  }
+  directory.write(target, text);
+}
+
+/** Starts a proxy, and waits until it prints this text on stderr. */
+async function launch(expected: string, program: string, ...parameters: readonly string[]): Promise<void> {
+  const env = { PATH: process.env.PATH, HOME: directory.path };
+  const child = spawn(program, parameters, { cwd: directory.path, env, stdio: ['ignore', 'ignore', 'pipe'] });
+  proxy = child;
+  let text = '';
+  await new Promise<void>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (status) => reject(new Error(`It ended with ${String(status)}: ${text}`)));
+    child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      if (text.includes(expected)) resolve();
+    });
+  });
+}
+
+/** Sends these bytes over TLS, or in clear text, from an address of its own, and returns the answer. */
+async function send(bytes: string, { plainly = false } = {}): Promise<Answer> {
+  const where = { port, host: '127.0.0.1', localAddress: '127.0.0.2' };
+  const socket = plainly
+    ? connectPlainly(where)
+    : connect({ ...where, ca: readPem('first.crt'), servername: 'localhost' });
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  // The proxy may reset the connection after its answer.
+  socket.on('error', () => undefined);
+  socket.write(bytes, 'latin1');
+  await once(socket, 'close');
+  const [, status, lines = '', body = ''] = /^HTTP\/1\.[01] (\d{3}) .*\r\n([^]*?)\r\n\r\n([^]*)$/.exec(text) ?? [];
+  const headers: Record<string, string> = {};
+  for (const [, name = '', value = ''] of lines.matchAll(/^([\w-]+): (.*)$/gm)) headers[name.toLowerCase()] = value;
+  return { status: Number(status), headers, body: JSON.parse(body) as unknown };
 }
 
 function request(parts: Parameters<typeof message>[0] = {}): string {
@@ -34,7 +120,6 @@ function request(parts: Parameters<typeof message>[0] = {}): string {
 
 /** Expects a refusal in the shape of the contract, with the headers that belong to its number. */
 function expectRefusal(answer: Answer, error: number): void {
-  const message = expect.stringMatching(/^\S.*\.$/) as unknown;
   expect(answer).toMatchObject({
     status: 400,
     headers: {
@@ -45,25 +130,24 @@ function expectRefusal(answer: Answer, error: number): void {
       ...(error === 405 && { allow: 'POST' }),
       ...(error === 503 && { 'retry-after': '1' }),
     },
-    body: { error, message },
   });
-  expect(Object.keys(answer.body as object)).toEqual(['error', 'message']);
+  expect(answer.body).toEqual({ error, message: expect.stringMatching(/^\S.*\.$/) as unknown });
 }
 
 describe.each([
-  ['nginx', Proxy.nginx, { 'proxy_read_timeout 40s': 'proxy_read_timeout 1s' }],
-  ['Caddy', Proxy.caddy, { 'response_header_timeout 40s': 'response_header_timeout 1s' }],
+  ['nginx', startNginx, { 'proxy_read_timeout 40s': 'proxy_read_timeout 1s' }],
+  ['Caddy', startCaddy, { 'response_header_timeout 40s': 'response_header_timeout 1s' }],
 ])('%s', (_name, start, impatient) => {
   it('passes plants to the service over TLS', async () => {
-    await begin(start);
+    await start();
 
-    expect(await proxy.send(request())).toMatchObject({ status: 200, body: { name: 'Plant 1' } });
+    expect(await send(request())).toMatchObject({ status: 200, body: { name: 'Plant 1' } });
     expect(directory.names()).toEqual(['Plant 1']);
   });
 
   it("tells the service the client's address, and not one that the client forged", async () => {
-    await begin(start);
-    await proxy.send(request({ more: [...LAST, 'X-Forwarded-For: 192.0.2.1'] }));
+    await start();
+    await send(request({ more: [...LAST, 'X-Forwarded-For: 192.0.2.1'] }));
 
     expect(await started.service.printed(/"address":"([^"]+)","message":"request"/)).toBe('127.0.0.2');
   });
@@ -75,28 +159,27 @@ describe.each([
     [404, 'a path of the error pages', { line: 'POST /nginx-error/503 HTTP/1.1' }],
     [405, 'another method', { line: 'GET /plants HTTP/1.1' }],
     [408, 'a body that does not arrive', { framing: ['Content-Length: 1000'] }],
-    [413, 'too large a body, before it is sent', { framing: ['Content-Length: 3000000'], body: '' }],
     [413, 'too large a body', { body: 'a'.repeat(3_000_000) }],
     [422, 'a body that is not a NewPlant', { body: '{}' }],
     [431, 'too large a header', { more: [...LAST, `X: ${LONG}`] }],
   ])('answers with error %i to %s', async (error, _what, parts) => {
-    await begin(start);
+    await start();
 
-    expectRefusal(await proxy.send(request(parts)), error);
+    expectRefusal(await send(request(parts)), error);
   });
 
   it('answers with error 503 while the service does not run', async () => {
-    await begin(start);
+    await start();
     await started.service.stop();
 
-    expectRefusal(await proxy.send(request()), 503);
+    expectRefusal(await send(request()), 503);
   });
 
   it('answers with error 503 if the service does not answer in time', async () => {
-    await begin(start, impatient);
+    await start(impatient);
     started.service.signal('SIGSTOP');
 
-    expectRefusal(await proxy.send(request()), 503);
+    expectRefusal(await send(request()), 503);
   });
 });
 
@@ -104,44 +187,42 @@ describe('nginx', () => {
   it.each([
     ['garbage', 'garbage\r\n\r\n', 400],
     ['no Host', 'POST /plants HTTP/1.1\r\n\r\n', 400],
-    ['two Hosts', request({ host: ['Host: localhost', 'Host: elsewhere'] }), 400],
     ['an invalid escape', request({ line: 'POST /%zz HTTP/1.1' }), 400],
     ['a path above the root', request({ line: 'POST /.. HTTP/1.1' }), 400],
     ['an unknown version', request({ line: 'POST /plants HTTP/3.1' }), 400],
     ['an unknown transfer coding', request({ framing: ['Transfer-Encoding: gzip'] }), 400],
-    ['an invalid length', request({ framing: ['Content-Length: x'] }), 400],
     ['too long a URL', request({ line: `POST /plants?${LONG} HTTP/1.1` }), 414],
     ['TRACE', request({ line: 'TRACE /plants HTTP/1.1' }), 405],
     ['CONNECT', request({ line: 'CONNECT localhost:80 HTTP/1.1' }), 400],
   ])('answers by itself to %s', async (_what, bytes, error) => {
-    await begin(Proxy.nginx);
+    await startNginx();
 
-    expectRefusal(await proxy.send(bytes), error);
+    expectRefusal(await send(bytes), error);
   });
 
   it('answers with error 400 to plain HTTP', async () => {
-    await begin(Proxy.nginx);
+    await startNginx();
 
-    expectRefusal(await proxy.send(request(), { plainly: true }), 400);
+    expectRefusal(await send(request(), { plainly: true }), 400);
   });
 
   it('answers with error 413 above a limit of its own', async () => {
-    await begin(Proxy.nginx, { 'client_max_body_size 0': 'client_max_body_size 20' });
+    await startNginx({ 'client_max_body_size 0': 'client_max_body_size 20' });
 
-    expectRefusal(await proxy.send(request({ body: plant(1) })), 413);
+    expectRefusal(await send(request({ body: plant(1) })), 413);
   });
 });
 
 describe('Caddy', () => {
   it('answers with error 400 to another host', async () => {
-    await begin(Proxy.caddy);
+    await startCaddy();
 
-    expectRefusal(await proxy.send(request({ host: ['Host: elsewhere'] })), 400);
+    expectRefusal(await send(request({ host: ['Host: elsewhere'] })), 400);
   });
 
   it('answers with error 413 where it refuses a size itself', async () => {
-    await begin(Proxy.caddy, { '\treverse_proxy': '\terror * 413\n\treverse_proxy' });
+    await startCaddy({ '\treverse_proxy': '\terror * 413\n\treverse_proxy' });
 
-    expectRefusal(await proxy.send(request({ body: plant(1) })), 413);
+    expectRefusal(await send(request({ body: plant(1) })), 413);
   });
 });

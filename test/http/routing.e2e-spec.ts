@@ -1,25 +1,17 @@
 import { METHODS } from 'node:http';
 import { CLOSE, expectOneRefusal, KEEP_ALIVE, message } from '../support/http-messages.js';
-import { converse, everyConnectionIsClosed } from '../support/raw-client.js';
-import { type Service, startService } from '../support/service.js';
-
-afterAll(everyConnectionIsClosed);
+import { converse } from '../support/raw-client.js';
+import { sharedService } from '../support/service.js';
 
 describe.each([
   ['', '/plants'],
   ['/v1', '/v1/plants'],
 ])('A request with a valid token and base path "%s"', (basePath, path) => {
-  let service: Service;
-
-  beforeAll(async () => {
-    service = await startService({ basePath });
-  });
+  const service = sharedService({ basePath });
 
   afterEach(async () => {
     expect(await service.rows()).toEqual([]);
   });
-
-  afterAll(() => service.close());
 
   /** Sends a request without a body, and expects exactly one refusal. */
   async function expectRefused(method: string, target: string, error: number): Promise<void> {
@@ -41,36 +33,29 @@ describe.each([
   );
 
   it.each([
-    ['/'],
-    ['//'],
-    [`/${path}`],
-    [`${path}/`],
-    [`${path}/1`],
-    [path.replace('p', 'P')],
-    [basePath === '' ? '/%2Fplants' : '/v1%2Fplants'],
-    [path.replace('/p', '/./p')],
-    [path.replace('p', '%2570')],
-    [`${path};a`],
-    [`${path}.json`],
-    ['/docs'],
-    ['/health'],
-    [`${path}%00`],
-    [`${path}%3F`],
-    [`${path}%ff`],
-    [basePath === '' ? '/v1/plants' : '/plants'],
-    ['/*'],
-    ['/%2A'],
-    ['/**'],
-    ['/:plants'],
-    ['/%3Aplants'],
-    ['/::plants'],
-    ['/:a('],
-    ['/%ff'],
-    ['/%C0%AF'],
-    [`/${'a'.repeat(8_000)}`],
-    ['http://plants.example'],
-    ['http://plants.example?plants'],
+    '/',
+    `/${path}`,
+    `${path}/`,
+    `${path}/1`,
+    path.replace('p', 'P'),
+    basePath === '' ? '/%2Fplants' : '/v1%2Fplants',
+    path.replace('/p', '/./p'),
+    path.replace('p', '%2570'),
+    `${path};a`,
+    `${path}%00`,
+    `${path}%3F`,
+    `${path}%ff`,
+    basePath === '' ? '/v1/plants' : '/plants',
+    '/docs',
+    '/*',
+    '/%2A',
+    '/:plants',
+    '/:a(',
+    '/%ff',
+    'http://plants.example?plants',
   ])('is refused with error 404 on %s', (target) => expectRefused('POST', target, 404));
+
+  it('is refused with error 404 for OPTIONS *', () => expectRefused('OPTIONS', '*', 404));
 
   it.each([
     ['plants.example:443', {}],
@@ -82,16 +67,11 @@ describe.each([
   });
 
   it('is told the path that exists, and nothing of its own', async () => {
-    const { answers } = await converse(
-      service.port,
-      message({ line: 'GET /<script>?a HTTP/1.1'.replace(/[<>]/g, '~') }),
-    );
+    const [answer] = await converse(service.port, message({ line: 'GET /elsewhere?a HTTP/1.1' }));
 
-    expect(JSON.parse(answers[0]?.body ?? '')).toEqual({
+    expect(JSON.parse(answer?.body ?? '')).toEqual({
       error: 404,
       message: `There is no such path: use POST ${path}.`,
     });
   });
-
-  it('is refused with error 404 for OPTIONS *', () => expectRefused('OPTIONS', '*', 404));
 });

@@ -1,80 +1,77 @@
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
-import { connect, type Socket } from 'node:net';
-import { storeFrom, violationsIn } from '../support/history.js';
 import { TOKEN } from '../support/client.js';
+import { storeFrom, violationsIn } from '../support/history.js';
+import { chunkedMessage, message, plant } from '../support/http-messages.js';
+import { Client } from '../support/load-client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
+import { until } from '../support/until.js';
 import { Workload } from '../support/workload.js';
 
-let directory: ServiceDirectory;
+const directory = ServiceDirectory.ofEachTest();
 let service: ServiceProcess;
 let url: string;
 
 beforeEach(async () => {
-  directory = new ServiceDirectory();
   ({ service, url } = await directory.start({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '2s' }));
 });
 
-afterEach(() => directory.remove());
-
 /** Opens a connection, and sends on it. */
-async function open(sent: string, options = {}): Promise<{ socket: Socket; received: () => string }> {
-  const { hostname, port } = new URL(url);
-  const socket = connect({ host: hostname, port: Number(port), ...options });
-  await once(socket, 'connect');
-  let text = '';
-  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+async function open(sent: string, options = {}): Promise<Client> {
+  const client = await Client.open(url, options);
   // A reset does not matter; the test looks at what came before it.
-  socket.on('error', () => undefined);
-  socket.write(sent);
-  return { socket, received: () => text };
+  client.socket.on('error', () => undefined).write(sent);
+  return client;
 }
 
-const HEAD =
-  `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n` +
-  'Content-Type: application/json\r\nContent-Length: 24\r\nExpect: 100-continue\r\n\r\n';
+/** Opens a connection with a request that the service has begun to read. */
+async function openRequest(): Promise<Client> {
+  const client = await open(HEAD);
+  while (!client.received.includes('100 Continue')) await once(client.socket, 'data');
+  return client;
+}
+
+const HEAD = message({ framing: ['Content-Length: 25', 'Expect: 100-continue'], body: '' });
 
 describe('SIGTERM', () => {
   it.each([
     ['is silent', ''],
     ['has sent half a request head', 'POST /plants HTTP/1.1\r\nHost: loc'],
   ])('closes the connection of a client that %s, and ends the service with status 0', async (_what, sent) => {
-    const { socket, received } = await open(sent);
+    const client = await open(sent);
     // After this exchange, the service has accepted the first connection, too.
     await fetch(url);
 
     service.signal('SIGTERM');
-    await once(socket, 'close');
+    await client.closed;
 
-    expect(received()).toBe('');
+    expect(client.received).toBe('');
     expect(await service.ended).toBe(0);
   });
 
   it('answers a request in flight with Connection: close', async () => {
-    const { socket, received } = await open(HEAD);
-    while (!received().includes('100 Continue')) await once(socket, 'data');
+    const client = await openRequest();
 
     service.signal('SIGTERM');
     await refused();
-    socket.write('{"id":1,"name":"Ficus"}  ');
-    await once(socket, 'close');
+    client.socket.write(plant(1));
+    await client.closed;
 
-    expect(received()).toMatch(/HTTP\/1\.1 200 OK\r\n[^]*\r\nConnection: close\r\n[^]*\{"name":"Ficus"\}$/i);
+    expect(client.received).toMatch(/HTTP\/1\.1 200 OK\r\n[^]*\r\nConnection: close\r\n[^]*\{"name":"Plant 1"\}$/i);
     expect(await service.ended).toBe(0);
   });
 
   it('ends the service at once after strange clients of every kind, none of which owes it a body', async () => {
     ({ service, url } = await directory.start({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '60m' }));
-    const plant = HEAD.replace('Expect: 100-continue\r\n', '') + '{"id":1,"name":"Ficus"}  ';
-    const stranger = plant.replace(TOKEN, 'none');
+    const valid = message();
+    const stranger = message({ authorization: [] });
     const behaviours = [
       ...['', '\r\n', 'POST /pla', 'POST /plants HTTP/1.1\r\nHost: loc', 'garbage\r\n\r\n', '\x16\x03\x01'],
-      ...[plant, plant.repeat(3), `${plant}POST /pl`, `${plant}garbage\r\n\r\n`, stranger, stranger.slice(0, -9)],
+      ...[valid, valid.repeat(3), `${valid}POST /pl`, `${valid}garbage\r\n\r\n`, stranger, stranger.slice(0, -9)],
       HEAD.replace(TOKEN, 'none'),
-      stranger.replace('Content-Length: 24', 'Transfer-Encoding: chunked').replace('{', '1\r\n{\r\n1\r\n'),
-      'CONNECT plants.example:80 HTTP/1.1\r\nHost: plants.example:80\r\n\r\n',
-      plant.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'),
+      chunkedMessage('1\r\n{\r\n1\r\n', { authorization: [] }),
+      message({ line: 'CONNECT plants.example:80 HTTP/1.1' }),
+      message({ more: ['Connection: Upgrade', 'Upgrade: h2c'] }),
       HEAD.replace('100-continue', 'a-miracle'),
     ];
     const clients = await Promise.all(
@@ -94,8 +91,7 @@ describe('SIGTERM', () => {
   });
 
   it('waits SHUTDOWN_TIMEOUT for a body that does not come, and no longer', async () => {
-    const { socket, received } = await open(HEAD);
-    while (!received().includes('100 Continue')) await once(socket, 'data');
+    await openRequest();
 
     expect(await service.stop('SIGTERM')).toBe(0);
     expect(service.lines.at(-1)).toContain('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
@@ -103,8 +99,7 @@ describe('SIGTERM', () => {
 
   it('ends the service immediately when a second signal follows', async () => {
     ({ service, url } = await directory.start({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '60m' }));
-    const { socket, received } = await open(HEAD);
-    while (!received().includes('100 Continue')) await once(socket, 'data');
+    await openRequest();
     service.signal('SIGTERM');
     await refused();
 
@@ -124,16 +119,11 @@ describe('SIGTERM', () => {
   });
 
   /** Waits until the service refuses connections. */
-  async function refused(): Promise<void> {
-    const agent = new Agent();
-    for (;;) {
-      const outgoing = request(url, { agent });
-      outgoing.end();
-      const outcome = await Promise.race([
-        once(outgoing, 'response').then(([response]: { resume(): void }[]) => response?.resume()),
-        once(outgoing, 'error').then(() => 'refused'),
-      ]).catch(() => 'refused');
-      if (outcome === 'refused') return;
-    }
+  function refused(): Promise<void> {
+    return until('connections are refused', async () => {
+      const client = await Client.open(url).catch(() => undefined);
+      client?.socket.destroy();
+      return client === undefined;
+    });
   }
 });

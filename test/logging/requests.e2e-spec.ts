@@ -57,7 +57,7 @@ describe('An answer of the public port', () => {
     ['half a head', 'GET / HTTP/1.1\r\nHost: ', { ...UNREADABLE, error: 408 }],
     ['half a body', creation().slice(0, -1), { ...CREATE, error: 408 }],
   ])('is published once, with its request: %s', async (_what, sent, published) => {
-    const { answers } = await converse(service.port, sent);
+    const [answer] = await converse(service.port, sent);
 
     const [message, ...more] = messages;
     expect(more).toEqual([]);
@@ -67,7 +67,7 @@ describe('An answer of the public port', () => {
       ...published,
     });
     expect(message?.requestId).toMatch(UUID);
-    expect(message?.requestId).toBe(answers[0]?.headers['x-request-id']);
+    expect(message?.requestId).toBe(answer?.headers['x-request-id']);
     if (published.method !== undefined) expect(message?.duration).toBeGreaterThan(0);
   });
 
@@ -78,9 +78,9 @@ describe('An answer of the public port', () => {
     { what: 'a new one for a quotation mark', ids: ['a"b'], expected: UUID },
     { what: 'a new one for two', ids: ['a', 'b'], expected: UUID },
   ])('has the X-Request-Id of the request if that is valid: $what', async ({ ids, expected }) => {
-    const { answers } = await converse(service.port, creation(...ids.map((id) => `X-Request-Id: ${id}`)));
+    const [answer] = await converse(service.port, creation(...ids.map((id) => `X-Request-Id: ${id}`)));
 
-    const id = answers[0]?.headers['x-request-id'];
+    const id = answer?.headers['x-request-id'];
     if (typeof expected === 'string') expect(id).toBe(expected);
     else expect(id).toMatch(expected);
     expect(messages[0]?.requestId).toBe(id);

@@ -10,7 +10,7 @@ export function monstera(id: number): object {
   return { ...MONSTERA, id };
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number;
   readonly body: unknown;
   /** The header Retry-After. */

@@ -1,28 +1,40 @@
-import { Agent, request } from 'node:http';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { request as requestWithTls } from 'node:https';
 import { monstera, TOKEN } from './client.js';
 
+/** Milliseconds after which a client gives up. */
+const PATIENCE = 60_000;
+
 interface Reply {
-  /** 200 or the error number; undefined without an answer. */
+  /** 200 or the error number; undefined without a complete answer. */
   readonly result: number | undefined;
+  /** True if the connection ended in the middle of the answer. */
+  readonly isCut?: boolean;
   /** Whether the connection was open before. */
   readonly isReused: boolean;
 }
 
-/** Creates a plant, by default on a connection of its own. */
-export function send(url: string, token: string, id: number, agent: Agent | false = false): Promise<Reply> {
+/** Sends a body to POST /plants, by default on a connection of its own. */
+export function sendBody(url: string, token: string, body: string, agent: Agent | false = false): Promise<Reply> {
   return new Promise((resolve) => {
     const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-    const outgoing = request(`${url}/plants`, { method: 'POST', agent, headers }, (response) => {
+    const options = { method: 'POST', agent, headers, rejectUnauthorized: false };
+    const end = (reply: Omit<Reply, 'isReused'>): void => resolve({ ...reply, isReused: outgoing.reusedSocket });
+    const answered = (response: IncomingMessage): void => {
       let text = '';
       response.setEncoding('utf8').on('data', (part: string) => (text += part));
-      response.on('end', () => {
-        const result = (JSON.parse(text) as { error?: number }).error ?? response.statusCode;
-        resolve({ result, isReused: outgoing.reusedSocket });
-      });
-    });
-    outgoing.on('error', () => resolve({ result: undefined, isReused: outgoing.reusedSocket }));
-    outgoing.end(JSON.stringify(monstera(id)));
+      response.on('end', () => end({ result: (JSON.parse(text) as { error?: number }).error ?? response.statusCode }));
+      response.on('error', () => end({ result: undefined, isCut: true }));
+    };
+    const outgoing = (url.startsWith('https:') ? requestWithTls : request)(`${url}/plants`, options, answered);
+    outgoing.on('error', () => end({ result: undefined }));
+    outgoing.setTimeout(PATIENCE, () => outgoing.destroy()).end(body);
   });
+}
+
+/** Creates a plant, by default on a connection of its own. */
+export function send(url: string, token: string, id: number, agent?: Agent): Promise<Reply> {
+  return sendBody(url, token, JSON.stringify(monstera(id)), agent);
 }
 
 /** Creates a plant on a connection of its own, and returns 200, the error number, or undefined without an answer. */

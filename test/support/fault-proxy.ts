@@ -1,5 +1,6 @@
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { until } from './until.js';
 
 /** A fault of the next statements that insert plants, or of every connection. */
 export type Fault =
@@ -23,7 +24,7 @@ export class FaultProxy {
   fault: Fault = 'none';
   /** How many statements a fault has affected. */
   hits = 0;
-  readonly #events = new EventEmitter();
+  #refused = 0;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
@@ -55,13 +56,14 @@ export class FaultProxy {
   }
 
   /** Waits for the next connection that is refused. */
-  async refusal(): Promise<void> {
-    await once(this.#events, 'refusal');
+  refusal(): Promise<void> {
+    const before = this.#refused;
+    return until('a connection is refused', () => this.#refused > before);
   }
 
   /** Waits until faults have affected this many statements. */
-  async hit(count: number): Promise<void> {
-    while (this.hits < count) await once(this.#events, 'hit');
+  hit(count: number): Promise<void> {
+    return until('the fault has affected the statements', () => this.hits >= count);
   }
 
   close(): void {
@@ -73,7 +75,7 @@ export class FaultProxy {
     this.#keep(client);
     if (this.fault === 'refuse') {
       client.destroy();
-      this.#events.emit('refusal');
+      this.#refused += 1;
       return;
     }
     const server = this.#keep(connect(this.upstream));
@@ -82,7 +84,7 @@ export class FaultProxy {
       if (this.fault === 'hang') return;
       if (chunk.includes(INSERT)) {
         if (typeof this.fault === 'object') {
-          this.#count();
+          this.hits += 1;
           const { sqlState, times } = this.fault;
           this.fault = times > 1 ? { sqlState, times: times - 1 } : 'none';
           client.write(errorResponse(sqlState));
@@ -96,17 +98,12 @@ export class FaultProxy {
       if (this.fault === 'hang') return;
       if (!cutting) client.write(chunk);
       else if (chunk.includes(READY)) {
-        this.#count();
+        this.hits += 1;
         client.destroy();
       }
     });
     client.on('close', () => server.destroy());
     server.on('close', () => client.destroy());
-  }
-
-  #count(): void {
-    this.hits += 1;
-    this.#events.emit('hit');
   }
 
   #keep(socket: Socket): Socket {

@@ -1,4 +1,4 @@
-import { once, setMaxListeners } from 'node:events';
+import { setMaxListeners } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { connect as connectTls, TLSSocket } from 'node:tls';
@@ -12,15 +12,15 @@ export interface Target {
   readonly repeats?: boolean;
 }
 
-/** The behaviour of each connection of a pattern. */
-interface Script {
+/** The behaviour of hostile clients. */
+export interface Pattern {
   readonly connections: number;
   /** Returns all that a connection sends, in pieces. */
-  readonly bytes: (connection: number) => Iterable<string | Uint8Array>;
+  readonly bytes: (token: string, connection: number) => Iterable<string | Uint8Array>;
   /** Sent once a second after that. */
   readonly drip?: string;
-  /** How answers are taken; `byte`: one a second, without TLS only. */
-  readonly reads: 'everything' | 'nothing' | 'byte';
+  /** How answers are taken; by default as they come. `byte`: one a second, without TLS only. */
+  readonly reads?: 'nothing' | 'byte';
   /** No TLS, whatever the URL is. */
   readonly withoutTls?: boolean;
 }
@@ -42,56 +42,29 @@ const PIECE = 60_000;
 /** The ids of all plants that hostile clients create are negative, and few: they must not fill the disk. */
 const HOSTILE_ID = -1;
 
-export interface Attack {
+/** The connections of a pattern. */
+export class HostileClients {
   /** Bytes that the operating system has accepted. */
-  readonly sent: number;
-  /** True once all connections were opened. */
-  readonly isOpen: boolean;
-  /** Closes all connections. */
-  stop(): Promise<void>;
-}
-
-export type Pattern = (target: Target) => Attack;
-
-/** Combines patterns. */
-export function together(...patterns: readonly Pattern[]): Pattern {
-  return (target) => {
-    const attacks = patterns.map((pattern) => pattern(target));
-    return {
-      get sent() {
-        return attacks.reduce((sum, { sent }) => sum + sent, 0);
-      },
-      get isOpen() {
-        return attacks.every(({ isOpen }) => isOpen);
-      },
-      async stop() {
-        await Promise.all(attacks.map((attack) => attack.stop()));
-      },
-    };
-  };
-}
-
-/** The connections of a pattern, each of which follows its script. */
-export class HostileClients implements Attack {
   sent = 0;
-  /** Connections opened so far. */
-  opened = 0;
+  #opened = 0;
   readonly #stopping = new AbortController();
   readonly #sockets = new Set<Socket>();
   readonly #clients: Promise<void>;
 
   constructor(
     private readonly target: Target,
-    private readonly script: Script,
+    private readonly pattern: Pattern,
   ) {
     setMaxListeners(0, this.#stopping.signal);
     this.#clients = this.#openAll();
   }
 
+  /** True once all connections were opened. */
   get isOpen(): boolean {
-    return this.opened >= this.script.connections;
+    return this.#opened >= this.pattern.connections;
   }
 
+  /** Closes all connections. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     // With resetAndDestroy(), Node 20 emits no 'close' if the service ends at the same moment.
@@ -101,14 +74,10 @@ export class HostileClients implements Attack {
 
   async #openAll(): Promise<void> {
     const clients: Promise<void>[] = [];
-    for (let first = 0; first < this.script.connections && !this.#isStopping; first += OPENING) {
-      const opening: Promise<unknown>[] = [];
-      for (let index = first; index < Math.min(first + OPENING, this.script.connections); index += 1) {
-        const socket = this.#open();
-        opening.push(opened(socket));
-        clients.push(this.#run(index, socket));
-      }
-      await Promise.all(opening);
+    for (let index = 0; index < this.pattern.connections && !this.#isStopping; index += 1) {
+      const socket = this.#open();
+      clients.push(this.#run(index, socket));
+      if (index % OPENING === 0) await opened(socket);
     }
     await Promise.all(clients);
   }
@@ -117,7 +86,7 @@ export class HostileClients implements Attack {
     for (let socket = first; ; socket = this.#open()) {
       const closed = new Promise((resolve) => socket.once('close', resolve));
       await opened(socket);
-      for (const bytes of this.script.bytes(index)) await this.#send(socket, bytes);
+      for (const bytes of this.pattern.bytes(this.target.token, index)) await this.#send(socket, bytes);
       const drip = this.#drip(socket);
       await closed;
       clearInterval(drip);
@@ -133,30 +102,28 @@ export class HostileClients implements Attack {
 
   #open(): Socket {
     const { protocol, hostname, port } = new URL(this.target.url);
-    const { reads, withoutTls = false } = this.script;
+    const { reads, withoutTls = false } = this.pattern;
     const address = { host: hostname, port: Number(port) };
-    const isTls = protocol === 'https:' && !withoutTls;
     // Node would read 64 KB ahead; returning false pauses the socket.
     const onread = { buffer: new Uint8Array(1), callback: () => false };
-    const socket = isTls
-      ? connectTls({ ...address, rejectUnauthorized: false })
-      : connect({ ...address, ...(reads === 'byte' && { onread }) });
+    const socket =
+      protocol === 'https:' && !withoutTls
+        ? connectTls({ ...address, rejectUnauthorized: false })
+        : connect({ ...address, ...(reads === 'byte' && { onread }) });
     socket.on('error', () => undefined);
-    if (reads === 'everything') socket.resume();
+    if (reads === undefined) socket.resume();
     else socket.pause();
-    this.opened += 1;
+    this.#opened += 1;
     this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
-    return socket;
+    return socket.once('close', () => this.#sockets.delete(socket));
   }
 
   async #send(socket: Socket, bytes: string | Uint8Array): Promise<void> {
     if (socket.destroyed) return;
-    const length = Buffer.byteLength(bytes);
     await new Promise<void>((resolve) => {
       socket.once('close', resolve);
       socket.write(bytes, (error) => {
-        if (!error) this.sent += length;
+        if (!error) this.sent += Buffer.byteLength(bytes);
         socket.off('close', resolve);
         resolve();
       });
@@ -164,7 +131,7 @@ export class HostileClients implements Attack {
   }
 
   #drip(socket: Socket): NodeJS.Timeout | undefined {
-    const { drip, reads } = this.script;
+    const { drip, reads } = this.pattern;
     if (drip === undefined && reads !== 'byte') return undefined;
     return setInterval(() => {
       if (drip !== undefined && !socket.destroyed) socket.write(drip);
@@ -173,21 +140,15 @@ export class HostileClients implements Attack {
   }
 }
 
-/** Waits until a socket is connected, or closed. */
-async function opened(socket: Socket): Promise<void> {
-  if (socket.destroyed) return;
-  if (socket instanceof TLSSocket || socket.connecting) {
-    const event = socket instanceof TLSSocket ? 'secureConnect' : 'connect';
-    await Promise.race([once(socket, event), new Promise((resolve) => socket.once('close', resolve))]).catch(
-      () => undefined,
-    );
-  }
+/** Waits until a new socket is connected, or closed. */
+function opened(socket: Socket): Promise<unknown> {
+  const event = socket instanceof TLSSocket ? 'secureConnect' : 'connect';
+  return new Promise((resolve) => socket.once(event, resolve).once('close', resolve));
 }
 
 /** Returns the beginning of a request; a body follows. */
-function head(token: string | undefined, ...headers: readonly string[]): string {
-  const authorization = token === undefined ? [] : [`Authorization: Bearer ${token}`];
-  const lines = ['Host: localhost', ...authorization, 'Content-Type: application/json', ...headers];
+function head(token: string, ...headers: readonly string[]): string {
+  const lines = ['Host: localhost', `Authorization: Bearer ${token}`, 'Content-Type: application/json', ...headers];
   return `POST /plants HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`;
 }
 
@@ -200,164 +161,128 @@ function* repeat(text: string, count: number): Generator<string | Uint8Array> {
 }
 
 /** Sends a body of so many chunks of one byte each, without its end. */
-function* chunks(token: string | undefined, count: number): Generator<string | Uint8Array> {
+function* chunks(token: string, count: number): Generator<string | Uint8Array> {
   yield head(token, 'Transfer-Encoding: chunked');
   const beginning = `{"id":${HOSTILE_ID},"name":"`;
   yield `${beginning.length.toString(16)}\r\n${beginning}\r\n`;
   yield* repeat('1\r\nx\r\n', count);
 }
 
-/** Sends requests with a valid token, each with a million chunks of one byte. */
-export function tinyChunks(target: Target): HostileClients {
-  return new HostileClients(target, {
-    connections: 6,
-    bytes: () => chunks(target.token, 1_000_000),
-    reads: 'everything',
-  });
+/** Pipelines creates with answers of 1 MB, whose names begin with this text. */
+function* largeCreations(token: string, beginning: string): Generator<string | Uint8Array> {
+  for (let count = 0; count < 8; count += 1) {
+    const [start, length, end] = [`{"id":${HOSTILE_ID - count},"name":"${beginning}`, 1_000_000, '"}'];
+    yield head(token, `Content-Length: ${Buffer.byteLength(start) + length + end.length}`) + start;
+    yield* repeat('x', length);
+    yield end;
+  }
 }
+
+/** Sends requests with a valid token, each with a million chunks of one byte. */
+export const tinyChunks: Pattern = {
+  connections: 6,
+  bytes: (token) => chunks(token, 1_000_000),
+};
 
 /** Sends requests of tiny chunks with a wrong token. */
-export function tinyChunksOfStrangers(target: Target): HostileClients {
-  return new HostileClients(target, {
-    connections: 200,
-    bytes: () => chunks('wrong', 16_000),
-    reads: 'everything',
-  });
-}
+export const tinyChunksOfStrangers: Pattern = {
+  connections: 200,
+  bytes: () => chunks('wrong', 16_000),
+};
 
 /** Pipelines creates with answers of 1 MB, and takes no answer. */
-export function unreadEchoes(target: Target): HostileClients {
-  return new HostileClients(target, unreadEchoesScript(target, ''));
-}
+export const unreadEchoes: Pattern = {
+  connections: 100,
+  bytes: (token) => largeCreations(token, ''),
+  reads: 'nothing',
+};
 
 /** Pipelines such creates with one character that makes JavaScript take two bytes for each. */
-export function unreadWideEchoes(target: Target): HostileClients {
-  return new HostileClients(target, unreadEchoesScript(target, '\u{1f33f}'));
-}
+export const unreadWideEchoes: Pattern = {
+  ...unreadEchoes,
+  bytes: (token) => largeCreations(token, '\u{1f33f}'),
+};
 
-function unreadEchoesScript(target: Target, beginning: string): Script {
-  return {
-    connections: 100,
-    *bytes() {
-      for (let count = 0; count < 8; count += 1) {
-        const [start, length, end] = [`{"id":${HOSTILE_ID - count},"name":"${beginning}`, 1_000_000, '"}'];
-        yield head(target.token, `Content-Length: ${Buffer.byteLength(start) + length + end.length}`) + start;
-        yield* repeat('x', length);
-        yield end;
-      }
-    },
-    reads: 'nothing',
-  };
-}
+/** Pipelines requests with a wrong token, and takes no answer. */
+export const unreadRefusals: Pattern = {
+  connections: 20,
+  bytes: () => repeat(head('wrong', 'Content-Length: 0'), 2_400),
+  reads: 'nothing',
+};
 
-function unreadRefusalsScript(reads: Script['reads']): Script {
-  return {
-    connections: 20,
-    bytes: () => repeat(head(undefined, 'Content-Length: 0'), 2_400),
-    reads,
-  };
-}
+/** Pipelines requests with a wrong token, and takes one byte of the answers a second. */
+export const refusalsReadSlowly: Pattern = {
+  ...unreadRefusals,
+  reads: 'byte',
+};
 
-/** Pipelines requests without a token, and takes no answer. */
-export function unreadRefusals(target: Target): HostileClients {
-  return new HostileClients(target, unreadRefusalsScript('nothing'));
-}
+/** Sends bodies with a wrong token. */
+export const bodiesOfStrangers: Pattern = {
+  connections: 3_000,
+  *bytes() {
+    yield head('wrong', 'Content-Length: 1000000');
+    yield* repeat('x', 200_000);
+  },
+};
 
-/** Pipelines requests without a token, and takes one byte of the answers a second. */
-export function refusalsReadSlowly(target: Target): HostileClients {
-  return new HostileClients(target, unreadRefusalsScript('byte'));
-}
-
-/** Sends bodies with a wrong token, from so many connections that their refusals are delayed, and not all of them. */
-export function bodiesOfStrangers(target: Target): HostileClients {
-  return new HostileClients(target, {
-    connections: 3_000,
-    *bytes() {
-      yield head('wrong', 'Content-Length: 1000000');
-      yield* repeat('x', 200_000);
-    },
-    reads: 'everything',
-  });
-}
-
-/** Sends the first byte of more bodies than the service admits of one principal. */
-export function bodiesThatStop(target: Target): HostileClients {
-  return new HostileClients(target, {
-    connections: 1_100,
-    bytes: () => [`${head(target.token, 'Content-Length: 1000')}{`],
-    reads: 'everything',
-  });
-}
+/** Sends the first byte of more bodies than the service admits. */
+export const bodiesThatStop: Pattern = {
+  connections: 1_100,
+  bytes: (token) => [`${head(token, 'Content-Length: 1000')}{`],
+};
 
 /** Declares bodies of 1 MiB with a valid token, and sends one byte a second. */
-export function bodiesThatDrip(target: Target): HostileClients {
-  return new HostileClients(target, {
-    connections: 1_100,
-    bytes: () => [`${head(target.token, 'Content-Length: 1048576')}{`],
-    drip: ' ',
-    reads: 'everything',
-  });
-}
+export const bodiesThatDrip: Pattern = {
+  connections: 1_100,
+  bytes: (token) => [`${head(token, 'Content-Length: 1048576')}{`],
+  drip: ' ',
+};
 
 /** Sends nothing. */
-export function silence(connections: number): (target: Target) => HostileClients {
-  return (target) =>
-    new HostileClients(target, { connections, bytes: () => [], reads: 'everything', withoutTls: true });
-}
+export const silence: Pattern = {
+  connections: 150,
+  bytes: () => [],
+  withoutTls: true,
+};
 
 /** Sends the beginning of the headers of a request, and no more. */
-export function halfHeads(connections: number): (target: Target) => HostileClients {
-  return (target) =>
-    new HostileClients(target, {
-      connections,
-      bytes: () => ['POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthoriz'],
-      reads: 'everything',
-    });
-}
+export const halfHeads: Pattern = {
+  connections: 150,
+  bytes: () => ['POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthoriz'],
+};
 
 /** Begins a TLS handshake, and sends no more than the header of its first record. */
-export function halfHandshakes(connections: number): (target: Target) => HostileClients {
-  return (target) =>
-    new HostileClients(target, {
-      connections,
-      bytes: () => [Uint8Array.of(0x16, 3, 1, 2, 0, 1)],
-      reads: 'everything',
-      withoutTls: true,
-    });
-}
+export const halfHandshakes: Pattern = {
+  connections: 5_000,
+  bytes: () => [Uint8Array.of(0x16, 3, 1, 2, 0, 1)],
+  withoutTls: true,
+};
 
 /** Sends almost as many bytes of headers as a request may have, and goes on with one byte a second. */
-export function largeHeads(connections: number): (target: Target) => HostileClients {
-  return (target) =>
-    new HostileClients(target, {
-      connections,
-      *bytes() {
-        yield 'POST /plants HTTP/1.1\r\nHost: localhost\r\n';
-        yield* repeat('A: b\r\n', 1_990);
-        yield `C: ${'d'.repeat(3_900)}`;
-      },
-      drip: 'd',
-      reads: 'everything',
-    });
-}
+export const largeHeads: Pattern = {
+  connections: 5_500,
+  *bytes() {
+    yield 'POST /plants HTTP/1.1\r\nHost: localhost\r\n';
+    yield* repeat('A: b\r\n', 1_990);
+    yield `C: ${'d'.repeat(3_900)}`;
+  },
+  drip: 'd',
+};
 
 /** Sends bytes that are not HTTP. */
-export function garbage(target: Target): HostileClients {
-  return new HostileClients(target, {
-    connections: 50,
-    *bytes(connection) {
-      const beginnings = [
-        'GET',
-        '\0\0',
-        '\r\n\r\n',
-        'POST /plants HTTP/9.9\r\n\r\n',
-        '\x16\x03\x01',
-        'PRI * HTTP/2.0\r\n',
-      ];
-      yield beginnings[connection % beginnings.length] ?? '';
-      yield* repeat('\x01\xfe garbage', 6_000);
-    },
-    reads: 'everything',
-    withoutTls: true,
-  });
-}
+export const garbage: Pattern = {
+  connections: 50,
+  *bytes(_token, connection) {
+    const beginnings = [
+      'GET',
+      '\0\0',
+      '\r\n\r\n',
+      'POST /plants HTTP/9.9\r\n\r\n',
+      '\x16\x03\x01',
+      'PRI * HTTP/2.0\r\n',
+    ];
+    yield beginnings[connection % beginnings.length] ?? '';
+    yield* repeat('\x01\xfe garbage', 6_000);
+  },
+  withoutTls: true,
+};

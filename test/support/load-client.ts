@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
-import { TOKEN } from './client.js';
+import { connect, type Socket, type TcpSocketConnectOpts } from 'node:net';
+import { message } from './http-messages.js';
 
 /** A connection, and everything that has come on it. */
 export class Client {
@@ -9,12 +9,12 @@ export class Client {
 
   private constructor(readonly socket: Socket) {
     socket.setEncoding('latin1').on('data', (text: string) => (this.received += text));
-    this.closed = once(socket, 'close');
+    this.closed = new Promise((resolve) => socket.once('close', resolve));
   }
 
-  static async open(url: string): Promise<Client> {
+  static async open(url: string, options: Partial<TcpSocketConnectOpts> = {}): Promise<Client> {
     const { hostname, port } = new URL(url);
-    const socket = connect(Number(port), hostname);
+    const socket = connect({ host: hostname, port: Number(port), ...options });
     await once(socket, 'connect');
     return new Client(socket);
   }
@@ -33,9 +33,5 @@ export class Client {
 
 /** Returns a request that creates a plant, whose name has this many characters. */
 export function creation(id: number, size = 0): string {
-  const body = JSON.stringify({ id, name: 'n'.repeat(size) });
-  return (
-    `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n` +
-    `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-  );
+  return message({ body: JSON.stringify({ id, name: 'n'.repeat(size) }) });
 }

@@ -1,89 +1,68 @@
 import { subscribe } from 'node:diagnostics_channel';
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { until } from './until.js';
 
-/** One answer as it came over the wire. */
-export interface Answer {
+/** An answer as it came over the wire. */
+export interface RawAnswer {
   readonly statusLine: string;
   /** By name in lower case; repeated headers are joined by a line feed, which no header contains. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** The end of a connection by the service; a reset may lose answers. */
-export type Ending = 'FIN' | 'reset';
-
 /** Bytes, as an array or as a Latin-1 string. */
 export type Bytes = string | Uint8Array;
 
-/** Milliseconds after which a test fails that waits in vain. */
-const TIMEOUT = 60_000;
-
 /** The sockets of the service by the port of the client: both are in this process. */
 const accepted = new Map<number, Socket>();
-/** Each client may add a listener. */
-const changes = new EventEmitter().setMaxListeners(0);
 
 subscribe('net.server.socket', (message) => {
   const { socket } = message as { readonly socket: Socket };
   const port = socket.remotePort ?? 0;
   accepted.set(port, socket);
-  changes.emit('change');
   socket.once('close', () => {
     if (accepted.get(port) === socket) accepted.delete(port);
-    changes.emit('change');
   });
 });
 
 /** Waits until the servers of this process have closed all connections. */
-export async function everyConnectionIsClosed(): Promise<void> {
-  while (accepted.size > 0) await change();
-}
-
-async function change(): Promise<void> {
-  await once(changes, 'change', { signal: AbortSignal.timeout(TIMEOUT) });
+export function everyConnectionIsClosed(): Promise<void> {
+  return until('every connection is closed', () => accepted.size === 0);
 }
 
 /** A client that sends arbitrary bytes, and parses the answers one by one. */
 export class RawClient {
   readonly #socket: Socket;
-  readonly #progress = new EventEmitter();
   #received = '';
   #sent = 0;
-  #ending: Ending | undefined;
-  #isReset = false;
-  #isClosed = false;
+  /** How the service has ended the connection; a reset may lose answers. */
+  #ending: 'FIN' | 'reset' | undefined;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
-    socket.setNoDelay(true);
-    socket.on('data', (chunk: Uint8Array) => {
-      this.#received += Buffer.from(chunk).toString('latin1');
-      this.#progress.emit('progress');
-    });
-    socket.on('end', () => this.#end('FIN'));
-    socket.on('error', () => (this.#isReset = true));
-    socket.on('close', () => {
-      this.#isClosed = true;
-      this.#end('reset');
-    });
+    socket
+      .setNoDelay(true)
+      .setEncoding('latin1')
+      .on('data', (text: string) => (this.#received += text))
+      .on('end', () => (this.#ending = 'FIN'))
+      .on('error', () => (this.#ending = 'reset'))
+      .on('close', () => (this.#ending ??= 'reset'));
   }
 
   static async connect(port: number): Promise<RawClient> {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     await once(socket, 'connect');
-    while (!accepted.has(socket.localPort ?? 0)) await change();
+    await until('the service accepts the connection', () => accepted.has(socket.localPort ?? 0));
     return new RawClient(socket);
   }
 
   /** Sends bytes and waits until the service has read them, so that later bytes are in another packet. */
   async send(bytes: Bytes): Promise<void> {
     await this.hand(bytes);
-    // The service reads in the event loop of this process.
-    while (this.#ending === undefined && this.#readByService() < this.#sent) {
-      await setImmediate();
-    }
+    const isRead = (): boolean => (this.#served?.bytesRead ?? Infinity) >= this.#sent;
+    await until('the service has read all bytes', () => this.isEnded || isRead());
   }
 
   /** Sends bytes and waits until the operating system has accepted them. */
@@ -112,7 +91,7 @@ export class RawClient {
 
   /** True while the service has its socket of the connection open. */
   get isHeld(): boolean {
-    return this.#served() !== undefined;
+    return this.#served !== undefined;
   }
 
   /** Stops to read. */
@@ -125,98 +104,67 @@ export class RawClient {
   }
 
   /** Waits for the next complete answer. An answer to HEAD has no body, whatever its headers are. */
-  answer(method = 'POST'): Promise<Answer> {
-    return this.#until(`an answer to ${method}`, () => {
-      const parsed = parseAnswer(this.#received, method);
-      if (parsed === undefined) {
-        if (this.#ending === undefined) return undefined;
-        throw new Error(`The connection ended with a ${this.#ending} instead of an answer: ${this.#rest()}`);
-      }
-      this.#received = parsed.rest;
-      return parsed.answer;
+  async answer(method = 'POST'): Promise<RawAnswer> {
+    let parsed: ReturnType<typeof parseAnswer>;
+    await until(`${method} is answered`, () => {
+      parsed = parseAnswer(this.#received, method);
+      return parsed !== undefined || this.isEnded;
     });
+    if (parsed === undefined) throw new Error(`No answer, but a ${this.#ending} after ${this.#rest}`);
+    this.#received = parsed.rest;
+    return parsed.answer;
   }
 
-  /** Waits for the end of the connection; more bytes than the answers returned so far are an error. */
-  async ending(): Promise<Ending> {
-    const ending = await this.#until('the end of the connection', () => this.#ending);
-    if (this.#received !== '') throw new Error(`More bytes came than the expected answers: ${this.#rest()}`);
-    return ending;
+  /** Waits until the service ends the connection in order, with no bytes but the answers returned so far. */
+  async ending(): Promise<void> {
+    await until('the connection has ended', () => this.isEnded);
+    if (this.#received !== '') throw new Error(`More bytes came than the expected answers: ${this.#rest}`);
+    if (this.#ending !== 'FIN') throw new Error('The service has reset the connection');
   }
 
-  /** Closes this side, and waits until the connection is closed; a reset may follow a FIN. */
-  async hangUp(): Promise<Ending> {
+  /** Closes this side, and waits for the same end; a reset may follow a FIN. */
+  async hangUp(): Promise<void> {
     this.finish();
+    await until('the connection is closed', () => this.#socket.closed);
     await this.ending();
-    return this.#until('the connection to close', () => {
-      if (!this.#isClosed) return undefined;
-      return this.#isReset || this.#ending === 'reset' ? 'reset' : 'FIN';
-    });
   }
 
   /** Waits until the service has closed its socket. */
-  async release(): Promise<void> {
-    while (this.isHeld) await change();
+  release(): Promise<void> {
+    return until('the service has closed its socket', () => !this.isHeld);
   }
 
-  #end(ending: Ending): void {
-    this.#ending ??= ending;
-    this.#progress.emit('progress');
-  }
-
-  #served(): Socket | undefined {
+  get #served(): Socket | undefined {
     return accepted.get(this.#socket.localPort ?? 0);
   }
 
-  #readByService(): number {
-    return this.#served()?.bytesRead ?? this.#sent;
-  }
-
-  #rest(): string {
+  get #rest(): string {
     return JSON.stringify(this.#received.slice(0, 2_000));
   }
-
-  async #until<T>(what: string, find: () => T | undefined): Promise<T> {
-    const signal = AbortSignal.timeout(TIMEOUT);
-    for (;;) {
-      const found = find();
-      if (found !== undefined) return found;
-      try {
-        await once(this.#progress, 'progress', { signal });
-      } catch (cause) {
-        throw new Error(`Timeout of the wait for ${what}; received so far: ${this.#rest()}`, { cause });
-      }
-    }
-  }
-}
-
-/** All answers on a connection, and its end. */
-export interface Conversation {
-  readonly answers: readonly Answer[];
-  readonly ending: Ending;
 }
 
 /**
- * Sends the packets, waits for the expected number of answers, and hangs up; more bytes are an error. After an answer
- * with Connection: close, the service has to close the connection before the client does.
+ * Sends the packets, returns the expected number of answers, and hangs up; more bytes are an error. After an answer with
+ * Connection: close, the service has to close the connection before the client does.
  */
 export async function converse(
   port: number,
   packets: Bytes | readonly Bytes[],
-  options: { readonly answers?: number; readonly method?: string | undefined } = {},
-): Promise<Conversation> {
+  { count = 1, method }: { readonly count?: number; readonly method?: string | undefined } = {},
+): Promise<RawAnswer[]> {
   const client = await RawClient.connect(port);
   for (const packet of typeof packets === 'string' || packets instanceof Uint8Array ? [packets] : packets) {
     await client.send(packet);
   }
-  const answers: Answer[] = [];
-  while (answers.length < (options.answers ?? 1)) answers.push(await client.answer(options.method));
+  const answers: RawAnswer[] = [];
+  while (answers.length < count) answers.push(await client.answer(method));
   if (answers.at(-1)?.headers.connection === 'close') await client.ending();
-  return { answers, ending: await client.hangUp() };
+  await client.hangUp();
+  return answers;
 }
 
 /** Parses the first answer as in RFC 9112 §6.3; returns undefined if it is incomplete. */
-function parseAnswer(received: string, method: string): { answer: Answer; rest: string } | undefined {
+function parseAnswer(received: string, method: string): { answer: RawAnswer; rest: string } | undefined {
   const end = received.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
   const [statusLine = '', ...lines] = received.slice(0, end).split('\r\n');

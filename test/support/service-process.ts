@@ -101,3 +101,9 @@ export class ServiceProcess {
     return this.ended;
   }
 }
+
+/** Returns the resident set that the management listener at this URL shows, in bytes. */
+export async function residentOf(management: string): Promise<number> {
+  const response = await fetch(`${management}/metrics`, { signal: AbortSignal.timeout(60_000) });
+  return Number(/^process_resident_memory_bytes (\S+)$/m.exec(await response.text())?.[1]);
+}

@@ -7,6 +7,7 @@ import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import type { Certificate } from '../../src/http/certificate.js';
 import type { ServerLimits } from '../../src/http/server-limits.js';
 import { TOKEN } from './client.js';
+import { everyConnectionIsClosed } from './raw-client.js';
 import { ServiceDirectory, WITH_TOKEN } from './service-directory.js';
 import { newStore, type Row, type Store } from './store.js';
 import { WORKERS } from './workers.js';
@@ -25,19 +26,30 @@ export interface Service {
   close(): Promise<void>;
 }
 
+interface ServiceOptions {
+  readonly basePath?: string;
+  readonly bodyLimit?: number;
+  readonly limits?: Partial<ServerLimits>;
+  readonly verifier?: TokenVerifier;
+  readonly origins?: ReadonlySet<string>;
+  readonly certificate?: Certificate;
+  /** Wraps the repository. */
+  readonly repository?: (inner: PlantRepository, store: Store) => PlantRepository;
+}
+
+/** Returns a service that starts before the tests of a suite, and closes after them with all its connections. */
+export function sharedService(options?: ServiceOptions): Service {
+  const shared = {} as Service;
+  beforeAll(async () => Object.assign(shared, await startService(options)));
+  afterAll(async () => {
+    await shared.close();
+    await everyConnectionIsClosed();
+  });
+  return shared;
+}
+
 /** Starts a service; the caller closes it. */
-export async function startService(
-  options: {
-    readonly basePath?: string;
-    readonly bodyLimit?: number;
-    readonly limits?: Partial<ServerLimits>;
-    readonly verifier?: TokenVerifier;
-    readonly origins?: ReadonlySet<string>;
-    readonly certificate?: Certificate;
-    /** Wraps the repository. */
-    readonly repository?: (inner: PlantRepository, store: Store) => PlantRepository;
-  } = {},
-): Promise<Service> {
+export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const store = await newStore();
   if (WORKERS > 1) {
     if (Object.keys(options).length > 0) throw new Error('with workers, services have no options');

@@ -6,7 +6,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 
 export const PLATFORMS = ['express', 'fastify'] as const;
 
-export type Platform = (typeof PLATFORMS)[number];
+type Platform = (typeof PLATFORMS)[number];
 
 export type Application = INestApplication<Server>;
 
@@ -33,7 +33,7 @@ export function newApplication(
   return NestFactory.create(module, adapter, { logger: false, abortOnError: false, ...options });
 }
 
-export interface HostAnswer {
+interface HostAnswer {
   readonly status: number;
   readonly body: unknown;
   readonly challenge: string | null;

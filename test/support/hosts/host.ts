@@ -141,24 +141,12 @@ class HostPipe implements PipeTransform {
 
 /** Compresses an answer that is sent with one call, like the middleware `compression`. */
 function compress(_request: unknown, response: ServerResponse, next: () => void): void {
-  const writeHead = response.writeHead.bind(response);
-  const end = response.end.bind(response);
-  let [status, headers]: [number, object] = [0, {}];
+  const end = response.end.bind(response) as (body: Uint8Array) => ServerResponse;
   Object.assign(response, {
-    writeHead(code: number, given: object = {}) {
-      [status, headers] = [code, given];
-      return response;
-    },
     end(chunk: Uint8Array | string = '') {
       const body = gzipSync(chunk);
-      response.removeHeader('Content-Length');
-      Object.assign(response, { writeHead, end });
-      response.writeHead(status === 0 ? response.statusCode : status, {
-        ...headers,
-        'Content-Encoding': 'gzip',
-        'Content-Length': body.length,
-      });
-      return response.end(body);
+      response.setHeader('Content-Encoding', 'gzip').setHeader('Content-Length', body.length);
+      return end(body);
     },
   });
   next();

@@ -192,7 +192,7 @@ export class PackedPackage {
 }
 
 /** A process of a host, which ends at the end of its stdin. */
-export class HostProcess {
+class HostProcess {
   stderr = '';
   readonly #child;
   readonly #lines;
