@@ -26,8 +26,14 @@ import { unparsedBodyWhere } from './unparsed-body.js';
 const optionProviders: FactoryProvider[] = [
   {
     provide: CHECKED_OPTIONS,
-    inject: [PLANTS_OPTIONS],
-    useFactory: checkOptions,
+    inject: [PLANTS_OPTIONS, ModuleRef],
+    useFactory: (options: PlantsModuleOptions, module: ModuleRef): PlantsModuleOptions => {
+      // Express would serve the plants of the first registration alone, without a word.
+      if (module.get<unknown[]>(PLANTS_OPTIONS, { strict: false, each: true }).length > 1) {
+        throw new TypeError('PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal');
+      }
+      return checkOptions(options);
+    },
   },
   {
     provide: PlantRepository,
