@@ -10,6 +10,11 @@ import { NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
  */
 const STEPS = ['CREATE TABLE IF NOT EXISTS plants (id bigint PRIMARY KEY, name text NOT NULL, tag text)'];
 
+/** Distributes the table over the servers of a Citus cluster, unless the operator has done so. */
+const DISTRIBUTE_PLANTS =
+  "SELECT create_distributed_table('plants', 'id') " +
+  "WHERE NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'plants'::regclass)";
+
 /** The tables that statements without a schema find. */
 interface Tables {
   readonly hasPlants: boolean;
@@ -34,8 +39,10 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
 
 async function makeSteps(pool: PostgresPool, version: number): Promise<void> {
   await pool.transact('CREATE TABLE IF NOT EXISTS plant_store_schema (version integer PRIMARY KEY)');
+  const isCitus = (await pool.transact("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0;
   for (const [index, step] of [...STEPS.entries()].slice(version)) {
-    await pool.transact(`INSERT INTO plant_store_schema (version) VALUES (${index + 1}); ${step}`);
+    const distribution = index === 0 && isCitus ? `; ${DISTRIBUTE_PLANTS}` : '';
+    await pool.transact(`INSERT INTO plant_store_schema (version) VALUES (${index + 1}); ${step}${distribution}`);
   }
 }
 
