@@ -52,6 +52,12 @@ const TRANSIENT: readonly KnownError[] = [
     new RegExp(`^${UNANSWERED}`),
     'does not answer in time; check its server, the network, and the synchronous standbys',
   ],
+  // Citus.
+  [
+    /^08006/,
+    'cannot reach another server of its cluster; check that it runs, and that the servers authenticate to one another ' +
+      'as this user',
+  ],
   // The server lacks resources, starts or stops; a conflict with another transaction; the connection failed. PgBouncer
   // reports all its errors as 08P01; distributed engines an unreachable node as XX000.
   [/^(?:08|25P03|25P04|40|53|57|XX000)/],
