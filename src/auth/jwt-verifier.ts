@@ -45,7 +45,7 @@ export class JwtVerifier extends TokenVerifier {
   readonly #settings: JwtSettings;
   readonly #keys: RemoteJWKSet;
   readonly #timer: NodeJS.Timeout;
-  /** Principals by token digest; BearerStrategy checks their expiry. */
+  /** Principals by token digest; the guard checks their expiry. */
   #verified = new Map<string, Principal>();
 
   /** @throws {TypeError} at the first setting that is wrong */

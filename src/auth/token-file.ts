@@ -1,5 +1,5 @@
 import { appendFileSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { createEmptyFile, replaceFile } from '../files/durable-files.js';
+import { createFile, replaceFile } from '../files/durable-files.js';
 import type { StaticToken } from './static-tokens.js';
 
 /** The text of a file without tokens. An empty file would be refused, because it may be half written. */
@@ -20,9 +20,11 @@ export class TokenFileError extends Error {
  */
 export function readTokenFile(file: string): string {
   return explain(`${file} cannot be read: it must be a file that this user may read`, () => {
-    const { mode } = statSync(file);
+    const stats = statSync(file);
+    // Reading a pipe would wait for a writer.
+    if (!stats.isFile()) throw new TokenFileError(`${file} is not a regular file`);
     // A group may read it: secrets of Kubernetes and credentials of systemd are mounted like this.
-    if ((mode & FORBIDDEN_MODE) !== 0) {
+    if ((stats.mode & FORBIDDEN_MODE) !== 0) {
       throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
     }
     return readFileSync(file, 'utf8');
@@ -83,13 +85,14 @@ function formatInstant(instant: Date): string {
  */
 export function addToken(file: string, token: StaticToken): void {
   explain(unwritable(file), () => {
-    createEmptyFile(file);
+    const line = `${formatToken(token)}\n`;
+    if (createFile(file, line)) return;
     const text = readTokenFile(file);
     if (text !== '' && hasToken(text, file, token.name)) {
       throw new TokenFileError(`${token.name} already has a token: choose another name, or revoke it first`);
     }
     const endOfLine = /(?:^|\n)$/.test(text) ? '' : '\n';
-    appendFileSync(file, `${endOfLine}${formatToken(token)}\n`, { flush: true });
+    appendFileSync(file, `${endOfLine}${line}`, { flush: true });
   });
 }
 

@@ -6,7 +6,7 @@ import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 export function configure(command: Command): void {
   command
     .description(
-      'Checks what a start needs: the configuration and its files; and reads the database, which it does not change. ' +
+      'Checks the configuration and its files, and reads the database, which it does not change. ' +
         'It does not use the ports, so the service may be running.',
     )
     .option(...JSON_OPTION)

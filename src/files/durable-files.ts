@@ -31,15 +31,15 @@ export function makeDirectory(path: string): void {
 }
 
 /**
- * Creates an empty file durably, and its directory; only its owner can read it. If root creates it, it gets the owner
- * of its directory.
+ * Creates a file durably, and its directory; only its owner can read it. If root creates it, it gets the owner of its
+ * directory.
  *
  * @returns false if the file exists already, which is left as it is
  */
-export function createEmptyFile(path: string): boolean {
+export function createFile(path: string, text = ''): boolean {
   const directory = dirname(path);
   makeDirectory(directory);
-  const isNew = succeeds('EEXIST', () => closeSync(openSync(path, 'wx', 0o600)));
+  const isNew = succeeds('EEXIST', () => writeFileSync(path, text, { flag: 'wx', mode: 0o600, flush: true }));
   if (isNew) {
     takeOwnerOf(directory, path);
     syncDirectory(directory);

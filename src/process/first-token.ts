@@ -14,14 +14,14 @@ const NAME = 'first-start';
  * @returns what to print on stderr, and not in the log, which is kept; undefined if there are tokens
  * @throws {TokenFileError} if the file cannot be used
  */
-export function createFirstToken(configuration: Configuration, baseUrl: string): string | undefined {
+export function createFirstToken(configuration: Configuration, url: string): string | undefined {
   const { accessTokens, accessTokensFile, firstTokenFile: file, jwtIssuer } = configuration;
   const isConfigured = accessTokens.length > 0 || (accessTokensFile ?? jwtIssuer) !== undefined;
   if (isConfigured || existsSync(file)) return undefined;
   if (isJournal()) return adviseCommand(file);
   const token = generateToken();
   addToken(file, { name: NAME, digest: digestToken(token) });
-  return adviseCurl(file, token, `${baseUrl}/plants`);
+  return adviseCurl(file, token, url);
 }
 
 function adviseCurl(file: string, token: string, url: string): string {

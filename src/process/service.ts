@@ -35,15 +35,17 @@ export async function startService(configuration: Configuration): Promise<void> 
       ? new Supervisor(configuration, repository, () => void stop())
       : new PublicService(configuration, repository, structuredLogger);
   const management = await listenForOperators(service, configuration);
+  let announced = Promise.resolve();
   const stop = async (): Promise<void> => {
+    onStopSignals(() => process.exit());
+    // Otherwise a first token could be lost.
+    await announced;
     await stopService(service, management, configuration);
     await structuredLogger.flush();
     // Without it, Node would let go of the signals first, and one that comes late would end the process.
     process.exit();
   };
-  const baseUrl = await service.listen(management?.origins ?? []);
-  const firstToken = createFirstToken(configuration, baseUrl);
-  if (firstToken !== undefined) await service.reload();
+  const url = `${await service.listen(management?.origins ?? [])}/plants`;
 
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
   onStopSignals((signal) => {
@@ -54,10 +56,25 @@ export async function startService(configuration: Configuration): Promise<void> 
     logger.log('Reloading after SIGHUP');
     void service.reload();
   });
+  announced = announce(url, service, management, configuration, structuredLogger);
+  await announced;
+}
+
+/** Creates the first token, if none is configured, and says that the service is up. */
+async function announce(
+  url: string,
+  service: Service,
+  management: Management | undefined,
+  configuration: Configuration,
+  structuredLogger: StructuredLogger,
+): Promise<void> {
+  const firstToken = createFirstToken(configuration, url);
+  // Before it is shown, so that it is accepted at once.
+  if (firstToken !== undefined) await service.reload();
   const database = databaseName(configuration.databaseUrl);
   logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
   if (management !== undefined) logger.log(`Management: ${management.origins[0]}`);
-  logger.log(`Listening: POST ${baseUrl}/plants`);
+  logger.log(`Listening: POST ${url}`);
   warnOfClearText(configuration);
   if (firstToken === undefined) return;
   // Last, so that a newcomer sees it at the end of the output.
@@ -74,13 +91,12 @@ async function listenForOperators(service: Service, configuration: Configuration
   });
 }
 
-/** Stops when the requests in flight are answered; after SHUTDOWN_TIMEOUT or at a further signal, at once. */
+/** Stops when the requests in flight are answered, and after SHUTDOWN_TIMEOUT at once. */
 async function stopService(
   service: Service,
   management: Management | undefined,
   { shutdownTimeout }: Configuration,
 ): Promise<void> {
-  onStopSignals(() => process.exit());
   setTimeout(() => {
     logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
     process.exit();

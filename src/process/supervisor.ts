@@ -144,6 +144,8 @@ class WorkerHandle extends EventEmitter {
 
   constructor(readonly configuration: Configuration) {
     super();
+    // Any number of callers may wait for a worker that hangs.
+    this.setMaxListeners(0);
     const { process } = this.#worker;
     this.#worker.on('message', (message: FromWorker) => this.#receive(message));
     this.ended = new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, linkSync, lstatSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { createEmptyFile, syncDirectory } from '../files/durable-files.js';
+import { createFile, syncDirectory } from '../files/durable-files.js';
 import { messageOf, UnusableDatabaseError } from './errors.js';
 import { RepositoryStartError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
@@ -68,7 +68,7 @@ async function copy(source: string, target: string, advice: string): Promise<num
   process.once('exit', removeDraft);
   const database = await openSound(source);
   try {
-    createEmptyFile(draft);
+    createFile(draft);
     prepare(database, 'VACUUM INTO ?').run(draft);
     const copied = await openSound(draft);
     const plants = Number(firstValue(copied, 'SELECT count(*) FROM plants'));

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type * as Sqlite from '@photostructure/sqlite';
-import { createEmptyFile, makeDirectory } from '../files/durable-files.js';
+import { createFile, makeDirectory } from '../files/durable-files.js';
 import { UnusableDatabaseError } from './errors.js';
 import { sqliteStartError } from './sqlite-errors.js';
 
@@ -41,7 +41,7 @@ export async function openSqliteDatabase<Result>(
 /** Creates the directory of a database. SQLite creates the file, unless it would belong to root: a service could not open it. */
 function makeFile(path: string): void {
   makeDirectory(dirname(path));
-  if (process.getuid?.() === 0) createEmptyFile(path);
+  if (process.getuid?.() === 0) createFile(path);
 }
 
 /** Prepares a statement. Its rows are arrays, with integers as bigint, because a number cannot hold an int64. */

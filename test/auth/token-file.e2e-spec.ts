@@ -92,6 +92,14 @@ describe('A token file', () => {
       spoil: () => put(file, SECOND_LINE.replace('\n', ' 2030-02-30T00:00:00Z\n')),
     },
     { what: 'is empty', reason: /is empty/, spoil: () => put(file, '') },
+    {
+      what: 'is a directory',
+      reason: /is not a regular file/,
+      spoil: () => {
+        unlinkSync(file);
+        mkdirSync(file);
+      },
+    },
     { what: 'is missing', reason: /cannot be read/, spoil: () => unlinkSync(file) },
     { what: 'is group-writable', reason: /chmod 600/, spoil: () => put(file, SECOND_LINE, 0o660) },
     { what: 'can be read by others', reason: /chmod 600/, spoil: () => put(file, SECOND_LINE, 0o604) },

@@ -10,13 +10,14 @@ export async function* readNdjson(input: AsyncIterable<Buffer>, maxLength: numbe
   let rest = '';
   for await (const chunk of input) {
     // Each character is one byte, until the line is decoded.
-    const lines = (rest + chunk.toString('latin1')).split('\n');
-    // One byte more than the maximum is enough to reject the row.
-    rest = lines.pop()?.slice(0, maxLength + 1) ?? '';
+    const [end = '', ...lines] = chunk.toString('latin1').split('\n');
+    // A row that is too long already is rejected, however it goes on.
+    if (rest.length <= maxLength) rest += end;
     const rows: Row[] = [];
-    for (const bytes of lines) {
+    for (const next of lines) {
       line += 1;
-      addRow(rows, line, bytes, maxLength);
+      addRow(rows, line, rest, maxLength);
+      rest = next;
     }
     yield rows;
   }
@@ -28,5 +29,5 @@ export async function* readNdjson(input: AsyncIterable<Buffer>, maxLength: numbe
 /** Adds the row of a line that is not blank. */
 function addRow(rows: Row[], line: number, bytes: string, maxLength: number): void {
   if (bytes.length > maxLength) rows.push(tooLong(line, maxLength));
-  else if (/[^\0-\x20]/.test(bytes)) rows.push(toRow(line, () => parseNewPlant(decode(bytes))));
+  else if (/[^ \t\r]/.test(bytes)) rows.push(toRow(line, () => parseNewPlant(decode(bytes))));
 }
