@@ -6,7 +6,6 @@ import { create, CREATED, TOKEN } from '../support/client.js';
 import {
   EXAMPLE,
   FRAMEWORKS,
-  type Host,
   type Installation,
   type ModuleSettings,
   PackedPackage,
@@ -124,12 +123,11 @@ describe('The package', () => {
 
   it('asks for @photostructure/sqlite on Node before 24, and does not need it on later versions', async () => {
     const bare = plantStore.install('module', ['@nestjs/platform-express', '@nestjs/platform-fastify']);
-    bare.compileHost('run');
-    const host: Host = { platform: 'express', token: TOKEN, repository: 'sqlite::memory:', body: 'nothing' };
+    const ports = bare
+      .startHosts([{ platform: 'express', token: TOKEN, repository: 'sqlite::memory:' }])
+      .printed(/^(\[\d+\])$/m);
 
-    const ports = bare.run('run.js', [host]).line();
-
-    if (Number.parseInt(process.versions.node) >= 24) expect(await ports).toMatch(/^\[\d+\]$/);
+    if (Number.parseInt(process.versions.node) >= 24) await ports;
     else await expect(ports).rejects.toThrow('npm install @photostructure/sqlite');
   });
 });
@@ -163,10 +161,8 @@ describe('npm install', () => {
 
     host.compile(EXAMPLE, 'main.js');
     const running = host.start(['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
-    let words = '';
-    while (!words.startsWith('The garden is open: ')) words = await running.line();
-    expect(await create(words.slice('The garden is open: '.length))).toEqual(CREATED);
-    await running.stop('SIGTERM');
+    expect(await create(await running.printed(/^The garden is open: (.+)$/m))).toEqual(CREATED);
+    await running.stop();
     expect(running.stderr).toBe('');
   });
 });

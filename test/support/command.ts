@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { Variables } from './service-process.js';
+import type { Variables } from './node-process.js';
 
 export interface Run {
   readonly status: number | null;

@@ -5,7 +5,8 @@ import { openRepository } from '../../src/storage/open-repository.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { TOKEN } from './client.js';
 import { type Run, runCommand } from './command.js';
-import { type LaunchOptions, ServiceProcess, type Variables } from './service-process.js';
+import type { LaunchOptions, Variables } from './node-process.js';
+import { ServiceProcess } from './service-process.js';
 import { openSqliteFile, readPlants, type SqliteFile } from './sqlite-file.js';
 import type { Row } from './store.js';
 
