@@ -1,12 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readVersion } from '../../src/config/version.js';
 import { installCertificate, readPem } from '../support/certificates.js';
 import { create, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { Paper } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { line } from '../support/token-file.js';
@@ -137,7 +136,7 @@ describe('GET /health/ready', () => {
 describe('GET /openapi.json', () => {
   it('is contract/openapi.yaml, with the exact bounds of an id and the address of the public port', async () => {
     const { status, text } = await get('/openapi.json');
-    const contract = readFileSync(join(import.meta.dirname, '../../contract/openapi.yaml'), 'utf8');
+    const contract = new Paper('contract/openapi.yaml').text;
 
     expect(status).toBe(200);
     // A parser of YAML reads JSON, and this one reads integers exactly.

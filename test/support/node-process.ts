@@ -15,7 +15,7 @@ export class NodeProcess {
   stderr = '';
   /** The exit status, or null if a signal ended the process; resolves when both streams are read to their ends. */
   readonly ended: Promise<number | null>;
-  protected readonly child: ChildProcessWithoutNullStreams;
+  readonly child: ChildProcessWithoutNullStreams;
 
   constructor(
     parameters: readonly string[],

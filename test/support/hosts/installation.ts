@@ -11,9 +11,6 @@ import type { Host } from './host.js';
 /** The directory of the repository. */
 export const ROOT = join(import.meta.dirname, '../../..');
 
-/** The packages of the hosts. With HOST_MODULES, those of another directory: for example, to try Nest 11. */
-const MODULES = process.env.HOST_MODULES ?? join(ROOT, 'node_modules');
-
 /** No host has these tools, and some refer to dependencies of the repository. */
 const OVERRIDES_OF_TOOLS = { 'openapi-typescript': undefined };
 
@@ -69,7 +66,7 @@ export class Installation {
     for (const name of new Set([...Object.keys(dependencies), ...peers, ...own])) {
       const link = join(this.directory, 'node_modules', name);
       mkdirSync(dirname(link), { recursive: true });
-      symlinkSync(join(MODULES, name), link, 'junction');
+      symlinkSync(join(ROOT, 'node_modules', name), link, 'junction');
     }
   }
 
