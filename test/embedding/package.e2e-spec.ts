@@ -1,5 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { join, posix } from 'node:path';
 import * as index from '../../src/index.js';
 import { create, CREATED, TOKEN } from '../support/client.js';
@@ -11,7 +13,7 @@ import {
   PackedPackage,
   ROOT,
 } from '../support/hosts/installation.js';
-import { LocalRegistry } from '../support/hosts/registry.js';
+import { createRegistry } from '../support/hosts/registry.js';
 
 /** The packages that a Nest application has. */
 const NEST = [
@@ -133,14 +135,14 @@ describe('The package', () => {
 });
 
 describe('npm install', () => {
-  const registry = new LocalRegistry(join(ROOT, 'node_modules'));
-  let url: string;
+  const registry = createRegistry(join(ROOT, 'node_modules'));
 
-  beforeAll(async () => {
-    url = await registry.start();
+  beforeAll(() => once(registry.listen(0, '127.0.0.1'), 'listening'));
+
+  afterAll(() => {
+    registry.close();
+    registry.closeAllConnections();
   });
-
-  afterAll(() => registry.stop());
 
   /** Returns the names of the installed packages. */
   function installedIn({ directory }: Installation): string[] {
@@ -151,6 +153,7 @@ describe('npm install', () => {
 
   it('adds the package and few others to a host, in which the example creates a plant', async () => {
     const host = plantStore.host('module');
+    const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
     await host.npmInstall(url, NEST);
     const before = new Set(installedIn(host));
 

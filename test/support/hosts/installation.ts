@@ -1,9 +1,8 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import ts from 'typescript';
 import { NodeProcess, type Variables } from '../node-process.js';
 import type { Host } from './host.js';
@@ -72,13 +71,12 @@ export class Installation {
 
   /** Installs packages with npm, and returns all that it prints. */
   async npmInstall(registry: string, packages: readonly string[]): Promise<string> {
-    const npm = spawn('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages], {
+    const npm = ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages];
+    const { stdout, stderr } = await promisify(execFile)('npm', npm, {
       cwd: this.directory,
       env: { PATH: process.env.PATH, HOME: this.directory, npm_config_registry: registry },
     });
-    const [output, errors] = await Promise.all([text(npm.stdout), text(npm.stderr), once(npm, 'close')]);
-    if (npm.exitCode !== 0) throw new Error(errors);
-    return output + errors;
+    return stdout + stderr;
   }
 
   /** Starts these applications in one process, and returns it. */
