@@ -54,20 +54,6 @@ describe('A service with a certificate', () => {
 
   afterEach(() => service.close());
 
-  it('answers several requests on one connection in order, and the garbage after them', async () => {
-    const socket = await open(service.port);
-    socket.write(message({ body: plant(1) }) + message({ body: plant(2) }));
-    socket.write(`${message({ body: plant(3) })}garbage\r\n\r\n`);
-
-    expect((await readAll(socket)).match(/Plant \d|"error":\d+/g)).toEqual([
-      'Plant 1',
-      'Plant 2',
-      'Plant 3',
-      '"error":400',
-    ]);
-    expect(await service.rows()).toHaveLength(3);
-  });
-
   it('answers a client that has closed its side', async () => {
     const socket = await open(service.port);
     socket.end(message());
