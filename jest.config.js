@@ -35,7 +35,6 @@ export default {
       ...project,
       displayName: 'workers',
       testMatch: [
-        '<rootDir>/test/contract/openapi.e2e-spec.ts',
         '<rootDir>/test/storage/crash.e2e-spec.ts',
         '<rootDir>/test/http/{memory,overload,shutdown}.e2e-spec.ts',
       ],

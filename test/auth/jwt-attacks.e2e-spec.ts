@@ -1,6 +1,6 @@
-import { createPublicKey, generateKeyPairSync, sign as signBytes } from 'node:crypto';
+import { createHmac, createPublicKey, generateKeyPairSync, type JsonWebKey, sign as signBytes } from 'node:crypto';
 import { newKey } from '../support/identity-provider.js';
-import { encode, forge, hmac, JwtService, now, providerKeys } from '../support/jwt-service.js';
+import { JwtService, now, providerKeys } from '../support/jwt-service.js';
 
 const HEADER = { alg: 'RS256', kid: 'first', typ: 'at+jwt' };
 
@@ -12,7 +12,7 @@ let jwt: JwtService;
 beforeAll(async () => {
   jwt = await JwtService.start(...(await providerKeys()));
   const short = { ...SHORT.publicKey.export({ format: 'jwk' }), kid: 'short', alg: 'RS256' };
-  const body = JSON.stringify({ keys: [{ ...jwt.publicKey, kid: 'first', alg: 'RS256' }, short] });
+  const body = JSON.stringify({ keys: [{ ...publicKey(), kid: 'first', alg: 'RS256' }, short] });
   jwt.provider.reply = (path) => (path === '/jwks' ? { body } : {});
 });
 
@@ -23,12 +23,28 @@ afterEach(async () => {
 
 afterAll(() => jwt.stop());
 
+/** Returns the public part of the provider's RSA key. */
+function publicKey(): JsonWebKey {
+  const { n = '', e = '' } = jwt.rsa;
+  return { kty: 'RSA', n, e };
+}
+
+function encode(part: unknown): string {
+  return Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url');
+}
+
+/** Returns a token with any signature. */
+function forge(header: unknown, payload: unknown, signature = ''): string {
+  return `${encode(header)}.${encode(payload)}.${signature}`;
+}
+
 /** Signs valid claims with these changes. */
 const sign = (claims: object, header = {}): Promise<string> => jwt.sign(jwt.claims({ ...claims }), header);
 
 function signWithPublicKey(): string {
-  const key = createPublicKey({ key: jwt.publicKey, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
-  return hmac({ ...HEADER, alg: 'HS256' }, jwt.claims(), key.toString());
+  const key = createPublicKey({ key: publicKey(), format: 'jwk' }).export({ type: 'spki', format: 'pem' });
+  const content = `${encode({ ...HEADER, alg: 'HS256' })}.${encode(jwt.claims())}`;
+  return `${content}.${createHmac('sha256', key).update(content).digest('base64url')}`;
 }
 
 function signWithShortKey(): string {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   appendFileSync,
   existsSync,
@@ -10,12 +11,16 @@ import {
 } from 'node:fs';
 import { FileTokens } from '../../src/auth/file-tokens.js';
 import { attempt, create, CREATED, SECOND_TOKEN, TOKEN } from '../support/client.js';
-import { digest } from '../support/digest.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';
 
 const directory = ServiceDirectory.ofEachTest();
+
+/** Returns the digest of a token as token files hold it. */
+function digest(token: string): string {
+  return `sha256:${createHash('sha256').update(token).digest('hex')}`;
+}
 
 describe('A token file', () => {
   let file: string;

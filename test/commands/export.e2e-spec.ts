@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
-import { spawnCommand } from '../support/command.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 const directory = ServiceDirectory.ofEachTest();
@@ -41,13 +40,11 @@ describe('plant-store export', () => {
   it('ends quietly when its reader has read enough', async () => {
     await directory.store([]);
     directory.fill(100_000);
-    const child = spawnCommand('export', directory.path, []);
-    let stderr = '';
-    child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
-    await once(child.stdout, 'data');
-    child.stdout.destroy();
+    const running = directory.command('export', []);
+    await once(running.child.stdout, 'data');
+    running.child.stdout.destroy();
 
-    expect(await once(child, 'close')).toEqual([0, null]);
-    expect(stderr).toBe('');
+    expect(await running.ended).toBe(0);
+    expect(running.stderr).toBe('');
   });
 });

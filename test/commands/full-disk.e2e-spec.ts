@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { encodePlants } from '../../src/commands/data/formats.js';
-import { type Run, runCommand } from '../support/command.js';
+import type { Run } from '../support/command.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 /** Bytes of a block of `ulimit -f`. */
@@ -28,7 +28,7 @@ function runOnFullDisk(bytes: number, command: string, ...parameters: string[]):
 
 function runLimited(bytes: number, script: string, command: string, parameters: readonly string[]): Promise<Run> {
   const wrapper = ['sh', '-c', `ulimit -f ${Math.floor(bytes / BLOCK)}; ${script}`, 'sh'];
-  return runCommand(command, directory.path, parameters, {}, '', wrapper);
+  return directory.run(command, parameters, {}, '', { wrapper });
 }
 
 /** Returns what a command ends with on a full disk. */

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
-import { type Run, spawnCommand } from '../support/command.js';
+import type { Run } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { until } from '../support/until.js';
 
@@ -8,18 +7,16 @@ const OTHER: Variables = { DATABASE_URL: 'sqlite:other.db' };
 
 const directory = ServiceDirectory.ofEachTest();
 
-/** Starts a command, and sends it a signal when a condition holds. Returns its exit status and the signal that ended it. */
+/** Starts a command, and sends it a signal when a condition holds. Returns its exit status. */
 async function interrupt(
   [command = '', ...parameters]: readonly string[],
   variables: Variables | undefined,
   signal: NodeJS.Signals,
   hasBegun: () => boolean,
-): Promise<unknown[]> {
-  const child = spawnCommand(command, directory.path, parameters, variables);
-  const ended = once(child, 'close');
+): Promise<number | null> {
+  const running = directory.command(command, parameters, variables);
   await until(`${command} has begun`, hasBegun);
-  child.kill(signal);
-  return ended;
+  return running.stop(signal);
 }
 
 function run([command = '', ...parameters]: readonly string[], variables?: Variables): Promise<Run> {
@@ -43,12 +40,12 @@ describe.each<{ command: readonly string[]; signal: NodeJS.Signals; variables?: 
   const hasDraft = (): boolean => readdirSync(directory.path).length > before.length;
 
   it(`leaves no file when ${signal} interrupts it`, async () => {
-    expect(await interrupt(command, variables, signal, hasDraft)).toEqual([130, null]);
+    expect(await interrupt(command, variables, signal, hasDraft)).toBe(130);
     expect(readdirSync(directory.path)).toEqual(before);
   });
 
   it('leaves no part of its file when SIGKILL ends it, and can run again', async () => {
-    expect(await interrupt(command, variables, 'SIGKILL', hasDraft)).toEqual([null, 'SIGKILL']);
+    expect(await interrupt(command, variables, 'SIGKILL', hasDraft)).toBeNull();
     expect(existsSync(directory.file(file))).toBe(false);
 
     const { status, stdout } = await run([...command, '--json'], variables);
@@ -65,8 +62,8 @@ describe('plant-store import', () => {
     const command = ['import', 'plants.ndjson'];
     const hasStore = (): boolean => existsSync(directory.file('other.db-wal'));
 
-    expect(await interrupt(command, OTHER, 'SIGINT', hasStore)).toEqual([130, null]);
-    expect(await interrupt(command, OTHER, 'SIGKILL', hasStore)).toEqual([null, 'SIGKILL']);
+    expect(await interrupt(command, OTHER, 'SIGINT', hasStore)).toBe(130);
+    expect(await interrupt(command, OTHER, 'SIGKILL', hasStore)).toBeNull();
 
     expect(await run(command, OTHER)).toMatchObject({ status: 0 });
     expect(await run(['verify', '--against', 'sqlite:other.db'])).toMatchObject({ status: 0 });

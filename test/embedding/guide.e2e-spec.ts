@@ -47,7 +47,7 @@ describe('The guide to embedding', () => {
     installation.compile(join(import.meta.dirname, '../support/hosts/guide.ts'), 'guide.js');
     const running = installation.start(['guide.js']);
 
-    expect(JSON.parse(await running.line())).toEqual([
+    expect(JSON.parse(await running.printed(/^(\[.*)\n/m))).toEqual([
       [200, { name: 'Monstera' }],
       [200, ['the bed of gardener']],
       [401, expect.objectContaining({ statusCode: 401 })],
@@ -62,6 +62,6 @@ describe('The guide to embedding', () => {
       [200, { name: 'Monstera' }],
       [true, ['Ficus', 'Monstera']],
     ]);
-    expect(await running.stop()).toBe(0);
+    expect(await running.ended).toBe(0);
   });
 });

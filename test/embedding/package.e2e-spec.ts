@@ -1,18 +1,19 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { join, posix } from 'node:path';
 import * as index from '../../src/index.js';
 import { create, CREATED, TOKEN } from '../support/client.js';
 import {
   EXAMPLE,
   FRAMEWORKS,
-  type Host,
   type Installation,
   type ModuleSettings,
   PackedPackage,
   ROOT,
 } from '../support/hosts/installation.js';
-import { LocalRegistry } from '../support/hosts/registry.js';
+import { createRegistry } from '../support/hosts/registry.js';
 
 /** The packages that a Nest application has. */
 const NEST = [
@@ -124,25 +125,24 @@ describe('The package', () => {
 
   it('asks for @photostructure/sqlite on Node before 24, and does not need it on later versions', async () => {
     const bare = plantStore.install('module', ['@nestjs/platform-express', '@nestjs/platform-fastify']);
-    bare.compileHost('run');
-    const host: Host = { platform: 'express', token: TOKEN, repository: 'sqlite::memory:', body: 'nothing' };
+    const ports = bare
+      .startHosts([{ platform: 'express', token: TOKEN, repository: 'sqlite::memory:' }])
+      .printed(/^(\[\d+\])$/m);
 
-    const ports = bare.run('run.js', [host]).line();
-
-    if (Number.parseInt(process.versions.node) >= 24) expect(await ports).toMatch(/^\[\d+\]$/);
+    if (Number.parseInt(process.versions.node) >= 24) await ports;
     else await expect(ports).rejects.toThrow('npm install @photostructure/sqlite');
   });
 });
 
 describe('npm install', () => {
-  const registry = new LocalRegistry(join(ROOT, 'node_modules'));
-  let url: string;
+  const registry = createRegistry(join(ROOT, 'node_modules'));
 
-  beforeAll(async () => {
-    url = await registry.start();
+  beforeAll(() => once(registry.listen(0, '127.0.0.1'), 'listening'));
+
+  afterAll(() => {
+    registry.close();
+    registry.closeAllConnections();
   });
-
-  afterAll(() => registry.stop());
 
   /** Returns the names of the installed packages. */
   function installedIn({ directory }: Installation): string[] {
@@ -153,6 +153,7 @@ describe('npm install', () => {
 
   it('adds the package and few others to a host, in which the example creates a plant', async () => {
     const host = plantStore.host('module');
+    const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
     await host.npmInstall(url, NEST);
     const before = new Set(installedIn(host));
 
@@ -163,10 +164,8 @@ describe('npm install', () => {
 
     host.compile(EXAMPLE, 'main.js');
     const running = host.start(['main.js'], { PORT: '0', PLANT_TOKEN: TOKEN });
-    let words = '';
-    while (!words.startsWith('The garden is open: ')) words = await running.line();
-    expect(await create(words.slice('The garden is open: '.length))).toEqual(CREATED);
-    await running.stop('SIGTERM');
+    expect(await create(await running.printed(/^The garden is open: (.+)$/m))).toEqual(CREATED);
+    await running.stop();
     expect(running.stderr).toBe('');
   });
 });

@@ -24,7 +24,6 @@ describe('A connection', () => {
   describe('whose client has closed its side', () => {
     it.each<[string, string, readonly number[]]>([
       ['a request', message(), [1]],
-      ['an HTTP/1.0 request', message({ line: 'POST /plants HTTP/1.0' }), [1]],
       ['a chunked request with a slow answer', chunkedMessage(chunks(plant(1)), SLOW), [1]],
       ['a request with a slow answer', message(SLOW), [1]],
       [
@@ -33,7 +32,6 @@ describe('A connection', () => {
           [2, 3, 4].map((id) => message({ body: plant(id) })).join(''),
         [1, 2, 3, 4],
       ],
-      ['many requests with slow answers', message(SLOW) + message({ ...SLOW, body: plant(2) }), [1, 2]],
     ])('gets all its answers to %s', async (_what, bytes, expected) => {
       const client = await RawClient.connect(service.port);
       await client.hand(bytes);
@@ -64,13 +62,10 @@ describe('A connection', () => {
 
   describe('that the client resets', () => {
     it.each([
-      ['before the request', ''],
-      ['in the headers', 'POST /plants HTTP/1.1\r\nHost: '],
       ['in the body', message(INCOMPLETE)],
       ['in a body that is not read', message({ ...INCOMPLETE, authorization: [] })],
       ['in a body whose request waits', message({ ...SLOW, ...INCOMPLETE })],
       ['after 100 Continue', message({ framing: ['Content-Length: 25', 'Expect: 100-continue'], body: '' })],
-      ['after garbage', BAD],
       ['after CONNECT', message(CONNECT)],
     ])('%s stores nothing', async (_when, bytes) => {
       const client = await RawClient.connect(service.port);
@@ -88,7 +83,6 @@ describe('A connection', () => {
       ['a request', message({ body: plant(2) })],
       ['half a body', message(INCOMPLETE)],
       ['garbage', BAD],
-      ['a request that is refused', message({ authorization: [] })],
       ['CONNECT', message(CONNECT)],
     ])('while a slow request and %s wait for their answers does not affect the service', async (_what, bytes) => {
       const client = await RawClient.connect(service.port);
@@ -112,8 +106,6 @@ describe('A connection', () => {
       [401, 'for its token, with Connection: close', { framing: [length, 'Connection: close'], authorization: [] }],
       [401, 'for its token, in chunks', { framing: ['Transfer-Encoding: chunked'], body: inChunks, authorization: [] }],
       [404, 'for its path', { line: 'POST /elsewhere HTTP/1.1' }],
-      [405, 'for its method', { line: 'PUT /plants HTTP/1.1' }],
-      [415, 'for its type', { type: ['Content-Type: text/plain'] }],
       [413, 'for its size', {}],
       [417, 'for its expectation', { more: ['Expect: a-miracle'] }],
     ];

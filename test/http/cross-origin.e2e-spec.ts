@@ -43,7 +43,6 @@ describe('A page of an allowed origin', () => {
 
   it.each([
     ['the created plant', 200, message({ more })],
-    ['the refusal of its plant', 400, message({ more, body: '{}' })],
     ['the refusal of its token', 400, message({ more, authorization: [] })],
     [
       'the refusal of OPTIONS that is not a preflight request',

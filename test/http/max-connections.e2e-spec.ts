@@ -49,7 +49,7 @@ describe('Connections', () => {
     const strangers: Client[] = [];
     for (let count = 0; count < 100; count += 1) {
       const client = await Client.open(url);
-      client.socket.on('error', () => undefined).write(beginnings[count % beginnings.length] ?? '');
+      client.socket.write(beginnings[count % beginnings.length] ?? '');
       strangers.push(client);
     }
     // Each of them gets in while strangers hold all connections.
@@ -59,17 +59,5 @@ describe('Connections', () => {
     await known.answered(2);
     expect(known.answers).toEqual([200, 200]);
     for (const { socket } of [known, ...strangers]) socket.destroy();
-  });
-
-  it('that are idle, 3000 of them, do not affect another client', async () => {
-    const { service, url } = await start('4000');
-    const idle: Client[] = [];
-    for (let count = 0; count < 3_000; count += 100) {
-      idle.push(...(await Promise.all(Array.from({ length: 100 }, () => Client.open(url)))));
-    }
-    const client = await createPlant(url, 1);
-
-    expect((service.peakResident() ?? 0) / 1e6).toBeLessThan(400);
-    for (const { socket } of [client, ...idle]) socket.destroy();
   });
 });

@@ -1,11 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { connect as connectPlainly, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import { readCertificate } from '../../src/http/certificate.js';
 import { installCertificate, readPem } from '../support/certificates.js';
 import { message, plant } from '../support/http-messages.js';
+import { Client } from '../support/load-client.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
@@ -31,9 +31,7 @@ function openCompletely(port: number): Promise<TLSSocket> {
 
 /** Opens a connection without TLS. */
 async function openPlainly(port: number): Promise<Socket> {
-  const socket = connectPlainly(port, '127.0.0.1').on('error', () => undefined);
-  await once(socket, 'connect');
-  return socket;
+  return (await Client.open(`http://127.0.0.1:${port}`)).socket;
 }
 
 /** Returns everything that comes on a connection until it is closed. */
@@ -56,20 +54,6 @@ describe('A service with a certificate', () => {
 
   afterEach(() => service.close());
 
-  it('answers several requests on one connection in order, and the garbage after them', async () => {
-    const socket = await open(service.port);
-    socket.write(message({ body: plant(1) }) + message({ body: plant(2) }));
-    socket.write(`${message({ body: plant(3) })}garbage\r\n\r\n`);
-
-    expect((await readAll(socket)).match(/Plant \d|"error":\d+/g)).toEqual([
-      'Plant 1',
-      'Plant 2',
-      'Plant 3',
-      '"error":400',
-    ]);
-    expect(await service.rows()).toHaveLength(3);
-  });
-
   it('answers a client that has closed its side', async () => {
     const socket = await open(service.port);
     socket.end(message());
@@ -88,19 +72,6 @@ describe('A service with a certificate', () => {
     const [head = '', body = ''] = (await readAll(socket)).split('\r\n\r\n');
     expect(head).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
     expect(JSON.parse(body)).toMatchObject({ error });
-  });
-
-  it('refuses connections with error 503 when MAX_CONNECTIONS are in use', async () => {
-    const sockets = [await open(service.port), await open(service.port)];
-    for (const socket of sockets) {
-      socket.write(message({ framing: ['Content-Length: 25', 'Expect: 100-continue'], body: '' }));
-      // Now it reads the body.
-      await once(socket, 'data');
-    }
-    const oneMore = await open(service.port);
-
-    expect(await readAll(oneMore)).toMatch(/"error":503/);
-    for (const socket of sockets) socket.destroy();
   });
 
   it('closes the connection that has waited the longest, in a handshake or for a request, for a further one', async () => {
@@ -167,19 +138,12 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
     }
   });
 
-  it.each<[string, () => unknown]>([
-    ['disappears', () => rmSync(directory.file('tls.key'))],
-    [
-      'is replaced by a pipe that has no writer',
-      () => execFileSync('sh', ['-c', 'mkfifo tls.pipe && mv tls.pipe tls.key'], { cwd: directory.path }),
-    ],
-  ])('stay in use when the key %s, until both can be read again', async (_, spoil) => {
+  it('stay in use when the key disappears, until both can be read again', async () => {
     const { service, port } = await start();
 
-    spoil();
+    rmSync(directory.file('tls.key'));
     await service.printed(/(tls\.key cannot be read: [^"]+; keeping the previous certificate)/);
     (await open(port)).destroy();
-    rmSync(directory.file('tls.key'), { force: true });
     installCertificate(directory, 'second');
     await service.printed(/(The certificate has changed)/);
 

@@ -1,9 +1,18 @@
-import type { Page } from 'playwright-core';
-import { startBrowser } from '../support/browser.js';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Browser, chromium, type Page } from 'playwright-core';
 import { TOKEN } from '../support/client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
-let chromium: Awaited<ReturnType<typeof startBrowser>>;
+/** Unpacks Chromium, fonts and the libraries that a minimal system lacks into TMPDIR. */
+const UNPACK = `
+  const { default: chromium } = await import('@sparticuz/chromium');
+  chromium.setGraphicsMode = false;
+  await chromium.executablePath();
+`;
+
+let browser: Browser;
 let directory: ServiceDirectory;
 let docs: string;
 let publicUrl: string;
@@ -12,20 +21,20 @@ let page: Page;
 let origins: Set<string>;
 
 beforeAll(async () => {
-  chromium = await startBrowser();
   directory = new ServiceDirectory();
+  browser = await startBrowser(directory.path);
   const { url, management } = await directory.startManaged();
   publicUrl = url;
   docs = `${management}/docs`;
 });
 
 afterAll(async () => {
-  await chromium.close();
+  await browser.close();
   await directory.remove();
 });
 
 beforeEach(async () => {
-  page = await chromium.browser.newPage();
+  page = await browser.newPage();
   // Shorter than Jest's timeout: Playwright's error names the missing element.
   page.setDefaultTimeout(120_000);
   origins = new Set();
@@ -35,6 +44,27 @@ beforeEach(async () => {
 });
 
 afterEach(() => page.close());
+
+/** Starts the headless Chromium of a development dependency, with its files in this directory. */
+async function startBrowser(path: string): Promise<Browser> {
+  // The package reads the target directory and the need for libraries from the environment.
+  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', UNPACK], {
+    cwd: import.meta.dirname,
+    env: { PATH: process.env.PATH, TMPDIR: path, AWS_LAMBDA_JS_RUNTIME: 'nodejs20.x' },
+  });
+  // Chromium ends without a font, and the configuration in the package works only in /tmp.
+  const fonts = `<fontconfig><dir>${path}/fonts</dir><cachedir>${path}/cache</cachedir></fontconfig>`;
+  return chromium.launch({
+    executablePath: join(path, 'chromium'),
+    env: {
+      HOME: path,
+      TMPDIR: path,
+      LD_LIBRARY_PATH: join(path, 'al2023/lib'),
+      FONTCONFIG_FILE: directory.write('fonts.conf', fonts),
+    },
+    args: ['--disable-gpu'],
+  });
+}
 
 /** Pastes a token, tries the operation out, and reads the answer, as a person does. */
 async function create(body: string, token: string): Promise<{ status: string; text: string }> {

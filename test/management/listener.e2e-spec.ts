@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { Agent, request, type IncomingMessage } from 'node:http';
-import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { TOKEN } from '../support/client.js';
 import { send } from '../support/connections.js';
+import { Client } from '../support/load-client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 let directory: ServiceDirectory;
 let management: string;
 let url: string;
-let sockets: Socket[];
+let clients: Client[];
 
 beforeAll(async () => {
   directory = new ServiceDirectory();
@@ -18,28 +18,27 @@ beforeAll(async () => {
 });
 
 beforeEach(() => {
-  sockets = [];
+  clients = [];
 });
 
 afterEach(() => {
-  for (const socket of sockets) socket.destroy();
+  for (const { socket } of clients) socket.destroy();
 });
 
 afterAll(() => directory.remove());
 
-/** Connects to the port of a URL. */
-async function open(address: string): Promise<Socket> {
-  const socket = connect(Number(new URL(address).port), '127.0.0.1').on('error', () => undefined);
-  sockets.push(socket);
-  await once(socket, 'connect');
-  return socket;
+async function open(url: string): Promise<Client> {
+  const client = await Client.open(url);
+  clients.push(client);
+  return client;
 }
 
 /** Sends a request with these header lines, and returns the status of its answer. */
 async function statusOf(path: string, lines: readonly string[], version = '1.1'): Promise<number> {
-  const socket = await open(management);
-  socket.write([`GET ${path} HTTP/${version}`, ...lines, 'Connection: close', '', ''].join('\r\n'));
-  return Number(/^HTTP\/1\.1 (\d{3}) /.exec(await text(socket))?.[1]);
+  const client = await open(management);
+  client.socket.write([`GET ${path} HTTP/${version}`, ...lines, 'Connection: close', '', ''].join('\r\n'));
+  await client.closed;
+  return Number(/^HTTP\/1\.1 (\d{3}) /.exec(client.received)?.[1]);
 }
 
 describe('The management listener', () => {
@@ -64,9 +63,9 @@ describe('The management listener', () => {
   it('closes connections beyond 64, and accepts new ones when others have closed', async () => {
     const idle = await Promise.all(Array.from({ length: 64 }, () => open(management)));
     const refused = await open(management);
-    await once(refused.resume(), 'close');
+    await refused.closed;
 
-    for (const socket of idle) socket.destroy();
+    for (const { socket } of idle) socket.destroy();
     let status = NaN;
     while (status !== 200) status = await statusOf('/health/live', ['Host: localhost']).catch(() => NaN);
   });
@@ -87,7 +86,7 @@ describe('The management listener', () => {
 
     expect([await get('/openapi.json'), await get('/docs')]).toEqual([200, 200]);
     expect((await send(url, TOKEN, 2, agent)).result).toBe(200);
-    for (const socket of sockets) socket.destroy();
+    for (const { socket } of clients) socket.destroy();
     while ((await get('/docs/swagger-ui.css')) !== 200);
     for (const path of ['/docs', '/openapi.json', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui-init.js']) {
       expect({ path, status: await get(path) }).toEqual({ path, status: 200 });

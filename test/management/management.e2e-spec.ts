@@ -1,15 +1,14 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { parse } from 'yaml';
-import { digestToken } from '../../src/auth/static-tokens.js';
-import { formatToken } from '../../src/auth/token-file.js';
 import { readVersion } from '../../src/config/version.js';
+import { installCertificate, readPem } from '../support/certificates.js';
 import { create, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { Paper } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
+import { line } from '../support/token-file.js';
 
 let directory: ServiceDirectory;
 let service: ServiceProcess;
@@ -137,7 +136,7 @@ describe('GET /health/ready', () => {
 describe('GET /openapi.json', () => {
   it('is contract/openapi.yaml, with the exact bounds of an id and the address of the public port', async () => {
     const { status, text } = await get('/openapi.json');
-    const contract = readFileSync(join(import.meta.dirname, '../../contract/openapi.yaml'), 'utf8');
+    const contract = new Paper('contract/openapi.yaml').text;
 
     expect(status).toBe(200);
     // A parser of YAML reads JSON, and this one reads integers exactly.
@@ -177,18 +176,19 @@ describe('A service that stops', () => {
 
 describe('A service with expiry times', () => {
   it('has in its metrics the time to the expiry of the certificate and of the next token', async () => {
-    const certificate = (name: string): string =>
-      readFileSync(join(import.meta.dirname, '../support/certificates', name), 'utf8');
     const days = (count: number): Date => new Date(Date.now() + count * 86_400_000);
-    const token = (name: string, expires?: Date): string => formatToken({ name, digest: digestToken(name), expires });
-    const tokens = [token('old', days(-1)), token('next', days(7)), token('later', days(30)), token('eternal')];
+    const tokens = [
+      line('old', 'a', days(-1)),
+      line('next', 'b', days(7)),
+      line('later', 'c', days(30)),
+      line('no', 'd'),
+    ];
     ({ management } = await directory.startManaged({
-      ACCESS_TOKENS_FILE: directory.write('tokens', `${tokens.join('\n')}\n`),
-      TLS_CERT_FILE: directory.write('tls.crt', certificate('first.crt')),
-      TLS_KEY_FILE: directory.write('tls.key', certificate('first.key')),
+      ...installCertificate(directory),
+      ACCESS_TOKENS_FILE: directory.write('tokens', tokens.join('')),
     }));
 
-    const { validTo } = new X509Certificate(certificate('first.crt'));
+    const { validTo } = new X509Certificate(readPem('first.crt'));
     const left = (new Date(validTo).getTime() - Date.now()) / 1_000;
     expect(Math.abs((await value('plant_store_certificate_expiry_seconds')) - left)).toBeLessThan(600);
     expect(Math.abs((await value('plant_store_token_expiry_seconds')) - 7 * 86_400)).toBeLessThan(600);

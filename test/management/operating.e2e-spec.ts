@@ -38,21 +38,15 @@ describe("The guide's metrics", () => {
     expect([...DOCUMENTED].sort()).toEqual(exposed.sort());
   });
 
-  it('include all that the alerts watch', () => {
-    const expressions = RULES.map(({ expr }) => expr);
-
-    expect(expressions.flatMap(metricsIn).filter((name) => !NAMES.has(name))).toEqual([]);
-    expect(expressions.flatMap(metricsIn)).toContain('plant_store_http_request_duration_seconds');
-  });
-
-  it('include all that the dashboard shows', () => {
+  it('include all that the alerts watch and the dashboard shows', () => {
     const dashboard = JSON.parse(readFileSync(join(ROOT, 'deploy/grafana-dashboard.json'), 'utf8')) as {
       panels: { targets: { expr: string }[] }[];
     };
-    const shown = dashboard.panels.map(({ targets }) => targets.flatMap(({ expr }) => metricsIn(expr)));
+    const expressions = [...RULES, ...dashboard.panels.flatMap(({ targets }) => targets)].map(({ expr }) => expr);
+    const watched = expressions.flatMap(metricsIn);
 
-    expect(shown.flat().filter((name) => !NAMES.has(name))).toEqual([]);
-    for (const metrics of shown) expect(metrics.length).toBeGreaterThan(0);
+    expect(watched).toContain('plant_store_http_request_duration_seconds');
+    expect(watched.filter((name) => !NAMES.has(name))).toEqual([]);
   });
 });
 

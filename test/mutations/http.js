@@ -16,7 +16,7 @@ export default [
     file: RULES,
     find: "headers.host === undefined ? httpVersion === '1.1' :",
     replace: 'headers.host === undefined ? false :',
-    spec: 'test/http/malformed-requests',
+    spec: 'test/http/message-rules',
     test: 'a Host',
   },
   {
@@ -25,7 +25,7 @@ export default [
     file: RULES,
     find: ': !isAuthority(headers.host)) {',
     replace: ': false) {',
-    spec: 'test/http/malformed-requests',
+    spec: 'test/http/message-rules',
     test: 'a Host',
   },
   {
@@ -34,7 +34,7 @@ export default [
     file: SERVER,
     find: 'joinDuplicateHeaders: true',
     replace: 'joinDuplicateHeaders: false',
-    spec: 'test/http/malformed-requests',
+    spec: 'test/http/message-rules',
     test: 'a Host',
   },
   {
@@ -43,7 +43,7 @@ export default [
     file: RULES,
     find: "if (coding.toLowerCase() !== 'chunked' ||",
     replace: "if (!coding.toLowerCase().includes('chunked') ||",
-    spec: 'test/http/malformed-requests',
+    spec: 'test/http/message-rules',
     test: 'a Transfer-Encoding',
   },
   {
@@ -52,7 +52,7 @@ export default [
     file: RULES,
     find: 'if (!KNOWN_METHODS.has(method))',
     replace: 'if (method === undefined)',
-    spec: 'test/http/malformed-requests',
+    spec: 'test/http/message-rules',
     test: 'a request line',
   },
   {
@@ -61,7 +61,7 @@ export default [
     file: RULES,
     find: "if (httpVersion !== '1.1' && httpVersion !== '1.0')",
     replace: "if (httpVersion === '0.9')",
-    spec: 'test/http/malformed-requests',
+    spec: 'test/http/message-rules',
     test: 'a request line',
   },
   {
@@ -70,7 +70,7 @@ export default [
     file: RULES,
     find: "if (url.startsWith('/')) return ORIGIN_FORM.test(url);",
     replace: "if (url.startsWith('/')) return true;",
-    spec: 'test/http/malformed-requests',
+    spec: 'test/http/message-rules',
     test: 'a request target',
   },
   {
@@ -79,7 +79,7 @@ export default [
     file: RULES,
     find: "return authority !== '' && isAuthority(authority) &&",
     replace: "return authority !== '' &&",
-    spec: 'test/http/malformed-requests',
+    spec: 'test/http/message-rules',
     test: 'in absolute form',
   },
   {
@@ -205,7 +205,7 @@ export default [
     file: CONNECTION,
     find: 'else if (request?.complete === false) request.fail(exception);',
     replace: '',
-    spec: 'test/http/malformed-requests',
+    spec: 'test/http/message-rules',
     test: 'a chunked body is refused with error 400, once, in a second packet',
   },
   {
@@ -279,7 +279,7 @@ export default [
     file: SERVER,
     find: 'requireHostHeader: false',
     replace: 'requireHostHeader: true',
-    spec: 'test/http/malformed-requests',
+    spec: 'test/http/message-rules',
     test: 'a Host',
   },
   {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
+import { Paper } from '../support/paper.js';
 import { occupyPort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
 import { line, untilAnswer } from '../support/token-file.js';
@@ -14,11 +14,10 @@ describe('The first start without configuration', () => {
   it('prints the command that the README shows, with a token that creates a plant', async () => {
     const { service, token, url } = await directory.firstStart();
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
-    const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
 
     const shown = (await service.printed(CURL)).replace(url, 'http://127.0.0.1:3000').replace(token, '<ACCESS_TOKEN>');
 
-    expect(readme).toContain(`\n${shown}\n`);
+    expect(new Paper('README.md').text).toContain(`\n${shown}\n`);
   });
 
   it('prints the command at the end of its output', async () => {

@@ -1,23 +1,17 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { installCertificate } from '../support/certificates.js';
 import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ask } from '../support/connections.js';
-import { ServiceDirectory } from '../support/service-directory.js';
+import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { line, put } from '../support/token-file.js';
 import { until } from '../support/until.js';
 import { UNWATCHED, withEachWorker } from '../support/workers.js';
 
-const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
-const TLS = { TLS_CERT_FILE: 'crt', TLS_KEY_FILE: 'key' };
-
 const directory = ServiceDirectory.ofEachTest();
 
-/** Writes a certificate and a token file. */
-function install(certificate: string, tokens: string): void {
-  for (const end of ['crt', 'key']) {
-    directory.write(end, readFileSync(join(CERTIFICATES, `${certificate}.${end}`), 'utf8'));
-  }
+/** Writes a certificate and a token file, and returns the variables that name them. */
+function install(pair: 'first' | 'second', tokens: string): Variables {
   put(directory.file('tokens'), tokens);
+  return { ...installCertificate(directory, pair), ACCESS_TOKENS_FILE: 'tokens' };
 }
 
 describe('SIGHUP', () => {
@@ -25,9 +19,8 @@ describe('SIGHUP', () => {
     [1, 'a single process'],
     [2, 'each worker'],
   ])('with WORKERS=%i lets %s read token file and certificate, although no change is seen', async (workers) => {
-    install('first', line('first', TOKEN));
-    const variables = { ...TLS, ...UNWATCHED, ACCESS_TOKENS_FILE: 'tokens', WORKERS: `${workers}` };
-    const { service } = await directory.start(variables);
+    const files = install('first', line('first', TOKEN));
+    const { service } = await directory.start({ ...files, ...UNWATCHED, WORKERS: `${workers}` });
     const count = (text: string): number => service.stdout.split(text).length - 1;
     const signal = async (signals: number): Promise<void> => {
       service.signal('SIGHUP');

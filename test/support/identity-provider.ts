@@ -40,14 +40,18 @@ class EmptyStorage implements oidc.Adapter {
   revokeByGrantId = this.upsert;
 }
 
+interface Reply {
+  readonly status?: number;
+  readonly body?: string;
+  readonly location?: string;
+}
+
 /** A real OpenID provider on loopback, which issues access tokens of RFC 9068 to one client. */
 export class IdentityProvider {
   /** The paths of all requests. */
   readonly requests: string[] = [];
   /** Returns the answer to send instead of the provider's, or an empty object. */
-  reply: (path: string) => { status?: number; body?: string; location?: string } = () => ({});
-  #held: Promise<void> | undefined;
-  #release: () => void = () => undefined;
+  reply: (path: string) => Reply | Promise<Reply> = () => ({});
   #server: Server | undefined;
   #handle: RequestListener = () => undefined;
   #port = 0;
@@ -65,7 +69,7 @@ export class IdentityProvider {
     this.rotate(keys);
   }
 
-  /** Publishes these keys, and signs with the first one. */
+  /** Publishes these keys, and signs with the first one, which is of RSA. */
   rotate(keys: readonly JWK[]): void {
     const provider = new Provider(this.issuer, {
       clients: [
@@ -89,23 +93,13 @@ export class IdentityProvider {
             scope: 'plants:read plants:write',
             audience: AUDIENCE,
             accessTokenFormat: 'jwt' as const,
-            jwt: { sign: { alg: keys[0]?.alg === 'ES256' ? ('ES256' as const) : ('RS256' as const) } },
+            jwt: { sign: { alg: 'RS256' as const } },
           }),
         },
       },
     });
     const handle = provider.callback();
     this.#handle = (request, response) => void handle(request, response);
-  }
-
-  /** Delays all answers until `release` is called. */
-  hold(): void {
-    this.#held = new Promise((resolve) => (this.#release = resolve));
-  }
-
-  release(): void {
-    this.#release();
-    this.#held = undefined;
   }
 
   /** Requests a token with these scopes. */
@@ -132,8 +126,7 @@ export class IdentityProvider {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { url = '' } = request;
     this.requests.push(url);
-    await this.#held;
-    const { status, body, location } = this.reply(url);
+    const { status, body, location } = await this.reply(url);
     if (status === undefined && body === undefined) {
       this.#handle(request, response);
     } else {

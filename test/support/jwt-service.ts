@@ -1,6 +1,5 @@
-import { createHmac } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { base64url, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
+import { importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/authentication.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
@@ -32,12 +31,6 @@ export class JwtService {
       verifier: new TokenVerifiers([new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]), verifier]),
     });
     return new JwtService(provider, rsa, ec, verifier, service);
-  }
-
-  /** The public part of its RSA key. */
-  get publicKey(): { kty: string; n: string; e: string } {
-    const { n = '', e = '' } = this.rsa;
-    return { kty: 'RSA', n, e };
   }
 
   /** Creates a plant, and returns the error number of the answer, or 200. */
@@ -82,18 +75,4 @@ export function providerKeys(): Promise<[JWK, JWK]> {
 /** Returns the current time in seconds, as in claims. */
 export function now(): number {
   return Math.floor(Date.now() / 1_000);
-}
-
-export function encode(part: unknown): string {
-  return base64url.encode(typeof part === 'string' ? part : JSON.stringify(part));
-}
-
-/** Returns a token with any signature. */
-export function forge(header: unknown, payload: unknown, signature = ''): string {
-  return `${encode(header)}.${encode(payload)}.${signature}`;
-}
-
-export function hmac(header: unknown, payload: unknown, secret: string): string {
-  const content = `${encode(header)}.${encode(payload)}`;
-  return `${content}.${createHmac('sha256', secret).update(content).digest('base64url')}`;
 }

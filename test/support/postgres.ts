@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,21 +15,11 @@ const FLAGS = ['listen_addresses=', 'fsync=off', 'max_connections=60', 'log_conn
 
 const SESSION = / LOG: {2}(?:(connection authorized)|disconnection): .* database=(\S+)/;
 
-/** The sessions of a database, as the log of its server shows them. */
-export class Sessions extends EventEmitter<{ end: [] }> {
-  open = 0;
-  /** The most sessions at a time; a test may begin anew. */
-  most = 0;
-
-  begin(): void {
-    this.open += 1;
-    this.most = Math.max(this.most, this.open);
-  }
-
-  end(): void {
-    this.open -= 1;
-    this.emit('end');
-  }
+/** How many sessions a database has, as the log of its server shows them. */
+export interface Sessions {
+  open: number;
+  /** The most at a time; a test may begin anew. */
+  most: number;
 }
 
 /** A PostgreSQL server that listens on a socket in its data directory, and on no port. */
@@ -114,7 +104,7 @@ export class PostgresServer {
   sessions(database: string): Sessions {
     const known = this.#sessions.get(database);
     if (known !== undefined) return known;
-    const sessions = new Sessions();
+    const sessions = { open: 0, most: 0 };
     this.#sessions.set(database, sessions);
     return sessions;
   }
@@ -165,7 +155,7 @@ export class PostgresServer {
     const [, begins, database] = SESSION.exec(line) ?? [];
     if (database === undefined) return;
     const sessions = this.sessions(database);
-    if (begins === undefined) sessions.end();
-    else sessions.begin();
+    sessions.open += begins === undefined ? -1 : 1;
+    sessions.most = Math.max(sessions.most, sessions.open);
   }
 }

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { openRepository } from '../../src/storage/open-repository.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { TOKEN } from './client.js';
-import { type Run, runCommand } from './command.js';
-import { type LaunchOptions, ServiceProcess, type Variables } from './service-process.js';
+import { MAIN, type Run } from './command.js';
+import { type LaunchOptions, NodeProcess, type Variables } from './node-process.js';
+import { ServiceProcess } from './service-process.js';
 import { openSqliteFile, readPlants, type SqliteFile } from './sqlite-file.js';
 import type { Row } from './store.js';
 
@@ -30,7 +31,7 @@ const DATABASE = 'data/plants.db';
 /** A temporary directory, and the service processes and databases in it. */
 export class ServiceDirectory {
   readonly path = mkdtempSync(join(tmpdir(), 'plant-store-'));
-  readonly #processes: ServiceProcess[] = [];
+  readonly #processes: NodeProcess[] = [];
   readonly #databases: SqliteFile[] = [];
 
   /** Returns a directory that is new and empty in each test of the spec file. */
@@ -78,9 +79,29 @@ export class ServiceDirectory {
     return { status, complaint: service.stderr };
   }
 
-  /** Runs a command in the directory to its end. */
-  run(command: string, parameters: readonly string[] = [], variables?: Variables, input = ''): Promise<Run> {
-    return runCommand(command, this.path, parameters, variables, input);
+  /** Starts a command in the directory without a terminal. */
+  command(name: string, parameters: readonly string[], variables?: Variables, options?: LaunchOptions): NodeProcess {
+    const command = new NodeProcess([MAIN, name, ...parameters], variables, {
+      workingDirectory: this.path,
+      ...options,
+    });
+    this.#processes.push(command);
+    return command;
+  }
+
+  /** Runs a command in the directory to its end, with this text on stdin. */
+  async run(
+    name: string,
+    parameters: readonly string[] = [],
+    variables?: Variables,
+    input = '',
+    options?: LaunchOptions,
+  ): Promise<Run> {
+    const command = this.command(name, parameters, variables, options);
+    // The command may end before it has read its input.
+    command.child.stdin.on('error', () => undefined).end(input);
+    const status = await command.ended;
+    return { status, stdout: command.stdout, stderr: command.stderr };
   }
 
   /** Returns the path of a file in the directory. */

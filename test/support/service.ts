@@ -8,11 +8,9 @@ import type { Certificate } from '../../src/http/certificate.js';
 import type { ServerLimits } from '../../src/http/server-limits.js';
 import { TOKEN } from './client.js';
 import { everyConnectionIsClosed } from './raw-client.js';
-import { ServiceDirectory, WITH_TOKEN } from './service-directory.js';
 import { newStore, type Row, type Store } from './store.js';
-import { WORKERS } from './workers.js';
 
-/** The application of the program, in this process or with workers, on a free port, with its own database. */
+/** The application of the program in this process, on a free port, with its own database. */
 export interface Service {
   readonly port: number;
   /** {base_url}, without a trailing slash. */
@@ -51,10 +49,6 @@ export function sharedService(options?: ServiceOptions): Service {
 /** Starts a service; the caller closes it. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const store = await newStore();
-  if (WORKERS > 1) {
-    if (Object.keys(options).length > 0) throw new Error('with workers, services have no options');
-    return startProgram(store);
-  }
   const repository = await openRepository(store.url);
   const basePath = options.basePath ?? '';
   const log: string[] = [];
@@ -85,24 +79,6 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     log: () => log,
     async close() {
       await app.close();
-      await store.close();
-    },
-  };
-}
-
-/** Starts the program, with workers. */
-async function startProgram(store: Store): Promise<Service> {
-  const directory = new ServiceDirectory();
-  const { service, url } = await directory.start({ ...WITH_TOKEN, DATABASE_URL: store.url });
-  return {
-    port: Number(new URL(url).port),
-    url,
-    store,
-    rows: () => store.rows(),
-    log: () => service.lines.filter((line) => line.includes('"level":"error"')),
-    async close() {
-      await service.stop();
-      await directory.remove();
       await store.close();
     },
   };

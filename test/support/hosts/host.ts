@@ -17,6 +17,7 @@ import {
   Get,
   HttpCode,
   HttpException,
+  type INestApplication,
   Injectable,
   Module,
   type NestInterceptor,
@@ -41,9 +42,7 @@ export interface Host {
   /** The token of PlantsModule; without it, the application does not import PlantsModule. */
   readonly token?: string;
   readonly repository: string;
-  /** The host's treatment of the body: none, or Nest's rawBody. */
-  readonly body: 'nothing' | 'rawBody';
-  /** True to register guard, filter, interceptor, pipes, prefix and versioning globally. */
+  /** True to register guard, filter, interceptor, pipes, prefix, versioning and Nest's rawBody globally. */
   readonly global?: boolean;
 }
 
@@ -153,12 +152,12 @@ function compress(_request: unknown, response: ServerResponse, next: () => void)
 }
 
 /** Starts an application on a free port. */
-export async function start(host: Host) {
+async function start(host: Host): Promise<INestApplication<Server>> {
   const adapter = host.platform === 'express' ? new ExpressAdapter() : new FastifyAdapter();
-  const app = await NestFactory.create(HostModule.register(host), adapter, {
+  const app = await NestFactory.create<INestApplication<Server>>(HostModule.register(host), adapter, {
     logger: false,
     abortOnError: false,
-    rawBody: host.body === 'rawBody',
+    rawBody: host.global === true,
   });
   if (host.global === true) {
     if (adapter instanceof FastifyAdapter) {
@@ -184,6 +183,15 @@ export async function start(host: Host) {
     );
   }
   await app.listen(0, '127.0.0.1');
-  const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
-  return { app, port };
+  return app;
 }
+
+/** Starts the applications in the first argument, prints their ports, and stops them at SIGTERM. */
+async function run(): Promise<void> {
+  const apps = await Promise.all((JSON.parse(process.argv[2] ?? '[]') as Host[]).map(start));
+  // The process must end by itself: PlantsModule may not keep it alive.
+  process.once('SIGTERM', () => void Promise.all(apps.map((app) => app.close())));
+  console.log(JSON.stringify(apps.map((app) => (app.getHttpServer().address() as AddressInfo).port)));
+}
+
+void run();

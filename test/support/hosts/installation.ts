@@ -1,19 +1,14 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import ts from 'typescript';
-import type { Variables } from '../service-process.js';
+import { NodeProcess, type Variables } from '../node-process.js';
 import type { Host } from './host.js';
 
 /** The directory of the repository. */
 export const ROOT = join(import.meta.dirname, '../../..');
-
-/** The packages of the hosts. With HOST_MODULES, those of another directory: for example, to try Nest 11. */
-const MODULES = process.env.HOST_MODULES ?? join(ROOT, 'node_modules');
 
 /** No host has these tools, and some refer to dependencies of the repository. */
 const OVERRIDES_OF_TOOLS = { 'openapi-typescript': undefined };
@@ -22,7 +17,6 @@ const OVERRIDES_OF_TOOLS = { 'openapi-typescript': undefined };
 export const EXAMPLE = join(ROOT, 'examples/host/main.ts');
 
 interface Manifest {
-  readonly name: string;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly peerDependencies: Readonly<Record<string, string>>;
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
@@ -43,7 +37,7 @@ export type ModuleSystem = 'module' | 'commonjs';
 export class Installation {
   readonly directory = mkdtempSync(join(tmpdir(), 'plant-store-host-'));
   readonly package = join(this.directory, 'node_modules/plant-store');
-  readonly #processes: HostProcess[] = [];
+  readonly #processes: NodeProcess[] = [];
 
   constructor(readonly system: ModuleSystem) {
     // The repository has other versions of some packages than those that Nest asks for, see CONTRIBUTING.md.
@@ -71,24 +65,24 @@ export class Installation {
     for (const name of new Set([...Object.keys(dependencies), ...peers, ...own])) {
       const link = join(this.directory, 'node_modules', name);
       mkdirSync(dirname(link), { recursive: true });
-      symlinkSync(join(MODULES, name), link, 'junction');
+      symlinkSync(join(ROOT, 'node_modules', name), link, 'junction');
     }
   }
 
   /** Installs packages with npm, and returns all that it prints. */
   async npmInstall(registry: string, packages: readonly string[]): Promise<string> {
-    const npm = spawn('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages], {
+    const npm = ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages];
+    const { stdout, stderr } = await promisify(execFile)('npm', npm, {
       cwd: this.directory,
       env: { PATH: process.env.PATH, HOME: this.directory, npm_config_registry: registry },
     });
-    const [output, errors] = await Promise.all([text(npm.stdout), text(npm.stderr), once(npm, 'close')]);
-    if (npm.exitCode !== 0) throw new Error(errors);
-    return output + errors;
+    return stdout + stderr;
   }
 
-  /** Compiles a program of this directory and the host that it starts. */
-  compileHost(program: 'run' | 'start-and-stop'): void {
-    for (const name of ['host', program]) this.compile(join(import.meta.dirname, `${name}.ts`), `${name}.js`);
+  /** Starts these applications in one process, and returns it. */
+  startHosts(hosts: readonly Host[]): NodeProcess {
+    this.compile(join(import.meta.dirname, 'host.ts'), 'host.js');
+    return this.start(['host.js', JSON.stringify(hosts)]);
   }
 
   /** Compiles a source to JavaScript, for the module system of the host. */
@@ -136,14 +130,10 @@ export class Installation {
   }
 
   /** Starts Node with these parameters and variables. */
-  start(parameters: readonly string[], variables?: Variables): HostProcess {
-    const process = new HostProcess(this.directory, parameters, variables);
+  start(parameters: readonly string[], variables?: Variables): NodeProcess {
+    const process = new NodeProcess(parameters, variables, { workingDirectory: this.directory });
     this.#processes.push(process);
     return process;
-  }
-
-  run(program: string, parameter: unknown, options: readonly string[] = []): HostProcess {
-    return this.start([...options, program, JSON.stringify(parameter)]);
   }
 
   /** Kills the processes and removes the directory. */
@@ -190,39 +180,3 @@ export class PackedPackage {
     rmSync(this.#directory, { recursive: true });
   }
 }
-
-/** A process of a host, which ends at the end of its stdin. */
-class HostProcess {
-  stderr = '';
-  readonly #child;
-  readonly #lines;
-  /** The exit status, or null if a signal ended the process. */
-  readonly #ended: Promise<(number | null)[]>;
-
-  constructor(directory: string, parameters: readonly string[], variables: Variables = {}) {
-    this.#child = spawn(process.execPath, parameters, {
-      cwd: directory,
-      env: { PATH: process.env.PATH, ...variables },
-    });
-    this.#child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
-    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
-    this.#ended = once(this.#child, 'close') as Promise<(number | null)[]>;
-  }
-
-  /** Waits for the next line of stdout. */
-  async line(): Promise<string> {
-    const { value, done } = (await this.#lines.next()) as { value?: string; done?: boolean };
-    if (done === true || value === undefined) throw new Error(`It ended: ${this.stderr}`);
-    return value;
-  }
-
-  /** Ends the process, and returns the exit status. */
-  async stop(signal?: NodeJS.Signals): Promise<number | null | undefined> {
-    if (signal === undefined) this.#child.stdin.end();
-    else this.#child.kill(signal);
-    const [status] = await this.#ended;
-    return status;
-  }
-}
-
-export type { Host };

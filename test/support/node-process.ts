@@ -1,0 +1,55 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+export type Variables = Readonly<Record<string, string>>;
+
+export interface LaunchOptions {
+  readonly workingDirectory?: string | undefined;
+  /** A command that runs the one it is given, such as a shell with a limit. */
+  readonly wrapper?: readonly string[];
+}
+
+/** A process of Node; of this process's environment it gets PATH alone. */
+export class NodeProcess {
+  stdout = '';
+  stderr = '';
+  /** The exit status, or null if a signal ended the process; resolves when both streams are read to their ends. */
+  readonly ended: Promise<number | null>;
+  readonly child: ChildProcessWithoutNullStreams;
+
+  constructor(
+    parameters: readonly string[],
+    variables: Variables = {},
+    { workingDirectory, wrapper = [] }: LaunchOptions = {},
+  ) {
+    const [command, ...rest] = [...wrapper, process.execPath, ...parameters] as [string, ...string[]];
+    this.child = spawn(command, rest, { cwd: workingDirectory, env: { PATH: process.env.PATH, ...variables } });
+    this.child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    this.child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    this.ended = once(this.child, 'close').then(([status]: (number | null)[]) => status ?? null);
+  }
+
+  /** Waits until stdout or stderr matches the pattern, and returns the pattern's first group. */
+  printed(pattern: RegExp): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const [, found] = pattern.exec(this.stdout) ?? pattern.exec(this.stderr) ?? [];
+        if (found !== undefined) resolve(found);
+      };
+      look();
+      this.child.stdout.on('data', look);
+      this.child.stderr.on('data', look);
+      void this.ended.then((status) => reject(new Error(`It ended with ${String(status)}: ${this.stderr}`)));
+    });
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  /** Ends the process, and returns its exit status, or null if the signal ended it. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    this.signal(signal);
+    return this.ended;
+  }
+}
