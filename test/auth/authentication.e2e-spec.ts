@@ -19,7 +19,6 @@ const RESULTS: Readonly<Record<string, () => VerificationResult | Promise<Verifi
   over: () => ({ name: 'over', expires: new Date(Date.now() - 1) }),
   former: () => ({ name: 'host' }),
   'of-others': () => 'wrong-audience',
-  null: () => JSON.parse('null') as undefined,
   unavailable: () => {
     throw new ContractException(503);
   },
@@ -84,11 +83,9 @@ describe('A bearer token (RFC 6750)', () => {
   it.each([
     { what: 'no header', value: undefined, challenge: CHALLENGE, reason: 'missing' },
     { what: 'another scheme', value: 'Basic dGVzdHM6dGVzdHM=', challenge: CHALLENGE, reason: 'missing' },
-    { what: 'only the scheme', value: 'Bearer', challenge: CHALLENGE, reason: 'missing' },
     { what: 'two tokens', value: `Bearer ${TOKEN} ${TOKEN}`, challenge: INVALID, reason: 'malformed' },
     { what: 'other characters', value: 'Bearer "writer', challenge: INVALID, reason: 'malformed' },
     { what: 'an unknown token', value: 'Bearer -._~+/=', challenge: INVALID, reason: 'unknown' },
-    { what: 'null of the verifier', value: 'Bearer null', challenge: INVALID, reason: 'unknown' },
     { what: 'a reason of the verifier', value: 'Bearer of-others', challenge: INVALID, reason: 'wrong-audience' },
     { what: 'an expired token', value: 'Bearer over', challenge: INVALID, reason: 'expired', principal: 'over' },
     {
@@ -132,20 +129,16 @@ describe('A bearer token (RFC 6750)', () => {
     expect(await create('Bearer reader', '/nothing')).toMatchObject({ body: { error: 404 } });
   });
 
-  it.each([
-    `Bearer ${TOKEN}`,
-    `bearer ${TOKEN}`,
-    `BEARER ${TOKEN}`,
-    `Bearer   ${TOKEN}`,
-    'Bearer writer',
-    'Bearer later',
-  ])('is accepted as %p', async (value) => {
-    const { status, headers } = await create(value);
+  it.each([`Bearer ${TOKEN}`, `bearer ${TOKEN}`, `Bearer   ${TOKEN}`, 'Bearer writer', 'Bearer later'])(
+    'is accepted as %p',
+    async (value) => {
+      const { status, headers } = await create(value);
 
-    expect(status).toBe(200);
-    expect(headers.get('www-authenticate')).toBeNull();
-    expect(refusals).toEqual([]);
-  });
+      expect(status).toBe(200);
+      expect(headers.get('www-authenticate')).toBeNull();
+      expect(refusals).toEqual([]);
+    },
+  );
 });
 
 describe('A verifier', () => {

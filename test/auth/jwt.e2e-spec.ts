@@ -119,16 +119,11 @@ describe('Keys', () => {
     expect(jwt.provider.requests.filter((path) => path === '/jwks').length).toBeLessThan(10);
   });
 
-  it('come from jwksUrl alone, whose query may have a secret and is not logged', async () => {
-    const other = await startWith({ jwksUrl: new URL(`${jwt.provider.issuer}/jwks?key=secret`) });
-    jwt.provider.reply = () => ({ status: 404 });
-    expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(503);
-    jwt.provider.reply = () => ({});
-    skipSecond();
+  it('come from jwksUrl alone', async () => {
+    const other = await startWith({ jwksUrl: new URL(`${jwt.provider.issuer}/jwks?version=2`) });
 
     expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(200);
-    expect(new Set(jwt.provider.requests)).toEqual(new Set(['/jwks?key=secret']));
-    expect(other.log()).toEqual([expect.stringMatching(/cannot be fetched: http:\S+\/jwks answers with status 404\n/)]);
+    expect(jwt.provider.requests).toEqual(['/jwks?version=2']);
     await other.close();
   });
 });

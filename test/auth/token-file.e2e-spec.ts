@@ -75,13 +75,6 @@ describe('A token file', () => {
     expect(await attempt(service.url, TOKEN)).toBe(401);
   });
 
-  it('may lose its last token', async () => {
-    put(file, '# no tokens\n');
-
-    await untilAnswer(401, service.url, TOKEN);
-    expect(service.log()).toEqual([]);
-  });
-
   const SECOND_LINE = line('tests', SECOND_TOKEN);
 
   it.each([
@@ -146,15 +139,5 @@ describe('ACCESS_TOKENS_FILE', () => {
     expect(await create(url)).toEqual(CREATED);
     expect(await attempt(url, SECOND_TOKEN)).toBe(200);
     expect(existsSync(directory.file('data/tokens'))).toBe(false);
-  });
-
-  it('ends the start with status 2 and one line without a token if it cannot be used', async () => {
-    directory.write('tokens', '\na-secret sha256:0');
-
-    const { status, complaint } = await directory.failedStart({ ACCESS_TOKENS_FILE: 'tokens' });
-
-    expect(status).toBe(2);
-    expect(complaint).toMatch(/^plant-store: ACCESS_TOKENS_FILE: tokens, line 2, is not a token: .+ such as .+\n$/);
-    expect(complaint).not.toContain('a-secret');
   });
 });

@@ -88,7 +88,6 @@ describe('plant-store import', () => {
 
   it.each([
     { program: 'sqlite3 -csv -header', file: 'sqlite3.csv', format: 'csv', plants: HOSTILE_PLANTS },
-    { program: 'psql \\copy … csv header', file: 'psql.csv', format: 'csv', plants: HOSTILE_PLANTS },
     { program: 'jq -c', file: 'jq.ndjson', format: 'ndjson', plants: ROUNDED },
   ])('reads what $program writes', async ({ file, format, plants }) => {
     expect(await directory.run('import', [join(FIXTURES, file), '--format', format])).toEqual({

@@ -60,12 +60,6 @@ describe('A variable with an invalid value', () => {
   it('ends the start with status 2 and one line', async () => {
     await expectRefusal({ PORT: '65536' }, /^plant-store: PORT must be a number from 0 to 65535, for example 8080$/);
   });
-
-  it('is refused in .env as well', async () => {
-    directory.write('.env', 'LOG_LEVEL=loud\n');
-
-    await expectRefusal({}, /^plant-store: LOG_LEVEL must be /);
-  });
 });
 
 describe('DATABASE_URL_FILE', () => {

@@ -30,11 +30,7 @@ describe('PlantsModule', () => {
       words: 'authentication must be',
     },
     { what: 'no token', options: { authentication: { tokens: [] } }, words: 'authentication must be' },
-    {
-      what: 'an unset variable',
-      options: { authentication: { tokens: [undefined] } },
-      words: 'authentication must be',
-    },
+    { what: 'an unset token', options: { authentication: { tokens: [undefined] } }, words: 'authentication must be' },
     { what: 'two words as a token', options: { authentication: { tokens: ['a b'] } }, words: 'authentication must be' },
     {
       what: 'a verifier without verify',

@@ -122,15 +122,17 @@ describe('The package', () => {
     expect(plantStore.install('commonjs').diagnose({ 'host.ts': source }, [module, resolution])).toMatch(expected);
   });
 
-  it('asks for @photostructure/sqlite on Node before 24, and does not need it on later versions', async () => {
+  it('asks for the driver that is missing: on Node before 24 also for that of SQLite', async () => {
     const bare = plantStore.install('module', ['@nestjs/platform-express', '@nestjs/platform-fastify']);
     bare.compileHost('run');
-    const host: Host = { platform: 'express', token: TOKEN, repository: 'sqlite::memory:', body: 'nothing' };
+    const start = (repository: string): Promise<string> => {
+      const host: Host = { platform: 'express', token: TOKEN, repository, body: 'nothing' };
+      return bare.run('run.js', [host]).line();
+    };
 
-    const ports = bare.run('run.js', [host]).line();
-
-    if (Number.parseInt(process.versions.node) >= 24) expect(await ports).toMatch(/^\[\d+\]$/);
-    else await expect(ports).rejects.toThrow('npm install @photostructure/sqlite');
+    await expect(start('postgres://localhost/plants')).rejects.toThrow('pg is not installed: npm install pg');
+    if (Number.parseInt(process.versions.node) >= 24) expect(await start('sqlite::memory:')).toMatch(/^\[\d+\]$/);
+    else await expect(start('sqlite::memory:')).rejects.toThrow('npm install @photostructure/sqlite');
   });
 });
 
