@@ -84,12 +84,6 @@ describe('the SQLite database', () => {
     await expect(repository.add([{ id: 1n, name: 'n'.repeat(10_000) }])).rejects.toThrow(RepositoryUnavailableError);
   });
 
-  it('is refused with the message of an error that has no words of ours', async () => {
-    other.exec('DROP TABLE plants; CREATE VIEW plants AS SELECT id, name, tag FROM nowhere');
-
-    await expect(open()).rejects.toThrow(/^the database \S+ cannot be used: [^\n]*nowhere/);
-  });
-
   it('stores nothing of a batch in which one plant fails', async () => {
     await expect(
       repository.add([

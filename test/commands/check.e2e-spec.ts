@@ -36,16 +36,6 @@ describe('plant-store check', () => {
     });
   });
 
-  it('changes nothing in the database', async () => {
-    await directory.store([{ id: 1n, name: 'Monstera' }]);
-    const before = readFileSync(directory.file('data/plants.db'));
-
-    expect(await directory.run('check')).toMatchObject({ status: 0 });
-
-    expect(readFileSync(directory.file('data/plants.db'))).toEqual(before);
-    expect(readdirSync(directory.file('data'))).toEqual(['plants.db']);
-  });
-
   const UNREACHABLE = 'postgres://u:secret@localhost/plants?host=/nowhere';
 
   it.each<{ variables: Variables; status: number; complaint: RegExp }>([

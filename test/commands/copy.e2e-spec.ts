@@ -35,6 +35,7 @@ describe('The commands that only read DATABASE_URL', () => {
   const COMMANDS: readonly (readonly [command: string, ...parameters: string[]])[] = [
     ['export'],
     ['verify'],
+    ['check'],
     ['verify', '--against', 'sqlite:other.db'],
     ['copy', ...TO_OTHER],
     ['import', '--dry-run', '--format', 'csv', '-'],

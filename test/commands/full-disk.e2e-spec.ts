@@ -3,9 +3,6 @@ import { encodePlants } from '../../src/commands/data/formats.js';
 import { type Run, runCommand } from '../support/command.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
-/** Bytes of a block of `ulimit -f`. */
-const BLOCK = 512;
-
 const PLANTS = Array.from({ length: 20_000 }, (_, index) => ({
   id: BigInt(index) * 7n,
   name: `plant ${index}`,
@@ -21,14 +18,10 @@ function run(command: string, ...parameters: string[]): Promise<Run> {
   return directory.run(command, parameters);
 }
 
-/** Runs a command that cannot let a file grow beyond this number of bytes, rounded down to a block. */
-function runOnFullDisk(bytes: number, command: string, ...parameters: string[]): Promise<Run> {
-  return runLimited(bytes, 'exec "$@"', command, parameters);
-}
-
-function runLimited(bytes: number, script: string, command: string, parameters: readonly string[]): Promise<Run> {
-  const wrapper = ['sh', '-c', `ulimit -f ${Math.floor(bytes / BLOCK)}; ${script}`, 'sh'];
-  return runCommand(command, directory.path, parameters, {}, '', wrapper);
+/** Runs a command that cannot let a file grow beyond this number of bytes, rounded down to a block of `ulimit -f`. */
+function runOnFullDisk(bytes: number, command: string, parameter: string, redirection = ''): Promise<Run> {
+  const wrapper = ['sh', '-c', `ulimit -f ${Math.floor(bytes / 512)}; exec "$@" ${redirection}`, 'sh'];
+  return runCommand(command, directory.path, [parameter], {}, '', wrapper);
 }
 
 /** Returns what a command ends with on a full disk. */
@@ -46,7 +39,7 @@ describe('On a full disk', () => {
       failure(/^plant-store: copy\.ndjson cannot be written: EFBIG.+\n$/),
     );
     expect(readdirSync(directory.path).sort()).toEqual(['data', 'plants.ndjson']);
-    expect(await runLimited(room, 'exec "$@" > stdout', 'export', ['-'])).toEqual(
+    expect(await runOnFullDisk(room, 'export', '-', '> stdout')).toEqual(
       failure(/^plant-store: stdout cannot be written: EFBIG.+\n$/),
     );
 

@@ -33,14 +33,6 @@ describe('plant-store', () => {
     expect({ stdout, status }).toEqual({ stdout: `${version}\n`, status: 0 });
   });
 
-  it('lists its commands', async () => {
-    const { status, stdout } = await directory.run('--help');
-
-    expect(status).toBe(0);
-    const [, list = ''] = stdout.split('\nCommands:\n');
-    expect([...list.matchAll(/^ {2}(\w+)/gm)].slice(0, -1).map(([, name]) => name)).toEqual(COMMANDS);
-  });
-
   it.each(COMMANDS)('has a help with an example for %s, for which it loads only what it needs', async (name) => {
     const { status, stdout, stderr } = await directory.run(name, ['--help']);
 

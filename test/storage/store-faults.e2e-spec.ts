@@ -65,15 +65,11 @@ describe('A write-ahead log', () => {
     const { url } = await directory.start();
     const database = directory.openDatabase();
     let id = 0;
-    for (const mode of ['PASSIVE', 'FULL', 'RESTART', 'TRUNCATE']) {
-      for (let count = 0; count < 10; count += 1) {
-        database.all(`PRAGMA wal_checkpoint(${mode})`);
-        expect([mode, await create(url, monstera((id += 1)))]).toEqual([mode, CREATED]);
-      }
+    for (const work of ['PRAGMA wal_checkpoint(RESTART)', 'PRAGMA wal_checkpoint(TRUNCATE)', 'VACUUM']) {
+      expect(await create(url, monstera((id += 1)))).toEqual(CREATED);
+      database.all(work);
+      expect([work, await create(url, monstera((id += 1)))]).toEqual([work, CREATED]);
     }
-    database.exec('PRAGMA journal_size_limit = 0; VACUUM');
-    expect(await create(url, monstera((id += 1)))).toEqual(CREATED);
-
     expect(ids()).toHaveLength(id);
   });
 });
