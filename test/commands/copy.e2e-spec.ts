@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { TOKEN } from '../support/client.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
@@ -31,6 +32,33 @@ describe('plant-store copy', () => {
   });
 });
 
+describe('plant-store verify', () => {
+  it('prints the SHA-256 that sha256sum prints of an export', async () => {
+    await directory.store(HOSTILE_PLANTS);
+    const { stdout } = await directory.run('export');
+    const sha256 = createHash('sha256').update(stdout).digest('hex');
+
+    expect(await directory.run('verify', ['--json'])).toEqual({
+      status: 0,
+      stdout: `{"plants":${HOSTILE_PLANTS.length},"sha256":"${sha256}"}\n`,
+      stderr: '',
+    });
+  });
+
+  it('names the first ids that differ', async () => {
+    await directory.store([1n, 2n, 3n, 2n ** 63n - 1n].map((id) => ({ id, name: 'a' })));
+    await directory.store([{ id: 2n, name: 'a', tag: '' }, ...[3n, 4n].map((id) => ({ id, name: 'a' }))], 'other.db');
+
+    expect(await directory.run('verify', [], { OTHER_DATABASE_URL: 'sqlite:other.db' })).toEqual({
+      status: 3,
+      stdout: '',
+      stderr:
+        'the stores differ: 4 and 3 plants, 2 missing, 1 additional, 1 different; the first ids: ' +
+        '1 (missing), 2 (different), 4 (additional), 9223372036854775807 (missing)\n',
+    });
+  });
+});
+
 describe('The commands that only read DATABASE_URL', () => {
   const COMMANDS: readonly (readonly [command: string, ...parameters: string[]])[] = [
     ['export'],
@@ -55,7 +83,8 @@ describe('The commands that only read DATABASE_URL', () => {
       const run = await directory.run(command, parameters, { DATABASE_URL: 'sqlite:backup.db' });
       expect({ command, ...run }).toMatchObject({ command, status: 0 });
       const { stderr } = await directory.run(command, parameters, { DATABASE_URL: 'sqlite:foreign.db' });
-      if (command !== 'import') expect(stderr).toMatch(/ has no table of plants: no service has used it\n$/);
+      if (!['check', 'import'].includes(command))
+        expect(stderr).toMatch(/ has no table of plants: no service has used it\n$/);
       expect(contents()).toEqual(before);
     }
   });

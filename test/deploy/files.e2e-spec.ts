@@ -10,7 +10,7 @@ import { MAIN } from '../support/command.js';
 import { variableNames } from '../support/variable-names.js';
 
 const ROOT = join(import.meta.dirname, '../..');
-const { shutdownTimeout, maxConnections } = parseConfiguration({});
+const { shutdownTimeout } = parseConfiguration({});
 
 function read(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8');
@@ -85,10 +85,6 @@ describe('The files for systemd, containers and Kubernetes', () => {
 
     expect(seconds).toHaveLength(4);
     for (const time of seconds) expect(Number(time) * 1_000).toBeGreaterThan(shutdownTimeout);
-  });
-
-  it('allow as many file descriptors as the connections need', () => {
-    expect(Number(unit('LimitNOFILE'))).toBeGreaterThan(maxConnections + 700);
   });
 });
 

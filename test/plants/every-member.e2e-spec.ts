@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { getMetadataStorage } from 'class-validator';
 import { parse } from 'yaml';
-import { NEW_PLANT_FIELDS, NewPlantDto } from '../../src/plants/dto/plant.dto.js';
 import { DATABASE_DEFAULTS, openSnapshot } from '../../src/storage/open-repository.js';
-import { COLUMN_NAMES } from '../../src/storage/plant-columns.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { create, refusal } from '../support/client.js';
 import { ROOT } from '../support/paper.js';
@@ -62,15 +59,6 @@ describe('Every member of a NewPlant', () => {
   beforeEach(async () => {
     await service.store.query('DELETE FROM plants');
     expect(await create(service.url, COMPLETE)).toMatchObject({ status: 200 });
-  });
-
-  it('is in the contract, has rules, and has a column', () => {
-    const validated = getMetadataStorage().getTargetValidationMetadatas(NewPlantDto, '', true, false);
-    const members = Object.keys(MEMBERS).sort();
-
-    expect([...new Set(validated.map(({ propertyName }) => propertyName))].sort()).toEqual(members);
-    expect([...NEW_PLANT_FIELDS].sort()).toEqual(members);
-    expect([...COLUMN_NAMES].sort()).toEqual(members);
   });
 
   it('is stored, and answered if it is one of a Plant', async () => {

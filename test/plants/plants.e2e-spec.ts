@@ -98,14 +98,5 @@ describe('POST /plants', () => {
         expect(await service.rows()).toEqual([MONSTERA_ROW]);
       },
     );
-
-    it('in concurrent requests creates one plant, and refuses other names with error 409', async () => {
-      const names = Array.from({ length: 50 }, (_, index) => `name ${index % 5}`);
-
-      const answers = await Promise.all(names.map((name) => post(service.url, JSON.stringify({ id: 2, name }))));
-
-      const [, stored] = await service.rows();
-      expect(answers).toEqual(names.map((name) => (name === stored?.name ? created(name) : refusal(409))));
-    });
   });
 });

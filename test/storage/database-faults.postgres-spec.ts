@@ -103,18 +103,4 @@ describe('A locked table', () => {
     await noBackend();
     expect(sessions.most).toBeLessThanOrEqual(1 + POOL_SIZE);
   });
-
-  it('ends a start with status 1, a line that says where to look, and no backend', async () => {
-    const { service } = await directory.start(variables);
-    await service.stop();
-    await lock('plant_store_schema');
-    await noBackend();
-    sessions.most = 0;
-
-    const start = directory.launch({ ...variables, DATABASE_START_TIMEOUT: '2s' });
-    expect(await start.ended).toBe(1);
-    expect(start.stderr).toMatch(/does not execute statements in time; look at pg_locks/);
-    await noBackend();
-    expect(sessions.most).toBe(2);
-  });
 });
