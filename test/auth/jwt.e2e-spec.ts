@@ -119,11 +119,18 @@ describe('Keys', () => {
     expect(jwt.provider.requests.filter((path) => path === '/jwks').length).toBeLessThan(10);
   });
 
-  it('come from jwksUrl alone', async () => {
+  it('come from jwksUrl alone, with its query', async () => {
     const other = await startWith({ jwksUrl: new URL(`${jwt.provider.issuer}/jwks?version=2`) });
+    jwt.provider.reply = () => ({ status: 404 });
+    expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(503);
+    jwt.provider.reply = () => ({});
+    skipSecond();
 
     expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(200);
-    expect(jwt.provider.requests).toEqual(['/jwks?version=2']);
+    expect(new Set(jwt.provider.requests)).toEqual(new Set(['/jwks?version=2']));
+    expect(other.log()).toEqual([
+      expect.stringMatching(/cannot be fetched: http:\S+\/jwks\?version=2 answers with status 404\n/),
+    ]);
     await other.close();
   });
 });
