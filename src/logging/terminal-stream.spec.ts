@@ -44,7 +44,6 @@ describe('the log on a terminal', () => {
     { what: 'a backslash unchanged', fields: {}, ending: 'C:\\buds\\roots' },
     { what: 'no escape', fields: {}, message: 'before\x1b[2J', ending: 'before\ufffd[2J' },
     { what: 'no control character of C1', fields: {}, message: 'before\x9b2J', ending: 'before\ufffd2J' },
-    { what: 'no DEL', fields: {}, message: 'before\x7f', ending: 'before\ufffd' },
   ])('shows $what', async ({ fields, message = 'C:\\buds\\roots', ending }) => {
     const line = stripVTControlCharacters(await shown(fields, message));
 

@@ -27,18 +27,4 @@ describe('The metrics of several workers', () => {
     expect(text).not.toMatch(/^plant_store_certificate_expiry_seconds /m);
     expect(valueOf(text, 'process_start_time_seconds')).toBeLessThanOrEqual(Date.now() / 1_000);
   });
-
-  it('keep the counters of workers that have ended, and no other metric', async () => {
-    const metrics = new WorkerMetrics();
-    const worker = await sent(1);
-    for (const metric of worker.filter(({ name }) => name === 'plant_store_plants_total')) {
-      for (const value of metric.values) value.value = 5;
-    }
-
-    for (let ended = 0; ended < 3; ended += 1) metrics.keep(worker);
-    const text = await metrics.join([worker]);
-
-    expect(valueOf(text, 'plant_store_plants_total{outcome="created"}')).toBe(20);
-    expect(valueOf(text, 'plant_store_queue_depth_plants')).toBe(1);
-  });
 });

@@ -4,9 +4,8 @@ import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/auth
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifiers, type VerificationResult } from '../../src/auth/token-verifier.js';
 import { ContractException } from '../../src/contract/contract.exception.js';
-import { REQUEST_CHANNEL, type RequestMessage } from '../../src/http/request-channel.js';
 import { TOKEN } from '../support/client.js';
-import { type Service, startService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 
 const CHALLENGE = 'Bearer realm="plants"';
 const INVALID = `${CHALLENGE}, error="invalid_token"`;
@@ -19,7 +18,6 @@ const RESULTS: Readonly<Record<string, () => VerificationResult | Promise<Verifi
   over: () => ({ name: 'over', expires: new Date(Date.now() - 1) }),
   former: () => ({ name: 'host' }),
   'of-others': () => 'wrong-audience',
-  null: () => JSON.parse('null') as undefined,
   unavailable: () => {
     throw new ContractException(503);
   },
@@ -35,31 +33,20 @@ const FIRST = new StaticTokens([
 ]);
 
 const refusals: AuthenticationRefused[] = [];
-const lines: RequestMessage[] = [];
 const noteRefusal = (message: unknown): void => void refusals.push(message as AuthenticationRefused);
-const noteLine = (message: unknown): void => void lines.push(message as RequestMessage);
 
-let service: Service;
-
-beforeAll(async () => {
-  subscribe(REFUSAL_CHANNEL, noteRefusal);
-  subscribe(REQUEST_CHANNEL, noteLine);
-  service = await startService({
-    verifier: new TokenVerifiers([FIRST, { verify: (token) => RESULTS[token]?.() }]),
-  });
+const service = sharedService({
+  verifier: new TokenVerifiers([FIRST, { verify: (token) => RESULTS[token]?.() }]),
 });
+
+beforeAll(() => subscribe(REFUSAL_CHANNEL, noteRefusal));
 
 beforeEach(async () => {
   refusals.length = 0;
-  lines.length = 0;
   await service.store.query('DELETE FROM plants');
 });
 
-afterAll(async () => {
-  unsubscribe(REFUSAL_CHANNEL, noteRefusal);
-  unsubscribe(REQUEST_CHANNEL, noteLine);
-  await service.close();
-});
+afterAll(() => void unsubscribe(REFUSAL_CHANNEL, noteRefusal));
 
 /** Sends a plant with a value of the header Authorization, or without the header. */
 async function create(authorization?: string, path = '/plants', headers: object = {}, body: object = {}) {
@@ -84,11 +71,9 @@ describe('A bearer token (RFC 6750)', () => {
   it.each([
     { what: 'no header', value: undefined, challenge: CHALLENGE, reason: 'missing' },
     { what: 'another scheme', value: 'Basic dGVzdHM6dGVzdHM=', challenge: CHALLENGE, reason: 'missing' },
-    { what: 'only the scheme', value: 'Bearer', challenge: CHALLENGE, reason: 'missing' },
     { what: 'two tokens', value: `Bearer ${TOKEN} ${TOKEN}`, challenge: INVALID, reason: 'malformed' },
     { what: 'other characters', value: 'Bearer "writer', challenge: INVALID, reason: 'malformed' },
     { what: 'an unknown token', value: 'Bearer -._~+/=', challenge: INVALID, reason: 'unknown' },
-    { what: 'null of the verifier', value: 'Bearer null', challenge: INVALID, reason: 'unknown' },
     { what: 'a reason of the verifier', value: 'Bearer of-others', challenge: INVALID, reason: 'wrong-audience' },
     { what: 'an expired token', value: 'Bearer over', challenge: INVALID, reason: 'expired', principal: 'over' },
     {
@@ -103,10 +88,8 @@ describe('A bearer token (RFC 6750)', () => {
     async ({ value, challenge, reason, principal }) => {
       await expectRefused(create(value), 401, message, challenge);
 
-      const address = '127.0.0.1';
-      expect(refusals).toEqual([{ address, reason, principal }]);
-      expect(lines).toMatchObject([{ address, error: 401, refusal: reason, principal }]);
-      expect(JSON.stringify([refusals, lines])).not.toMatch(/-\._~\+|"writer|former|dGVz|a-token/);
+      expect(refusals).toEqual([{ address: '127.0.0.1', reason, principal }]);
+      expect(JSON.stringify(refusals)).not.toMatch(/-\._~\+|"writer|former|dGVz|a-token/);
     },
   );
 
@@ -132,20 +115,16 @@ describe('A bearer token (RFC 6750)', () => {
     expect(await create('Bearer reader', '/nothing')).toMatchObject({ body: { error: 404 } });
   });
 
-  it.each([
-    `Bearer ${TOKEN}`,
-    `bearer ${TOKEN}`,
-    `BEARER ${TOKEN}`,
-    `Bearer   ${TOKEN}`,
-    'Bearer writer',
-    'Bearer later',
-  ])('is accepted as %p', async (value) => {
-    const { status, headers } = await create(value);
+  it.each([`Bearer ${TOKEN}`, `bearer ${TOKEN}`, `Bearer   ${TOKEN}`, 'Bearer writer', 'Bearer later'])(
+    'is accepted as %p',
+    async (value) => {
+      const { status, headers } = await create(value);
 
-    expect(status).toBe(200);
-    expect(headers.get('www-authenticate')).toBeNull();
-    expect(refusals).toEqual([]);
-  });
+      expect(status).toBe(200);
+      expect(headers.get('www-authenticate')).toBeNull();
+      expect(refusals).toEqual([]);
+    },
+  );
 });
 
 describe('A verifier', () => {

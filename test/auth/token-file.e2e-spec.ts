@@ -80,13 +80,6 @@ describe('A token file', () => {
     expect(await attempt(service.url, TOKEN)).toBe(401);
   });
 
-  it('may lose its last token', async () => {
-    put(file, '# no tokens\n');
-
-    await untilAnswer(401, service.url, TOKEN);
-    expect(service.log()).toEqual([]);
-  });
-
   const SECOND_LINE = line('tests', SECOND_TOKEN);
 
   it.each([
@@ -126,28 +119,6 @@ describe('A token file', () => {
       expect(await attempt(service.url, TOKEN)).toBe(401);
     },
   );
-
-  it('may change many times without a refusal of a token that stays', async () => {
-    const answers = new Set<number>();
-    let stopped = false;
-    const clients = Array.from({ length: 4 }, async () => {
-      while (!stopped) answers.add(await attempt(service.url, TOKEN));
-    });
-
-    for (let change = 1; change <= 20; change += 1) {
-      // While it is written in place, the file is empty for moments.
-      const text = `${line('passing', `token-${change}`)}${line('tests', TOKEN)}`;
-      if (change % 2 === 0) put(file, text);
-      else writeFileSync(file, text);
-      tokens.reload();
-      expect(await attempt(service.url, `token-${change}`)).toBe(200);
-      expect(await attempt(service.url, `token-${change - 1}`)).toBe(401);
-    }
-    stopped = true;
-    await Promise.all(clients);
-
-    expect([...answers]).toEqual([200]);
-  });
 });
 
 describe('ACCESS_TOKENS_FILE', () => {
@@ -159,15 +130,5 @@ describe('ACCESS_TOKENS_FILE', () => {
     expect(await create(url)).toEqual(CREATED);
     expect(await attempt(url, SECOND_TOKEN)).toBe(200);
     expect(existsSync(directory.file('data/tokens'))).toBe(false);
-  });
-
-  it('ends the start with status 2 and one line without a token if it cannot be used', async () => {
-    directory.write('tokens', '\na-secret sha256:0');
-
-    const { status, complaint } = await directory.failedStart({ ACCESS_TOKENS_FILE: 'tokens' });
-
-    expect(status).toBe(2);
-    expect(complaint).toMatch(/^plant-store: ACCESS_TOKENS_FILE: tokens, line 2, is not a token: .+ such as .+\n$/);
-    expect(complaint).not.toContain('a-secret');
   });
 });

@@ -52,15 +52,9 @@ describe('A copy from SQLite to PostgreSQL, and back to SQLite,', () => {
       stdout: '',
       stderr: `${count} plants: ${count} copied, 0 there already; the copy is complete\n`,
     });
-    expect(await run('copy', ['--json'], other)).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining(`{"plants":${count},"created":0,"repeated":${count},`) as unknown,
-    });
     expect(await run('copy', ['--to', 'sqlite:back.db'], { DATABASE_URL_FILE: 'url' })).toMatchObject({ status: 0 });
     // They are too many for toEqual.
     expect(isDeepStrictEqual(directory.rows('back.db'), directory.rows())).toBe(true);
-    const [here, there] = [await run('verify', ['--json']), await run('verify', ['--json'], { DATABASE_URL: url })];
-    expect(there).toEqual(here);
     expect(await run('verify', [], other)).toMatchObject({ status: 0 });
   });
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { MAIN } from '../support/command.js';
+import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -10,18 +10,6 @@ const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const COMMANDS = ['start', 'token', 'backup', 'restore', 'export', 'import', 'copy', 'verify', 'health', 'check'];
 
 const directory = ServiceDirectory.ofEachTest();
-
-/** Returns the files that a part of the bundle imports, and itself, without what it imports on demand. */
-function importsOf(part: string, found = new Set<string>()): Set<string> {
-  const file = join(MAIN, '..', part);
-  if (found.has(file)) return found;
-  found.add(file);
-  const text = readFileSync(file, 'utf8');
-  for (const [, path = ''] of text.matchAll(/^(?:import|export)\b[^'"\n]*["'](\.[^"']+)["'];?$/gm)) {
-    importsOf(join(part, '..', path), found);
-  }
-  return found;
-}
 
 describe('plant-store', () => {
   it('is found by npx in a clone, from any of its directories, and prints its version', () => {
@@ -33,27 +21,51 @@ describe('plant-store', () => {
     expect({ stdout, status }).toEqual({ stdout: `${version}\n`, status: 0 });
   });
 
-  it('lists its commands', async () => {
-    const { status, stdout } = await directory.run('--help');
-
-    expect(status).toBe(0);
-    const [, list = ''] = stdout.split('\nCommands:\n');
-    expect([...list.matchAll(/^ {2}(\w+)/gm)].slice(0, -1).map(([, name]) => name)).toEqual(COMMANDS);
-  });
-
-  it.each(COMMANDS)('has a help with an example for %s, for which it loads only what it needs', async (name) => {
+  it.each(COMMANDS)('has a help with an example for %s', async (name) => {
     const { status, stdout, stderr } = await directory.run(name, ['--help']);
 
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toContain(`Usage: plant-store ${name} `);
     expect(stdout).toMatch(new RegExp(`\nExamples?:\n(?:.*\n)* .*plant-store ${name}\\b`));
-    const files = [...importsOf(`chunks/${name}.js`, importsOf('main.js'))];
-    expect(files.reduce((bytes, file) => bytes + statSync(file).size, 0)).toBeLessThan(200_000);
   });
 
   it('starts the service as the command start, too', async () => {
     const { service } = await directory.start(WITH_TOKEN, { wrapper: ['sh', '-c', 'exec "$@" start', 'sh'] });
 
     expect(service.lines[0]).toContain(`"message":"Plant Store ${version} on Node.js ${process.versions.node}; `);
+  });
+});
+
+describe('A service that cannot start ends with status 1 and', () => {
+  it.each(['PORT', 'MANAGEMENT_PORT'])('one line when another process listens on its %s', async (name) => {
+    const taken = await occupyPort();
+
+    const { status, complaint } = await directory.failedStart({ ...WITH_TOKEN, [name]: `${taken.port}` });
+    taken.free();
+
+    expect(complaint).toMatch(new RegExp(`^plant-store: .*${name}: .*127\\.0\\.0\\.1:${taken.port}.*\n$`));
+    expect(status).toBe(1);
+  });
+
+  it('one line when its first token cannot be written', async () => {
+    mkdirSync(directory.file('data'));
+    symlinkSync('nowhere/tokens', directory.file('data/tokens'));
+
+    const { status, complaint } = await directory.failedStart();
+
+    expect(complaint).toMatch(/^plant-store: .*tokens.*\n$/);
+    expect(status).toBe(1);
+  });
+
+  it('the stack of a defect', async () => {
+    const code = `
+      import { Server } from 'node:net';
+      Server.prototype.listen = function () { process.nextTick(() => this.emit('error', new RangeError('a defect'))) };`;
+    const options = `--import=data:text/javascript,${encodeURIComponent(code)}`;
+
+    const { status, complaint } = await directory.failedStart({ ...WITH_TOKEN, NODE_OPTIONS: options });
+
+    expect(complaint).toMatch(/^plant-store: RangeError: a defect\n +at /);
+    expect(status).toBe(1);
   });
 });

@@ -15,6 +15,7 @@ describe('A command that cannot do its work fails with one line, and changes not
     { command: 'backup b.db', url: 'sqlite:none.db', status: 1, complaint: /no database none\.db: DATABASE_URL/ },
     { command: 'backup elsewhere/b.db', status: 1, complaint: /there is no directory .*elsewhere/ },
     { command: 'backup data/plants.db', status: 1, complaint: /data\/plants\.db already exists: name another file$/ },
+    { command: 'restore b.db', url: 'sqlite:none.db', status: 1, complaint: /there is no file b\.db/ },
     { command: 'restore b.db', url: POSTGRES, status: 2, complaint: /plant-store import or plant-store copy/ },
     { command: 'export ', status: 2, complaint: /name of the file is empty/ },
     { command: 'export', url: MEMORY, status: 2, complaint: /in memory/ },

@@ -82,17 +82,14 @@ describe('plant-store token', () => {
     }
   });
 
-  it('sets an expiry of 90 days by default, of another number of days, or none', async () => {
-    const begin = Date.now();
+  it('sets an expiry of 90 days by default, or of another number of days', async () => {
     await token('create --name default');
     await token('create --name year --expires 365d');
-    await token('create --name always --expires never');
-    const [first, year, always] = (await token('list')).stdout.split('\n').map((row) => row.split('\t')[1]);
+    const expiries = (await token('list')).stdout.split('\n').map((row) => row.split('\t')[1] ?? '');
 
-    const days = (expiry = ''): number => (new Date(expiry).getTime() - begin) / 86_400_000;
-    expect(days(first)).toBeCloseTo(90, 2);
-    expect(days(year)).toBeCloseTo(365, 2);
-    expect(always).toBe('never');
+    const [first, year] = expiries.map((expiry) => (Date.parse(expiry) - Date.now()) / 86_400_000);
+    expect(first).toBeCloseTo(90, 2);
+    expect(year).toBeCloseTo(365, 2);
   });
 
   it('loses no token when several are created during the first start of a service, which uses them all', async () => {
@@ -135,7 +132,6 @@ describe('plant-store token', () => {
 
   it.each<{ command: string; status: number; complaint: RegExp; variables?: Variables }>([
     { command: 'create --name two\u00a0words', status: 2, complaint: /It must be one word/ },
-    { command: 'create --name -x', status: 2, complaint: /one word that does not begin with # or -/ },
     { command: 'create --name ci --expires 2999-02-30T00:00:00Z', status: 2, complaint: /It must be days/ },
     { command: 'create --name ci --expires 2020-01-01T00:00:00Z', status: 2, complaint: /It must be days/ },
     { command: 'list', status: 2, complaint: /with ACCESS_TOKENS alone/, variables: { ACCESS_TOKENS: 'x' } },
@@ -145,7 +141,6 @@ describe('plant-store token', () => {
     { command: 'create --name x --file tokens/x', status: 1, complaint: /: tokens\/x cannot be written/ },
     { command: 'create --name x --file broken', status: 1, complaint: /: broken cannot be read/ },
     { command: 'create --name x --file public', status: 1, complaint: /chmod 600/ },
-    { command: 'list --file bad', status: 1, complaint: /line 1, is not a token/ },
     { command: 'create --name x --file bad', status: 1, complaint: /line 1, is not a token/ },
   ])('$command fails with status $status, and changes nothing', async ({ command, status, complaint, variables }) => {
     const texts = { tokens: line('ci', TOKEN), public: line('ci', TOKEN), bad: 'ci a-secret\n' };

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { variableNames } from '../support/variable-names.js';
@@ -34,11 +34,8 @@ describe('The environment', () => {
     expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(refusal(401));
   });
 
-  it.each<[what: string, prepare: () => void]>([
-    ['is a directory', () => mkdirSync(directory.file('.env'))],
-    ['is Latin-1', () => writeFileSync(directory.file('.env'), 'PORT=1 # \u00FC\n', 'latin1')],
-  ])('ends the start with status 2 and one line if .env %s', async (_, prepare) => {
-    prepare();
+  it('ends the start with status 2 and one line if .env is Latin-1', async () => {
+    writeFileSync(directory.file('.env'), 'PORT=1 # \u00FC\n', 'latin1');
 
     await expectRefusal({}, /\.env must be a file in UTF-8 that this user may read$/);
   });
@@ -51,20 +48,12 @@ describe('The environment', () => {
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
     expect(directory.names()).toEqual(['Monstera']);
-    // This address does not exist (RFC 5737 §3): the error shows the default port, which may be in use.
-    expect((await directory.failedStart({ HOST: '192.0.2.1', PORT: '' })).complaint).toContain('192.0.2.1:3000');
   });
 });
 
 describe('A variable with an invalid value', () => {
   it('ends the start with status 2 and one line', async () => {
     await expectRefusal({ PORT: '65536' }, /^plant-store: PORT must be a number from 0 to 65535, for example 8080$/);
-  });
-
-  it('is refused in .env as well', async () => {
-    directory.write('.env', 'LOG_LEVEL=loud\n');
-
-    await expectRefusal({}, /^plant-store: LOG_LEVEL must be /);
   });
 });
 
@@ -93,19 +82,10 @@ describe('DATABASE_URL_FILE', () => {
 });
 
 describe('A valid value takes effect', () => {
-  it('of BASE_PATH, BODY_LIMIT, and ACCESS_TOKENS with several tokens', async () => {
-    const { url } = await directory.start({
-      ACCESS_TOKENS: `${TOKEN}, ${SECOND_TOKEN}`,
-      BASE_PATH: '/garden/v1.0/',
-      BODY_LIMIT: '1kb',
-    });
+  it('of BODY_LIMIT, and ACCESS_TOKENS with several tokens', async () => {
+    const { url } = await directory.start({ ACCESS_TOKENS: `${TOKEN}, ${SECOND_TOKEN}`, BODY_LIMIT: '1kb' });
 
-    expect(new URL(url).pathname).toBe('/garden/v1.0');
-    expect(await create(url, MONSTERA, TOKEN)).toEqual(CREATED);
-    expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(CREATED);
-    expect(await create(url, MONSTERA, `${TOKEN},${SECOND_TOKEN}`)).toEqual(refusal(401));
-    // Error 400 shows that the service has read the blanks.
-    expect(await post(url, ' '.repeat(1_024))).toEqual(refusal(400));
+    for (const token of [TOKEN, SECOND_TOKEN]) expect(await create(url, MONSTERA, token)).toEqual(CREATED);
     expect(await post(url, ' '.repeat(1_025))).toEqual(refusal(413));
   });
 });

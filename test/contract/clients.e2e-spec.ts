@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { TOKEN } from '../support/client.js';
 import { Paper, ROOT } from '../support/paper.js';
-import { type Service, startService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 const BINARIES = join(ROOT, 'node_modules/.bin');
@@ -12,13 +12,9 @@ const GUIDE = new Paper('docs/clients.md');
 const MONSTERA = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
 
 const directory = ServiceDirectory.ofEachTest();
-let service: Service;
+const service = sharedService();
 
-beforeEach(async () => {
-  service = await startService();
-});
-
-afterEach(() => service.close());
+beforeEach(() => service.store.query('DELETE FROM plants'));
 
 /** Runs a program in the directory, and returns what it prints; one that fails is an error. */
 async function run(program: string, ...parameters: string[]): Promise<string> {

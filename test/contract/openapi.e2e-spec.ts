@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { create } from '../support/client.js';
 import { ROOT } from '../support/paper.js';
-import { type Service, startService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 
 interface Content {
   readonly description: string;
@@ -96,31 +96,23 @@ describe('The examples of contract/openapi.yaml', () => {
     return Object.fromEntries(Object.entries(examples).map(([name, { value }]) => [name, value]));
   }
 
-  let service: Service;
+  const service = sharedService();
 
-  beforeAll(async () => {
-    service = await startService();
-  });
-
-  afterAll(() => service.close());
-
-  it('get the documented answers', async () => {
+  it('get the documented answers and refusals', async () => {
     const documented = examplesOf(responses[200]);
-
     for (const [name, plant] of Object.entries(examplesOf(requestBody))) {
       expect(await create(service.url, plant)).toMatchObject({ status: 200, body: documented[name] });
     }
-  });
 
-  it('get the documented refusals', async () => {
     const { noToken, otherPlant, noNewPlant, ...others } = examplesOf(responses[400]);
-    const plant = { id: 1, name: 'Monstera' };
-    await create(service.url, { ...plant, tag: 'indoor' });
-
+    const plant = { id: 1, name: 'Monstera', tag: 'indoor' };
+    await create(service.url, plant);
     expect(await request(service.url).post('/plants').send(plant)).toMatchObject({ status: 400, body: noToken });
     expect(await create(service.url, { ...plant, tag: 'outdoor' })).toMatchObject({ status: 400, body: otherPlant });
-    const invalid = { id: '1', name: 'Monstera', tag: null };
-    expect(await create(service.url, invalid)).toMatchObject({ status: 400, body: noNewPlant });
+    expect(await create(service.url, { ...plant, id: '1', tag: null })).toMatchObject({
+      status: 400,
+      body: noNewPlant,
+    });
     expect(others).toEqual({});
   });
 });

@@ -4,7 +4,7 @@ import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { create, CREATED, post, TOKEN } from '../support/client.js';
 import { MAIN } from '../support/command.js';
 import { Paper } from '../support/paper.js';
-import { type Service, startService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 const README = new Paper('README.md');
@@ -28,13 +28,9 @@ describe('The error table', () => {
 });
 
 describe("The README's examples", () => {
-  let service: Service;
+  const service = sharedService();
 
-  beforeEach(async () => {
-    service = await startService();
-  });
-
-  afterEach(() => service.close());
+  beforeEach(() => service.store.query('DELETE FROM plants'));
 
   it('create a plant with curl, and then cause a conflict', async () => {
     const curl = README.blockIn('Create a plant', 'sh').replace('<ACCESS_TOKEN>', TOKEN);

@@ -10,7 +10,7 @@ import { MAIN } from '../support/command.js';
 import { variableNames } from '../support/variable-names.js';
 
 const ROOT = join(import.meta.dirname, '../..');
-const { shutdownTimeout, maxConnections } = parseConfiguration({});
+const { shutdownTimeout } = parseConfiguration({});
 
 function read(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8');
@@ -85,21 +85,6 @@ describe('The files for systemd, containers and Kubernetes', () => {
 
     expect(seconds).toHaveLength(4);
     for (const time of seconds) expect(Number(time) * 1_000).toBeGreaterThan(shutdownTimeout);
-  });
-
-  it('give a read-only container a /tmp', () => {
-    const runs = matches(GUIDE, /^(docker run (?:.*\\\n)*.*)$/gm).filter((command) => command.includes('--read-only'));
-
-    expect(COMPOSE).toContain('\n    tmpfs: [/tmp]\n');
-    expect(runs).toEqual([expect.stringContaining(' --tmpfs /tmp ')]);
-    for (const pod of PODS) {
-      expect(pod).toContain('- { name: tmp, mountPath: /tmp }\n');
-      expect(pod).toContain('- name: tmp\n          emptyDir: {}\n');
-    }
-  });
-
-  it('allow as many file descriptors as the connections need', () => {
-    expect(Number(unit('LimitNOFILE'))).toBeGreaterThan(maxConnections + 700);
   });
 });
 

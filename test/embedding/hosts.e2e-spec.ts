@@ -1,12 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DynamicModule } from '@nestjs/common';
-import { PlantsModule } from '../../src/index.js';
-import { TOKEN } from '../support/client.js';
-import { ask } from '../support/connections.js';
-import { collectGarbage } from '../support/garbage.js';
-import { newAdapter, newApplication, PLATFORMS } from '../support/hosts/application.js';
+import { PLATFORMS } from '../support/hosts/application.js';
 import type { Host } from '../support/hosts/host.js';
 import { type ModuleSystem, PackedPackage } from '../support/hosts/installation.js';
 import type { NodeProcess } from '../support/node-process.js';
@@ -139,42 +134,5 @@ describe.each<ModuleSystem>(['module', 'commonjs'])('A host of type %s', (system
   it('ends when its applications close', async () => {
     expect(await running.stop()).toBe(0);
     expect(running.stderr).toBe('');
-  });
-});
-
-describe('A host that starts and stops a hundred times', () => {
-  interface Use {
-    readonly heap: number;
-    readonly handles: number;
-    readonly listeners: number;
-  }
-
-  /** Starts and stops an application on each platform this many times, and returns what this process then holds. */
-  async function cycle(count: number): Promise<Use> {
-    const module = (): DynamicModule =>
-      PlantsModule.forRoot({ repository: 'sqlite::memory:', authentication: { tokens: [TOKEN] } });
-    for (const platform of Array.from({ length: count }, () => PLATFORMS).flat()) {
-      const app = await newApplication(module(), { adapter: newAdapter(platform) });
-      await app.listen(0, '127.0.0.1');
-      expect(await ask(await app.getUrl())).toBe(200);
-      await app.close();
-    }
-    collectGarbage();
-    return {
-      heap: process.memoryUsage().heapUsed,
-      handles: process.getActiveResourcesInfo().length,
-      listeners: process.eventNames().reduce((sum, name) => sum + process.listenerCount(name), 0),
-    };
-  }
-
-  it('leaks no memory, handles or listeners', async () => {
-    // The first half fills caches.
-    const before = await cycle(25);
-    const after = await cycle(25);
-
-    expect(after.handles).toBeLessThanOrEqual(before.handles);
-    expect(after.listeners).toBe(before.listeners);
-    // A leaked application would take more than this.
-    expect(after.heap - before.heap).toBeLessThan(50 * 20_000);
   });
 });

@@ -30,11 +30,7 @@ describe('PlantsModule', () => {
       words: 'authentication must be',
     },
     { what: 'no token', options: { authentication: { tokens: [] } }, words: 'authentication must be' },
-    {
-      what: 'an unset variable',
-      options: { authentication: { tokens: [undefined] } },
-      words: 'authentication must be',
-    },
+    { what: 'an unset token', options: { authentication: { tokens: [undefined] } }, words: 'authentication must be' },
     { what: 'two words as a token', options: { authentication: { tokens: ['a b'] } }, words: 'authentication must be' },
     {
       what: 'a verifier without verify',
@@ -53,17 +49,8 @@ describe('PlantsModule', () => {
     expect(await startWith({ repository: 'plants.db' })).toMatch(/must be of the form sqlite:[^\n]+$/);
   });
 
-  it('starts with all options, and with undefined ones', async () => {
-    const options = {
-      scope: 'garden',
-      realm: undefined,
-      body: { limit: '2mb' },
-      database: { timeout: undefined, startTimeout: 1 },
-      onPlantCreated: () => undefined,
-      isGlobal: true,
-    };
-
-    expect(await startWith(options)).toBe('started');
+  it('starts with undefined options', async () => {
+    expect(await startWith({ realm: undefined, database: { timeout: undefined } })).toBe('started');
   });
 
   it('is registered once, and may be imported by several modules', async () => {

@@ -86,7 +86,6 @@ describe('PlantsModule', () => {
 
   it.each<[string, DynamicModule]>([
     ['forRoot', PlantsModule.forRoot(OPTIONS)],
-    ['useFactory', PlantsModule.forRootAsync({ useFactory: () => Promise.resolve(OPTIONS) })],
     ['useClass', PlantsModule.forRootAsync({ useClass: Options })],
     ['useExisting', PlantsModule.forRootAsync({ imports: [OptionsModule], useExisting: Options })],
   ])('has its options from %s', async (_form, module) => {

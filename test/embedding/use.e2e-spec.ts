@@ -122,15 +122,11 @@ describe.each(PLATFORMS)('A host on %s', (platform) => {
     const app = await newApplication(HostModule, { adapter: newAdapter(platform) });
 
     expect((await send(app)).body).toEqual({ name: 'Monstera' });
-    // Of a pipe, and of the handler.
-    expect((await send(app, { body: '{"id": "1", "name": "Monstera"}' })).body).toMatchObject({ error: 422 });
     expect((await send(app, { body: '{"id": 1, "name": "Aloe"}' })).body).toMatchObject({ error: 409 });
 
     expect(seen).toMatchObject([
       [principal, principal],
       { name: 'Monstera' },
-      [principal, principal],
-      { name: 'ContractException', error: 422, status: 400 },
       [principal, principal],
       { name: 'ContractException', error: 409, status: 400 },
     ]);

@@ -1,18 +1,10 @@
 import fc from 'fast-check';
 import { anyPlant, type Plant } from '../support/any-plant.js';
 import { post, refusal } from '../support/client.js';
-import { type Service, startService } from '../support/service.js';
-
-const RUNS = 500;
+import { sharedService } from '../support/service.js';
 
 describe('POST /plants with random plants', () => {
-  let service: Service;
-
-  beforeAll(async () => {
-    service = await startService();
-  });
-
-  afterAll(() => service.close());
+  const service = sharedService();
 
   function create({ id, name, tag }: Plant) {
     return post(service.url, `{"id":${id},${JSON.stringify({ name, tag }).slice(1)}`);
@@ -43,7 +35,7 @@ describe('POST /plants with random plants', () => {
           { id, name: Buffer.from(name), tag: tag === undefined ? null : Buffer.from(tag) },
         ]);
       }),
-      { numRuns: RUNS },
+      { numRuns: 500 },
     );
     expect(service.log()).toEqual([]);
   });

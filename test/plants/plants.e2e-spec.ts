@@ -1,5 +1,5 @@
 import { created, post, refusal, TOKEN } from '../support/client.js';
-import { type Service, startService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 import type { Row } from '../support/store.js';
 
 const MONSTERA = '{"id":1,"name":"Monstera","tag":"indoor"}';
@@ -10,17 +10,11 @@ const ODD = ' \t\ufeffe\u0301 \u{1fab4}\u200d\r\n\u0001 ';
 
 const LARGE = 'n'.repeat(1_048_576 - '{"id":1,"name":""}'.length);
 
-let service: Service;
-
 describe('POST /plants', () => {
   // Not outside: the server of PostgreSQL would be gone before the service closes.
-  beforeAll(async () => {
-    service = await startService();
-  });
+  const service = sharedService();
 
   beforeEach(() => service.store.query('DELETE FROM plants'));
-
-  afterAll(() => service.close());
 
   it.each<{ what: string; body: string; stored: Row }>([
     { what: 'the name and the tag', body: MONSTERA, stored: MONSTERA_ROW },
@@ -104,14 +98,5 @@ describe('POST /plants', () => {
         expect(await service.rows()).toEqual([MONSTERA_ROW]);
       },
     );
-
-    it('in concurrent requests creates one plant, and refuses other names with error 409', async () => {
-      const names = Array.from({ length: 50 }, (_, index) => `name ${index % 5}`);
-
-      const answers = await Promise.all(names.map((name) => post(service.url, JSON.stringify({ id: 2, name }))));
-
-      const [, stored] = await service.rows();
-      expect(answers).toEqual(names.map((name) => (name === stored?.name ? created(name) : refusal(409))));
-    });
   });
 });

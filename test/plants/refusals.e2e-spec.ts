@@ -1,22 +1,16 @@
 import { TOKEN } from '../support/client.js';
-import { type Service, startService } from '../support/service.js';
+import { sharedService } from '../support/service.js';
 
 const ID = 'id must be an integer from -9223372036854775808 to 9223372036854775807';
 const NAME = 'name must be a string without U+0000 and unpaired surrogates';
 const TAG = 'tag must be a string without U+0000 and unpaired surrogates';
 const OBJECT = 'The body must be a JSON object with the fields of a NewPlant: id, name and optionally tag';
 
-let service: Service;
-
-beforeAll(async () => {
-  service = await startService();
-});
+const service = sharedService();
 
 afterEach(async () => {
   expect(await service.rows()).toEqual([]);
 });
-
-afterAll(() => service.close());
 
 /** Sends a body, expects that it is refused with this error, and returns the message. */
 async function refuse(error: number, body: string | Uint8Array<ArrayBuffer>, headers: object = {}): Promise<string> {

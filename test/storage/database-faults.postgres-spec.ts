@@ -17,13 +17,8 @@ let sessions: Sessions;
 /** Another user of the database. */
 let other: pg.Client;
 
-/** A server that does not wait for the disk writes its log this late. */
-const LATE = ['-c', 'wal_writer_delay=10s'];
-
 beforeAll(async () => {
   server = await PostgresServer.start();
-  await server.stop();
-  await server.restart(LATE);
 });
 
 beforeEach(async () => {
@@ -31,8 +26,6 @@ beforeEach(async () => {
   variables = { ACCESS_TOKENS: TOKEN, STORE_TIMEOUT: '1s', DATABASE_URL: database };
   sessions = server.sessions(nameOf(database));
   other = new pg.Client({ connectionString: database });
-  // Some tests kill the server.
-  other.on('error', () => undefined);
   await other.connect();
 });
 
@@ -109,44 +102,5 @@ describe('A locked table', () => {
     // The server ends the statement of a killed service after STORE_TIMEOUT.
     await noBackend();
     expect(sessions.most).toBeLessThanOrEqual(1 + POOL_SIZE);
-  });
-
-  it('ends a start with status 1, a line that says where to look, and no backend', async () => {
-    const { service } = await directory.start(variables);
-    await service.stop();
-    await lock('plant_store_schema');
-    await noBackend();
-    sessions.most = 0;
-
-    const start = directory.launch({ ...variables, DATABASE_START_TIMEOUT: '2s' });
-    expect(await start.ended).toBe(1);
-    expect(start.stderr).toMatch(/does not execute statements in time; look at pg_locks/);
-    await noBackend();
-    expect(sessions.most).toBe(2);
-  });
-});
-
-describe('synchronous_commit = off while the service runs', () => {
-  it.each<[what: string, alter: (setting: string) => string]>([
-    ['the server', (setting) => `ALTER SYSTEM ${setting}`],
-    ['the database', (setting) => `ALTER DATABASE ${nameOf(database)} ${setting}`],
-    ['the role', (setting) => `ALTER ROLE postgres ${setting}`],
-  ])('for %s loses no acknowledged plant when the server crashes', async (what, alter) => {
-    const { url } = await directory.start(variables);
-
-    const workload = await runFaults(`synchronous_commit off for ${what}, and a crash`, [url], async (running) => {
-      await server.query(alter('SET synchronous_commit = off'));
-      // New connections take the setting of the database and the role.
-      await server.query(
-        `SELECT pg_reload_conf(), pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${nameOf(database)}'`,
-      );
-      await running.acknowledged(200);
-    });
-    await server.kill();
-    await server.restart(LATE);
-
-    await expectKeptPromises(workload, server, database);
-    await server.query(alter('RESET synchronous_commit'));
-    await server.query('SELECT pg_reload_conf()');
   });
 });

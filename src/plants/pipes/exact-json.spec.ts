@@ -22,7 +22,6 @@ describe('exactInteger', () => {
     { text: '0.0e999999999999999999999', value: 0n },
     { text: '9999999999999999999', value: 9999999999999999999n },
     { text: '1e999999999999999999999', value: undefined },
-    { text: '1e-999999999999999999999', value: undefined },
     { text: '"7"', value: undefined },
     { text: '0x7', value: undefined },
   ])('reads $text as $value', ({ text, value }) => {
@@ -40,7 +39,6 @@ describe('exactInteger', () => {
 
   // If the cost were quadratic, or grew with the value, these tests would not end.
   it.each([
-    { what: 'zeros after a one', text: `1${'0'.repeat(MEBIBYTE)}`, value: undefined },
     { what: 'zeros that an exponent takes away', text: `7${'0'.repeat(MEBIBYTE)}e-${MEBIBYTE}`, value: 7n },
     { what: 'zeros that an exponent leaps over', text: `0.${'0'.repeat(MEBIBYTE)}7e${MEBIBYTE + 1}`, value: 7n },
     { what: 'nines of a negative exponent', text: `1e-${'9'.repeat(MEBIBYTE)}`, value: undefined },

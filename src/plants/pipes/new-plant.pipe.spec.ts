@@ -162,13 +162,10 @@ describe('NewPlantPipe', () => {
     const arrays = '['.repeat(MEBIBYTE / 2) + ']'.repeat(MEBIBYTE / 2);
 
     it.each([
-      { what: 'members', others: `${'"a":0,'.repeat(MEBIBYTE / 6)}"b":0` },
       { what: 'names with escapes', others: `${'"\\u0069\\u0064 ":0,'.repeat(MEBIBYTE / 17)}"b":0` },
-      { what: 'backslashes', others: `"a":"${'\\'.repeat(MEBIBYTE)}"` },
       { what: 'escaped quotes', others: `"a":"${'\\"'.repeat(MEBIBYTE / 2)}"` },
       { what: 'white space', others: `${' '.repeat(MEBIBYTE)}"a":0` },
       { what: 'arrays in arrays', others: `"a":${arrays}` },
-      { what: 'objects in objects', others: `"a":${'{"a":'.repeat(MEBIBYTE / 6)}0${'}'.repeat(MEBIBYTE / 6)}` },
     ])('of $what', ({ others }) => {
       expect(readingOf(`{${others},"id":7,"name":"Monstera"}`)).toEqual({ id: 7n, name: 'Monstera', tag: undefined });
     });
