@@ -140,18 +140,24 @@ describe('A connection', () => {
 });
 
 describe('A server', () => {
-  it('that is killed under load and restarted loses no acknowledged plant', async () => {
+  it('that is killed under load, with synchronous_commit off, loses no acknowledged plant', async () => {
+    // A commit that does not wait for the disk is written this late.
+    const flags = ['-c', 'synchronous_commit=off', '-c', 'wal_writer_delay=10s'];
+    await server.stop();
+    await server.restart(flags);
     const urls = await startSome(2, database);
 
     const workload = await runFaults('killed 3 times', urls, async (running) => {
       for (let kills = 0; kills < 3; kills += 1) {
-        await server.kill();
-        await server.restart();
         await running.acknowledged(100);
+        await server.kill();
+        await server.restart(flags);
       }
     });
 
     await expectKeptPromises(workload, server, database);
+    await server.stop();
+    await server.restart();
   });
 
   it('that is killed under load and replaced by its synchronous standby loses no acknowledged plant', async () => {
