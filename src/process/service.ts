@@ -45,7 +45,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     // Without it, Node would let go of the signals first, and one that comes late would end the process.
     process.exit();
   };
-  const url = `${await service.listen(management?.origins ?? [])}/plants`;
+  const baseUrl = await service.listen(management?.origins ?? []);
 
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
   onStopSignals((signal) => {
@@ -56,25 +56,25 @@ export async function startService(configuration: Configuration): Promise<void> 
     logger.log('Reloading after SIGHUP');
     void service.reload();
   });
-  announced = announce(url, service, management, configuration, structuredLogger);
+  announced = announce(baseUrl, service, management, configuration, structuredLogger);
   await announced;
 }
 
 /** Creates the first token, if none is configured, and says that the service is up. */
 async function announce(
-  url: string,
+  baseUrl: string,
   service: Service,
   management: Management | undefined,
   configuration: Configuration,
   structuredLogger: StructuredLogger,
 ): Promise<void> {
-  const firstToken = createFirstToken(configuration, url);
+  const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
   // Before it is shown, so that it is accepted at once.
   if (firstToken !== undefined) await service.reload();
   const database = databaseName(configuration.databaseUrl);
   logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
   if (management !== undefined) logger.log(`Management: ${management.origins[0]}`);
-  logger.log(`Listening: POST ${url}`);
+  logger.log(`Listening: POST ${baseUrl}/plants`);
   warnOfClearText(configuration);
   if (firstToken === undefined) return;
   // Last, so that a newcomer sees it at the end of the output.
