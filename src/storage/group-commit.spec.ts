@@ -57,21 +57,6 @@ describe('group commit', () => {
     expect(repository.sizes).toEqual([1_024, 1_024, 52]);
   });
 
-  it('puts the next request of a client that is answered into the batch of those that have waited', async () => {
-    const release = repository.holdNext();
-    const answered = commit.add({ id: 0n, name: 'first' });
-    await new Promise(setImmediate);
-    const waiting = commit.add({ id: 1n, name: 'waiting' });
-
-    release();
-    await answered;
-    await new Promise(setImmediate);
-    const next = commit.add({ id: 2n, name: 'next of the first client' });
-
-    expect(await Promise.all([waiting, next])).toEqual(['created', 'created']);
-    expect(repository.sizes).toEqual([1, 2]);
-  });
-
   it('sends a large batch that waits before it answers the one before', async () => {
     const release = repository.holdNext();
     const answered = commit.add({ id: -1n, name: 'first' }).then(() => [...repository.sizes]);

@@ -196,14 +196,3 @@ describe('files that are missing for a moment', () => {
     expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
   });
 });
-
-describe('a check', () => {
-  it('fails within its time while another process locks the database, and not afterwards', async () => {
-    other.exec('BEGIN EXCLUSIVE');
-
-    await expect(repository.check()).rejects.toThrow(RepositoryUnavailableError);
-
-    other.exec('ROLLBACK');
-    await repository.check();
-  });
-});

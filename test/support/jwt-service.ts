@@ -4,7 +4,8 @@ import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/authentication.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifiers } from '../../src/auth/token-verifier.js';
-import { attempt, TOKEN } from './client.js';
+import { TOKEN } from './client.js';
+import { ask } from './connections.js';
 import { AUDIENCE, IdentityProvider, newKey } from './identity-provider.js';
 import { type Service, startService } from './service.js';
 
@@ -34,8 +35,8 @@ export class JwtService {
   }
 
   /** Creates a plant, and returns the error number of the answer, or 200. */
-  create(token: string, target = this.service): Promise<number> {
-    return attempt(target.url, token);
+  create(token: string, target = this.service): Promise<number | undefined> {
+    return ask(target.url, token);
   }
 
   /** Returns valid claims with these changes; undefined leaves a claim out. */
