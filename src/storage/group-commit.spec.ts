@@ -20,17 +20,6 @@ class CountingRepository extends PlantRepository {
     return this.repository.add(batch);
   }
 
-  /** Lets the next batch wait until the function that this returns is called. */
-  holdNext(): () => void {
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => (release = resolve));
-    this.hold = () => {
-      this.hold = () => undefined;
-      return released;
-    };
-    return release;
-  }
-
   override close(): Promise<void> {
     return this.repository.close();
   }
@@ -58,7 +47,9 @@ describe('group commit', () => {
   });
 
   it('sends a large batch that waits before it answers the one before', async () => {
-    const release = repository.holdNext();
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    repository.hold = () => released;
     const answered = commit.add({ id: -1n, name: 'first' }).then(() => [...repository.sizes]);
     await new Promise(setImmediate);
     const waiting = plants(128).map((plant) => commit.add(plant));
