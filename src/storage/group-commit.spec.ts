@@ -20,17 +20,6 @@ class CountingRepository extends PlantRepository {
     return this.repository.add(batch);
   }
 
-  /** Lets the next batch wait until the function that this returns is called. */
-  holdNext(): () => void {
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => (release = resolve));
-    this.hold = () => {
-      this.hold = () => undefined;
-      return released;
-    };
-    return release;
-  }
-
   override close(): Promise<void> {
     return this.repository.close();
   }
@@ -57,23 +46,10 @@ describe('group commit', () => {
     expect(repository.sizes).toEqual([1_024, 1_024, 52]);
   });
 
-  it('puts the next request of a client that is answered into the batch of those that have waited', async () => {
-    const release = repository.holdNext();
-    const answered = commit.add({ id: 0n, name: 'first' });
-    await new Promise(setImmediate);
-    const waiting = commit.add({ id: 1n, name: 'waiting' });
-
-    release();
-    await answered;
-    await new Promise(setImmediate);
-    const next = commit.add({ id: 2n, name: 'next of the first client' });
-
-    expect(await Promise.all([waiting, next])).toEqual(['created', 'created']);
-    expect(repository.sizes).toEqual([1, 2]);
-  });
-
   it('sends a large batch that waits before it answers the one before', async () => {
-    const release = repository.holdNext();
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    repository.hold = () => released;
     const answered = commit.add({ id: -1n, name: 'first' }).then(() => [...repository.sizes]);
     await new Promise(setImmediate);
     const waiting = plants(128).map((plant) => commit.add(plant));

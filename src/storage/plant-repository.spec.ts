@@ -121,18 +121,6 @@ describe('a snapshot', () => {
       expect(Math.max(...pages.map((page) => page.length))).toBeLessThanOrEqual(2);
     });
   });
-
-  it('can be left in the middle', async () => {
-    await repository.add(early(5_000));
-    await withSnapshot(async (snapshot) => {
-      for await (const page of snapshot.pages()) {
-        expect(page[0]?.id).toBe(0n);
-        break;
-      }
-    });
-
-    expect(await repository.add([{ id: -1n, name: 'late' }])).toEqual(['created']);
-  });
 });
 
 describe('a check', () => {
@@ -143,21 +131,5 @@ describe('a check', () => {
 
     expect(outcomes).toEqual(['created']);
     expect(await store.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
-  });
-});
-
-describe('a store without the table of plants', () => {
-  it('fails each snapshot and check, until the table is back', async () => {
-    await store.query('ALTER TABLE plants RENAME TO elsewhere');
-
-    await expect(repository.snapshot()).rejects.toThrow(
-      /^the database cannot be read: (?:it has no table of plants|relation "plants" does not exist)$/,
-    );
-    await expect(repository.check()).rejects.toThrow(
-      /^the database cannot store plants: .*(?:no such table: plants|relation "plants" does not exist)/,
-    );
-    await store.query('ALTER TABLE elsewhere RENAME TO plants');
-    expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
-    expect(await store.rows()).toHaveLength(1);
   });
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, truncateSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readPlants } from '../../test/support/sqlite-file.js';
@@ -133,15 +133,6 @@ describe('the file of a URL', () => {
     await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
     await opened.close();
   });
-
-  it('is none for sqlite::memory:, also with a space behind it', async () => {
-    const before = readdirSync(directory);
-    const opened = await openRepository('sqlite::memory: ');
-    expect(await opened.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
-    await opened.close();
-
-    expect(readdirSync(directory)).toEqual(before);
-  });
 });
 
 describe('files that are gone or replaced', () => {
@@ -194,16 +185,5 @@ describe('files that are missing for a moment', () => {
     renameSync(`${file}-away`, `${file}-wal`);
 
     expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
-  });
-});
-
-describe('a check', () => {
-  it('fails within its time while another process locks the database, and not afterwards', async () => {
-    other.exec('BEGIN EXCLUSIVE');
-
-    await expect(repository.check()).rejects.toThrow(RepositoryUnavailableError);
-
-    other.exec('ROLLBACK');
-    await repository.check();
   });
 });

@@ -1,6 +1,5 @@
 import { createHmac, createPublicKey, generateKeyPairSync, type JsonWebKey, sign as signBytes } from 'node:crypto';
-import { newKey } from '../support/identity-provider.js';
-import { JwtService, now, providerKeys } from '../support/jwt-service.js';
+import { JwtService, newKey, now, RSA } from '../support/identity-provider.js';
 
 const HEADER = { alg: 'RS256', kid: 'first', typ: 'at+jwt' };
 
@@ -10,7 +9,7 @@ const SHORT = generateKeyPairSync('rsa', { modulusLength: 1_024 });
 let jwt: JwtService;
 
 beforeAll(async () => {
-  jwt = await JwtService.start(...(await providerKeys()));
+  jwt = await JwtService.start();
   const short = { ...SHORT.publicKey.export({ format: 'jwk' }), kid: 'short', alg: 'RS256' };
   const body = JSON.stringify({ keys: [{ ...publicKey(), kid: 'first', alg: 'RS256' }, short] });
   jwt.provider.reply = (path) => (path === '/jwks' ? { body } : {});
@@ -25,7 +24,7 @@ afterAll(() => jwt.stop());
 
 /** Returns the public part of the provider's RSA key. */
 function publicKey(): JsonWebKey {
-  const { n = '', e = '' } = jwt.rsa;
+  const { n = '', e = '' } = RSA;
   return { kty: 'RSA', n, e };
 }
 

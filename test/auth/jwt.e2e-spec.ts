@@ -1,9 +1,7 @@
 import { jest } from '@jest/globals';
-import type { JWK } from 'jose';
 import type { JwtSettings } from '../../src/auth/jwt-settings.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
-import { AUDIENCE, newKey } from '../support/identity-provider.js';
-import { JwtService, now, providerKeys } from '../support/jwt-service.js';
+import { AUDIENCE, EC, JwtService, newKey, now, RSA } from '../support/identity-provider.js';
 import { create, refusal, TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
 import { until } from '../support/until.js';
@@ -23,15 +21,10 @@ const OTHER_TIMERS = [
 const RELOAD_INTERVAL = 240_000;
 
 let jwt: JwtService;
-let keys: [JWK, JWK];
-
-beforeAll(async () => {
-  keys = await providerKeys();
-});
 
 beforeEach(async () => {
   jest.useFakeTimers({ doNotFake: [...OTHER_TIMERS] });
-  jwt = await JwtService.start(...keys);
+  jwt = await JwtService.start();
 });
 
 afterEach(async () => {
@@ -65,7 +58,7 @@ describe('A client with an access token of a real provider', () => {
 
   it('has the name in sub, and is valid until exp plus the clock tolerance, with any asymmetric algorithm', async () => {
     const exp = now() + 300;
-    const token = await jwt.sign(jwt.claims({ sub: 'ci', exp }), {}, jwt.ec);
+    const token = await jwt.sign(jwt.claims({ sub: 'ci', exp }), {}, EC);
 
     const expires = new Date((exp + 30) * 1_000);
     expect(await jwt.verifier.verify(token)).toEqual({ name: 'ci', scopes: ['plants:write'], expires });
@@ -77,7 +70,7 @@ describe('Keys', () => {
     const old = await jwt.provider.token('plants:write');
     expect(await jwt.create(old)).toBe(200);
 
-    jwt.provider.rotate([await newKey('RS256', 'second'), jwt.rsa]);
+    jwt.provider.rotate([await newKey('RS256', 'second'), RSA]);
     skipSecond();
 
     expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
@@ -103,7 +96,7 @@ describe('Keys', () => {
     jest.advanceTimersByTime(RELOAD_INTERVAL);
     await until('the outage is logged', () => jwt.service.log().length > 0);
     for (const token of tokens) expect(await jwt.create(token)).toBe(200);
-    await jwt.provider.start([jwt.rsa]);
+    await jwt.provider.start([RSA]);
     jwt.provider.requests.length = 0;
     jest.advanceTimersByTime(RELOAD_INTERVAL);
     await until('the keys are fetched', () => jwt.provider.requests.includes('/jwks'));
@@ -145,7 +138,7 @@ describe('A provider that is unavailable', () => {
     expect(await jwt.create('no-token-of-ours')).toBe(401);
     expect(jwt.service.log()).toEqual([expect.stringMatching(/^The keys of http:\S+ cannot be fetched: /)]);
 
-    await jwt.provider.start([jwt.rsa, jwt.ec]);
+    await jwt.provider.start([RSA, EC]);
     await until('the token is accepted', async () => (await jwt.create(token)) === 200);
   });
 

@@ -10,7 +10,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { FileTokens } from '../../src/auth/file-tokens.js';
-import { attempt, create, CREATED, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { create, CREATED, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { ask } from '../support/connections.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';
@@ -47,20 +48,20 @@ describe('A token file', () => {
     put(file, lines.join('\n'));
     tokens.reload();
 
-    for (const token of [SECOND_TOKEN, 'later']) expect(await attempt(service.url, token)).toBe(200);
+    for (const token of [SECOND_TOKEN, 'later']) expect(await ask(service.url, token)).toBe(200);
     for (const token of [TOKEN, 'over', 'in-a-comment', digest(SECOND_TOKEN).slice(7)]) {
-      expect(await attempt(service.url, token)).toBe(401);
+      expect(await ask(service.url, token)).toBe(401);
     }
   });
 
   it('is reloaded when it is emptied and then written line by line, for open connections as well', async () => {
-    expect(await attempt(service.url, TOKEN)).toBe(200);
+    expect(await ask(service.url, TOKEN)).toBe(200);
     writeFileSync(file, '');
     for (const token of [SECOND_TOKEN, 'a-third-token']) appendFileSync(file, line('tests', token));
 
     await untilAnswer(200, service.url, 'a-third-token');
-    expect(await attempt(service.url, SECOND_TOKEN)).toBe(200);
-    expect(await attempt(service.url, TOKEN)).toBe(401);
+    expect(await ask(service.url, SECOND_TOKEN)).toBe(200);
+    expect(await ask(service.url, TOKEN)).toBe(401);
   });
 
   it('that is a symbolic link is reloaded when its target changes, as a volume of Kubernetes does', async () => {
@@ -71,13 +72,13 @@ describe('A token file', () => {
     symlinkSync('v1', directory.file('..data'));
     unlinkSync(file);
     symlinkSync('..data/tokens', file);
-    expect(await attempt(service.url, TOKEN)).toBe(200);
+    expect(await ask(service.url, TOKEN)).toBe(200);
 
     symlinkSync('v2', directory.file('..new'));
     renameSync(directory.file('..new'), directory.file('..data'));
 
     await untilAnswer(200, service.url, SECOND_TOKEN);
-    expect(await attempt(service.url, TOKEN)).toBe(401);
+    expect(await ask(service.url, TOKEN)).toBe(401);
   });
 
   const SECOND_LINE = line('tests', SECOND_TOKEN);
@@ -107,8 +108,8 @@ describe('A token file', () => {
       spoil();
       tokens.reload();
 
-      expect(await attempt(service.url, TOKEN)).toBe(200);
-      expect(await attempt(service.url, SECOND_TOKEN)).toBe(401);
+      expect(await ask(service.url, TOKEN)).toBe(200);
+      expect(await ask(service.url, SECOND_TOKEN)).toBe(401);
       expect(service.log()[0]).toMatch(reason);
       expect(service.log()[0]).toMatch(/; keeping the tokens read before\n/);
       expect(service.log()[0]).not.toContain('secret');
@@ -116,7 +117,7 @@ describe('A token file', () => {
       rmSync(file, { recursive: true, force: true });
       put(file, SECOND_LINE);
       await untilAnswer(200, service.url, SECOND_TOKEN);
-      expect(await attempt(service.url, TOKEN)).toBe(401);
+      expect(await ask(service.url, TOKEN)).toBe(401);
     },
   );
 });
@@ -128,7 +129,7 @@ describe('ACCESS_TOKENS_FILE', () => {
     const { url } = await directory.start({ ...WITH_TOKEN, ACCESS_TOKENS_FILE: 'more-tokens' });
 
     expect(await create(url)).toEqual(CREATED);
-    expect(await attempt(url, SECOND_TOKEN)).toBe(200);
+    expect(await ask(url, SECOND_TOKEN)).toBe(200);
     expect(existsSync(directory.file('data/tokens'))).toBe(false);
   });
 });

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { chownSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
-import { attempt, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Run } from '../support/command.js';
+import { ask } from '../support/connections.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';
 
@@ -104,7 +105,7 @@ describe('plant-store token', () => {
     for (const name of names) expect(listed).toContain(`${name}\t`);
     const shown = /Bearer ([\w-]+)/.exec(service.stderr)?.[1];
     expect(listed.includes('first-start')).toBe(shown !== undefined);
-    if (shown !== undefined) expect(await attempt(url, shown)).toBe(200);
+    if (shown !== undefined) expect(await ask(url, shown)).toBe(200);
 
     await token('revoke ci-0');
     await untilAnswer(401, url, runs[0]?.stdout.trim() ?? '');

@@ -24,8 +24,8 @@ class GardenVerifier extends TokenVerifier {
 @RequiresScope(true)
 class ShedsController {
   @Get()
-  list(@Req() request: object): object {
-    return { principal: principalOf(request)?.name };
+  list(@Req() request: { readonly user?: unknown }): object {
+    return { principal: principalOf(request)?.name, user: request.user };
   }
 
   @Get('contract')
@@ -59,7 +59,7 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
     {
       what: 'passes a valid token',
       request: { path: '/sheds', token: 'gardener' },
-      answer: { status: 200, body: { principal: 'gardener' }, challenge: null },
+      answer: { status: 200, body: { principal: 'gardener', user: { name: 'gardener' } }, challenge: null },
     },
     {
       what: 'refuses no token as Nest does',

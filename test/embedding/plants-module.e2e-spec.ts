@@ -3,7 +3,7 @@ import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { connect } from 'node:http2';
 import { json, text } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
-import { type DynamicModule, HttpException, Injectable, Module } from '@nestjs/common';
+import { HttpException } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
   type Outcome,
@@ -13,7 +13,6 @@ import {
   type Principal,
   RepositoryUnavailableError,
   type StoredPlant,
-  TokenVerifier,
 } from '../../src/index.js';
 import {
   type Application,
@@ -30,52 +29,20 @@ const OPTIONS: PlantsModuleOptions = {
   realm: 'the garden',
 };
 
-@Injectable()
-class Options {
-  create(): PlantsModuleOptions {
-    return OPTIONS;
-  }
-}
-
-@Module({ providers: [Options], exports: [Options] })
-class OptionsModule {}
-
-/** A provider that a repository and a verifier of the host inject. */
-@Injectable()
-class Shelf {
-  readonly ids: bigint[] = [];
-  closed = 0;
-}
-
-@Module({ providers: [Shelf], exports: [Shelf] })
-class ShelfModule {}
-
 /** Has room for one plant. */
 class ShelfRepository extends PlantRepository {
-  constructor(private readonly shelf: Shelf) {
-    super();
-  }
+  readonly ids: bigint[] = [];
+  closed = 0;
 
   override add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    if (this.shelf.ids.length > 0) throw new RepositoryUnavailableError('full');
-    this.shelf.ids.push(...batch.map(({ id }) => id));
+    if (this.ids.length > 0) throw new RepositoryUnavailableError('full');
+    this.ids.push(...batch.map(({ id }) => id));
     return Promise.resolve(batch.map(() => 'created'));
   }
 
   override close(): Promise<void> {
-    this.shelf.closed += 1;
+    this.closed += 1;
     return Promise.resolve();
-  }
-}
-
-/** Takes each token for a scope, as long as the repository is open. */
-class ScopedVerifier extends TokenVerifier {
-  constructor(private readonly shelf: Shelf) {
-    super();
-  }
-
-  override verify(token: string): Principal | undefined {
-    return this.shelf.closed > 0 ? undefined : { name: 'host', scopes: [token] };
   }
 }
 
@@ -84,36 +51,24 @@ describe('PlantsModule', () => {
 
   afterEach(() => app.close());
 
-  it.each<[string, DynamicModule]>([
-    ['forRoot', PlantsModule.forRoot(OPTIONS)],
-    ['useClass', PlantsModule.forRootAsync({ useClass: Options })],
-    ['useExisting', PlantsModule.forRootAsync({ imports: [OptionsModule], useExisting: Options })],
-  ])('has its options from %s', async (_form, module) => {
-    app = await newApplication(module);
+  it('names the protected space as its option realm says', async () => {
+    app = await newApplication(PlantsModule.forRoot(OPTIONS));
 
     expect(await send(app)).toMatchObject({ status: 200, challenge: null });
     expect(await send(app, { token: null })).toMatchObject({ status: 400, challenge: 'Bearer realm="the garden"' });
   });
 
-  it('uses a repository and a verifier with dependencies of the host, and closes the repository once', async () => {
-    app = await newApplication(
-      PlantsModule.forRootAsync({
-        imports: [ShelfModule],
-        inject: [Shelf],
-        useFactory: (shelf: Shelf) => ({
-          repository: new ShelfRepository(shelf),
-          authentication: { verifier: new ScopedVerifier(shelf) },
-          scope: 'garden',
-        }),
-      }),
-    );
+  it('uses the repository and the verifier of a host with its scope, and closes the repository once', async () => {
+    const repository = new ShelfRepository();
+    const verifier = { verify: (token: string): Principal => ({ name: 'host', scopes: [token] }) };
+    app = await newApplication(PlantsModule.forRoot({ repository, authentication: { verifier }, scope: 'garden' }));
 
     expect((await send(app, { token: 'another-scope' })).body).toMatchObject({ error: 403 });
     expect((await send(app, { token: 'garden' })).body).toEqual({ name: 'Monstera' });
     expect((await send(app, { token: 'garden' })).body).toMatchObject({ error: 503 });
     await app.close();
     await app.close();
-    expect(app.get(Shelf, { strict: false })).toEqual({ ids: [1n], closed: 1 });
+    expect(repository).toMatchObject({ ids: [1n], closed: 1 });
   });
 
   it("leaves authentication to the host's guard with authentication: false", async () => {

@@ -135,25 +135,3 @@ describe('The docs page', () => {
     expect(script).not.toContain(`${2 ** 63}`);
   });
 });
-
-describe('A page of another origin, in Chromium', () => {
-  it('creates nothing and reads nothing, even with a token', async () => {
-    const before = directory.rows();
-    await page.goto('data:text/html,<p>');
-
-    const outcome = await page.evaluate(
-      async ([url, token]) => {
-        const answer = await fetch(`${url}/plants`, {
-          method: 'POST',
-          headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-          body: '{"id":2,"name":"Aloe"}',
-        }).catch((error: unknown) => String(error));
-        return typeof answer === 'string' ? answer : answer.status;
-      },
-      [publicUrl, TOKEN],
-    );
-
-    expect(outcome).toBe('TypeError: Failed to fetch');
-    expect(directory.rows()).toEqual(before);
-  });
-});

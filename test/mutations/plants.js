@@ -24,7 +24,7 @@ export default [
     find: 'if (error instanceof RepositoryUnavailableError) throw new ContractException(503);',
     replace: '',
     spec: 'test/storage/store-faults',
-    test: 'data directory that is moved away',
+    test: 'give up on the lock',
     isBuilt: true,
   },
   {

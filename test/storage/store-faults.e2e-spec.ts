@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, truncateSync, writeFileSync } from 'node:fs';
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { CREATED, create, created, MONSTERA, monstera, refusal, TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
@@ -44,33 +44,6 @@ describe('A disk without space', () => {
 
     expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
     expect([...workload.errors.keys()].sort()).toEqual([409, 503]);
-  });
-});
-
-describe('A data directory that is moved away', () => {
-  it('is answered with error 503, until it is back', async () => {
-    const { url } = await directory.start();
-    expect(await create(url)).toEqual(CREATED);
-
-    renameSync(directory.file('data'), directory.file('elsewhere'));
-    expect(await create(url, monstera(2))).toEqual(refusal(503));
-    renameSync(directory.file('elsewhere'), directory.file('data'));
-
-    expect(await create(url, monstera(3))).toEqual(CREATED);
-  });
-});
-
-describe('A write-ahead log', () => {
-  it('of which an operator makes checkpoints causes no refusal', async () => {
-    const { url } = await directory.start();
-    const database = directory.openDatabase();
-    let id = 0;
-    for (const work of ['PRAGMA wal_checkpoint(RESTART)', 'PRAGMA wal_checkpoint(TRUNCATE)', 'VACUUM']) {
-      expect(await create(url, monstera((id += 1)))).toEqual(CREATED);
-      database.all(work);
-      expect([work, await create(url, monstera((id += 1)))]).toEqual([work, CREATED]);
-    }
-    expect(ids()).toHaveLength(id);
   });
 });
 

@@ -44,9 +44,3 @@ export async function post(url: string, body: string, token = TOKEN): Promise<An
 export function create(url: string, plant: object = MONSTERA, token = TOKEN): Promise<Answer> {
   return post(url, JSON.stringify(plant), token);
 }
-
-/** Creates MONSTERA, and returns 200 or the error number of the answer. */
-export async function attempt(url: string, token: string): Promise<number> {
-  const { status, body } = await create(url, MONSTERA, token);
-  return (body as { error?: number }).error ?? status;
-}

@@ -1,8 +1,16 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair, type JWK } from 'jose';
+import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 import type * as oidc from 'oidc-provider';
+import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/authentication.js';
+import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
+import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
+import { TokenVerifiers } from '../../src/auth/token-verifier.js';
+import { TOKEN } from './client.js';
+import { ask } from './connections.js';
+import { type Service, startService } from './service.js';
 
 const CLIENT = { id: 'ci', secret: 'a-client-secret-of-the-tests' };
 
@@ -13,6 +21,10 @@ export async function newKey(alg: 'RS256' | 'ES256', kid: string): Promise<JWK> 
   const { privateKey } = await generateKeyPair(alg, { extractable: true });
   return { ...(await exportJWK(privateKey)), kid, alg, use: 'sig' };
 }
+
+/** The keys of the provider, of which it signs with the first. */
+export const RSA = await newKey('RS256', 'first');
+export const EC = await newKey('ES256', 'elliptic');
 
 const { Provider } = await importProvider();
 
@@ -133,4 +145,66 @@ export class IdentityProvider {
       response.writeHead(status ?? 200, location === undefined ? {} : { Location: location }).end(body);
     }
   }
+}
+
+/** A service that accepts TOKEN and the access tokens of an identity provider. */
+export class JwtService {
+  /** Why the service refused tokens, in the order of the refusals. */
+  readonly reasons: string[] = [];
+
+  private constructor(
+    readonly provider: IdentityProvider,
+    readonly verifier: JwtVerifier,
+    readonly service: Service,
+  ) {
+    subscribe(REFUSAL_CHANNEL, this.#note);
+  }
+
+  static async start(): Promise<JwtService> {
+    const provider = new IdentityProvider();
+    await provider.start([RSA, EC]);
+    const verifier = new JwtVerifier({ issuer: provider.issuer, audience: AUDIENCE });
+    const service = await startService({
+      verifier: new TokenVerifiers([new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]), verifier]),
+    });
+    return new JwtService(provider, verifier, service);
+  }
+
+  /** Creates a plant, and returns the error number of the answer, or 200. */
+  create(token: string, target = this.service): Promise<number | undefined> {
+    return ask(target.url, token);
+  }
+
+  /** Returns valid claims with these changes; undefined leaves a claim out. */
+  claims(changes: Record<string, unknown> = {}): JWTPayload {
+    const valid = {
+      iss: this.provider.issuer,
+      aud: AUDIENCE,
+      sub: 'ci',
+      scope: 'plants:write',
+      iat: now(),
+      exp: now() + 300,
+    };
+    return { ...valid, ...changes };
+  }
+
+  async sign(payload: JWTPayload, header: Record<string, unknown> = {}, key = RSA): Promise<string> {
+    const { alg = '', kid = '' } = key;
+    return new SignJWT(payload)
+      .setProtectedHeader({ alg, kid, typ: 'at+jwt', ...header })
+      .sign(await importJWK(key, alg));
+  }
+
+  async stop(): Promise<void> {
+    unsubscribe(REFUSAL_CHANNEL, this.#note);
+    await this.service.close();
+    await this.provider.stop();
+  }
+
+  readonly #note = (message: unknown): void => void this.reasons.push((message as AuthenticationRefused).reason);
+}
+
+/** Returns the current time in seconds, as in claims. */
+export function now(): number {
+  return Math.floor(Date.now() / 1_000);
 }

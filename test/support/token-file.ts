@@ -1,7 +1,7 @@
 import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { digestToken } from '../../src/auth/static-tokens.js';
 import { formatToken } from '../../src/auth/token-file.js';
-import { attempt } from './client.js';
+import { ask } from './connections.js';
 import { until } from './until.js';
 
 /** Returns a line of a token file, with its line feed. */
@@ -18,5 +18,5 @@ export function put(file: string, text: string, mode = 0o600): void {
 
 /** Sends requests until one has this result. */
 export function untilAnswer(expected: number, url: string, token: string): Promise<void> {
-  return until(`a request gets ${expected}`, async () => (await attempt(url, token)) === expected);
+  return until(`a request gets ${expected}`, async () => (await ask(url, token)) === expected);
 }

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import {
@@ -7,7 +7,6 @@ import {
   BadGatewayException,
   Body,
   type CallHandler,
-  type CanActivate,
   Catch,
   Controller,
   type DynamicModule,
@@ -42,7 +41,7 @@ export interface Host {
   /** The token of PlantsModule; without it, the application does not import PlantsModule. */
   readonly token?: string;
   readonly repository: string;
-  /** True to register guard, filter, interceptor, pipes, prefix, versioning and Nest's rawBody globally. */
+  /** True to register filter, interceptor, pipes, prefix, versioning and Nest's rawBody globally. */
   readonly global?: boolean;
 }
 
@@ -97,13 +96,6 @@ class HostModule {
       controllers: [OwnController],
       providers: [HostStrategy],
     };
-  }
-}
-
-class HostGuard implements CanActivate {
-  canActivate(context: ExecutionContext): boolean {
-    const { headers } = context.switchToHttp().getRequest<IncomingMessage>();
-    return headers['x-refuse'] === undefined;
   }
 }
 
@@ -168,7 +160,6 @@ async function start(host: Host): Promise<INestApplication<Server>> {
     } else app.use(compress);
     app.setGlobalPrefix('api');
     app.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
-    app.useGlobalGuards(new HostGuard());
     app.useGlobalFilters(new HostFilter(app.get(HttpAdapterHost)));
     app.useGlobalInterceptors(new HostInterceptor());
     app.useGlobalPipes(
