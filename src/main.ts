@@ -26,7 +26,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'ask the running service whether it is alive or ready',
     load: () => import('./commands/health.js'),
   },
-  check: { summary: 'check the configuration and its files, and read the database', load: () => import('./commands/check.js') },
+  check: {
+    summary: 'check the configuration and its files, and read the database',
+    load: () => import('./commands/check.js'),
+  },
   worker: { summary: 'serve the public port for start', load: () => import('./commands/worker.js') },
 };
 
