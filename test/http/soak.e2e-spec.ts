@@ -36,6 +36,8 @@ const PATTERNS = [
   hostile.tinyChunksOfStrangers,
   hostile.unreadEchoes,
   hostile.unreadRefusals,
+  hostile.refusalsReadSlowly,
+  hostile.bodiesThatStop,
   hostile.bodiesThatDrip,
   { ...hostile.silence, connections: 500 },
   { ...hostile.halfHeads, connections: 300 },

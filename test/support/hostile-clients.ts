@@ -19,8 +19,8 @@ export interface Pattern {
   readonly bytes: (token: string, connection: number) => Iterable<string | Uint8Array>;
   /** Sent once a second after that. */
   readonly drip?: string;
-  /** True if no answer is taken. */
-  readonly readsNothing?: boolean;
+  /** How answers are taken; by default as they come. `byte`: one a second, without TLS only. */
+  readonly reads?: 'nothing' | 'byte';
   /** No TLS, whatever the URL is. */
   readonly withoutTls?: boolean;
 }
@@ -102,13 +102,17 @@ export class HostileClients {
 
   #open(): Socket {
     const { protocol, hostname, port } = new URL(this.target.url);
-    const { readsNothing = false, withoutTls = false } = this.pattern;
+    const { reads, withoutTls = false } = this.pattern;
     const address = { host: hostname, port: Number(port) };
+    // Node would read 64 KB ahead; returning false pauses the socket.
+    const onread = { buffer: new Uint8Array(1), callback: () => false };
     const socket =
-      protocol === 'https:' && !withoutTls ? connectTls({ ...address, rejectUnauthorized: false }) : connect(address);
+      protocol === 'https:' && !withoutTls
+        ? connectTls({ ...address, rejectUnauthorized: false })
+        : connect({ ...address, ...(reads === 'byte' && { onread }) });
     socket.on('error', () => undefined);
-    if (readsNothing) socket.pause();
-    else socket.resume();
+    if (reads === undefined) socket.resume();
+    else socket.pause();
     this.#opened += 1;
     this.#sockets.add(socket);
     return socket.once('close', () => this.#sockets.delete(socket));
@@ -127,10 +131,11 @@ export class HostileClients {
   }
 
   #drip(socket: Socket): NodeJS.Timeout | undefined {
-    const { drip } = this.pattern;
-    if (drip === undefined) return undefined;
+    const { drip, reads } = this.pattern;
+    if (drip === undefined && reads !== 'byte') return undefined;
     return setInterval(() => {
-      if (!socket.destroyed) socket.write(drip);
+      if (drip !== undefined && !socket.destroyed) socket.write(drip);
+      if (reads === 'byte') socket.resume();
     }, DRIP_INTERVAL);
   }
 }
@@ -189,7 +194,7 @@ export const tinyChunksOfStrangers: Pattern = {
 export const unreadEchoes: Pattern = {
   connections: 100,
   bytes: (token) => largeCreations(token, ''),
-  readsNothing: true,
+  reads: 'nothing',
 };
 
 /** Pipelines such creates with one character that makes JavaScript take two bytes for each. */
@@ -202,7 +207,13 @@ export const unreadWideEchoes: Pattern = {
 export const unreadRefusals: Pattern = {
   connections: 20,
   bytes: () => repeat(head('wrong', 'Content-Length: 0'), 2_400),
-  readsNothing: true,
+  reads: 'nothing',
+};
+
+/** Pipelines requests with a wrong token, and takes one byte of the answers a second. */
+export const refusalsReadSlowly: Pattern = {
+  ...unreadRefusals,
+  reads: 'byte',
 };
 
 /** Sends bodies with a wrong token. */
@@ -212,6 +223,12 @@ export const bodiesOfStrangers: Pattern = {
     yield head('wrong', 'Content-Length: 1000000');
     yield* repeat('x', 200_000);
   },
+};
+
+/** Sends the first byte of more bodies than the service admits. */
+export const bodiesThatStop: Pattern = {
+  connections: 1_100,
+  bytes: (token) => [`${head(token, 'Content-Length: 1000')}{`],
 };
 
 /** Declares bodies of 1 MiB with a valid token, and sends one byte a second. */
