@@ -123,7 +123,7 @@ export class ClientConnection {
 
   /** Sends the error that follows the answers, and closes the connection. */
   sendLastError(): void {
-    if (this.#lastError === undefined || this.#isEnding) return;
+    if (this.#lastError === undefined || this.#isEnding || this.socket.writableEnded) return;
     this.socket.write(refuseInput(this.#lastError, this.socket.remoteAddress));
     this.noteAnswer(400);
     this.end();

@@ -36,10 +36,10 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
 
   /** Runs for every answer: Fastify and Node's implicit headers call it with one object or none. */
   override writeHead(status: number, given?: unknown): this {
-    this.#isLast = this.#closesConnection(status);
+    this.#isLast = this.#endsConnection(status);
     // A flat list, which Node takes as it is.
     const all: OutgoingHttpHeader[] = commonHeaders(this.req.id);
-    if (this.#isLast) all.push('Connection', 'close');
+    if (this.#isLast || this.req.asksToClose) all.push('Connection', 'close');
     // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
     else if (this.req.headers.expect !== undefined) all.push('Connection', 'keep-alive');
     for (const [name, value] of Object.entries((given ?? {}) as Record<string, string | number>)) {
@@ -55,7 +55,9 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   override end(content?: unknown): this {
     const { client } = this;
     client?.noteAnswer(this.statusCode);
-    const isComplete = !this.#isLast && client?.endsWithError !== true;
+    // What follows a request that asks to close is an error of the parser. Without it, Node may close at once.
+    const isLast = this.#isLast || (client?.endsWithError === true && this.req.asksToClose);
+    const isComplete = !isLast && client?.endsWithError !== true;
     if (typeof content === 'string' && this.req.method !== 'HEAD') {
       this.write(content.length > LONG_ANSWER ? Buffer.from(content) : content);
       // One write for head and body: `end(content)` would send an empty string with them, which takes 15 µs more.
@@ -64,18 +66,16 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       this.flushHeaders();
     }
     if (isComplete) return super.end(() => client?.continue());
-    if (this.#isLast) client?.end();
+    if (isLast) client?.end();
     else client?.sendLastError();
     return this;
   }
 
-  #closesConnection(status: number): boolean {
+  #endsConnection(status: number): boolean {
     const isStranger = principalOf(this.req) === undefined && status !== PREFLIGHT_STATUS;
     // After Upgrade, Node's parser drops input.
     const isUpgrade = this.req.headers.upgrade !== undefined;
-    return (
-      isStranger || isUpgrade || this.req.hasUnreadBody || this.req.asksToClose || this.client?.isDraining === true
-    );
+    return isStranger || isUpgrade || this.req.hasUnreadBody || this.client?.isDraining === true;
   }
 
   #message(status: number): RequestMessage {

@@ -103,7 +103,7 @@ describe('A connection', () => {
     ['a request without Host and half its body', [message({ host: [], framing: ['Content-Length: 26'] })], [400]],
     ['an invalid chunk', [chunkedMessage('x\r\n'), SECOND], [400]],
     ['CONNECT', [message({ line: 'CONNECT plants.example:80 HTTP/1.1' }), SECOND], [400]],
-    ['a request with Connection: close, and another one', [message(LAST), SECOND], [200]],
+    ['a request with Connection: close, and another one', [message(LAST) + SECOND], [200]],
     ['a request without a token, and another one', [message(STRANGER), SECOND], [401]],
     ['a request whose body is not read, and another one', [message({ line: 'PUT /plants HTTP/1.1' }), SECOND], [405]],
     ['a refused request, and garbage', [message({ body: 'not JSON' }), BAD], [400, 400]],
