@@ -5,9 +5,8 @@ import type { ContractException } from '../contract/contract.exception.js';
 /** X-Request-Id values that can be logged as they are. */
 const REQUEST_ID = /^[\w.~-]{1,128}$/;
 
-/** W3C Trace Context §3.2.2: version, trace-id, parent-id, flags, and what later versions may add. */
-const TRACEPARENT =
-  /^(?:00-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}|(?!00|ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-.*)?)$/;
+/** W3C Trace Context §3.2.2: version, trace-id, parent-id, flags, and what versions after 00 may add. */
+const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-.*)?$/;
 
 /** A request on the public port. */
 export class PublicRequest extends IncomingMessage {
@@ -46,7 +45,7 @@ export class PublicRequest extends IncomingMessage {
     const { traceparent } = this.headers;
     if (typeof traceparent !== 'string') return undefined;
     const match = TRACEPARENT.exec(traceparent);
-    return match === null ? undefined : { traceId: match[1] ?? match[3], spanId: match[2] ?? match[4] };
+    return match === null ? undefined : { traceId: match[1], spanId: match[2] };
   }
 
   /** The reason why the body stays incomplete; the event `bodyError` passes it to readers of the body. */

@@ -49,13 +49,11 @@ async function value(series: string): Promise<number> {
   return Number(line?.slice(series.length + 1) ?? 0);
 }
 
-describe('GET /', () => {
-  it('leads to the docs page', async () => {
-    const response = await fetch(management);
+it('GET / leads to the docs page', async () => {
+  const response = await fetch(management);
 
-    expect(response.url).toBe(`${management}/docs`);
-    expect(await response.text()).toContain('<title>Plant Store</title>');
-  });
+  expect(response.url).toBe(`${management}/docs`);
+  expect(await response.text()).toContain('<title>Plant Store</title>');
 });
 
 describe('GET /metrics', () => {
@@ -114,36 +112,32 @@ describe('GET /metrics', () => {
   });
 });
 
-describe('GET /health/ready', () => {
-  it('answers 503 and names the store while another process locks it, and /health/live answers 200', async () => {
-    const before = directory.rows();
-    const other = directory.openDatabase();
-    other.exec('BEGIN EXCLUSIVE');
+it('GET /health/ready answers 503 and names the store while another process locks it, and /health/live answers 200', async () => {
+  const before = directory.rows();
+  const other = directory.openDatabase();
+  other.exec('BEGIN EXCLUSIVE');
 
-    expect(await readiness(503)).toMatchObject({
-      error: {
-        store: { status: 'down', message: expect.stringMatching(/^the database cannot store plants: /) as unknown },
-      },
-    });
-    expect(await get('/health/live')).toMatchObject({ status: 200, type: 'application/json; charset=utf-8' });
-    other.close();
-
-    expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } }, error: {} });
-    expect(directory.rows()).toEqual(before);
+  expect(await readiness(503)).toMatchObject({
+    error: {
+      store: { status: 'down', message: expect.stringMatching(/^the database cannot store plants: /) as unknown },
+    },
   });
+  expect(await get('/health/live')).toMatchObject({ status: 200, type: 'application/json; charset=utf-8' });
+  other.close();
+
+  expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } }, error: {} });
+  expect(directory.rows()).toEqual(before);
 });
 
-describe('GET /openapi.json', () => {
-  it('is contract/openapi.yaml, with the exact bounds of an id and the address of the public port', async () => {
-    const { status, text } = await get('/openapi.json');
-    const contract = new Paper('contract/openapi.yaml').text;
+it('GET /openapi.json is contract/openapi.yaml, with the exact bounds of an id and the address of the public port', async () => {
+  const { status, text } = await get('/openapi.json');
+  const contract = new Paper('contract/openapi.yaml').text;
 
-    expect(status).toBe(200);
-    // A parser of YAML reads JSON, and this one reads integers exactly.
-    expect(parse(text, { intAsBigInt: true })).toEqual({
-      ...(parse(contract, { intAsBigInt: true }) as object),
-      servers: [{ url }],
-    });
+  expect(status).toBe(200);
+  // A parser of YAML reads JSON, and this one reads integers exactly.
+  expect(parse(text, { intAsBigInt: true })).toEqual({
+    ...(parse(contract, { intAsBigInt: true }) as object),
+    servers: [{ url }],
   });
 });
 
@@ -174,23 +168,21 @@ describe('A service that stops', () => {
   });
 });
 
-describe('A service with expiry times', () => {
-  it('has in its metrics the time to the expiry of the certificate and of the next token', async () => {
-    const days = (count: number): Date => new Date(Date.now() + count * 86_400_000);
-    const tokens = [
-      line('old', 'a', days(-1)),
-      line('next', 'b', days(7)),
-      line('later', 'c', days(30)),
-      line('no', 'd'),
-    ];
-    ({ management } = await directory.startManaged({
-      ...installCertificate(directory),
-      ACCESS_TOKENS_FILE: directory.write('tokens', tokens.join('')),
-    }));
+it('A service with expiry times has in its metrics the time to the expiry of the certificate and of the next token', async () => {
+  const days = (count: number): Date => new Date(Date.now() + count * 86_400_000);
+  const tokens = [
+    line('old', 'a', days(-1)),
+    line('next', 'b', days(7)),
+    line('later', 'c', days(30)),
+    line('no', 'd'),
+  ];
+  ({ management } = await directory.startManaged({
+    ...installCertificate(directory),
+    ACCESS_TOKENS_FILE: directory.write('tokens', tokens.join('')),
+  }));
 
-    const { validTo } = new X509Certificate(readPem('first.crt'));
-    const left = (new Date(validTo).getTime() - Date.now()) / 1_000;
-    expect(Math.abs((await value('plant_store_certificate_expiry_seconds')) - left)).toBeLessThan(600);
-    expect(Math.abs((await value('plant_store_token_expiry_seconds')) - 7 * 86_400)).toBeLessThan(600);
-  });
+  const { validTo } = new X509Certificate(readPem('first.crt'));
+  const left = (new Date(validTo).getTime() - Date.now()) / 1_000;
+  expect(Math.abs((await value('plant_store_certificate_expiry_seconds')) - left)).toBeLessThan(600);
+  expect(Math.abs((await value('plant_store_token_expiry_seconds')) - 7 * 86_400)).toBeLessThan(600);
 });
