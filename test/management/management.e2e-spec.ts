@@ -63,10 +63,7 @@ describe('GET /metrics', () => {
     await create(url, { id: 1, name: 'Ficus' });
     await create(url, { id: 2, name: 'Ficus' }, SECOND_TOKEN);
     await fetch(url);
-    await fetch(url, {
-      method: 'OPTIONS',
-      headers: { Origin: management, 'Access-Control-Request-Method': 'POST' },
-    });
+    await fetch(url, { method: 'OPTIONS', headers: { Origin: management, 'Access-Control-Request-Method': 'POST' } });
 
     const { text } = await get('/metrics');
     for (const line of [

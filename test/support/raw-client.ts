@@ -1,4 +1,4 @@
-import { subscribe } from 'node:diagnostics_channel';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
@@ -18,14 +18,18 @@ export type Bytes = string | Uint8Array;
 /** The sockets of the service by the port of the client: both are in this process. */
 const accepted = new Map<number, Socket>();
 
-subscribe('net.server.socket', (message) => {
+function note(message: unknown): void {
   const { socket } = message as { readonly socket: Socket };
   const port = socket.remotePort ?? 0;
   accepted.set(port, socket);
   socket.once('close', () => {
     if (accepted.get(port) === socket) accepted.delete(port);
   });
-});
+}
+
+subscribe('net.server.socket', note);
+// The spec files of a process share its channels.
+afterAll(() => unsubscribe('net.server.socket', note));
 
 /** Waits until the servers of this process have closed all connections. */
 export function everyConnectionIsClosed(): Promise<void> {
