@@ -31,14 +31,15 @@ const MAX_RESIDENT = 320_000_000;
 /** Share of the honest requests of a window that may get error 503. */
 const MAX_REFUSED = 0.05;
 
+/** Clients with a valid token hold fewer connections than there are: they could keep all others out. */
 const PATTERNS = [
   hostile.tinyChunks,
   hostile.tinyChunksOfStrangers,
   hostile.unreadEchoes,
   hostile.unreadRefusals,
   hostile.refusalsReadSlowly,
-  hostile.bodiesThatStop,
-  hostile.bodiesThatDrip,
+  { ...hostile.bodiesThatStop, connections: 500 },
+  { ...hostile.bodiesThatDrip, connections: 500 },
   { ...hostile.silence, connections: 500 },
   { ...hostile.halfHeads, connections: 300 },
   { ...hostile.halfHandshakes, connections: 300 },
