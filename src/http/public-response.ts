@@ -22,7 +22,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   errorBody: ErrorBody | undefined;
   /** Set before the request is answered. */
   client: ClientConnection | undefined;
-  /** True if the connection closes after this answer. */
+  /** True if the connection closes after this answer, and the client may still send. */
   #isLast = false;
   readonly #begun = performance.now();
 
@@ -55,9 +55,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   override end(content?: unknown): this {
     const { client } = this;
     client?.noteAnswer(this.statusCode);
-    // What follows a request that asks to close is an error of the parser. Without it, Node may close at once.
-    const isLast = this.#isLast || (client?.endsWithError === true && this.req.asksToClose);
-    const isComplete = !isLast && client?.endsWithError !== true;
+    const isComplete = !this.#isLast && client?.endsWithError !== true;
     if (typeof content === 'string' && this.req.method !== 'HEAD') {
       this.write(content.length > LONG_ANSWER ? Buffer.from(content) : content);
       // One write for head and body: `end(content)` would send an empty string with them, which takes 15 µs more.
@@ -66,7 +64,8 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       this.flushHeaders();
     }
     if (isComplete) return super.end(() => client?.continue());
-    if (isLast) client?.end();
+    // What follows a request that asks to close is ignored, and no error.
+    if (this.#isLast || this.req.asksToClose) client?.end();
     else client?.sendLastError();
     return this;
   }
