@@ -39,7 +39,7 @@ const PATTERNS = [
   hostile.unreadRefusals,
   hostile.refusalsReadSlowly,
   { ...hostile.bodiesThatStop, connections: 500 },
-  { ...hostile.bodiesThatDrip, connections: 500 },
+  hostile.bodiesThatDrip,
   { ...hostile.silence, connections: 500 },
   { ...hostile.halfHeads, connections: 300 },
   { ...hostile.halfHandshakes, connections: 300 },
