@@ -146,9 +146,9 @@ describe('A server', () => {
     await server.stop();
     await server.restart(flags);
     const urls = await startSome(2, database);
-
-    const workload = await runFaults('killed 3 times', urls, async (running) => {
-      for (let kills = 0; kills < 3; kills += 1) {
+    const count = Number(process.env.KILLS ?? 3);
+    const workload = await runFaults(`killed ${count} times`, urls, async (running) => {
+      for (let kills = 0; kills < count; kills += 1) {
         await running.acknowledged(100);
         await server.kill();
         await server.restart(flags);
