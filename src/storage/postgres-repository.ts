@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import type { DatabaseOptions } from './open-repository.js';
 import { unavailable } from './errors.js';
-import { COLUMN_NAMES, isSamePlant, plantOf } from './plant-columns.js';
+import { BYTE_LENGTH, byteLengthOf, COLUMN_NAMES, isSamePlant, plantOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { describePostgresError, mayPassAtStart, postgresFailure, postgresStartError } from './postgres-errors.js';
 import { connectionSettings, PostgresPool } from './postgres-pool.js';
@@ -133,7 +133,7 @@ class PostgresRepository extends PlantRepository {
     const plants = firstOfEachId(batch);
     const created = await this.#insert(plants);
     const taken = plants.filter(({ id }) => !created.has(id));
-    const stored = taken.length === 0 ? [] : await this.#find(taken);
+    const stored = taken.length === 0 ? [] : await this.#find(taken, batch);
     // Another attempt finds these ids free.
     if (stored.length < taken.length) throw new Error('another program deletes plants');
     return outcomesOf(batch, stored);
@@ -147,10 +147,20 @@ class PostgresRepository extends PlantRepository {
     return new Set(rows.map(([id]) => id as bigint));
   }
 
-  async #find(plants: readonly StoredPlant[]): Promise<StoredPlant[]> {
-    const rows = await this.pool.transact(
-      `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ANY ('{${plants.map(({ id }) => id).join()}}'::bigint[])`,
-    );
+  /**
+   * Finds the plants with the ids of `taken`. Their texts come only if a plant of the batch has the same id and length:
+   * requests of a few bytes could otherwise bring a thousand long plants into memory.
+   */
+  async #find(taken: readonly StoredPlant[], batch: readonly StoredPlant[]): Promise<StoredPlant[]> {
+    const ids = taken.map(({ id }) => id).join();
+    const lengths = batch.map((plant) => `${plant.id}:${byteLengthOf(plant)}`).join();
+    const columns = COLUMN_NAMES.map((name) => (name === 'id' ? name : `CASE WHEN fits THEN ${name} END`));
+    const rows = await this.pool.transact(`
+      SELECT ${columns.join()} FROM (
+        SELECT ${COLUMN_NAMES.join()},
+          CAST(id AS text) || ':' || CAST(${BYTE_LENGTH} AS text) = ANY ('{${lengths}}'::text[]) AS fits
+        FROM plants WHERE id = ANY ('{${ids}}'::bigint[])
+      ) AS found`);
     return rows.map(plantOf);
   }
 }

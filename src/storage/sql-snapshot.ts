@@ -1,14 +1,13 @@
 import { unavailable } from './errors.js';
-import { COLUMN_NAMES, plantsOf } from './plant-columns.js';
+import { BYTE_LENGTH, COLUMN_NAMES, plantsOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
 
 const PAGE_PLANTS = 4_096;
 
-/** Bytes of the values with which a page is full: many of the longest plants would not fit into memory. */
+/** Bytes of the texts with which a page is full: many of the longest plants would not fit into memory. */
 const PAGE_LENGTH = 1_048_576;
 
 const COLUMNS = COLUMN_NAMES.join();
-const LENGTH = COLUMN_NAMES.map((name) => `coalesce(octet_length(CAST(${name} AS text)), 0)`).join(' + ');
 
 /** A connection in a transaction, which reads the plants of one moment. */
 export interface SnapshotConnection {
@@ -84,7 +83,7 @@ function pageAfter(last: bigint | undefined): string {
     WHERE ${next} AND id <= (
       SELECT max(id) FROM (
         SELECT id, sum(length) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - length AS before
-        FROM (SELECT id, ${LENGTH} AS length FROM plants WHERE ${next} ORDER BY id LIMIT ${PAGE_PLANTS}) AS lengths
+        FROM (SELECT id, ${BYTE_LENGTH} AS length FROM plants WHERE ${next} ORDER BY id LIMIT ${PAGE_PLANTS}) AS lengths
       ) AS sums
       WHERE before < ${PAGE_LENGTH}
     )

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { unavailable } from './errors.js';
 import type { DatabaseOptions } from './open-repository.js';
-import { isSamePlant, plantOf, rowOf } from './plant-columns.js';
+import { byteLengthOf, isSamePlant, plantOf, rowOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { Retry } from './retry.js';
 import { requireSnapshot, type SnapshotConnection, SqlSnapshot } from './sql-snapshot.js';
@@ -161,6 +161,7 @@ class SqliteRepository extends PlantRepository {
 
   #add(plant: StoredPlant): Outcome {
     if (this.#insert.run(...rowOf(plant)).changes > 0) return 'created';
-    return isSamePlant(plant, plantOf(this.#find.get(plant.id) as unknown[])) ? 'repeated' : 'conflict';
+    const row = this.#find.get(plant.id, byteLengthOf(plant)) as unknown[] | undefined;
+    return row !== undefined && isSamePlant(plant, plantOf(row)) ? 'repeated' : 'conflict';
   }
 }

@@ -102,6 +102,17 @@ describe('A statement', () => {
   });
 });
 
+describe('A long plant', () => {
+  it('is not read to refuse a short one with its id: a thousand would not fit into memory', async () => {
+    const { url } = await start(proxy.url(database));
+    await create(url, { id: 1, name: 'x'.repeat(1_000_000) });
+    const { passed } = proxy;
+
+    expect(await create(url, monstera(1))).toEqual(refusal(409));
+    expect(proxy.passed - passed).toBeLessThan(10_000);
+  });
+});
+
 describe('A connection', () => {
   it('that is cut between the commit and the answer breaks no promise', async () => {
     const { url } = await start(proxy.url(database));

@@ -24,6 +24,8 @@ export class FaultProxy {
   fault: Fault = 'none';
   /** How many statements a fault has affected. */
   hits = 0;
+  /** Bytes that the server has sent. */
+  passed = 0;
   #refused = 0;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -95,6 +97,7 @@ export class FaultProxy {
       server.write(chunk);
     });
     server.on('data', (chunk) => {
+      this.passed += chunk.length;
       if (this.fault === 'hang') return;
       if (!cutting) client.write(chunk);
       else if (chunk.includes(READY)) {
