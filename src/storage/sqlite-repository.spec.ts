@@ -42,10 +42,6 @@ describe('the SQLite database', () => {
     expect(firstValue(ownDatabase(), 'PRAGMA synchronous')).toBe(2n);
   });
 
-  it('does not block the process while another one locks it', () => {
-    expect(firstValue(ownDatabase(), 'PRAGMA busy_timeout')).toBe(0n);
-  });
-
   it.each([
     ['(id INTEGER PRIMARY KEY, name TEXT)', 'table plants has no column named tag'],
     ['(id TEXT PRIMARY KEY, name TEXT, tag TEXT)', 'has a table plants of another program, which changes values'],

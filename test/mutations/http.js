@@ -289,7 +289,7 @@ export default [
     find: "this.node.on('checkExpectation', accept);",
     replace: '',
     spec: 'test/http/expectations',
-    test: 'of something else is refused before the body',
+    test: 'of a-miracle is refused with error 417',
   },
   {
     name: 'http: 100 Continue before the token',

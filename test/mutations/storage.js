@@ -43,7 +43,7 @@ export default [
     find: 'CASE WHEN fits THEN',
     replace: 'CASE WHEN true THEN',
     spec: 'test/storage/database-server',
-    test: 'is not read to refuse',
+    test: 'reads no long plant',
     project: 'postgres',
   },
   {
@@ -206,8 +206,8 @@ export default [
     file: SQLITE,
     find: "database.exec('PRAGMA busy_timeout = 0');",
     replace: '',
-    spec: 'src/storage/sqlite-repository',
-    test: 'the SQLite database',
+    spec: 'test/storage/store-faults',
+    test: 'answer other requests meanwhile',
   },
   {
     name: 'storage: spaces in a URL',

@@ -26,7 +26,8 @@ export class FaultProxy {
   hits = 0;
   /** Bytes that the server has sent. */
   passed = 0;
-  #refused = 0;
+  /** Connections that were refused. */
+  refused = 0;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
@@ -57,12 +58,6 @@ export class FaultProxy {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Waits for the next connection that is refused. */
-  refusal(): Promise<void> {
-    const before = this.#refused;
-    return until('a connection is refused', () => this.#refused > before);
-  }
-
   /** Waits until faults have affected this many statements. */
   hit(count: number): Promise<void> {
     return until('the fault has affected the statements', () => this.hits >= count);
@@ -77,7 +72,7 @@ export class FaultProxy {
     this.#keep(client);
     if (this.fault === 'refuse') {
       client.destroy();
-      this.#refused += 1;
+      this.refused += 1;
       return;
     }
     const server = this.#keep(connect(this.upstream));
