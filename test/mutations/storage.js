@@ -45,6 +45,7 @@ export default [
     spec: 'test/storage/database-server',
     test: 'reads no long plant',
     project: 'postgres',
+    isBuilt: true,
   },
   {
     name: 'storage: id twice in a batch',
@@ -208,6 +209,7 @@ export default [
     replace: '',
     spec: 'test/storage/store-faults',
     test: 'answer other requests meanwhile',
+    isBuilt: true,
   },
   {
     name: 'storage: spaces in a URL',
