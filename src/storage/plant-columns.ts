@@ -30,8 +30,15 @@ export const COLUMN_NAMES = Object.keys(PLANT_COLUMNS) as readonly (keyof Stored
 
 const TEXTS = COLUMN_NAMES.filter((name) => PLANT_COLUMNS[name].parse === parseTexts);
 
-/** The bytes of a plant's texts together, as SQL. Neither engine reads a long text for it. */
-export const BYTE_LENGTH = TEXTS.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ');
+/** The columns in SQL, with the texts only of plants for which the column `fits` is true. */
+export const FITTING_COLUMNS = COLUMN_NAMES.map((name) =>
+  name === 'id' ? name : `CASE WHEN fits THEN ${name} END`,
+).join();
+
+/** Returns SQL for the bytes of a plant's texts together; `textOf` makes a text of a column. */
+export function byteLengthIn(textOf: (column: string) => string): string {
+  return TEXTS.map((name) => `coalesce(octet_length(${textOf(name)}), 0)`).join(' + ');
+}
 
 export type PlantValue = NonNullable<StoredPlant[keyof StoredPlant]> | null;
 
@@ -70,7 +77,7 @@ export function lengthOf(plant: StoredPlant): number {
   return length;
 }
 
-/** Returns what BYTE_LENGTH is for a plant. */
+/** Returns the bytes of a plant's texts together. */
 export function byteLengthOf(plant: StoredPlant): number {
   return TEXTS.reduce((length, name) => length + Buffer.byteLength(String(plant[name] ?? '')), 0);
 }

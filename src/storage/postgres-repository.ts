@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import type { DatabaseOptions } from './open-repository.js';
 import { unavailable } from './errors.js';
-import { BYTE_LENGTH, byteLengthOf, COLUMN_NAMES, isSamePlant, plantOf } from './plant-columns.js';
+import { byteLengthIn, byteLengthOf, COLUMN_NAMES, FITTING_COLUMNS, isSamePlant, plantOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { describePostgresError, mayPassAtStart, postgresFailure, postgresStartError } from './postgres-errors.js';
 import { connectionSettings, PostgresPool } from './postgres-pool.js';
@@ -21,6 +21,9 @@ const CHECK_TIMEOUT = 1_000;
 
 /** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
+
+/** A table that an operator has made may have a tag of another type; CAST reads no text, either. */
+const BYTE_LENGTH = byteLengthIn((column) => `CAST(${column} AS text)`);
 
 /**
  * Makes the transaction wait for the disk if the server, the database or the role has turned that off. It travels with
@@ -75,7 +78,8 @@ export async function openSnapshot(url: string, { timeout }: DatabaseOptions): P
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     // The transaction takes its snapshot with its first query.
     const { hasPlants } = await findTables(query);
-    if (hasPlants) return new SqlSnapshot({ arrayFunction: 'json_agg', query, close: () => opened.end() });
+    const connection = { arrayFunction: 'json_agg', byteLength: BYTE_LENGTH, query, close: () => opened.end() };
+    if (hasPlants) return new SqlSnapshot(connection);
   } catch (error) {
     await client?.end();
     throw postgresStartError(url, error);
@@ -154,9 +158,8 @@ class PostgresRepository extends PlantRepository {
   async #find(taken: readonly StoredPlant[], batch: readonly StoredPlant[]): Promise<StoredPlant[]> {
     const ids = taken.map(({ id }) => id).join();
     const lengths = batch.map((plant) => `${plant.id}:${byteLengthOf(plant)}`).join();
-    const columns = COLUMN_NAMES.map((name) => (name === 'id' ? name : `CASE WHEN fits THEN ${name} END`));
     const rows = await this.pool.transact(`
-      SELECT ${columns.join()} FROM (
+      SELECT ${FITTING_COLUMNS} FROM (
         SELECT ${COLUMN_NAMES.join()},
           CAST(id AS text) || ':' || CAST(${BYTE_LENGTH} AS text) = ANY ('{${lengths}}'::text[]) AS fits
         FROM plants WHERE id = ANY ('{${ids}}'::bigint[])

@@ -1,5 +1,5 @@
 import { unavailable } from './errors.js';
-import { BYTE_LENGTH, COLUMN_NAMES, plantsOf } from './plant-columns.js';
+import { COLUMN_NAMES, plantsOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
 
 const PAGE_PLANTS = 4_096;
@@ -13,6 +13,8 @@ const COLUMNS = COLUMN_NAMES.join();
 export interface SnapshotConnection {
   /** The engine's aggregate function that makes a JSON array. */
   readonly arrayFunction: string;
+  /** SQL for the bytes of a plant's texts, for which the engine reads no long text. */
+  readonly byteLength: string;
   /** Runs a query, and returns its rows as arrays. */
   query(sql: string): Promise<unknown[][]>;
   close(): Promise<void>;
@@ -46,7 +48,7 @@ export class SqlSnapshot implements PlantSnapshot {
   async *pages(after?: bigint): AsyncIterable<readonly StoredPlant[]> {
     let last = after;
     do {
-      const page = await this.#read(pageAfter(last));
+      const page = await this.#read(pageAfter(last, this.connection.byteLength));
       if (page.length > 0) yield page;
       last = page.at(-1)?.id;
     } while (last !== undefined);
@@ -76,14 +78,14 @@ export class SqlSnapshot implements PlantSnapshot {
  * Selects as many of the next plants as fit into a page. The database adds up their lengths without reading long texts,
  * and ROWS makes the sum cheap.
  */
-function pageAfter(last: bigint | undefined): string {
+function pageAfter(last: bigint | undefined, byteLength: string): string {
   const next = last === undefined ? 'true' : `id > ${literal(last)}`;
   return `
     SELECT ${COLUMNS} FROM plants
     WHERE ${next} AND id <= (
       SELECT max(id) FROM (
         SELECT id, sum(length) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - length AS before
-        FROM (SELECT id, ${BYTE_LENGTH} AS length FROM plants WHERE ${next} ORDER BY id LIMIT ${PAGE_PLANTS}) AS lengths
+        FROM (SELECT id, ${byteLength} AS length FROM plants WHERE ${next} ORDER BY id LIMIT ${PAGE_PLANTS}) AS lengths
       ) AS sums
       WHERE before < ${PAGE_LENGTH}
     )

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { unavailable } from './errors.js';
 import type { DatabaseOptions } from './open-repository.js';
-import { byteLengthOf, isSamePlant, plantOf, rowOf } from './plant-columns.js';
+import { byteLengthIn, isSamePlant, plantOf, rowOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { Retry } from './retry.js';
 import { requireSnapshot, type SnapshotConnection, SqlSnapshot } from './sql-snapshot.js';
@@ -64,6 +64,8 @@ export async function openSnapshot(url: string): Promise<PlantSnapshot | undefin
 function connectionOf(database: SqliteDatabase): SnapshotConnection {
   return {
     arrayFunction: 'json_group_array',
+    // CAST would read the text.
+    byteLength: byteLengthIn((column) => column),
     async query(sql) {
       // Lets a signal arrive: reading from SQLite never waits.
       await setImmediate();
@@ -160,8 +162,8 @@ class SqliteRepository extends PlantRepository {
   }
 
   #add(plant: StoredPlant): Outcome {
-    if (this.#insert.run(...rowOf(plant)).changes > 0) return 'created';
-    const row = this.#find.get(plant.id, byteLengthOf(plant)) as unknown[] | undefined;
-    return row !== undefined && isSamePlant(plant, plantOf(row)) ? 'repeated' : 'conflict';
+    const row = rowOf(plant);
+    if (this.#insert.run(...row).changes > 0) return 'created';
+    return isSamePlant(plant, plantOf(this.#find.get(...row) as unknown[])) ? 'repeated' : 'conflict';
   }
 }

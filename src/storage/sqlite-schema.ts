@@ -1,4 +1,4 @@
-import { BYTE_LENGTH, byteLengthOf, COLUMN_NAMES, isSamePlant, plantOf, rowOf, trialPlants } from './plant-columns.js';
+import { COLUMN_NAMES, FITTING_COLUMNS, isSamePlant, plantOf, rowOf, trialPlants } from './plant-columns.js';
 import { firstValue, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
 
@@ -12,8 +12,11 @@ export const INSERT =
   `INSERT INTO plants (${COLUMN_NAMES.join()}) VALUES (${COLUMN_NAMES.map(() => '?').join()}) ` +
   'ON CONFLICT (id) DO NOTHING';
 
-/** Finds a plant by its id and the bytes of its texts: another length is another plant, whose texts need not be read. */
-export const FIND = `SELECT ${COLUMN_NAMES.join()} FROM plants WHERE id = ? AND ${BYTE_LENGTH} = ?`;
+/** Finds the plant with the id of another one; its texts are read only if their lengths are the same. */
+export const FIND =
+  `SELECT ${FITTING_COLUMNS} FROM (SELECT ${COLUMN_NAMES.join()}, ` +
+  COLUMN_NAMES.map((name, index) => `octet_length(${name}) IS octet_length(?${index + 1})`).join(' AND ') +
+  ' AS fits FROM plants WHERE id = ?1)';
 
 /**
  * Brings the schema up to date. The number of steps that were made is in `user_version`.
@@ -53,7 +56,7 @@ export function tryOut(database: SqliteDatabase): void {
   try {
     for (const plant of trialPlants()) {
       prepare(database, INSERT).run(...rowOf(plant));
-      const row = prepare(database, FIND).get(plant.id, byteLengthOf(plant)) as unknown[] | undefined;
+      const row = prepare(database, FIND).get(...rowOf(plant)) as unknown[] | undefined;
       if (row === undefined || !isSamePlant(plant, plantOf(row))) {
         throw new UnusableDatabaseError(
           `has a table plants of another program, which changes values; name another file`,
