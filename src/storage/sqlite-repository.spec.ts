@@ -31,13 +31,10 @@ afterEach(async () => {
 });
 
 describe('the SQLite database', () => {
-  it('is a strict table with the number of its schema, in a write-ahead log', () => {
+  it('is a strict table with the number of its schema, in a log that is synced at each commit', () => {
     expect(firstValue(other, 'PRAGMA journal_mode')).toBe('wal');
     expect(firstValue(other, 'PRAGMA user_version')).toBe(1n);
     expect(firstValue(other, "SELECT strict FROM pragma_table_list WHERE name = 'plants'")).toBe(1n);
-  });
-
-  it('is synced at each commit: a power cut loses nothing that was acknowledged', () => {
     // FULL: https://sqlite.org/pragma.html#pragma_synchronous
     expect(firstValue(ownDatabase(), 'PRAGMA synchronous')).toBe(2n);
   });
@@ -55,14 +52,15 @@ describe('the SQLite database', () => {
     await expect(open()).rejects.toThrow(/^the database [^\n]+; [^;\n]*name another file$/);
   });
 
-  it('may have a table that an operator has made, with columns that need no value', async () => {
-    other.exec(
-      'DROP TABLE plants; PRAGMA user_version = 0;' +
-        "CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT, bed TEXT NOT NULL DEFAULT '')",
-    );
+  it('may have a table that an operator has made, in UTF-16 and with columns that need no value', async () => {
+    const table = "plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT, fits TEXT NOT NULL DEFAULT '')";
+    const made = await openSqliteDatabase(`${file}-made`, (database) => database);
+    made.exec(`PRAGMA encoding = 'UTF-16'; CREATE TABLE ${table}`);
+    made.close();
 
-    const opened = await open();
+    const opened = await open(`${file}-made`);
     expect(await opened.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
+    expect(await opened.add([{ id: 1n, name: 'Monstera' }])).toEqual(['repeated']);
     await opened.close();
   });
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { openRepository } from '../../src/storage/open-repository.js';
+import { openRepository, openSnapshot } from '../../src/storage/open-repository.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
@@ -185,6 +185,14 @@ describe('the schema of PostgreSQL', () => {
       `the database postgres://localhost/${nameOf(url)} has none of the schemas in search_path; ` +
         'create one with CREATE SCHEMA',
     );
+  });
+
+  it('can be read where another program has made it, with a tag that is no text', async () => {
+    await query("CREATE TABLE plants AS SELECT 1::bigint AS id, 'Rose' AS name, 5 AS tag");
+    const snapshot = await openSnapshot(url, { timeout: 1_000, startTimeout: 1_000 });
+    for await (const page of snapshot?.pages() ?? []) expect(page).toEqual([{ id: 1n, name: 'Rose', tag: 5 }]);
+    await snapshot?.close();
+    expect.hasAssertions();
   });
 
   it('is taken over with columns that need no value', async () => {

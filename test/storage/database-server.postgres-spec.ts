@@ -118,7 +118,7 @@ describe('A connection', () => {
     const workload = await runFaults('cut after the commit, 10 times', [url], async (running) => {
       for (let cuts = 1; cuts <= 10; cuts += 1) {
         proxy.fault = 'cut';
-        await proxy.hit(cuts);
+        await until('the answer of a statement is cut off', () => proxy.hits >= cuts);
         proxy.fault = 'none';
         await running.acknowledged(10);
       }

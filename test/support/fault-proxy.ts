@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { until } from './until.js';
 
 /** A fault of the next statements that insert plants, or of every connection. */
 export type Fault =
@@ -56,11 +55,6 @@ export class FaultProxy {
   cutAll(fault: Fault): void {
     this.fault = fault;
     for (const socket of this.#sockets) socket.destroy();
-  }
-
-  /** Waits until faults have affected this many statements. */
-  hit(count: number): Promise<void> {
-    return until('the fault has affected the statements', () => this.hits >= count);
   }
 
   close(): void {
