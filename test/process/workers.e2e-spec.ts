@@ -117,6 +117,7 @@ describe('A worker that is killed', () => {
 
     await killWorkers(service, service.workers().slice(0, 1));
 
+    await until('the client knows of its end', () => Object.keys(ofFirst?.freeSockets ?? {}).length === 0);
     expect(await send(url, TOKEN, 2, ofSecond)).toEqual({ result: 200, isReused: true });
     expect(await send(url, TOKEN, 3, ofFirst)).toEqual({ result: 200, isReused: false });
     for (const agent of agents) agent.destroy();
