@@ -39,7 +39,7 @@ export default [
   {
     name: 'storage: texts of all taken ids',
     reason: 'Requests of a few bytes cannot bring long plants into memory.',
-    file: POSTGRES,
+    file: COLUMNS,
     find: 'CASE WHEN fits THEN',
     replace: 'CASE WHEN true THEN',
     spec: 'test/storage/database-server',
