@@ -50,7 +50,7 @@ describe('a batch of plants', () => {
 
     const outcomes = await repository.add([
       { id: 1n, name: 'Monstera', tag: 'indoor' },
-      { id: 1n, name: 'Monstera' },
+      { id: 1n, name: 'Monstera', tag: 'garden' },
       { id: 2n, name: 'Fic', tag: 'us' },
       { id: 2n, name: 'Ficus' },
       { id: 2n, name: 'Ficus', tag: '' },
