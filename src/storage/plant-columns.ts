@@ -32,7 +32,7 @@ const TEXTS = COLUMN_NAMES.filter((name) => PLANT_COLUMNS[name].parse === parseT
 
 /** The columns in SQL, with the texts only of plants for which the column `fits` is true. */
 export const FITTING_COLUMNS = COLUMN_NAMES.map((name) =>
-  name === 'id' ? name : `CASE WHEN fits THEN ${name} END`,
+  TEXTS.includes(name) ? `CASE WHEN fits THEN ${name} END` : name,
 ).join();
 
 /** Returns SQL for the bytes of a plant's texts together; `textOf` makes a text of a column. */

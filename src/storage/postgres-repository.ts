@@ -22,7 +22,7 @@ const CHECK_TIMEOUT = 1_000;
 /** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
 
-/** A table that an operator has made may have a tag of another type; CAST reads no text, either. */
+/** The bytes of a plant's texts. CAST reads none of them, and a table that an operator has made may have other types. */
 const BYTE_LENGTH = byteLengthIn((column) => `CAST(${column} AS text)`);
 
 /**
@@ -134,12 +134,11 @@ class PostgresRepository extends PlantRepository {
 
   /** Adds the plants that are missing, so that it can be repeated after any failure. */
   async #attempt(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const plants = firstOfEachId(batch);
-    const created = await this.#insert(plants);
-    const taken = plants.filter(({ id }) => !created.has(id));
-    const stored = taken.length === 0 ? [] : await this.#find(taken, batch);
+    const created = await this.#insert(firstOfEachId(batch));
+    const taken = batch.filter(({ id }) => !created.has(id));
+    const stored = taken.length === 0 ? [] : await this.#find(taken);
     // Another attempt finds these ids free.
-    if (stored.length < taken.length) throw new Error('another program deletes plants');
+    if (stored.length < firstOfEachId(taken).length) throw new Error('another program deletes plants');
     return outcomesOf(batch, stored);
   }
 
@@ -152,12 +151,12 @@ class PostgresRepository extends PlantRepository {
   }
 
   /**
-   * Finds the plants with the ids of `taken`. Their texts come only if a plant of the batch has the same id and length:
-   * requests of a few bytes could otherwise bring a thousand long plants into memory.
+   * Finds the plants with the ids of these. Their texts come only if one of these has the same id and length: requests of
+   * a few bytes could otherwise bring a thousand long plants into memory.
    */
-  async #find(taken: readonly StoredPlant[], batch: readonly StoredPlant[]): Promise<StoredPlant[]> {
+  async #find(taken: readonly StoredPlant[]): Promise<StoredPlant[]> {
     const ids = taken.map(({ id }) => id).join();
-    const lengths = batch.map((plant) => `${plant.id}:${byteLengthOf(plant)}`).join();
+    const lengths = taken.map((plant) => `${plant.id}:${byteLengthOf(plant)}`).join();
     const rows = await this.pool.transact(`
       SELECT ${FITTING_COLUMNS} FROM (
         SELECT ${COLUMN_NAMES.join()},
