@@ -79,7 +79,7 @@ for (const name of positionals.length > 0 ? positionals : GOALS) {
 
 /** Runs the programs with their logs, and then some of them without. */
 async function many() {
-  const peers = ['bare', 'by-hand', 'fastify-sqlite', 'elysia-bun', 'nest-express'];
+  const peers = ['bare', 'by-hand', 'nest-floor', 'fastify-sqlite', 'elysia-bun', 'nest-express'];
   const runs = await compare(
     [
       ...['plant-store', ...peers].map((name) => ({ name })),
@@ -91,6 +91,7 @@ async function many() {
     text: describe(runs, '64 connections'),
     goals: {
       'creates/s, divided by those of by-hand': ratio(runs, 'by-hand', 'rate'),
+      'creates/s, divided by those of nest-floor': ratio(runs, 'nest-floor', 'rate'),
       'creates/s, divided by those of Fastify': ratio(runs, 'fastify-sqlite', 'rate'),
       'creates/s, divided by those of Elysia on Bun': ratio(runs, 'elysia-bun', 'rate'),
     },
@@ -143,14 +144,31 @@ async function slowDisk() {
   return { text: describe(runs, '256 connections, each fsync takes 5 ms longer; `WORKERS=2` has two cores') };
 }
 
-/** Runs WORKERS on all cores, which the generator shares, and services that share nothing: no WORKERS can do better. */
+/**
+ * Runs WORKERS on all cores, which the generator shares, and services that share nothing: no WORKERS can do better. The
+ * number of connections decides, so there are few and many of them.
+ */
 async function cores() {
   await pin(ALL_CORES);
+  const results = [];
+  for (const connections of [64, 256]) results.push(await compareWorkers(connections));
+  return {
+    text: [
+      `${rounds} rounds of ${seconds} s; medians; a ratio is divided by WORKERS=1. The service and wrk share ${availableParallelism()} cores.`,
+      ...results.map(({ text }) => text),
+      '![creates a second over WORKERS](cores.svg)',
+    ].join('\n\n'),
+    goals: Object.assign({}, ...results.map(({ goals }) => goals)),
+  };
+}
+
+/** Compares numbers of workers at this number of connections, and plots the last comparison. */
+async function compareWorkers(connections) {
   const programs = [
     ...workerCounts().map((workers) => ({ name: 'plant-store', workers, cores: ALL_CORES })),
     { name: 'plant-store', instances: 2, cores: ALL_CORES },
   ];
-  const runs = await compare(programs, { connections: 64, warm: { connections: 64, seconds: 3 }, cores: ALL_CORES });
+  const runs = await compare(programs, { connections, warm: { connections, seconds: 3 }, cores: ALL_CORES });
   const points = runs
     .filter(({ workers }) => workers !== undefined)
     .map((run) => ({
@@ -173,9 +191,10 @@ async function cores() {
   });
   const second = runs.find(({ workers }) => workers === 2);
   const apart = runs.at(-1);
+  const at = `with ${connections} connections`;
   return {
     text: [
-      `64 connections, ${rounds} rounds of ${seconds} s; medians; a ratio is divided by WORKERS=1. The service and wrk share ${availableParallelism()} cores.`,
+      `${connections} connections:`,
       '',
       table(
         [
@@ -184,14 +203,15 @@ async function cores() {
         ],
         rows,
       ),
-      '',
-      '![creates a second over WORKERS](cores.svg)',
     ].join('\n'),
     goals: {
-      'creates/s of WORKERS=2, divided by those of WORKERS=1': pairwise(second, runs[0], 'rate'),
-      'CPU µs of WORKERS=2, divided by that of WORKERS=1': pairwise(second, runs[0], 'cpu'),
-      'creates/s of 2 services with a database each, divided by those of WORKERS=1': pairwise(apart, runs[0], 'rate'),
-      'CPU µs of 2 services with a database each, divided by that of WORKERS=1': pairwise(apart, runs[0], 'cpu'),
+      [`creates/s of WORKERS=2 ${at}, divided by those of WORKERS=1`]: pairwise(second, runs[0], 'rate'),
+      [`CPU µs of WORKERS=2 ${at}, divided by that of WORKERS=1`]: pairwise(second, runs[0], 'cpu'),
+      [`creates/s of 2 services with a database each ${at}, divided by those of WORKERS=1`]: pairwise(
+        apart,
+        runs[0],
+        'rate',
+      ),
     },
   };
 }

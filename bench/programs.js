@@ -1,7 +1,9 @@
 /** The programs that are compared: how they start, what they must answer, and what they cost. */
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -37,6 +39,7 @@ export const PROGRAMS = {
   'by-hand': peer('by-hand.js'),
   'fastify-sqlite': peer('fastify-sqlite.js'),
   'elysia-bun': peer('elysia-bun.js', { runtime: join(PEERS, 'node_modules/.bin/bun') }),
+  'nest-floor': peer('dist/nest-floor.js'),
   'nest-express': peer('dist/nest-express.js'),
   'fastify-pg': peer('fastify-pg.js'),
 };
@@ -76,7 +79,8 @@ export async function start(
       ...(log === false && withoutLog),
       ...(client && { DATABASE_URL: urlOf(client) }),
       ...(preload && { LD_PRELOAD: preload }),
-      ...(workers && { WORKERS: String(workers) }),
+      // Workers need a fixed port.
+      ...(workers > 1 && { WORKERS: String(workers), PORT: String(await freePort()) }),
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -101,6 +105,15 @@ export async function start(
   }
   if (check) await assertCorrect(program);
   return program;
+}
+
+/** Returns a port that is free now. */
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }
 
 /** Runs this process, with all its threads, on these cores: by default on the one that the server does not use. */

@@ -11,7 +11,7 @@ import Database from 'better-sqlite3';
 import { destination, pino } from 'pino';
 
 const BODY_LIMIT = 1_048_576;
-const BATCH_SIZE = 256;
+const BATCH_SIZE = 1_024;
 const QUEUE_LENGTH = 4_096;
 const [MIN_ID, MAX_ID] = [-(2n ** 63n), 2n ** 63n - 1n];
 
@@ -148,7 +148,7 @@ function exactInteger(text) {
 // The store
 
 const database = new Database('plants.db');
-for (const setting of ['journal_mode = WAL', 'synchronous = FULL', 'wal_autocheckpoint = 8192', 'cache_size = -4096']) {
+for (const setting of ['journal_mode = WAL', 'synchronous = FULL', 'wal_autocheckpoint = 2000', 'cache_size = -4096']) {
   database.pragma(setting);
 }
 database.exec('CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT');
