@@ -4,17 +4,17 @@ import tseslint from 'typescript-eslint';
 /** Imports run downward: the rooms of src/, and the rooms that each may import from. */
 const ROOMS = {
   commands: ['auth', 'config', 'contract', 'files', 'plants', 'process', 'storage'],
-  process: ['auth', 'config', 'files', 'http', 'logging', 'management', 'storage'],
+  process: ['auth', 'config', 'contract', 'files', 'http', 'logging', 'management', 'storage'],
   // Settings take their rules and defaults from the rooms that use them.
-  config: ['auth', 'http', 'plants', 'storage'],
+  config: ['auth', 'contract', 'http', 'plants', 'storage'],
   management: ['auth', 'contract', 'http', 'storage'],
   logging: ['http'],
   http: ['auth', 'contract'],
   plants: ['auth', 'contract', 'storage'],
   auth: ['contract', 'files'],
-  storage: ['files'],
+  storage: ['contract', 'files'],
   contract: [],
-  files: [],
+  files: ['contract'],
 };
 
 /** Packages that only some rooms may import. */

@@ -7,11 +7,11 @@ const LEFT_OUT =
 
 /** The beginning of each command: --version, --help and health load nothing else of ours. */
 const PROGRAM =
-  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:config[\\/]|commands[\\/]report\.|process[\\/](?:command-error|exit-status|heap|stop-signals)\.|auth[\\/]token-file\.|storage[\\/](?:open-repository|plant-repository|(?:postgres|sqlite)-engine)\.)/;
+  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:config[\\/]|contract[\\/]operator-error\.|commands[\\/]report\.|process[\\/](?:describe-error|heap|stop-signals)\.|storage[\\/](?:open-repository|plant-repository|(?:postgres|sqlite)-engine)\.)/;
 
 /** Small modules that several commands share. In the chunk of the service, they would bring all of it. */
 const SHARED =
-  /[\\/]dist[\\/](?:files[\\/]|auth[\\/]static-tokens\.|storage[\\/](?:plant-columns|retry|sqlite-(?:database|errors|schema))\.)/;
+  /[\\/]dist[\\/](?:files[\\/]|auth[\\/](?:static-tokens|token-file)\.|storage[\\/](?:plant-columns|retry|sqlite-(?:database|errors|schema))\.)/;
 
 /** The rules of POST /plants, with the packages that they need: an import loads them without the service. */
 const RULES = /[\\/]dist[\\/]plants[\\/]pipes[\\/]new-plant\.pipe\.js$/;

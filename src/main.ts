@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { describeError } from './process/command-error.js';
-import { EXIT_STATUS, type ExitStatus } from './process/exit-status.js';
+import { EXIT_STATUS, type ExitStatus } from './contract/operator-error.js';
+import { describeError } from './process/describe-error.js';
 import { onStopSignals } from './process/stop-signals.js';
 import { readVersion } from './config/version.js';
 

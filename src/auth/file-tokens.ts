@@ -28,7 +28,7 @@ export class FileTokens extends StaticTokens implements OnModuleInit, OnApplicat
   /**
    * Reads the file, and watches it from then on.
    *
-   * @throws {TokenFileError} if it cannot be used
+   * @throws {OperatorError} if it cannot be used
    */
   onModuleInit(): void {
     if (!this.#isMissing()) this.#use(readTokenFile(this.file));

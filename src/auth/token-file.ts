@@ -1,4 +1,5 @@
 import { appendFileSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { OperatorError } from '../contract/operator-error.js';
 import { createFile, replaceFile } from '../files/durable-files.js';
 import type { StaticToken } from './static-tokens.js';
 
@@ -8,24 +9,19 @@ const NO_TOKENS = '# no tokens\n';
 /** Permissions of other users, and of the group to write. Windows has none. */
 const FORBIDDEN_MODE = process.platform === 'win32' ? 0 : 0o027;
 
-/** A token file that cannot be used; the message is one line for the operator. */
-export class TokenFileError extends Error {
-  override readonly name = 'TokenFileError';
-}
-
 /**
  * Reads the text of a token file.
  *
- * @throws {TokenFileError} if it cannot be read, or if users other than its owner and its group can read it
+ * @throws {OperatorError} if it cannot be read, or if users other than its owner and its group can read it
  */
 export function readTokenFile(file: string): string {
   return explain(`${file} cannot be read: it must be a file that this user may read`, () => {
     const stats = statSync(file);
     // Reading a pipe would wait for a writer.
-    if (!stats.isFile()) throw new TokenFileError(`${file} is not a regular file`);
+    if (!stats.isFile()) throw new OperatorError(`${file} is not a regular file`);
     // A group may read it: secrets of Kubernetes and credentials of systemd are mounted like this.
     if ((stats.mode & FORBIDDEN_MODE) !== 0) {
-      throw new TokenFileError(`${file} can be read or written by other users: chmod 600 ${file}`);
+      throw new OperatorError(`${file} can be read or written by other users: chmod 600 ${file}`);
     }
     return readFileSync(file, 'utf8');
   });
@@ -36,15 +32,15 @@ export function readTokenFile(file: string): string {
  * the instant at which the token expires. Blank lines and lines that begin with # are ignored.
  *
  * @param file its name, for the message of the error
- * @throws {TokenFileError} if a line is wrong, or if the text is empty, as that of a file that is being written
+ * @throws {OperatorError} if a line is wrong, or if the text is empty, as that of a file that is being written
  */
 export function parseTokens(text: string, file: string): StaticToken[] {
-  if (text.trim() === '') throw new TokenFileError(`${file} is empty: add a token, or a comment if there is none`);
+  if (text.trim() === '') throw new OperatorError(`${file} is empty: add a token, or a comment if there is none`);
   return text.split(/\r?\n/).flatMap((line, index) => {
     if (/^\s*(?:#|$)/.test(line)) return [];
     const token = parseLine(line);
     if (token !== undefined) return [token];
-    throw new TokenFileError(
+    throw new OperatorError(
       `${file}, line ${index + 1}, is not a token: it must be a name, sha256:<64 hexadecimal digits>, ` +
         'and optionally an expiry such as 2030-01-01T00:00:00Z',
     );
@@ -81,7 +77,7 @@ function formatInstant(instant: Date): string {
 /**
  * Appends a token to a file, which is created if it is missing.
  *
- * @throws {TokenFileError} if the file cannot be used or written, or has a token of this name
+ * @throws {OperatorError} if the file cannot be used or written, or has a token of this name
  */
 export function addToken(file: string, token: StaticToken): void {
   explain(unwritable(file), () => {
@@ -89,7 +85,7 @@ export function addToken(file: string, token: StaticToken): void {
     if (createFile(file, line)) return;
     const text = readTokenFile(file);
     if (text !== '' && hasToken(text, file, token.name)) {
-      throw new TokenFileError(`${token.name} already has a token: choose another name, or revoke it first`);
+      throw new OperatorError(`${token.name} already has a token: choose another name, or revoke it first`);
     }
     const endOfLine = /(?:^|\n)$/.test(text) ? '' : '\n';
     appendFileSync(file, `${endOfLine}${line}`, { flush: true });
@@ -99,17 +95,17 @@ export function addToken(file: string, token: StaticToken): void {
 /**
  * Removes the tokens of this name from a file. A change that another program makes at the same time may be lost.
  *
- * @throws {TokenFileError} if the file cannot be used or written, or has no such token
+ * @throws {OperatorError} if the file cannot be used or written, or has no such token
  */
 export function removeTokens(file: string, name: string): void {
   const text = readTokenFile(file);
-  if (!hasToken(text, file, name)) throw new TokenFileError(`${file} has no token named ${name}`);
+  if (!hasToken(text, file, name)) throw new OperatorError(`${file} has no token named ${name}`);
   const rest = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
   // Replaces the target of a symbolic link, and not the link.
   explain(unwritable(file), () => replaceFile(realpathSync(file), rest.join('') || NO_TOKENS));
 }
 
-/** @throws {TokenFileError} at a wrong line, so that a person can look at it */
+/** @throws {OperatorError} at a wrong line, so that a person can look at it */
 function hasToken(text: string, file: string, name: string): boolean {
   return parseTokens(text, file).some((token) => token.name === name);
 }
@@ -123,6 +119,6 @@ function explain<Result>(message: string, work: () => Result): Result {
   try {
     return work();
   } catch (error) {
-    throw error instanceof TokenFileError ? error : new TokenFileError(message, { cause: error });
+    throw error instanceof OperatorError ? error : new OperatorError(message, { cause: error });
   }
 }

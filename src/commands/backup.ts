@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { CommandError } from '../process/command-error.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
+import { badUsage } from '../contract/operator-error.js';
 import { backUp } from '../storage/backup.js';
 import { fileOf } from './open-store.js';
 import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
@@ -20,7 +19,7 @@ async function run(target: string, options: ReportOptions): Promise<void> {
     loadConfiguration().databaseUrl,
     'back up PostgreSQL with its own tools: pg_dump, or pg_basebackup',
   );
-  if (target === '') throw new CommandError('the name of the file is empty: name a file', EXIT_STATUS.badUsage);
+  if (target === '') throw badUsage('the name of the file is empty: name a file');
   const plants = await backUp(file, target);
   printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
 }

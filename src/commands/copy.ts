@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
+import { loadConfiguration } from '../config/configuration.js';
+import { badUsage, EXIT_STATUS } from '../contract/operator-error.js';
 import { PlantWriter } from './data/plant-writer.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot, openStore } from './open-store.js';
@@ -21,9 +21,9 @@ export function configure(command: Command): void {
 async function run(options: ReportOptions & { readonly to?: string }): Promise<void> {
   const configuration = loadConfiguration({ OTHER_DATABASE_URL: options.to });
   const { databaseUrl, otherDatabaseUrl } = configuration;
-  if (otherDatabaseUrl === undefined) throw new ConfigurationError('set --to or OTHER_DATABASE_URL to the other store');
+  if (otherDatabaseUrl === undefined) throw badUsage('set --to or OTHER_DATABASE_URL to the other store');
   if (databaseUrl === otherDatabaseUrl) {
-    throw new ConfigurationError('DATABASE_URL and the other store name the same store');
+    throw badUsage('DATABASE_URL and the other store name the same store');
   }
   const snapshot = await openExistingSnapshot(databaseUrl, configuration);
   const repository = await openStore(otherDatabaseUrl, configuration);

@@ -4,9 +4,9 @@ import { closeSync, existsSync, fstatSync, fsyncSync, linkSync, openSync, rmSync
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
+import { badUsage, OperatorError } from '../contract/operator-error.js';
 import { syncDirectory } from '../files/durable-files.js';
-import { CommandError, fileError } from '../process/command-error.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
+import { fileError } from '../process/describe-error.js';
 import { encodePlants, type Format, formatOption, HEADERS } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
@@ -31,7 +31,7 @@ export function configure(command: Command): void {
 }
 
 async function run(file = '-', { format, json }: ExportOptions): Promise<void> {
-  if (file === '') throw new CommandError('the name of the file is empty: name a file', EXIT_STATUS.badUsage);
+  if (file === '') throw badUsage('the name of the file is empty: name a file');
   const configuration = loadConfiguration();
   const snapshot = await openExistingSnapshot(configuration.databaseUrl, configuration);
   const isFile = file !== '-';
@@ -60,7 +60,7 @@ async function run(file = '-', { format, json }: ExportOptions): Promise<void> {
 /** Creates a file atomically and durably; only its owner can read it. If a chunk fails, there is no file. */
 async function createFile(file: string, chunks: AsyncIterable<string>): Promise<void> {
   // Fails early: the link below decides, but only after all chunks are written.
-  if (existsSync(file)) throw new CommandError(`${file} already exists: name another file`);
+  if (existsSync(file)) throw new OperatorError(`${file} already exists: name another file`);
   const draft = `${file}.${randomUUID()}`;
   // Also if an error or a signal ends the command.
   process.once('exit', () => rmSync(draft, { force: true }));

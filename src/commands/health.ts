@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Command } from 'commander';
-import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
-import { CommandError } from '../process/command-error.js';
+import { loadConfiguration } from '../config/configuration.js';
+import { badUsage, OperatorError } from '../contract/operator-error.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 /** Milliseconds that the service has for its answer; Docker waits for 3 s in our image. */
@@ -23,10 +23,10 @@ interface HealthOptions extends ReportOptions {
 
 async function run({ ready = false, json }: HealthOptions): Promise<void> {
   const { managementHost, managementPort } = loadConfiguration();
-  if (managementPort === 'off') throw new ConfigurationError('health needs a MANAGEMENT_PORT: it is off');
+  if (managementPort === 'off') throw badUsage('health needs a MANAGEMENT_PORT: it is off');
   const url = `http://${addressOf(managementHost)}:${managementPort}/health/${ready ? 'ready' : 'live'}`;
   const status = await ask(url);
-  if (status !== 200) throw new CommandError(`${url} answers with status ${status}`);
+  if (status !== 200) throw new OperatorError(`${url} answers with status ${status}`);
   const state = ready ? 'ready' : 'alive';
   printSummary({ state, url, status }, `The service is ${state}`, { json });
 }
@@ -50,6 +50,6 @@ async function ask(url: string): Promise<number | undefined> {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const reason = code === 'ABORT_ERR' ? 'timeout' : code;
-    throw new CommandError(`${url} does not answer (${reason})`, undefined, { cause });
+    throw new OperatorError(`${url} does not answer (${reason})`, { cause });
   }
 }

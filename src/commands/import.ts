@@ -3,8 +3,8 @@ import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { CommandError, fileError } from '../process/command-error.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
+import { EXIT_STATUS, OperatorError } from '../contract/operator-error.js';
+import { fileError } from '../process/describe-error.js';
 import { DryRunRepository } from './data/dry-run-repository.js';
 import { type Format, formatOption } from './data/formats.js';
 import { PlantWriter } from './data/plant-writer.js';
@@ -82,7 +82,7 @@ async function run(file = '-', { format, rejects, dryRun = false, json }: Import
 
 async function openFile(file: string): Promise<Readable> {
   const handle = await open(file);
-  if ((await handle.stat()).isDirectory()) throw new CommandError(`${file} is a directory: name a file`);
+  if ((await handle.stat()).isDirectory()) throw new OperatorError(`${file} is a directory: name a file`);
   return handle.createReadStream();
 }
 
@@ -90,13 +90,13 @@ async function openFile(file: string): Promise<Readable> {
  * Returns a function that writes a line about a rejected row.
  *
  * @param file stderr without one
- * @throws {CommandError} if the file has something, which may be the plants or the database
+ * @throws {OperatorError} if the file has something, which may be the plants or the database
  */
 function openRejects(file?: string): (line: number, reason: string) => void {
   if (file === undefined) return (line, reason) => process.stderr.write(`line ${line}: ${reason}\n`);
   const descriptor = openSync(file, 'a', 0o600);
   if (fstatSync(descriptor).size > 0) {
-    throw new CommandError(`${file} already exists: name another file for the rejected rows`);
+    throw new OperatorError(`${file} already exists: name another file for the rejected rows`);
   }
   return (line, reason) => {
     try {

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
-import { CommandError } from '../process/command-error.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
+import { badUsage, OperatorError } from '../contract/operator-error.js';
 import { databaseName, openRepository, openSnapshot } from '../storage/open-repository.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 import { sqliteFile } from '../storage/sqlite-engine.js';
@@ -22,7 +21,7 @@ export async function openExistingSnapshot(url: string, configuration: Configura
   const snapshot = await openStoreSnapshot(url, configuration);
   if (snapshot !== undefined) return snapshot;
   const file = sqliteFile(url);
-  throw new CommandError(
+  throw new OperatorError(
     file !== undefined && !existsSync(file)
       ? `there is no database ${file}: DATABASE_URL, or the other store, must name one that exists`
       : `the database ${databaseName(url)} has no table of plants: no service has used it`,
@@ -37,11 +36,11 @@ export async function openExistingSnapshot(url: string, configuration: Configura
 export function fileOf(url: string, advice: string): string {
   assertOnDisk(url);
   const file = sqliteFile(url);
-  if (file === undefined) throw new CommandError(advice, EXIT_STATUS.badUsage);
+  if (file === undefined) throw badUsage(advice);
   return file;
 }
 
 function assertOnDisk(url: string): void {
   if (sqliteFile(url) !== ':memory:') return;
-  throw new CommandError('a database in memory ends with its process: name a file', EXIT_STATUS.badUsage);
+  throw badUsage('a database in memory ends with its process: name a file');
 }

@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
 import { addToken, parseInstant, parseTokens, readTokenFile, removeTokens } from '../auth/token-file.js';
-import { ConfigurationError, loadConfiguration } from '../config/configuration.js';
+import { loadConfiguration } from '../config/configuration.js';
+import { badUsage } from '../contract/operator-error.js';
 import { JSON_OPTION, printSummary, type ReportOptions, toJson } from './report.js';
 
 export function configure(command: Command): void {
@@ -73,9 +74,7 @@ function tokenFile({ file }: { readonly file?: string }): string {
   if (file !== undefined) return file;
   const { accessTokens, accessTokensFile, firstTokenFile } = loadConfiguration();
   if (accessTokensFile === undefined && accessTokens.length > 0) {
-    throw new ConfigurationError(
-      'with ACCESS_TOKENS alone the service reads no file: set ACCESS_TOKENS_FILE too, or pass --file',
-    );
+    throw badUsage('with ACCESS_TOKENS alone the service reads no file: set ACCESS_TOKENS_FILE too, or pass --file');
   }
   return accessTokensFile ?? firstTokenFile;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
+import { EXIT_STATUS } from '../contract/operator-error.js';
 import { isSamePlant } from '../storage/plant-columns.js';
 import type { StoredPlant } from '../storage/plant-repository.js';
 import { encodePlants } from './data/formats.js';

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { CommandError } from '../process/command-error.js';
-import { EXIT_STATUS } from '../process/exit-status.js';
+import { badUsage } from '../contract/operator-error.js';
 import { setHeapFlags } from '../process/heap.js';
 import { onStopSignals } from '../process/stop-signals.js';
 
@@ -9,7 +8,7 @@ export function configure(command: Command): void {
 }
 
 async function run(): Promise<void> {
-  if (!process.connected) throw new CommandError('the command start starts the workers', EXIT_STATUS.badUsage);
+  if (!process.connected) throw badUsage('the command start starts the workers');
   // A terminal and systemd send signals to all processes of the service: the primary tells its workers what to do.
   onStopSignals(() => undefined);
   setHeapFlags();

@@ -1,5 +1,6 @@
 import { variableNames } from '../../test/support/variable-names.js';
-import { type Configuration, ConfigurationError, parseConfiguration } from './configuration.js';
+import { OperatorError } from '../contract/operator-error.js';
+import { type Configuration, parseConfiguration } from './configuration.js';
 
 /** Invalid values of each variable. */
 const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
@@ -48,7 +49,7 @@ function complaintAbout(variables: Readonly<Record<string, string>>): string {
   try {
     parseConfiguration(variables);
   } catch (error) {
-    if (error instanceof ConfigurationError) return error.message;
+    if (error instanceof OperatorError) return error.message;
   }
   return `${JSON.stringify(variables)} is not refused`;
 }

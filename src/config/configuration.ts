@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { DEFAULT_SCOPE, isBearerToken, isScope } from '../auth/bearer-auth-options.js';
 import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES } from '../auth/jwt-settings.js';
+import { badUsage } from '../contract/operator-error.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
 import { DATABASE_DEFAULTS as STORE, isDatabaseUrl } from '../storage/open-repository.js';
@@ -157,16 +158,11 @@ export interface Configuration extends Settings {
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** A setting that cannot be used; the message is one line that names the variable. */
-export class ConfigurationError extends Error {
-  override readonly name = 'ConfigurationError';
-}
-
 /**
  * Reads the configuration from the environment and, for variables that it lacks, from `.env` in the working directory.
  *
  * @param options variables that the options of a command set
- * @throws {ConfigurationError} if `.env` cannot be read, or at the first variable that cannot be used
+ * @throws {OperatorError} if `.env` cannot be read, or at the first variable that cannot be used
  */
 export function loadConfiguration(options: Variables = {}): Configuration {
   return parseConfiguration({ ...readEnvFile(), ...present(process.env), ...present(options) });
@@ -184,14 +180,14 @@ function readEnvFile(): Variables {
     return parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync('.env')));
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return {};
-    throw new ConfigurationError('.env must be a file in UTF-8 that this user may read', { cause });
+    throw badUsage('.env must be a file in UTF-8 that this user may read', cause);
   }
 }
 
 /**
  * Reads the configuration from these variables; an empty one counts as absent.
  *
- * @throws {ConfigurationError} at the first variable that cannot be used
+ * @throws {OperatorError} at the first variable that cannot be used
  */
 export function parseConfiguration(variables: Variables): Configuration {
   const entries = Object.entries<Setting<unknown>>(SETTINGS).map(([name, definition]) => [
@@ -202,14 +198,14 @@ export function parseConfiguration(variables: Variables): Configuration {
   for (const [name, other] of NEEDS) {
     if (settings[name] === undefined || settings[other] !== undefined) continue;
     const { variable, rule } = SETTINGS[other];
-    throw new ConfigurationError(`${variable} must be set, because ${SETTINGS[name].variable} is set: ${rule}`);
+    throw badUsage(`${variable} must be set, because ${SETTINGS[name].variable} is set: ${rule}`);
   }
   const { port } = settings;
   if (port !== 0 && port === settings.managementPort && settings.host === settings.managementHost) {
-    throw new ConfigurationError(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
+    throw badUsage(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
   }
   if (settings.workers > 1 && sqliteFile(settings.databaseUrl) === ':memory:') {
-    throw new ConfigurationError('WORKERS must be 1 with a database in memory, which processes cannot share');
+    throw badUsage('WORKERS must be 1 with a database in memory, which processes cannot share');
   }
   return {
     ...settings,
@@ -233,12 +229,12 @@ function read<Value>(
   const file = isSecret ? (variables[fileVariable] ?? '') : '';
   if (text === '' && file === '') return fallback;
   if (text !== '' && file !== '') {
-    throw new ConfigurationError(`${variable} and ${fileVariable} exclude each other: set one of them`);
+    throw badUsage(`${variable} and ${fileVariable} exclude each other: set one of them`);
   }
   const value = parse(file === '' ? text : readSecret(fileVariable, file));
   if (value !== undefined) return value;
   // Without the value, which may be a secret.
-  throw new ConfigurationError(`${file === '' ? variable : `the text in ${fileVariable}`} must be ${rule}`);
+  throw badUsage(`${file === '' ? variable : `the text in ${fileVariable}`} must be ${rule}`);
 }
 
 /** Reads a file of one line. */
@@ -247,7 +243,7 @@ function readSecret(variable: string, file: string): string {
     return readFileSync(file, 'utf8').trimEnd();
   } catch (cause) {
     const rule = 'the path of a file that this user may read, for example /run/secrets/database-url';
-    throw new ConfigurationError(`${variable} must be ${rule}`, { cause });
+    throw badUsage(`${variable} must be ${rule}`, cause);
   }
 }
 

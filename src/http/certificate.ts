@@ -1,11 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
-
-/** A certificate that cannot be used; the message is one line for the operator. */
-export class CertificateError extends Error {
-  override readonly name = 'CertificateError';
-}
+import { OperatorError } from '../contract/operator-error.js';
 
 /** Permissions that the key must not have. A group may read it, as with Debian's ssl-cert and Kubernetes' fsGroup. */
 const FORBIDDEN_KEY_MODE = process.platform === 'win32' ? 0 : 0o007;
@@ -20,7 +16,7 @@ export interface Certificate {
 /**
  * Reads a certificate and its private key, and checks that they belong together.
  *
- * @throws {CertificateError} if one of them cannot be read or used, or if the key is world-readable
+ * @throws {OperatorError} if one of them cannot be read or used, or if the key is world-readable
  */
 export function readCertificate(certFile: string, keyFile: string): Certificate {
   const certificate: Certificate = {
@@ -31,7 +27,7 @@ export function readCertificate(certFile: string, keyFile: string): Certificate 
   try {
     createSecureContext(certificate);
   } catch (cause) {
-    throw new CertificateError(`${certFile} and ${keyFile} must be a certificate and its private key, both PEM`, {
+    throw new OperatorError(`${certFile} and ${keyFile} must be a certificate and its private key, both PEM`, {
       cause,
     });
   }
@@ -58,8 +54,8 @@ function read(file: string, forbiddenMode = 0): Buffer {
     mode = stats.mode;
     bytes = readFileSync(file);
   } catch (cause) {
-    throw new CertificateError(`${file} cannot be read: it must be a regular file that this user may read`, { cause });
+    throw new OperatorError(`${file} cannot be read: it must be a regular file that this user may read`, { cause });
   }
   if ((mode & forbiddenMode) === 0) return bytes;
-  throw new CertificateError(`${file} is world-readable or world-writable: chmod o= ${file}`);
+  throw new OperatorError(`${file} is world-readable or world-writable: chmod o= ${file}`);
 }

@@ -12,7 +12,7 @@ const NAME = 'first-start';
  * port is in use, must leave no token that it has not shown.
  *
  * @returns what to print on stderr, and not in the log, which is kept; undefined if there are tokens
- * @throws {TokenFileError} if the file cannot be used
+ * @throws {OperatorError} if the file cannot be used
  */
 export function createFirstToken(configuration: Configuration, url: string): string | undefined {
   const { accessTokens, accessTokensFile, firstTokenFile: file, jwtIssuer } = configuration;

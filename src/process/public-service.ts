@@ -15,7 +15,7 @@ import type { ProcessMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { openRepository } from '../storage/open-repository.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { addressError } from './command-error.js';
+import { addressError } from './describe-error.js';
 import { expiryOf, loadCertificate, openTokens } from './start-files.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
@@ -53,7 +53,7 @@ export class PublicService extends ManagedService {
    *
    * @param docsOrigins the origins of the docs page, which creates plants
    * @returns {base_url}
-   * @throws {CommandError | ConfigurationError | TokenFileError} with a message for the operator
+   * @throws {OperatorError | OperatorError | OperatorError} with a message for the operator
    */
   async listen(docsOrigins: readonly string[]): Promise<string> {
     const { host, port, basePath, logRequests, tlsCertFile, tlsKeyFile } = this.configuration;

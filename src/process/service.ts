@@ -3,11 +3,11 @@ import { Logger } from '@nestjs/common';
 import { isLoopbackHost } from '../auth/jwt-settings.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
+import { EXIT_STATUS } from '../contract/operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { Management } from '../management/management-listener.js';
 import { databaseName } from '../storage/open-repository.js';
-import { addressError } from './command-error.js';
-import { EXIT_STATUS } from './exit-status.js';
+import { addressError } from './describe-error.js';
 import { createFirstToken } from './first-token.js';
 import { openStore, PublicService } from './public-service.js';
 import { onStopSignals } from './stop-signals.js';
@@ -22,7 +22,7 @@ type Service = PublicService | Supervisor;
  * Starts the service, which runs until a signal stops the process. It opens the store, listens for its operators and
  * then for its clients, and announces itself.
  *
- * @throws {CommandError | ConfigurationError | RepositoryStartError | TokenFileError} with a message for the operator;
+ * @throws {OperatorError | OperatorError | OperatorError | OperatorError} with a message for the operator;
  *   any other error is a defect
  */
 export async function startService(configuration: Configuration): Promise<void> {

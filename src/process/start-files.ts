@@ -1,8 +1,8 @@
 import { FileTokens } from '../auth/file-tokens.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
-import { TokenFileError } from '../auth/token-file.js';
-import { type Configuration, ConfigurationError } from '../config/configuration.js';
-import { type Certificate, CertificateError, certificateExpiry, readCertificate } from '../http/certificate.js';
+import { type Configuration } from '../config/configuration.js';
+import { badUsage, OperatorError } from '../contract/operator-error.js';
+import { type Certificate, certificateExpiry, readCertificate } from '../http/certificate.js';
 
 /** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
 export function openTokens(configuration: Configuration): StaticTokens {
@@ -11,33 +11,29 @@ export function openTokens(configuration: Configuration): StaticTokens {
   if (accessTokensFile === undefined && configured.length > 0) return new StaticTokens(configured);
   const mayBeMissing = accessTokensFile === undefined;
   const tokens = new FileTokens(accessTokensFile ?? firstTokenFile, { configured, mayBeMissing });
-  try {
-    tokens.onModuleInit();
-  } catch (error) {
-    throw nameTokenVariable(error, configuration);
-  }
+  if (mayBeMissing) tokens.onModuleInit();
+  else forVariable('ACCESS_TOKENS_FILE', () => tokens.onModuleInit());
   return tokens;
-}
-
-/** Adds the name of the variable to the error of a token file, if a variable names the file. */
-function nameTokenVariable(error: unknown, { accessTokensFile }: Configuration): unknown {
-  if (!(error instanceof TokenFileError) || accessTokensFile === undefined) return error;
-  return new ConfigurationError(`ACCESS_TOKENS_FILE: ${error.message}`);
 }
 
 /**
  * Reads the certificate of the public port.
  *
  * @returns undefined if none is configured
- * @throws {ConfigurationError} if it cannot be used
+ * @throws {OperatorError} if it cannot be used
  */
 export function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Certificate | undefined {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
+  return forVariable('TLS_CERT_FILE and TLS_KEY_FILE', () => readCertificate(tlsCertFile, tlsKeyFile));
+}
+
+/** Reads a file. If it cannot be used, the message begins with the variable that names it. */
+function forVariable<Result>(variable: string, read: () => Result): Result {
   try {
-    return readCertificate(tlsCertFile, tlsKeyFile);
-  } catch (error) {
-    if (!(error instanceof CertificateError)) throw error;
-    throw new ConfigurationError(`TLS_CERT_FILE and TLS_KEY_FILE: ${error.message}`);
+    return read();
+  } catch (cause) {
+    if (!(cause instanceof OperatorError)) throw cause;
+    throw badUsage(`${variable}: ${cause.message}`, cause);
   }
 }
 

@@ -2,11 +2,11 @@ import cluster from 'node:cluster';
 import { EventEmitter, once } from 'node:events';
 import { Logger } from '@nestjs/common';
 import type { Configuration } from '../config/configuration.js';
+import { EXIT_STATUS, OperatorError } from '../contract/operator-error.js';
 import { ManagedService } from '../management/managed-service.js';
 import { type ProcessMetrics, WorkerMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { CommandError, type ProcessEnd } from './command-error.js';
-import { EXIT_STATUS } from './exit-status.js';
+import { type ProcessEnd } from './describe-error.js';
 import type { FromWorker, ToWorker } from './worker.js';
 
 /** The service ends after this many workers in a row have ended before they listened. */
@@ -44,14 +44,14 @@ export class Supervisor extends ManagedService {
   /**
    * Starts the workers, and replaces them once all of them listen.
    *
-   * @throws {CommandError} if one of them ends before
+   * @throws {OperatorError} if one of them ends before
    */
   async listen(docsOrigins: readonly string[]): Promise<string> {
     this.#docsOrigins = docsOrigins;
     const workers = Array.from({ length: this.configuration.workers }, () => this.#start());
     const allListen = Promise.all(workers.map((worker) => once(worker, 'listening'))).then(() => undefined);
     const end = await Promise.race([allListen, ...workers.map(({ ended }) => ended)]);
-    if (end !== undefined) throw new CommandError(end.text, end.status || EXIT_STATUS.failed);
+    if (end !== undefined) throw new OperatorError(end.text, { status: end.status || EXIT_STATUS.failed });
     this.#isReplacing = true;
     return this.baseUrl ?? '';
   }

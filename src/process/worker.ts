@@ -1,9 +1,9 @@
 import 'reflect-metadata';
 import type { Configuration } from '../config/configuration.js';
+import { EXIT_STATUS } from '../contract/operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { ProcessMetrics } from '../management/worker-metrics.js';
-import { describeError, type ProcessEnd } from './command-error.js';
-import { EXIT_STATUS } from './exit-status.js';
+import { describeError, type ProcessEnd } from './describe-error.js';
 import { openStore, PublicService } from './public-service.js';
 
 /** The messages to a worker; it answers `metrics` and `reload`, and `stop` ends it after its requests in flight. */

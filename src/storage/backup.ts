@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, linkSync, lstatSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { OperatorError } from '../contract/operator-error.js';
 import { createFile, syncDirectory } from '../files/durable-files.js';
 import { messageOf, UnusableDatabaseError } from './errors.js';
-import { RepositoryStartError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteFailure } from './sqlite-errors.js';
 import { hasPlants, schemaVersion } from './sqlite-schema.js';
@@ -17,13 +17,13 @@ const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
  * before the call, and of later batches either all or nothing.
  *
  * @returns the number of plants in the copy
- * @throws {RepositoryStartError} when the copy cannot be made
+ * @throws {OperatorError} when the copy cannot be made
  */
 export async function backUp(file: string, target: string): Promise<number> {
   if (!existsSync(file))
-    throw new RepositoryStartError(`there is no database ${file}: DATABASE_URL must name one that exists`);
+    throw new OperatorError(`there is no database ${file}: DATABASE_URL must name one that exists`);
   const directory = dirname(resolve(target));
-  if (!existsSync(directory)) throw new RepositoryStartError(`there is no directory ${directory}: create it first`);
+  if (!existsSync(directory)) throw new OperatorError(`there is no directory ${directory}: create it first`);
   return copy(file, target, 'name another file');
 }
 
@@ -31,14 +31,14 @@ export async function backUp(file: string, target: string): Promise<number> {
  * Copies a backup to the file of a SQLite database, which must not exist yet.
  *
  * @returns the number of plants
- * @throws {RepositoryStartError} when nothing was stored
+ * @throws {OperatorError} when nothing was stored
  */
 export async function restore(file: string, backup: string): Promise<number> {
   if (statSync(backup, { throwIfNoEntry: false })?.isFile() !== true) {
-    throw new RepositoryStartError(`there is no file ${backup}: name a backup`);
+    throw new OperatorError(`there is no file ${backup}: name a backup`);
   }
   if (await usesLog(backup)) {
-    throw new RepositoryStartError(
+    throw new OperatorError(
       `${backup} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
     );
   }
@@ -84,7 +84,7 @@ async function copy(source: string, target: string, advice: string): Promise<num
     return plants;
   } catch (error) {
     if (sqliteFailure(error) === undefined) throw error;
-    throw new RepositoryStartError(
+    throw new OperatorError(
       `nothing was copied, because ${target} could not be written (${messageOf(error)}): check that this user may write ` +
         'there, and that the disk has room and its file system hard links',
       { cause: error },
@@ -100,7 +100,7 @@ async function copy(source: string, target: string, advice: string): Promise<num
 function assertFree(target: string, advice: string): void {
   for (const suffix of ['', ...COMPANIONS]) {
     const existing = lstatSync(target + suffix, { throwIfNoEntry: false });
-    if (existing !== undefined) throw new RepositoryStartError(`${target}${suffix} already exists: ${advice}`);
+    if (existing !== undefined) throw new OperatorError(`${target}${suffix} already exists: ${advice}`);
   }
 }
 

@@ -1,4 +1,5 @@
-import { RepositoryStartError, RepositoryUnavailableError } from './plant-repository.js';
+import { OperatorError } from '../contract/operator-error.js';
+import { RepositoryUnavailableError } from './plant-repository.js';
 
 /** The database cannot be used. The message is a predicate: it completes a line that begins with the database's name. */
 export class UnusableDatabaseError extends Error {
@@ -15,9 +16,9 @@ export const NEWER_SCHEMA =
  * @param database as the operator names it, without a password
  * @param predicate used unless `error` brings its own
  */
-export function startError(database: string, error: unknown, predicate: string): RepositoryStartError {
+export function startError(database: string, error: unknown, predicate: string): OperatorError {
   const reason = error instanceof UnusableDatabaseError ? error.message : predicate;
-  return new RepositoryStartError(`the database ${database} ${reason}`, { cause: error });
+  return new OperatorError(`the database ${database} ${reason}`, { cause: error });
 }
 
 /** Makes the error that a repository throws. */

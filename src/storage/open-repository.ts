@@ -1,4 +1,5 @@
-import { type PlantRepository, type PlantSnapshot, RepositoryStartError } from './plant-repository.js';
+import { OperatorError } from '../contract/operator-error.js';
+import { type PlantRepository, type PlantSnapshot } from './plant-repository.js';
 import { POSTGRES } from './postgres-engine.js';
 import { SQLITE } from './sqlite-engine.js';
 
@@ -45,7 +46,7 @@ const DATABASE_URL_FORMS = [...new Set(ENGINES.values())].map(({ form }) => form
  *
  * @param url `sqlite:` and a path, relative to the working directory, or `sqlite::memory:`; or `postgres://…`, where the
  *   database must exist
- * @throws {RepositoryStartError} when it cannot be opened; the message is one line for the operator
+ * @throws {OperatorError} when it cannot be opened; the message is one line for the operator
  */
 export async function openRepository(url: string, options: Partial<DatabaseOptions> = {}): Promise<PlantRepository> {
   const driver = await engineOf(url).load();
@@ -67,11 +68,11 @@ export function databaseName(url: string): string {
   return engineOf(url).nameOf(url);
 }
 
-/** @throws {RepositoryStartError} when no engine accepts the URL */
+/** @throws {OperatorError} when no engine accepts the URL */
 function engineOf(url: string): Engine {
   const engine = engineOfScheme(url);
   if (engine?.accepts(url) === true) return engine;
-  throw new RepositoryStartError(`a database URL must be of the form ${DATABASE_URL_FORMS}`);
+  throw new OperatorError(`a database URL must be of the form ${DATABASE_URL_FORMS}`);
 }
 
 function engineOfScheme(url: string): Engine | undefined {

@@ -70,8 +70,3 @@ export abstract class PlantRepository {
 export class RepositoryUnavailableError extends Error {
   override readonly name = 'RepositoryUnavailableError';
 }
-
-/** The store cannot be opened; the message is one line for the operator. */
-export class RepositoryStartError extends Error {
-  override readonly name = 'RepositoryStartError';
-}

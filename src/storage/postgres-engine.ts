@@ -1,5 +1,5 @@
+import { OperatorError } from '../contract/operator-error.js';
 import type { Engine } from './open-repository.js';
-import { RepositoryStartError } from './plant-repository.js';
 
 /** The modes of libpq without `allow` and `prefer`, which let an attacker on the network disable TLS. */
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
@@ -40,5 +40,5 @@ function canDecode(text: string): boolean {
 /** A host installs the package `pg` only if it uses PostgreSQL. */
 function refuseMissingPackage(error: unknown): never {
   if (!(error instanceof Error && error.message.includes("'pg'"))) throw error;
-  throw new RepositoryStartError('the package pg is not installed: npm install pg', { cause: error });
+  throw new OperatorError('the package pg is not installed: npm install pg', { cause: error });
 }

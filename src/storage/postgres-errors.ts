@@ -1,6 +1,6 @@
 import pg from 'pg';
+import type { OperatorError } from '../contract/operator-error.js';
 import { messageOf, startError, UnusableDatabaseError } from './errors.js';
-import type { RepositoryStartError } from './plant-repository.js';
 import { POSTGRES } from './postgres-engine.js';
 import type { Failure } from './retry.js';
 
@@ -100,7 +100,7 @@ export function describePostgresError(error: unknown): string {
 }
 
 /** Makes the line for the operator; it names the database as the URL does, without user and password. */
-export function postgresStartError(url: string, error: unknown): RepositoryStartError {
+export function postgresStartError(url: string, error: unknown): OperatorError {
   const unknown = `cannot be reached or used (${codeOf(error)}); check its server and its URL`;
   return startError(POSTGRES.nameOf(url), error, startAdviceOn(error) ?? unknown);
 }

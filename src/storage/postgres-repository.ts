@@ -64,7 +64,7 @@ export async function openRepository(url: string, options: DatabaseOptions): Pro
  * may take longer. Behind a pooler in transaction mode, it stays on one connection to the server.
  *
  * @returns undefined if there is no table of plants
- * @throws {RepositoryStartError} when the database cannot be read
+ * @throws {OperatorError} when the database cannot be read
  */
 export async function openSnapshot(url: string, { timeout }: DatabaseOptions): Promise<PlantSnapshot | undefined> {
   let client: pg.Client | undefined;

@@ -17,7 +17,7 @@ const BUSY_TIMEOUT = 5_000;
  *
  * @param file a path, or `:memory:`
  * @param work fails, or has the database from now on
- * @throws {RepositoryStartError} when the database cannot be opened, or `work` fails
+ * @throws {OperatorError} when the database cannot be opened, or `work` fails
  */
 export async function openSqliteDatabase<Result>(
   file: string,

@@ -1,5 +1,5 @@
+import type { OperatorError } from '../contract/operator-error.js';
 import { messageOf, startError } from './errors.js';
-import type { RepositoryStartError } from './plant-repository.js';
 import type { Failure } from './retry.js';
 
 const LOCKED = 'is locked by another process; stop it first';
@@ -47,7 +47,7 @@ export function sqliteFailure(error: unknown): Failure | undefined {
 }
 
 /** Makes the line for the operator after opening the database failed with `error`. */
-export function sqliteStartError(file: string, error: unknown): RepositoryStartError {
+export function sqliteStartError(file: string, error: unknown): OperatorError {
   const unknown = `cannot be used: ${messageOf(error)}; if another program made its table plants, name another file`;
   return startError(file, error, adviceOn(error) ?? unknown);
 }

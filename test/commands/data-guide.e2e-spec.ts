@@ -1,6 +1,6 @@
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { EXIT_STATUS } from '../../src/process/exit-status.js';
+import { EXIT_STATUS } from '../../src/contract/operator-error.js';
 import { MAIN } from '../support/command.js';
 import { Paper } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
-import { EXIT_STATUS } from '../../src/process/exit-status.js';
+import { EXIT_STATUS } from '../../src/contract/operator-error.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { findViolation } from '../../src/http/message-rules.js';

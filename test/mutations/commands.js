@@ -46,9 +46,9 @@ export default [
   {
     name: 'config: status of a bad value',
     reason: 'The exit status for a bad configuration is 2.',
-    file: 'src/process/command-error.ts',
-    find: 'if (error instanceof ConfigurationError) return { text, status: EXIT_STATUS.badUsage };',
-    replace: '',
+    file: 'src/contract/operator-error.ts',
+    find: '{ status: EXIT_STATUS.badUsage, cause }',
+    replace: '{ cause }',
     spec: 'test/config/environment',
     test: 'ends the start with status 2 and one line',
     isBuilt: true,

@@ -1,7 +1,7 @@
 import { CsvError, parse, type Parser } from 'csv-parse';
+import { OperatorError } from '../../contract/operator-error.js';
 import { toNewPlant } from '../../plants/dto/plant.dto.js';
 import { exactInteger } from '../../plants/pipes/exact-json.js';
-import { CommandError } from '../../process/command-error.js';
 import { COLUMN_NAMES, isRequiredOfPlants } from '../../storage/plant-columns.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 import { decode, type Row, tooLong, toRow } from './rows.js';
@@ -47,7 +47,7 @@ export class CsvReader {
   /**
    * Yields the rows of each chunk.
    *
-   * @throws {CommandError} for a wrong header, and for wrong quotation marks, after which rows cannot be told apart
+   * @throws {OperatorError} for a wrong header, and for wrong quotation marks, after which rows cannot be told apart
    */
   async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
     for await (const chunk of input) {
@@ -81,12 +81,11 @@ export class CsvReader {
     else if (source !== '') rows.push(readRow(line, this.#header, record, source));
   }
 
-  #describe(cause: CsvError): CommandError {
-    if (this.#header === undefined) return new CommandError(WRONG_HEADER);
-    return new CommandError(
+  #describe(cause: CsvError): OperatorError {
+    if (this.#header === undefined) return new OperatorError(WRONG_HEADER);
+    return new OperatorError(
       `line ${this.#line}: its quotation marks are wrong, or the row has more than ${MAX_LENGTHS * this.maxLength} ` +
         'bytes: write 5" pot as "5"" pot", and import the file again',
-      undefined,
       { cause },
     );
   }
@@ -98,7 +97,7 @@ function readHeader(record: readonly string[]): readonly string[] {
     const count = record.filter((field) => field === name).length;
     return count === 1 || (count === 0 && !isRequiredOfPlants(name));
   });
-  if (!isRight) throw new CommandError(WRONG_HEADER);
+  if (!isRight) throw new OperatorError(WRONG_HEADER);
   return record;
 }
 

@@ -9,7 +9,7 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
  * Reads a file by the rules of `POST /plants`, and returns the rows of each chunk.
  *
  * @param maxLength maximum length of a row in bytes
- * @throws {CommandError} if the file is not of this format at all
+ * @throws {OperatorError} if the file is not of this format at all
  */
 export function readRows(format: Format, input: AsyncIterable<Buffer>, maxLength: number): AsyncIterable<Row[]> {
   const chunks = withoutByteOrderMark(input);

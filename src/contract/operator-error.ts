@@ -1,0 +1,34 @@
+/** The exit statuses of the program; see docs/data.md. */
+export const EXIT_STATUS = {
+  done: 0,
+  failed: 1,
+  /** The configuration or the command line is wrong. */
+  badUsage: 2,
+  /** The command has finished, and found rejected rows or conflicts. */
+  findings: 3,
+  interrupted: 130,
+} as const;
+
+export type ExitStatus = (typeof EXIT_STATUS)[keyof typeof EXIT_STATUS];
+
+interface OperatorErrorOptions {
+  /** The exit status of the program if the error ends it. Defaults to 1. */
+  readonly status?: ExitStatus;
+  readonly cause?: unknown;
+}
+
+/** Something that an operator must correct. The message is one line, which says what is wrong and what would be right. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError';
+  readonly status: ExitStatus;
+
+  constructor(message: string, { status = EXIT_STATUS.failed, cause }: OperatorErrorOptions = {}) {
+    super(message, { cause });
+    this.status = status;
+  }
+}
+
+/** Makes the error of a configuration or a command line that is wrong. */
+export function badUsage(message: string, cause?: unknown): OperatorError {
+  return new OperatorError(message, { status: EXIT_STATUS.badUsage, cause });
+}
