@@ -5,7 +5,7 @@ import request from 'supertest';
 import { parse } from 'yaml';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { create } from '../support/client.js';
-import { ROOT } from '../support/paper.js';
+import { Paper, ROOT } from '../support/paper.js';
 import { sharedService } from '../support/service.js';
 
 interface Content {
@@ -18,9 +18,21 @@ interface Contract {
     readonly '/plants': { readonly post: { requestBody: Content; responses: Record<'200' | '400', Content> } };
   };
   readonly components: {
-    readonly schemas: { readonly Error: { properties: { error: { enum: number[]; description: string } } } };
+    readonly schemas: {
+      readonly Plant: ObjectSchema;
+      readonly NewPlant: { readonly allOf: readonly Partial<ObjectSchema>[] };
+      readonly Error: ObjectSchema & { properties: { error: { enum: number[]; description: string } } };
+    };
   };
 }
+
+interface ObjectSchema {
+  readonly required: readonly string[];
+  readonly properties: Readonly<Record<string, { readonly type: string; readonly format?: string }>>;
+}
+
+/** The order that the contract carries out. */
+const INTERFACE = new Paper('contract/interface.md');
 
 const SOURCE = readFileSync(join(ROOT, 'contract/openapi.yaml'), 'utf8');
 const { paths, components } = parse(SOURCE) as Contract;
@@ -33,7 +45,28 @@ describe('contract/openapi.yaml', () => {
     expect(await lintFromString({ source: SOURCE, config })).toEqual([]);
   });
 
-  it('says what interface.md says, and no more', () => {
+  it('has the fields of contract/interface.md', () => {
+    /** Returns the fields of a schema as rows: name, type, format if there is one, and whether it is required. */
+    const rowsOf = ({ required = [], properties = {} }: Partial<ObjectSchema>): (string | boolean)[][] =>
+      Object.entries(properties).map(([name, { type, format = '' }]) => [name, type, format, required.includes(name)]);
+    /** Returns the same of a table, of which one has no column for formats. */
+    const documented = (heading: string): (string | boolean)[][] =>
+      INTERFACE.tableIn(heading).map((cells) => {
+        const [name = '', type = ''] = cells;
+        return [name, type, cells.length > 4 ? (cells[2] ?? '') : '', cells.at(-2) === 'yes'];
+      });
+    const { Plant: plant, NewPlant: newPlant, Error: error } = components.schemas;
+    const [, ownFields = {}] = newPlant.allOf;
+
+    expect(documented('Error')).toHaveLength(2);
+    expect(rowsOf(plant)).toEqual(documented('Plant'));
+    expect([...rowsOf(ownFields), ...rowsOf(plant)]).toEqual(
+      documented('NewPlant (the payload sent when creating a plant)'),
+    );
+    expect(rowsOf(error)).toEqual(documented('Error'));
+  });
+
+  it('says what contract/interface.md says of the operation, and no more', () => {
     const prose = new Set(['title', 'summary', 'description', 'examples']);
     const rules = parse(SOURCE, (key, value: unknown) => (prose.has(String(key)) ? undefined : value), {
       intAsBigInt: true,
