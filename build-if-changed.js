@@ -40,15 +40,13 @@ async function checkConfiguration() {
     logLevel: 'silent',
     write: false,
   });
-  const { ConfigurationError, loadConfiguration } = await import(
-    `data:text/javascript,${encodeURIComponent(output[0].code)}`
-  );
+  const { loadConfiguration } = await import(`data:text/javascript,${encodeURIComponent(output[0].code)}`);
   try {
     loadConfiguration();
   } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
+    if (error.name !== 'OperatorError') throw error;
     console.error(`plant-store: ${error.message}`);
-    process.exit(2);
+    process.exit(error.status);
   }
 }
 
