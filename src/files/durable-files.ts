@@ -6,6 +6,7 @@ import {
   fchownSync,
   fsyncSync,
   lchownSync,
+  linkSync,
   mkdirSync,
   openSync,
   renameSync,
@@ -13,7 +14,8 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { open } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 
 /**
  * Creates a directory, and those above it, durably. If root creates it, it gets the owner of the directory above: a
@@ -65,6 +67,22 @@ export function replaceFile(file: string, text: string): void {
     closeSync(descriptor);
   }
   syncDirectory(dirname(file));
+}
+
+/**
+ * Gives a draft its name, once it is on disk: the file appears complete and durable, or not at all. Both must be on one
+ * file system.
+ *
+ * @throws an error of the system with the code EEXIST when the target exists, which is left as it is
+ */
+export async function publish(draft: string, target: string): Promise<void> {
+  // Asynchronous, so that a signal can arrive while the disk is busy.
+  const handle = await open(draft, 'r+');
+  await handle.sync().finally(() => handle.close());
+  // Unlike a rename, a link does not replace a file that another process has created.
+  linkSync(draft, target);
+  rmSync(draft);
+  syncDirectory(dirname(resolve(target)));
 }
 
 /** Flushes a directory to disk, so that the names in it survive a power cut. Does nothing on Windows. */

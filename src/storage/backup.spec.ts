@@ -1,8 +1,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { backUp } from './backup.js';
+import { backUp, restore } from './backup.js';
 import { openRepository } from './open-repository.js';
+import { openSqliteDatabase } from './sqlite-database.js';
 
 let directory: string;
 let file: string;
@@ -37,5 +38,20 @@ describe('A backup', () => {
     expect(await backup.finally(() => process.chdir(current))).toBe(1_000);
 
     expect(readdirSync(directory).sort()).toEqual(['file:backup.db?mode=memory', 'plants.db']);
+  });
+});
+
+describe('A restore', () => {
+  it('refuses a table that a start would refuse, and leaves nothing behind', async () => {
+    await openSqliteDatabase(target, (database) => {
+      database.exec('CREATE TABLE plants (id INTEGER, name TEXT, tag TEXT)');
+      database.close();
+    });
+    const before = readdirSync(directory);
+
+    await expect(restore(join(directory, 'new/data/plants.db'), target)).rejects.toThrow(
+      /^the database [^\n]+backup\.db cannot be used: ON CONFLICT clause does not match any PRIMARY KEY/,
+    );
+    expect(readdirSync(directory)).toEqual(before);
   });
 });

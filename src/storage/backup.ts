@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, linkSync, lstatSync, rmSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { OperatorError } from '../contract/operator-error.js';
-import { createFile, syncDirectory } from '../files/durable-files.js';
+import { createFile, makeDirectory, publish } from '../files/durable-files.js';
 import { messageOf, UnusableDatabaseError } from './errors.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
-import { sqliteFailure } from './sqlite-errors.js';
-import { hasPlants, schemaVersion } from './sqlite-schema.js';
+import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
+import { hasPlants, schemaVersion, tryOut } from './sqlite-schema.js';
 
 /** Endings of the files that SQLite keeps beside a database. */
 const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
@@ -31,7 +31,7 @@ export async function backUp(file: string, target: string): Promise<number> {
  * Copies a backup to the file of a SQLite database, which must not exist yet.
  *
  * @returns the number of plants
- * @throws {OperatorError} when nothing was stored
+ * @throws {OperatorError} when nothing was stored, for example because a start would refuse the database
  */
 export async function restore(file: string, backup: string): Promise<number> {
   if (statSync(backup, { throwIfNoEntry: false })?.isFile() !== true) {
@@ -42,7 +42,7 @@ export async function restore(file: string, backup: string): Promise<number> {
       `${backup} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
     );
   }
-  return copy(backup, file, 'it may have plants, so move it away first, or import into it');
+  return copy(backup, file, 'it may have plants, so move it away first, or import into it', tryOut);
 }
 
 /** Returns whether a database uses a write-ahead log, so that a copy of its file may lack plants. No backup uses one. */
@@ -57,10 +57,17 @@ async function usesLog(file: string): Promise<boolean> {
  * Copies a database. The file appears complete, checked and on disk, or not at all.
  *
  * @param advice for the operator if the file, or one that SQLite keeps beside it, exists
+ * @param check refuses the copy, which it leaves as it is
  */
-async function copy(source: string, target: string, advice: string): Promise<number> {
+async function copy(
+  source: string,
+  target: string,
+  advice: string,
+  check?: (copied: SqliteDatabase) => void,
+): Promise<number> {
   assertFree(target, advice);
-  const draft = `${resolve(target)}.${randomUUID()}`;
+  const directory = dirname(resolve(target));
+  const draft = join(existingDirectory(directory), `${basename(target)}.${randomUUID()}`);
   const removeDraft = (): void => {
     for (const suffix of ['', ...COMPANIONS]) rmSync(draft + suffix, { force: true });
   };
@@ -72,18 +79,18 @@ async function copy(source: string, target: string, advice: string): Promise<num
     prepare(database, 'VACUUM INTO ?').run(draft);
     const copied = await openSound(draft);
     const plants = Number(firstValue(copied, 'SELECT count(*) FROM plants'));
-    copied.close();
-    // Lets a signal arrive, too: SQLite never waits.
-    const handle = await open(draft, 'r+');
-    await handle.sync().finally(() => handle.close());
+    try {
+      check?.(copied);
+    } finally {
+      copied.close();
+    }
+    makeDirectory(directory);
     assertFree(target, advice);
-    // Unlike a rename, a link does not replace a file that appears now.
-    linkSync(draft, target);
-    rmSync(draft);
-    syncDirectory(dirname(draft));
+    await publish(draft, target);
     return plants;
   } catch (error) {
-    if (sqliteFailure(error) === undefined) throw error;
+    if (error instanceof OperatorError) throw error;
+    if (sqliteFailure(error) === undefined) throw sqliteStartError(source, error);
     throw new OperatorError(
       `nothing was copied, because ${target} could not be written (${messageOf(error)}): check that this user may write ` +
         'there, and that the disk has room and its file system hard links',
@@ -94,6 +101,11 @@ async function copy(source: string, target: string, advice: string): Promise<num
     removeDraft();
     process.off('exit', removeDraft);
   }
+}
+
+/** Returns the directory, or the one above it in which it will be created. Both are on one file system. */
+function existingDirectory(directory: string): string {
+  return existsSync(directory) ? directory : existingDirectory(dirname(directory));
 }
 
 /** Checks a companion, too: SQLite would copy a write-ahead log that it finds beside a database into it. */

@@ -29,6 +29,7 @@ export interface Engine {
 interface Driver {
   openRepository(url: string, options: DatabaseOptions): Promise<PlantRepository>;
   openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined>;
+  tryOutDatabase(url: string, options: DatabaseOptions): Promise<boolean>;
 }
 
 /** The engine of each scheme. */
@@ -56,6 +57,16 @@ export async function openRepository(url: string, options: Partial<DatabaseOptio
 /** Takes a snapshot, and changes nothing; undefined if there is no store, or no table of plants in it. */
 export async function openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined> {
   return (await engineOf(url).load()).openSnapshot(url, options);
+}
+
+/**
+ * Refuses a database that `openRepository` refuses, and changes nothing.
+ *
+ * @returns whether the table of plants is there; `openRepository` creates it
+ * @throws {OperatorError} with one line for the operator
+ */
+export async function tryOutDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
+  return (await engineOf(url).load()).tryOutDatabase(url, options);
 }
 
 /** Returns whether `openRepository` accepts this URL. */

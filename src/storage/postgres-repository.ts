@@ -6,7 +6,7 @@ import { byteLengthIn, byteLengthOf, COLUMN_NAMES, FITTING_COLUMNS, isSamePlant,
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { describePostgresError, mayPassAtStart, postgresFailure, postgresStartError } from './postgres-errors.js';
 import { connectionSettings, PostgresPool } from './postgres-pool.js';
-import { findTables, insertionOf, tryOut, updatePostgresSchema } from './postgres-schema.js';
+import { findTables, insertionOf, rehearsePostgresSchema, tryOut, updatePostgresSchema } from './postgres-schema.js';
 import { Retry } from './retry.js';
 import { requireSnapshot, SqlSnapshot } from './sql-snapshot.js';
 
@@ -57,6 +57,23 @@ export async function openRepository(url: string, options: DatabaseOptions): Pro
     throw postgresStartError(url, error);
   }
   return new PostgresRepository(pool, url, options);
+}
+
+/**
+ * Tries out a database, which stays as it is. Does not wait for a server that cannot be reached.
+ *
+ * @returns whether the table of plants is there
+ * @throws {OperatorError} when a start would refuse the database
+ */
+export async function tryOutDatabase(url: string, { timeout }: DatabaseOptions): Promise<boolean> {
+  const pool = new PostgresPool(url, timeout);
+  try {
+    return await rehearsePostgresSchema(pool);
+  } catch (error) {
+    throw postgresStartError(url, error);
+  } finally {
+    await pool.close();
+  }
 }
 
 /**

@@ -33,17 +33,31 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
   const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
   // Before anything is created beside the table of another program.
   if (hasPlants && version === 0) await tryOut(pool);
-  if (version < STEPS.length) await makeSteps(pool, version);
+  for (const step of await stepsAfter(version, pool)) await pool.transact(step);
   await tryOut(pool);
 }
 
-async function makeSteps(pool: PostgresPool, version: number): Promise<void> {
-  await pool.transact('CREATE TABLE IF NOT EXISTS plant_store_schema (version integer PRIMARY KEY)');
+/**
+ * Brings the schema up to date, and adds a plant for a trial, in a transaction that is rolled back.
+ *
+ * @returns whether the table of plants is there
+ * @throws as `updatePostgresSchema`
+ */
+export async function rehearsePostgresSchema(pool: PostgresPool): Promise<boolean> {
+  const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
+  await tryOut(pool, undefined, await stepsAfter(version, pool));
+  return hasPlants;
+}
+
+/** Returns the statements that make the steps after this one. Each is one message, and so one transaction. */
+async function stepsAfter(version: number, pool: PostgresPool): Promise<string[]> {
+  if (version === STEPS.length) return [];
   const isCitus = (await pool.transact("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0;
-  for (const [index, step] of [...STEPS.entries()].slice(version)) {
+  const steps = STEPS.map((step, index) => {
     const distribution = index === 0 && isCitus ? `; ${DISTRIBUTE_PLANTS}` : '';
-    await pool.transact(`INSERT INTO plant_store_schema (version) VALUES (${index + 1}); ${step}${distribution}`);
-  }
+    return `INSERT INTO plant_store_schema (version) VALUES (${index + 1}); ${step}${distribution}`;
+  });
+  return ['CREATE TABLE IF NOT EXISTS plant_store_schema (version integer PRIMARY KEY)', ...steps.slice(version)];
 }
 
 /**
@@ -68,10 +82,12 @@ export async function findTables(query: (statement: string) => Promise<unknown[]
  * program made the table.
  *
  * @param timeout milliseconds that the server may take
+ * @param steps statements that are run, and rolled back, before
  */
-export async function tryOut(pool: PostgresPool, timeout?: number): Promise<void> {
+export async function tryOut(pool: PostgresPool, timeout?: number, steps: readonly string[] = []): Promise<void> {
   const plants = trialPlants();
-  const rows = await pool.rehearse(`${insertionOf(plants)} RETURNING ${COLUMN_NAMES.join()}`, timeout);
+  const insertion = `${insertionOf(plants)} RETURNING ${COLUMN_NAMES.join()}`;
+  const rows = await pool.rehearse([...steps, insertion].join('; '), timeout);
   const added = rows.map(plantOf);
   if (!plants.every((plant) => added.some((other) => isSamePlant(plant, other)))) {
     throw new UnusableDatabaseError(otherTable('it changes values'));

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readPlants } from '../../test/support/sqlite-file.js';
-import { openRepository } from './open-repository.js';
+import { DATABASE_DEFAULTS, openRepository, tryOutDatabase } from './open-repository.js';
 import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, type SqliteDatabase } from './sqlite-database.js';
 
@@ -50,6 +50,7 @@ describe('the SQLite database', () => {
 
     await expect(open()).rejects.toThrow(reason);
     await expect(open()).rejects.toThrow(/^the database [^\n]+; [^;\n]*name another file$/);
+    await expect(tryOutDatabase(`sqlite:${file}`, DATABASE_DEFAULTS)).rejects.toThrow(reason);
   });
 
   it('may have a table that an operator has made, in UTF-16 and with columns that need no value', async () => {

@@ -43,6 +43,23 @@ export function openRepository(url: string, { timeout }: DatabaseOptions): Promi
 }
 
 /**
+ * Tries out the database of a URL, which stays as it is.
+ *
+ * @returns whether there is a table of plants
+ * @throws {OperatorError} when a start would refuse the database
+ */
+export async function tryOutDatabase(url: string): Promise<boolean> {
+  const file = fileOf(url);
+  if (!existsSync(file)) return false;
+  return openSqliteDatabase(file, (database) => {
+    const isPresent = hasPlants(database);
+    tryOut(database);
+    database.close();
+    return isPresent;
+  });
+}
+
+/**
  * Takes a snapshot on a connection of its own, so that a writer goes on. It changes neither the schema nor the journal
  * mode. While it is open, a checkpoint cannot reset the write-ahead log, which grows.
  *

@@ -28,8 +28,15 @@ export function updateSqliteSchema(database: SqliteDatabase): void {
   // The transaction makes other processes wait, and is why the version is read again. On an error the caller closes the
   // connection, which rolls back.
   database.exec('BEGIN IMMEDIATE');
-  for (const step of STEPS.slice(schemaVersion(database))) database.exec(step);
-  database.exec(`PRAGMA user_version = ${STEPS.length}; COMMIT`);
+  makeSteps(database);
+  database.exec('COMMIT');
+}
+
+function makeSteps(database: SqliteDatabase): void {
+  const steps = STEPS.slice(schemaVersion(database));
+  if (steps.length === 0) return;
+  for (const step of steps) database.exec(step);
+  database.exec(`PRAGMA user_version = ${STEPS.length}`);
 }
 
 /**
@@ -48,12 +55,13 @@ export function hasPlants(database: SqliteDatabase): boolean {
 }
 
 /**
- * Adds plants and reads them, in a transaction that is rolled back: fails if the database takes no plants, and if another
- * program made the table.
+ * Brings the schema up to date, adds plants and reads them, in a transaction that is rolled back: fails if the database
+ * takes no plants, and if another program made the table.
  */
 export function tryOut(database: SqliteDatabase): void {
   database.exec('BEGIN IMMEDIATE');
   try {
+    makeSteps(database);
     for (const plant of trialPlants()) {
       prepare(database, INSERT).run(...rowOf(plant));
       const row = prepare(database, FIND).get(...rowOf(plant)) as unknown[] | undefined;

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { openRepository, openSnapshot } from '../../src/storage/open-repository.js';
+import { DATABASE_DEFAULTS, openRepository, openSnapshot, tryOutDatabase } from '../../src/storage/open-repository.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
@@ -134,6 +134,15 @@ describe('the schema of PostgreSQL', () => {
     expect(await query('SELECT version FROM plant_store_schema')).toEqual([{ version: 1 }]);
   });
 
+  it('is tried out, and stays as it is', async () => {
+    expect(await tryOutDatabase(url, DATABASE_DEFAULTS)).toBe(false);
+    expect(await query("SELECT FROM pg_tables WHERE schemaname = 'public'")).toEqual([]);
+
+    await outcomes();
+    expect(await tryOutDatabase(url, DATABASE_DEFAULTS)).toBe(true);
+    expect(await query('SELECT FROM plants')).toHaveLength(2);
+  });
+
   it('requires SELECT on plant_store_schema once that exists', async () => {
     await outcomes();
     await query(`CREATE ROLE writer LOGIN PASSWORD '${decodeURIComponent(PASSWORD)}'`);
@@ -170,6 +179,7 @@ describe('the schema of PostgreSQL', () => {
     );
 
     await expect(openRepository(url)).rejects.toThrow(message);
+    await expect(tryOutDatabase(url, DATABASE_DEFAULTS)).rejects.toThrow(message);
     expect(await query("SELECT to_regclass('plant_store_schema') AS found")).toEqual([{ found: null }]);
   });
 
