@@ -15,6 +15,7 @@ export {
   type PlantCreatedListener,
   PLANTS_OPTIONS,
   type PlantsModuleOptions,
+  type PlantsOptionsFactory,
 } from './plants/plants.module-definition.js';
 export { PlantsService } from './plants/plants.service.js';
 export { unparsedBody } from './plants/unparsed-body.js';

@@ -51,13 +51,20 @@ export const PLANTS_OPTIONS = Symbol('PLANTS_OPTIONS');
 /** The injection token of the options after their check. */
 export const CHECKED_OPTIONS = Symbol('CHECKED_OPTIONS');
 
-export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<PlantsModuleOptions>({
-  optionsInjectionToken: PLANTS_OPTIONS,
-})
-  .setClassMethodName('forRoot')
-  // With `isGlobal`, all modules of the application can inject what this one exports.
-  .setExtras<{ readonly isGlobal?: boolean | undefined }>({ isGlobal: false }, (definition, { isGlobal = false }) => ({
-    ...definition,
-    global: isGlobal,
-  }))
-  .build();
+/** A class for `useClass` or `useExisting` of `PlantsModule.forRootAsync`. */
+export interface PlantsOptionsFactory {
+  create(): PlantsModuleOptions | Promise<PlantsModuleOptions>;
+}
+
+export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
+  new ConfigurableModuleBuilder<PlantsModuleOptions>({
+    optionsInjectionToken: PLANTS_OPTIONS,
+  })
+    .setClassMethodName('forRoot')
+    // With `isGlobal`, all modules of the application can inject what this one exports.
+    .setExtras<{ readonly isGlobal?: boolean | undefined }>({ isGlobal: false }, (definition, { isGlobal = false }) => {
+      // JavaScript hosts can pass anything.
+      if (typeof isGlobal !== 'boolean') throw new TypeError('PlantsModule: the option isGlobal must be true or false');
+      return { ...definition, global: isGlobal };
+    })
+    .build();

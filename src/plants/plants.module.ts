@@ -1,4 +1,11 @@
-import { type FactoryProvider, Logger, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import {
+  type DynamicModule,
+  type FactoryProvider,
+  Logger,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
 import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import { BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
@@ -11,11 +18,13 @@ import { DATABASE_DEFAULTS, openRepository } from '../storage/open-repository.js
 import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
-import { checkOptions } from './check-options.js';
+import { assertAsyncOptions, assertOptions, checkOptions } from './check-options.js';
 import { PLANTS_PATH, PlantsController } from './plants.controller.js';
 import {
+  type ASYNC_OPTIONS_TYPE,
   CHECKED_OPTIONS,
   ConfigurableModuleClass,
+  type OPTIONS_TYPE,
   PLANTS_OPTIONS,
   type PlantsModuleOptions,
 } from './plants.module-definition.js';
@@ -100,6 +109,18 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
       const httpAdapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
       httpAdapter?.use(unparsedBodyWhere((path) => path === this.#path));
     });
+  }
+
+  /** @throws {TypeError} if there are no options */
+  static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
+    assertOptions(options);
+    return super.forRoot(options);
+  }
+
+  /** @throws {TypeError} if nothing makes the options */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    assertAsyncOptions(options);
+    return super.forRootAsync(options);
   }
 
   /** The application has set its prefix. Nest tells no module of exclusions from it, nor what RouterModule adds. */

@@ -1,7 +1,13 @@
 import { AsyncResource } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
 import { Injectable, Logger } from '@nestjs/common';
-import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
+import {
+  type Outcome,
+  OUTCOMES,
+  PlantRepository,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from './plant-repository.js';
 
 /** Maximum plants in a batch: enough that the clients of a busy service share one round trip and one sync to disk. */
 const BATCH_SIZE = 1_024;
@@ -97,6 +103,7 @@ export class GroupCommit {
     try {
       const started = performance.now();
       const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
+      assertOutcomes(outcomes, batch.length);
       publishBatch(outcomes, (performance.now() - started) / 1_000);
       this.#noteRecovery();
       return () => settle(batch, outcomes);
@@ -122,12 +129,17 @@ export class GroupCommit {
   }
 }
 
+/** A repository of a host may return anything. A plant without one of the three outcomes must not count as stored. */
+function assertOutcomes(outcomes: readonly Outcome[], count: number): void {
+  // `Array.from` turns holes into undefined, which `every` would skip.
+  const returned = Array.isArray(outcomes) ? Array.from<Outcome>(outcomes) : [];
+  if (returned.length !== count || !returned.every((outcome) => OUTCOMES.includes(outcome))) {
+    throw new Error(`The repository must return an outcome for each plant: ${OUTCOMES.join(', ')}`);
+  }
+}
+
 function settle(batch: readonly PendingPlant[], outcomes: readonly Outcome[]): void {
-  batch.forEach(({ resolve, reject }, index) => {
-    const outcome = outcomes[index];
-    if (outcome === undefined) reject(new Error('The repository returned fewer outcomes than plants'));
-    else resolve(outcome);
-  });
+  outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
 }
 
 /** Publishes a stored batch to the metrics. */

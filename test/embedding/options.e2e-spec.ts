@@ -40,9 +40,57 @@ describe('PlantsModule', () => {
     { what: 'a repository without close', options: { repository: { add: () => [] } }, words: 'repository must be' },
     { what: 'a misspelt limit', options: { body: { limt: 1_000 } }, words: 'body must be' },
     { what: 'a timeout that is no number', options: { database: { timeout: NaN } }, words: 'database must be' },
+    ...['', 'a b', 'a"b', 'ä', 7].map((scope) => ({
+      what: `${JSON.stringify(scope)} as scope`,
+      options: { scope },
+      words: 'scope must be',
+    })),
+    ...['', 'the "garden"', 'a\\', 'a\r\nSet-Cookie: a', 'Gärten\u2028', 7].map((realm) => ({
+      what: `${JSON.stringify(realm)} as realm`,
+      options: { realm },
+      words: 'realm must be',
+    })),
+    { what: 'a text as listener', options: { onPlantCreated: 'x' }, words: 'onPlantCreated must be' },
+    { what: 'a list of limits', options: { body: { limit: ['1kb'] } }, words: 'body must be' },
+    { what: 'a hole among tokens', options: { authentication: { tokens: Array(1) } }, words: 'authentication must be' },
+    { what: 'null as repository', options: { repository: null }, words: 'repository must be' },
     { what: 'a misspelt option', options: { relm: 'plants' }, words: 'relm; there are' },
   ])('does not start with $what, and names the option in one line', async ({ options, words }) => {
     expect(await startWith(options)).toMatch(new RegExp(`^TypeError: PlantsModule: .* option ${words} .+$`));
+  });
+
+  it.each([undefined, null, 'sqlite:plants.db'])(
+    'does not start with %p instead of options, and says so',
+    async (options) => {
+      const none = options as unknown as typeof OPTIONS;
+      const message = /^TypeError: PlantsModule: the options must be an object with repository and authentication$/;
+
+      expect(() => PlantsModule.forRoot(none)).toThrow(TypeError);
+      expect(await start(PlantsModule.forRootAsync({ useFactory: () => none }))).toMatch(message);
+      expect(
+        await start(
+          PlantsModule.forRootAsync({
+            useClass: class {
+              create = () => none;
+            },
+          }),
+        ),
+      ).toMatch(message);
+    },
+  );
+
+  it.each([undefined, {}, { useFactory: OPTIONS }])('does not start with forRootAsync(%j), and says so', (options) => {
+    const wrong = options as unknown as Parameters<typeof PlantsModule.forRootAsync>[0];
+
+    expect(() => PlantsModule.forRootAsync(wrong)).toThrow(
+      'PlantsModule: forRootAsync must have useFactory, useClass or useExisting',
+    );
+  });
+
+  it('does not start with a text as isGlobal, and says so', () => {
+    const isGlobal = 'no' as unknown as boolean;
+
+    expect(() => PlantsModule.forRoot({ ...OPTIONS, isGlobal })).toThrow('the option isGlobal must be true or false');
   });
 
   it('does not start with the URL of an unknown engine, and says so', async () => {

@@ -16,6 +16,7 @@ import {
 } from '../../src/index.js';
 import {
   type Application,
+  HostLog,
   MONSTERA,
   newAdapter,
   newApplication,
@@ -69,6 +70,27 @@ describe('PlantsModule', () => {
     await app.close();
     await app.close();
     expect(repository).toMatchObject({ ids: [1n], closed: 1 });
+  });
+
+  it.each<{ returned: unknown }>([
+    { returned: ['ok'] },
+    { returned: [] },
+    { returned: Array(1) },
+    { returned: ['created', 'created'] },
+    { returned: 'created' },
+    { returned: undefined },
+  ])('answers error 500 for %j instead of an outcome, logs the reason, and goes on', async ({ returned }) => {
+    const answers = [returned, ['created']];
+    const repository = new ShelfRepository();
+    repository.add = () => Promise.resolve(answers.shift() as readonly Outcome[]);
+    const log = new HostLog();
+    app = await newApplication(PlantsModule.forRoot({ ...OPTIONS, repository }), { logger: log });
+
+    expect(await send(app)).toMatchObject({ status: 400, body: { error: 500 } });
+    expect(log.errors).toEqual([
+      [expect.stringMatching(/failed: The repository must return an outcome/), expect.any(String), 'PlantStore'],
+    ]);
+    expect(await send(app)).toMatchObject({ status: 200 });
   });
 
   it("leaves authentication to the host's guard with authentication: false", async () => {

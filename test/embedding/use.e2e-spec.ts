@@ -32,6 +32,19 @@ describe('PlantsService in a host without a server', () => {
   });
 });
 
+describe('PlantsService', () => {
+  it.each([null, undefined, 7, 'Monstera', [MONSTERA], {}, { ...MONSTERA, id: 1 }, () => MONSTERA])(
+    'refuses anything but a NewPlant with error 422: %p',
+    async (value) => {
+      const app = await NestFactory.createApplicationContext(PlantsModule.forRoot(OPTIONS), { logger: false });
+      const created = app.get(PlantsService).create(value as typeof MONSTERA);
+
+      await expect(created).rejects.toMatchObject({ name: 'ContractException', error: 422 });
+      await app.close();
+    },
+  );
+});
+
 describe('PlantsModule', () => {
   it('with isGlobal gives its service to modules that do not import it', async () => {
     @Injectable()

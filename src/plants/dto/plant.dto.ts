@@ -60,6 +60,12 @@ export class NewPlantDto extends PlantDto {
 /** The fields of a NewPlant, whose values may have any type. */
 export type NewPlantFields = Partial<Record<keyof NewPlantDto, unknown>>;
 
+/** @throws {ContractException} 422 unless the value is an object that may have fields */
+export function assertFields(value: unknown): NewPlantFields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ContractException(422);
+  return value;
+}
+
 const PLANT_FIELDS = Object.keys(PLANT_RULES) as (keyof PlantDto)[];
 
 const FIELDS = Object.keys(RULES) as (keyof NewPlantDto)[];
@@ -72,8 +78,8 @@ export const NEW_PLANT_FIELDS: readonly string[] = FIELDS;
  *
  * @throws {ContractException} 422 if they are not one
  */
-export function toNewPlant(fields: Readonly<NewPlantFields>): NewPlantDto {
-  const plant = copyFields(new NewPlantDto(), FIELDS, fields);
+export function toNewPlant(fields: unknown): NewPlantDto {
+  const plant = copyFields(new NewPlantDto(), FIELDS, assertFields(fields));
   // The rules alone: validateSync looks them up for each object, which takes as long as everything else here.
   if (FIELDS.every((name) => RULES[name].validate(plant[name]))) return plant;
   const errors = validateSync(plant, { validationError: { target: false, value: false } });

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
-import { NEW_PLANT_FIELDS, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/plant.dto.js';
+import { assertFields, NEW_PLANT_FIELDS, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/plant.dto.js';
 import { exactInteger, visitTopLevelMembers } from './exact-json.js';
 
 /** Turns a body into a valid NewPlant. */
@@ -23,7 +23,7 @@ export class NewPlantPipe implements PipeTransform<unknown, NewPlantDto> {
  * @throws {ContractException} 400 if it is not JSON, or repeats a field of NewPlant; 422 if it is not a NewPlant
  */
 export function parseNewPlant(text: string): NewPlantDto {
-  const parsed = assertObject(parseJson(text));
+  const parsed = assertFields(parseJson(text));
   const seen: string[] = [];
   visitTopLevelMembers(text, (name, source) => {
     if (!NEW_PLANT_FIELDS.includes(name)) return;
@@ -36,7 +36,7 @@ export function parseNewPlant(text: string): NewPlantDto {
 
 /** Takes the result of a host's parser as far as it is certain. */
 function certainFields(body: unknown): NewPlantFields {
-  const parsed = assertObject(body);
+  const parsed = assertFields(body);
   const { id } = parsed;
   if (Number.isSafeInteger(id)) return { ...parsed, id: BigInt(id as number) };
   // Other numbers are not int64, whether rounded or not.
@@ -47,11 +47,6 @@ function certainFields(body: unknown): NewPlantFields {
         'rawBody or use unparsedBody().',
     );
   }
-  return parsed;
-}
-
-function assertObject(parsed: unknown): NewPlantFields {
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new ContractException(422);
   return parsed;
 }
 
