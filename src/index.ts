@@ -1,6 +1,6 @@
 export { type AuthenticationRefused, principalOf } from './auth/authentication.js';
 export { BearerAuthGuard, RequiresScope } from './auth/bearer-auth.guard.js';
-export { FileTokens } from './auth/file-tokens.js';
+export { TokenFileVerifier } from './auth/token-file-verifier.js';
 export { type JwtSettings, type JwtType } from './auth/jwt-settings.js';
 export { JwtVerifier } from './auth/jwt-verifier.js';
 export { type Principal, type RefusalReason, TokenVerifier, type VerificationResult } from './auth/token-verifier.js';

@@ -30,12 +30,18 @@ export class StaticTokens extends TokenVerifier {
     const digest = digestToken(token);
     let found: StaticToken | undefined;
     for (const candidate of this.tokens) {
-      if (timingSafeEqual(candidate.digest, digest)) found = candidate;
+      // The same token may be in the environment and in the file. The one that is valid for longer counts.
+      if (timingSafeEqual(candidate.digest, digest) && expiryOf(candidate) >= expiryOf(found)) found = candidate;
     }
     if (found === undefined) return 'unknown';
     const { name, expires } = found;
     return expires === undefined ? { name } : { name, expires };
   }
+}
+
+/** Returns the time at which a token expires; any token outlasts none. */
+function expiryOf(token: StaticToken | undefined): number {
+  return token === undefined ? -Infinity : (token.expires?.getTime() ?? Infinity);
 }
 
 /** Names tokens in clear text `token-1`, `token-2` and so on. */

@@ -6,6 +6,9 @@ const POLL_INTERVAL = 100;
 /** Milliseconds without a further change, so that a program that writes line by line, or several files, has finished. */
 const QUIET_TIME = 200;
 
+/** Milliseconds of changes after which the quiet time begins in any case: some files are rewritten again and again. */
+const LONGEST_CHANGE = 500;
+
 /**
  * Calls `changed` when any of the files has been replaced or written, and once after the start, because a file may have
  * changed between being read and being watched. Polling also works on network file systems, and on symbolic links that
@@ -15,8 +18,16 @@ const QUIET_TIME = 200;
  * @returns a function that stops watching
  */
 export function watchFiles(files: readonly string[], changed: () => void): () => void {
-  const timer = setTimeout(changed, QUIET_TIME).unref();
-  const wait = (): void => void timer.refresh();
+  /** When the first change was seen that `changed` was not called for. */
+  let firstSeen: number | undefined;
+  const timer = setTimeout(() => {
+    firstSeen = undefined;
+    changed();
+  }, QUIET_TIME).unref();
+  const wait = (): void => {
+    firstSeen ??= performance.now();
+    if (performance.now() - firstSeen < LONGEST_CHANGE) timer.refresh();
+  };
   for (const file of files) watchFile(file, { interval: POLL_INTERVAL, persistent: false }, wait);
   return () => {
     clearTimeout(timer);

@@ -1,6 +1,6 @@
 import type { Server } from 'node:https';
 import { createApplication } from '../app.module.js';
-import { FileTokens } from '../auth/file-tokens.js';
+import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import type { StaticTokens } from '../auth/static-tokens.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
@@ -76,7 +76,7 @@ export class PublicService extends ManagedService {
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */
   reload(): void {
     this.#reloadCertificate();
-    if (this.#tokens instanceof FileTokens) this.#tokens.reload();
+    if (this.#tokens instanceof TokenFileVerifier) this.#tokens.reload();
   }
 
   override metrics(): Promise<string> {

@@ -1,4 +1,4 @@
-import { FileTokens } from '../auth/file-tokens.js';
+import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { type Configuration } from '../config/configuration.js';
 import { badUsage, OperatorError } from '../contract/operator-error.js';
@@ -10,9 +10,9 @@ export function openTokens(configuration: Configuration): StaticTokens {
   const configured = numberTokens(accessTokens);
   if (accessTokensFile === undefined && configured.length > 0) return new StaticTokens(configured);
   const mayBeMissing = accessTokensFile === undefined;
-  const tokens = new FileTokens(accessTokensFile ?? firstTokenFile, { configured, mayBeMissing });
-  if (mayBeMissing) tokens.onModuleInit();
-  else forVariable('ACCESS_TOKENS_FILE', () => tokens.onModuleInit());
+  const tokens = new TokenFileVerifier(accessTokensFile ?? firstTokenFile, { configured, mayBeMissing });
+  if (mayBeMissing) tokens.read();
+  else forVariable('ACCESS_TOKENS_FILE', () => tokens.read());
   return tokens;
 }
 

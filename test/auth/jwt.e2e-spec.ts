@@ -3,33 +3,23 @@ import type { JwtSettings } from '../../src/auth/jwt-settings.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { AUDIENCE, EC, JwtService, newKey, now, RSA } from '../support/identity-provider.js';
 import { create, refusal, TOKEN } from '../support/client.js';
+import { fakeIntervalsInEachTest } from '../support/fake-intervals.js';
 import { type Service, startService } from '../support/service.js';
 import { until } from '../support/until.js';
-
-/** All timers but `setInterval`, which no other part of these tests uses. */
-const OTHER_TIMERS = [
-  'Date',
-  'hrtime',
-  'nextTick',
-  'performance',
-  'queueMicrotask',
-  'setImmediate',
-  'setTimeout',
-] as const;
 
 /** Milliseconds until the service fetches the keys again. */
 const RELOAD_INTERVAL = 240_000;
 
 let jwt: JwtService;
 
+fakeIntervalsInEachTest();
+
 beforeEach(async () => {
-  jest.useFakeTimers({ doNotFake: [...OTHER_TIMERS] });
   jwt = await JwtService.start();
 });
 
 afterEach(async () => {
   jest.restoreAllMocks();
-  jest.useRealTimers();
   await jwt.stop();
 });
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   appendFileSync,
+  chmodSync,
   existsSync,
   mkdirSync,
   renameSync,
@@ -9,12 +10,15 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { FileTokens } from '../../src/auth/file-tokens.js';
+import { jest } from '@jest/globals';
+import { TokenFileVerifier } from '../../src/auth/token-file-verifier.js';
 import { create, CREATED, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ask } from '../support/connections.js';
+import { fakeIntervalsInEachTest } from '../support/fake-intervals.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';
+import { until } from '../support/until.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -25,12 +29,12 @@ function digest(token: string): string {
 
 describe('A token file', () => {
   let file: string;
-  let tokens: FileTokens;
+  let tokens: TokenFileVerifier;
   let service: Service;
 
   beforeEach(async () => {
     file = directory.write('tokens', line('tests', TOKEN));
-    tokens = new FileTokens(file);
+    tokens = new TokenFileVerifier(file);
     service = await startService({ verifier: tokens });
   });
 
@@ -62,6 +66,13 @@ describe('A token file', () => {
     await untilAnswer(200, service.url, 'a-third-token');
     expect(await ask(service.url, SECOND_TOKEN)).toBe(200);
     expect(await ask(service.url, TOKEN)).toBe(401);
+  });
+
+  it('is reloaded while a program rewrites it every 50 ms', async () => {
+    const rewriting = setInterval(() => put(file, line('tests', SECOND_TOKEN)), 50);
+
+    await untilAnswer(200, service.url, SECOND_TOKEN);
+    clearInterval(rewriting);
   });
 
   it('that is a symbolic link is reloaded when its target changes, as a volume of Kubernetes does', async () => {
@@ -122,7 +133,51 @@ describe('A token file', () => {
   );
 });
 
+describe('The time of the last reading of a token file', () => {
+  fakeIntervalsInEachTest();
+
+  it('is less than a minute ago, unless the file cannot be used', () => {
+    const file = directory.write('tokens', line('tests', TOKEN));
+    const tokens = new TokenFileVerifier(file);
+    tokens.onModuleInit();
+    const first = tokens.lastRead;
+
+    jest.advanceTimersByTime(60_000);
+    const second = tokens.lastRead;
+    expect(second).not.toBe(first);
+    chmodSync(file, 0o644);
+    jest.advanceTimersByTime(120_000);
+    expect(tokens.lastRead).toBe(second);
+    chmodSync(file, 0o600);
+    jest.advanceTimersByTime(60_000);
+    expect(tokens.lastRead).not.toBe(second);
+    tokens.onApplicationShutdown();
+  });
+});
+
 describe('ACCESS_TOKENS_FILE', () => {
+  it('that others may read for a while is logged, and again when it can be used again', async () => {
+    const file = directory.write('tokens', line('gardener', SECOND_TOKEN));
+    const { service } = await directory.start({ ACCESS_TOKENS_FILE: 'tokens' });
+
+    chmodSync(file, 0o644);
+    await until('the fault is logged', () => service.stdout.includes('; keeping the tokens read before'));
+    chmodSync(file, 0o600);
+    await until('its end is logged', () =>
+      service.stdout.includes('tokens can be used again; number of tokens now: 1'),
+    );
+  });
+
+  it.each(['2020-01-01T00:00:00Z', '2999-01-01T00:00:00Z'])(
+    'that has a token of ACCESS_TOKENS, too, with the expiry %s, does not shorten its life',
+    async (expiry) => {
+      directory.write('tokens', line('gardener', TOKEN, new Date(expiry)));
+      const { url } = await directory.start({ ...WITH_TOKEN, ACCESS_TOKENS_FILE: 'tokens' });
+
+      expect(await create(url)).toEqual(CREATED);
+    },
+  );
+
   it('adds to ACCESS_TOKENS, and no token is created', async () => {
     directory.write('more-tokens', line('gardener', SECOND_TOKEN));
 

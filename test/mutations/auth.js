@@ -1,8 +1,8 @@
-const FILE_TOKENS = 'src/auth/file-tokens.ts';
 const GUARD = 'src/auth/bearer-auth.guard.ts';
 const KEYS = 'src/auth/issuer-keys.ts';
 const STRATEGY = 'src/auth/bearer.strategy.ts';
 const TOKEN_FILE = 'src/auth/token-file.ts';
+const TOKEN_FILE_VERIFIER = 'src/auth/token-file-verifier.ts';
 const VERIFIER = 'src/auth/jwt-verifier.ts';
 
 export default [
@@ -273,7 +273,7 @@ export default [
   {
     name: 'auth: unreadable token file',
     reason: 'If a token file cannot be used, the tokens stay as they are.',
-    file: FILE_TOKENS,
+    file: TOKEN_FILE_VERIFIER,
     find: 'this.#logger.error(`${(error as Error).message}; keeping',
     replace: 'this.tokens = [];\n      this.#logger.error(`${(error as Error).message}; keeping',
     spec: 'test/auth/token-file',
@@ -282,10 +282,47 @@ export default [
   {
     name: 'auth: file that is not watched',
     reason: 'A running service uses a change of the token file.',
-    file: FILE_TOKENS,
+    file: TOKEN_FILE_VERIFIER,
     find: 'watchFiles([this.file], () => this.reload());',
     replace: 'watchFiles([this.file], () => undefined);',
     spec: 'test/auth/token-file',
     test: 'when its target changes',
+  },
+  {
+    name: 'auth: file that changes all the time',
+    reason: 'A token file that is rewritten again and again is read nevertheless.',
+    file: 'src/files/watch-files.ts',
+    find: 'if (performance.now() - firstSeen < LONGEST_CHANGE) timer.refresh();',
+    replace: 'timer.refresh();',
+    spec: 'test/auth/token-file',
+    test: 'every 50 ms',
+  },
+  {
+    name: 'auth: end of a fault of the token file',
+    reason: 'The log says when a token file can be used again.',
+    file: TOKEN_FILE_VERIFIER,
+    find: 'this.#isFailing = true;',
+    replace: '',
+    spec: 'test/auth/token-file',
+    test: 'when it can be used again',
+  },
+  {
+    name: 'auth: token file that is not read again',
+    reason: 'The time of the last reading tells if the file can be read.',
+    file: TOKEN_FILE_VERIFIER,
+    find: 'setInterval(() => this.reload(), READ_INTERVAL)',
+    replace: 'setInterval(() => undefined, READ_INTERVAL)',
+    spec: 'test/auth/token-file',
+    test: 'less than a minute ago',
+  },
+  {
+    name: 'auth: shorter of two lives',
+    reason: 'With both settings, the tokens of both are valid.',
+    file: 'src/auth/static-tokens.ts',
+    find: ' && expiryOf(candidate) >= expiryOf(found)',
+    replace: '',
+    spec: 'test/auth/token-file',
+    test: 'does not shorten its life',
+    isBuilt: true,
   },
 ];

@@ -131,7 +131,7 @@ export default [
     name: 'process: tokens that SIGHUP leaves',
     reason: 'SIGHUP reloads the token file.',
     file: PUBLIC_SERVICE,
-    find: 'if (this.#tokens instanceof FileTokens) this.#tokens.reload();',
+    find: 'if (this.#tokens instanceof TokenFileVerifier) this.#tokens.reload();',
     replace: '',
     spec: 'test/process/reload',
     test: 'a single process',

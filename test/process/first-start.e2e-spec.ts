@@ -30,6 +30,7 @@ describe('The first start without configuration', () => {
     expect(log).toMatch(/"message":"Tokens travel in clear text: /);
     await service.stop();
     expect(service.stdout).toMatch(/\n\n\{[^\n]+"message":"Stopping after SIGTERM"\}\n/);
+    expect(service.stdout).not.toContain('has changed');
   });
 
   it('stores the digest of the token in the directory of the data, and later starts use it until it is removed', async () => {

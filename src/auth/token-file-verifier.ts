@@ -1,0 +1,91 @@
+import { existsSync } from 'node:fs';
+import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { watchFiles } from '../files/watch-files.js';
+import { type StaticToken, StaticTokens } from './static-tokens.js';
+import { parseTokens, readTokenFile } from './token-file.js';
+
+/** Milliseconds after which the file is read again without a change, so that `lastRead` tells if it can be read. */
+const READ_INTERVAL = 60_000;
+
+interface TokenFileOptions {
+  /** Tokens that are valid beside those of the file. */
+  readonly configured?: readonly StaticToken[];
+  /** True if there may be no such file before the first token is created. */
+  readonly mayBeMissing?: boolean;
+}
+
+/**
+ * Verifies the static tokens of a file. PlantsModule reads the file, and reads it again when it changes. A file that
+ * cannot be used changes nothing: the tokens that were read last stay valid.
+ */
+export class TokenFileVerifier extends StaticTokens implements OnModuleInit, OnApplicationShutdown {
+  readonly #logger = new Logger('Authentication');
+  /** The text whose tokens are in use, and when the file had it last. */
+  #last: { readonly text: string; readonly at: Date } | undefined;
+  /** True if the file could not be used when it was looked at last. */
+  #isFailing = false;
+  #stopWatching = (): void => undefined;
+
+  constructor(
+    private readonly file: string,
+    private readonly options: TokenFileOptions = {},
+  ) {
+    super(options.configured ?? []);
+  }
+
+  /** When the file was last read in full; undefined before. Without a fault, this is less than a minute ago. */
+  get lastRead(): Date | undefined {
+    return this.#last?.at;
+  }
+
+  /**
+   * Reads the file.
+   *
+   * @throws {OperatorError} if it cannot be used
+   */
+  read(): void {
+    if (this.#isMissing()) return;
+    const text = readTokenFile(this.file);
+    if (text !== this.#last?.text) this.tokens = [...(this.options.configured ?? []), ...parseTokens(text, this.file)];
+    this.#last = { text, at: new Date() };
+  }
+
+  /** Nest calls it once more if the verifier is also a provider of the host. */
+  onModuleInit(): void {
+    // The program has read the file already, to report a fault before it opens its ports.
+    if (this.#last === undefined) this.read();
+    this.#stopWatching();
+    const stopWatchingFile = watchFiles([this.file], () => this.reload());
+    const timer = setInterval(() => this.reload(), READ_INTERVAL).unref();
+    this.#stopWatching = () => {
+      stopWatchingFile();
+      clearInterval(timer);
+    };
+  }
+
+  override onApplicationShutdown(): void {
+    this.#stopWatching();
+  }
+
+  /** Reads the file again. If it cannot be used, the log says why, and the tokens stay as they are. */
+  reload(): void {
+    if (this.#isMissing()) return;
+    const before = this.#last?.text;
+    try {
+      this.read();
+    } catch (error) {
+      this.#isFailing = true;
+      this.#logger.error(`${(error as Error).message}; keeping the tokens read before`);
+      return;
+    }
+    if (this.#isFailing) this.#logger.log(`${this.file} can be used again; number of tokens now: ${this.count}`);
+    else if (before === undefined) this.#logger.log(`${this.file} is in use; number of tokens now: ${this.count}`);
+    else if (this.#last?.text !== before)
+      this.#logger.log(`${this.file} has changed; number of tokens now: ${this.count}`);
+    this.#isFailing = false;
+  }
+
+  #isMissing(): boolean {
+    return this.options.mayBeMissing === true && this.#last === undefined && !existsSync(this.file);
+  }
+}
