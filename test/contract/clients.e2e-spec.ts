@@ -2,6 +2,9 @@ import { execFile } from 'node:child_process';
 import { cpSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { ServiceUnavailableException } from '@nestjs/common';
+import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
+import type { VerificationResult } from '../../src/auth/token-verifier.js';
 import { TOKEN } from '../support/client.js';
 import { Paper, ROOT } from '../support/paper.js';
 import { sharedService } from '../support/service.js';
@@ -12,7 +15,21 @@ const GUIDE = new Paper('docs/clients.md');
 const MONSTERA = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
 
 const directory = ServiceDirectory.ofEachTest();
-const service = sharedService();
+
+/** Refuses one request with error 503, as while an identity provider is away. */
+class InterruptedVerifier extends StaticTokens {
+  isInterrupted = false;
+
+  override verify(token: string): VerificationResult {
+    const { isInterrupted } = this;
+    this.isInterrupted = false;
+    if (isInterrupted) throw new ServiceUnavailableException();
+    return super.verify(token);
+  }
+}
+
+const verifier = new InterruptedVerifier([{ name: 'tests', digest: digestToken(TOKEN) }]);
+const service = sharedService({ verifier });
 
 beforeEach(() => service.store.query('DELETE FROM plants'));
 
@@ -37,6 +54,14 @@ describe("The guide's JavaScript", () => {
     const call = CALL.replace(/await .*(?=;)/, 'console.log(JSON.stringify($&))');
 
     expect(JSON.parse(await runClient(preparation + call))).toEqual({ name: 'Monstera', tag: 'indoor' });
+    expect(await service.rows()).toEqual([MONSTERA]);
+  });
+
+  it('sends the plant again after error 503', async () => {
+    verifier.isInterrupted = true;
+    await runClient(CALL);
+
+    expect(verifier.isInterrupted).toBe(false);
     expect(await service.rows()).toEqual([MONSTERA]);
   });
 
