@@ -1,9 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { HealthCheck, type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
-import { ManagedService } from './managed-service.js';
-
-/** Milliseconds for which a check of the store counts, so that frequent probes do not delay plants. */
-const STORE_CHECK_INTERVAL = 1_000;
+import { Readiness } from './readiness.js';
 
 /** With documentation, Terminus would load a second copy of @nestjs/swagger beside the bundled one. */
 const HEALTH_CHECK = { noCache: true, swaggerDocumentation: false };
@@ -13,8 +10,8 @@ const HEALTH_CHECK = { noCache: true, swaggerDocumentation: false };
 export class HealthController {
   constructor(
     private readonly health: HealthCheckService,
-    private readonly indicator: HealthIndicatorService,
-    private readonly service: ManagedService,
+    private readonly indicators: HealthIndicatorService,
+    private readonly readiness: Readiness,
   ) {}
 
   /** Answers 200 as long as the process can answer at all; a supervisor restarts it otherwise. */
@@ -24,18 +21,14 @@ export class HealthController {
     return this.health.check([]);
   }
 
-  /** Answers 200 if the service takes requests, or 503 with the check that failed. */
+  /** Answers 200 if the service takes plants, or 503 with the checks that failed and the reasons. */
   @Get('ready')
   @HealthCheck(HEALTH_CHECK)
-  ready(): Promise<HealthCheckResult> {
-    const { obstacle, repository } = this.service;
-    const service = this.indicator.check('service');
-    return this.health.check([
-      () => (obstacle === undefined ? service.up() : service.down(obstacle)),
-      this.indicator
-        .check('store')
-        .attempt(() => repository.check())
-        .cacheFor(STORE_CHECK_INTERVAL),
-    ]);
+  async ready(): Promise<HealthCheckResult> {
+    const checks = Object.entries(await this.readiness.check()).map(([name, failure]) => {
+      const indicator = this.indicators.check(name);
+      return () => (failure === undefined ? indicator.up() : indicator.down(failure));
+    });
+    return this.health.check(checks);
   }
 }

@@ -5,6 +5,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
+import { limitConnections } from './limit-connections.js';
 import type { ManagedService } from './managed-service.js';
 import { ManagementModule } from './management.module.js';
 import { OpenApiDocument } from './openapi-document.js';
@@ -12,16 +13,17 @@ import { OpenApiDocument } from './openapi-document.js';
 /** The files of Swagger UI, which the bundle has beside it. Without the bundle, Nest finds them in their package. */
 const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
 
-/** Open connections; the listener closes further ones. */
 const MAX_CONNECTIONS = 64;
 
 /** Bounds a connection: bodies in bytes, and times in milliseconds. */
 const LIMITS = {
   bodyLimit: 1_024,
-  requestTimeout: 10_000,
-  http: { headersTimeout: 10_000 },
-  // Also ends the connection of a client that does not take its answers.
-  connectionTimeout: 80_000,
+  // Ends connections without a request.
+  keepAliveTimeout: 5_000,
+  requestTimeout: 5_000,
+  http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+  // Ends the connection of a client that does not take its answers. It must be longer than the longest answer takes.
+  connectionTimeout: 10_000,
 };
 
 const MISDIRECTED =
@@ -54,14 +56,14 @@ export async function startManagement(
     new FastifyAdapter({ ...WITHOUT_SCHEMAS, ...LIMITS, forceCloseConnections: true }),
     { abortOnError: false },
   );
-  application.getHttpServer().maxConnections = MAX_CONNECTIONS;
+  limitConnections(application.getHttpServer(), MAX_CONNECTIONS);
   const names = ['localhost', host, ...allowedHosts].map((name) => name.toLowerCase());
   // A hook, because guards do not act on the docs page.
   application
     .getHttpAdapter()
     .getInstance()
     .addHook('onRequest', (request, reply, done) => {
-      reply.headers(policyFor(service));
+      reply.headers(headersFor(service));
       if (isAllowedHost(request.headers.host, names)) done();
       else void reply.code(421).send({ statusCode: 421, error: 'Misdirected Request', message: MISDIRECTED });
     });
@@ -99,14 +101,18 @@ function originsOf(url: string, host: string): readonly string[] {
   return [own, 'localhost', ...loopback].map((name) => `http://${name}:${port}`);
 }
 
-/** Keeps the docs page from loading anything from other hosts, and from sending them anything, such as a token. */
-function policyFor({ baseUrl }: ManagedService): Readonly<Record<string, string>> {
+/**
+ * Returns the headers of all answers. They keep the docs page from loading anything from other hosts, and from sending
+ * them anything, such as a token.
+ */
+function headersFor({ baseUrl }: ManagedService): Readonly<Record<string, string>> {
   const publicOrigin = baseUrl === undefined ? '' : ` ${new URL(baseUrl).origin}`;
   return {
     'Content-Security-Policy':
       `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; ` +
       `connect-src 'self'${publicOrigin}; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
     'Referrer-Policy': 'no-referrer',
+    'X-Content-Type-Options': 'nosniff',
     'Cache-Control': 'no-cache',
   };
 }

@@ -2,6 +2,7 @@ import { Controller, Get, Header, Redirect } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { ManagedService } from './managed-service.js';
 import { OpenApiDocument } from './openapi-document.js';
+import { Readiness } from './readiness.js';
 
 /** Leads a browser to the docs page, serves the contract that it shows, and answers Prometheus. */
 @Controller()
@@ -9,6 +10,7 @@ export class ManagementController {
   constructor(
     private readonly service: ManagedService,
     private readonly document: OpenApiDocument,
+    private readonly readiness: Readiness,
   ) {}
 
   @Get()
@@ -25,7 +27,7 @@ export class ManagementController {
 
   @Get('metrics')
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
-  metrics(): Promise<string> {
-    return this.service.metrics();
+  async metrics(): Promise<string> {
+    return (await Promise.all([this.service.metrics(), this.readiness.metrics()])).join('\n');
   }
 }

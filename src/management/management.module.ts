@@ -4,6 +4,7 @@ import { HealthController } from './health.controller.js';
 import { ManagedService } from './managed-service.js';
 import { ManagementController } from './management.controller.js';
 import { OpenApiDocument } from './openapi-document.js';
+import { Readiness } from './readiness.js';
 
 /** Health, metrics and contract of a service. */
 @Module({})
@@ -13,7 +14,7 @@ export class ManagementModule {
       module: ManagementModule,
       imports: [TerminusModule.forRoot({ logger: false })],
       controllers: [HealthController, ManagementController],
-      providers: [OpenApiDocument, { provide: ManagedService, useValue: service }],
+      providers: [OpenApiDocument, Readiness, { provide: ManagedService, useValue: service }],
     };
   }
 }

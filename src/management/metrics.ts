@@ -17,6 +17,8 @@ interface GaugedService {
   certificateExpiry(): Date | undefined;
   /** Returns when the next static token expires, if one does. */
   tokenExpiry(): Date | undefined;
+  /** Returns when the token file was last read in full, if there is one. */
+  tokenFileRead(): Date | undefined;
 }
 
 /** Metrics of prom-client that are named against the rules of Prometheus, or based on undocumented members of Node. */
@@ -90,6 +92,12 @@ export class Metrics {
     this.#addGauge('plant_store_token_expiry_seconds', 'Time until the next static token expires.', 'min', () =>
       secondsUntil(service.tokenExpiry()),
     );
+    this.#addGauge(
+      'plant_store_token_file_read_timestamp_seconds',
+      'When the token file was last read in full, in seconds since 1970.',
+      'min',
+      () => secondsOf(service.tokenFileRead()),
+    );
     // Every series starts at 0, because `increase` does not count a series that begins at 1.
     for (const status of ['200', '204']) this.#requests.inc({ status, error: '' }, 0);
     for (const error of Object.keys(ERROR_TABLE)) this.#requests.inc({ status: '400', error }, 0);
@@ -125,6 +133,10 @@ export class Metrics {
     this.#commitDurations.observe(batch.seconds);
     for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, batch[outcome]);
   }
+}
+
+function secondsOf(instant: Date | undefined): number | undefined {
+  return instant && instant.getTime() / 1_000;
 }
 
 function secondsUntil(instant: Date | undefined): number | undefined {

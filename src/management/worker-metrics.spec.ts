@@ -7,6 +7,7 @@ function sent(days: number): Promise<ProcessMetrics> {
     queueDepth: () => 1,
     certificateExpiry: () => undefined,
     tokenExpiry: () => new Date(Date.now() + days * 86_400_000),
+    tokenFileRead: () => undefined,
   });
   return metrics.registry.getMetricsAsJSON();
 }

@@ -38,6 +38,7 @@ export class PublicService extends ManagedService {
     queueDepth: () => this.#app?.get(GroupCommit, { strict: false }).depth,
     certificateExpiry: () => expiryOf(this.#certificate),
     tokenExpiry: () => this.#tokens?.nextExpiry(),
+    tokenFileRead: () => (this.#tokens instanceof TokenFileVerifier ? this.#tokens.lastRead : undefined),
   });
 
   constructor(

@@ -5,6 +5,7 @@ import { TOKEN } from '../support/client.js';
 import { send } from '../support/connections.js';
 import { Client } from '../support/load-client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
+import { until } from '../support/until.js';
 
 let directory: ServiceDirectory;
 let management: string;
@@ -13,7 +14,7 @@ let clients: Client[];
 
 beforeAll(async () => {
   directory = new ServiceDirectory();
-  const variables = { MANAGEMENT_ALLOWED_HOSTS: 'plant-store, plant-store.monitoring.svc' };
+  const variables = { MANAGEMENT_ALLOWED_HOSTS: 'PLANTS.example, Plant-Store.monitoring.svc' };
   ({ url, management } = await directory.startManaged(variables));
 });
 
@@ -33,6 +34,13 @@ async function open(url: string): Promise<Client> {
   return client;
 }
 
+/** Opens connections, each after the one before is accepted. */
+async function openInOrder(count: number): Promise<Client[]> {
+  const opened: Client[] = [];
+  while (opened.length < count) opened.push(await open(management));
+  return opened;
+}
+
 /** Sends a request with these header lines, and returns the status of its answer. */
 async function statusOf(path: string, lines: readonly string[], version = '1.1'): Promise<number> {
   const client = await open(management);
@@ -46,7 +54,8 @@ describe('The management listener', () => {
     [200, 'its own address', ['Host: 127.0.0.1:3001']],
     [200, 'localhost', ['Host: LOCALHOST:3001']],
     [200, 'an IPv6 address', ['Host: [fd00::1]:3001']],
-    [200, 'a name of MANAGEMENT_ALLOWED_HOSTS', ['Host: Plant-Store.monitoring.svc.:3001']],
+    [200, 'a name that MANAGEMENT_ALLOWED_HOSTS has in capitals', ['Host: plants.example:3001']],
+    [200, 'a name of MANAGEMENT_ALLOWED_HOSTS in other letters', ['Host: PLANT-STORE.monitoring.svc.:3001']],
     [421, 'another name', ['Host: plants.attacker.example:3001']],
     [421, 'a name that looks like an address', ['Host: 127.0.0.1.attacker.example']],
     [421, 'no name', ['Host:']],
@@ -60,14 +69,53 @@ describe('The management listener', () => {
     expect(await statusOf('/health/live', [], '1.0')).toBe(200);
   });
 
-  it('closes connections beyond 64, and accepts new ones when others have closed', async () => {
-    const idle = await Promise.all(Array.from({ length: 64 }, () => open(management)));
-    const refused = await open(management);
-    await refused.closed;
+  it('answers while 64 connections are idle, and closes the one that is idle the longest', async () => {
+    const [first, second, ...others] = await openInOrder(64);
+    // Now the second one is idle the longest.
+    first?.socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await until('the first client has its answer', () => first?.received.startsWith('HTTP/1.1 200 ') === true);
 
-    for (const { socket } of idle) socket.destroy();
-    let status = NaN;
-    while (status !== 200) status = await statusOf('/health/live', ['Host: localhost']).catch(() => NaN);
+    expect(await statusOf('/health/live', ['Host: localhost'])).toBe(200);
+
+    await second?.closed;
+    expect([first, ...others].filter((client) => client?.socket.destroyed)).toEqual([]);
+  });
+
+  it('answers each request while other clients connect again and again, and send nothing', async () => {
+    let isOver = false;
+    const clients = Array.from({ length: 80 }, async () => {
+      while (!isOver) await (await open(management)).closed;
+    });
+
+    for (let turn = 0; turn < 100; turn += 1) expect(await statusOf('/health/live', ['Host: localhost'])).toBe(200);
+
+    isOver = true;
+    await Promise.all(clients);
+  });
+
+  it('closes a connection that is idle for a few seconds, with and without a request before', async () => {
+    const began = performance.now();
+    const silent = await open(management);
+    const idle = await open(management);
+    idle.socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await Promise.all([silent.closed, idle.closed]);
+
+    expect(idle.received).toMatch(/^HTTP\/1\.1 200 /);
+    expect(performance.now() - began).toBeLessThan(30_000);
+  });
+
+  it.each([
+    [200, '/metrics'],
+    [200, '/health/live'],
+    [200, '/health/ready'],
+    [200, '/docs'],
+    [200, '/docs/swagger-ui.css'],
+    [200, '/openapi.json'],
+    [404, '/nothing'],
+  ])('answers %i to %s, and lets no browser guess another type', async (status, path) => {
+    const response = await fetch(`${management}${path}`);
+
+    expect([response.status, response.headers.get('x-content-type-options')]).toEqual([status, 'nosniff']);
   });
 
   it('answers every path again after file descriptors were exhausted, and the contract meanwhile', async () => {
@@ -82,12 +130,15 @@ describe('The management listener', () => {
       return answer.statusCode;
     };
     expect((await send(url, TOKEN, 1, agent)).result).toBe(200);
-    while ((await get('/docs/swagger-ui.css')) === 200) await open(url);
+    await until('the descriptors are exhausted', async () => {
+      await open(url);
+      return (await get('/docs/swagger-ui.css')) !== 200;
+    });
 
     expect([await get('/openapi.json'), await get('/docs')]).toEqual([200, 200]);
     expect((await send(url, TOKEN, 2, agent)).result).toBe(200);
     for (const { socket } of clients) socket.destroy();
-    while ((await get('/docs/swagger-ui.css')) !== 200);
+    await until('a file can be opened again', async () => (await get('/docs/swagger-ui.css')) === 200);
     for (const path of ['/docs', '/openapi.json', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui-init.js']) {
       expect({ path, status: await get(path) }).toEqual({ path, status: 200 });
     }

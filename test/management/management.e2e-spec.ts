@@ -8,7 +8,8 @@ import { create, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { Paper } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
-import { line } from '../support/token-file.js';
+import { line, put } from '../support/token-file.js';
+import { until } from '../support/until.js';
 
 let directory: ServiceDirectory;
 let service: ServiceProcess;
@@ -36,17 +37,19 @@ async function get(path: string): Promise<Page> {
 
 /** Waits until /health/ready has this status, because the service caches it for a moment. */
 async function readiness(status: number): Promise<Record<string, unknown>> {
-  let page: Page;
-  do page = await get('/health/ready');
-  while (page.status !== status);
-  return JSON.parse(page.text) as Record<string, unknown>;
+  let page: Page | undefined;
+  await until(`/health/ready answers ${status}`, async () => {
+    page = await get('/health/ready');
+    return page.status === status;
+  });
+  return JSON.parse(page?.text ?? '') as Record<string, unknown>;
 }
 
-/** Returns the value of a series, or 0 if it is missing. */
+/** Returns the value of a series; NaN if it is missing. */
 async function value(series: string): Promise<number> {
   const { text } = await get('/metrics');
   const line = text.split('\n').find((candidate) => candidate.startsWith(`${series} `));
-  return Number(line?.slice(series.length + 1) ?? 0);
+  return Number(line?.slice(series.length + 1) ?? NaN);
 }
 
 it('GET / leads to the docs page', async () => {
@@ -109,21 +112,38 @@ describe('GET /metrics', () => {
   });
 });
 
-it('GET /health/ready answers 503 and names the store while another process locks it, and /health/live answers 200', async () => {
-  const before = directory.rows();
-  const other = directory.openDatabase();
-  other.exec('BEGIN EXCLUSIVE');
+describe('While another process locks the store', () => {
+  /** The reason, as SQLite and the service tell it. */
+  const REASON = /^the database cannot store plants: /;
 
-  expect(await readiness(503)).toMatchObject({
-    error: {
-      store: { status: 'down', message: expect.stringMatching(/^the database cannot store plants: /) as unknown },
-    },
+  it('GET /health/ready answers 503 with the reason, the log and the metrics have it, and /health/live answers 200', async () => {
+    const before = directory.rows();
+    expect(await value('plant_store_ready{check="store"}')).toBe(1);
+    const other = directory.openDatabase();
+    other.exec('BEGIN EXCLUSIVE');
+
+    expect(await readiness(503)).toMatchObject({
+      details: {
+        service: { status: 'up' },
+        store: { status: 'down', message: expect.stringMatching(REASON) as unknown },
+      },
+    });
+    expect(await value('plant_store_ready{check="store"}')).toBe(0);
+    expect(await value('plant_store_ready{check="service"}')).toBe(1);
+    expect(await get('/health/live')).toMatchObject({ status: 200, type: 'application/json; charset=utf-8' });
+    other.close();
+
+    expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } }, error: {} });
+    expect(await value('plant_store_ready{check="store"}')).toBe(1);
+    await service.printed(/(The service is ready again)/);
+    const lines = service.lines.map((line) => JSON.parse(line) as { level: string; message: string });
+    const changes = lines.filter(({ message }) => message.includes('ready'));
+    expect(changes).toMatchObject([
+      { level: 'warn', message: expect.stringMatching(/^The service is not ready: the database cannot .+/) as unknown },
+      { level: 'info', message: 'The service is ready again' },
+    ]);
+    expect(directory.rows()).toEqual(before);
   });
-  expect(await get('/health/live')).toMatchObject({ status: 200, type: 'application/json; charset=utf-8' });
-  other.close();
-
-  expect(await readiness(200)).toMatchObject({ status: 'ok', details: { service: { status: 'up' } }, error: {} });
-  expect(directory.rows()).toEqual(before);
 });
 
 it('GET /openapi.json is contract/openapi.yaml, with the exact bounds of an id and the address of the public port', async () => {
@@ -157,6 +177,7 @@ describe('A service that stops', () => {
     expect(await readiness(503)).toMatchObject({
       error: { service: { status: 'down', message: 'it is shutting down' } },
     });
+    expect(await value('plant_store_ready{check="service"}')).toBe(0);
     await expect(fetch(url)).rejects.toThrow();
     expect(await get('/health/live')).toMatchObject({ status: 200 });
 
@@ -168,10 +189,11 @@ describe('A service that stops', () => {
 it('A service with expiry times has in its metrics the time to the expiry of the certificate and of the next token', async () => {
   const days = (count: number): Date => new Date(Date.now() + count * 86_400_000);
   const tokens = [
-    line('old', 'a', days(-1)),
+    line('later', 'a', days(30)),
     line('next', 'b', days(7)),
-    line('later', 'c', days(30)),
-    line('no', 'd'),
+    line('latest', 'c', days(60)),
+    line('old', 'd', days(-1)),
+    line('no', 'e'),
   ];
   ({ management } = await directory.startManaged({
     ...installCertificate(directory),
@@ -182,4 +204,22 @@ it('A service with expiry times has in its metrics the time to the expiry of the
   const left = (new Date(validTo).getTime() - Date.now()) / 1_000;
   expect(Math.abs((await value('plant_store_certificate_expiry_seconds')) - left)).toBeLessThan(600);
   expect(Math.abs((await value('plant_store_token_expiry_seconds')) - 7 * 86_400)).toBeLessThan(600);
+});
+
+it('A service with a token file has in its metrics when it was last read in full', async () => {
+  const file = directory.write('tokens', line('ci', TOKEN));
+  const began = Date.now() / 1_000;
+  ({ service, management } = await directory.startManaged({ ACCESS_TOKENS_FILE: file }));
+  const READ = 'plant_store_token_file_read_timestamp_seconds';
+  const first = await value(READ);
+  expect(first).toBeGreaterThanOrEqual(began - 1);
+
+  put(file, `${line('ci', TOKEN)}${line('other', SECOND_TOKEN)}`);
+  await service.printed(/(number of tokens now: \d)/);
+  const second = await value(READ);
+  expect(second).toBeGreaterThan(first);
+
+  put(file, line('ci', TOKEN), 0o644);
+  await service.printed(/(keeping the tokens read before)/);
+  expect(await value(READ)).toBe(second);
 });

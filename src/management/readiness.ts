@@ -1,0 +1,68 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Gauge, Registry } from 'prom-client';
+import { ManagedService } from './managed-service.js';
+
+/** Milliseconds between two checks of the store, so that frequent probes do not delay plants. */
+const STORE_CHECK_INTERVAL = 1_000;
+
+/** The checks of /health/ready, each with the reason why it fails; undefined if it does not. */
+export interface ReadinessChecks {
+  readonly service: string | undefined;
+  readonly store: string | undefined;
+}
+
+/** Tells probes, Prometheus and the log whether the service takes plants and, if it does not, why. */
+@Injectable()
+export class Readiness {
+  readonly #logger = new Logger('Health');
+  readonly #registry = new Registry();
+  /** By the monotonic clock: after a step of the wall clock, a check could count for hours. */
+  #storeCheckedAt = -Infinity;
+  #storeCheck: Promise<string | undefined> = Promise.resolve(undefined);
+  #loggedFailure: string | undefined;
+
+  constructor(private readonly service: ManagedService) {
+    const check = (): Promise<ReadinessChecks> => this.check();
+    new Gauge({
+      name: 'plant_store_ready',
+      help: '1 if this check of /health/ready is up, or 0 if it is down.',
+      labelNames: ['check'],
+      registers: [this.#registry],
+      async collect() {
+        for (const [name, failure] of Object.entries(await check())) {
+          this.set({ check: name }, failure === undefined ? 1 : 0);
+        }
+      },
+    });
+  }
+
+  async check(): Promise<ReadinessChecks> {
+    if (performance.now() - this.#storeCheckedAt >= STORE_CHECK_INTERVAL) {
+      this.#storeCheckedAt = performance.now();
+      this.#storeCheck = this.#checkStore();
+    }
+    return { service: this.service.obstacle, store: await this.#storeCheck };
+  }
+
+  /** Returns the checks as a metric, in the text format of Prometheus. */
+  metrics(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  async #checkStore(): Promise<string | undefined> {
+    const failure = await this.service.repository.check().then(
+      () => undefined,
+      (error: unknown) => (error as Error).message,
+    );
+    this.#logChange(failure);
+    return failure;
+  }
+
+  #logChange(failure: string | undefined): void {
+    // A service that stops closes its store.
+    if (failure === this.#loggedFailure || this.service.isStopping) return;
+    this.#loggedFailure = failure;
+    if (failure === undefined) this.#logger.log('The service is ready again');
+    else this.#logger.warn(`The service is not ready: ${failure}`);
+  }
+}
