@@ -27,6 +27,7 @@ export class AppModule {
       controllers: [NotFoundController],
       providers: [
         { provide: PlantsPath, useValue: { path: `${basePath}/${PLANTS_PATH}` } satisfies PlantsPath },
+        // Global, so that no path of the service is open; PlantsController binds both for hosts.
         { provide: APP_GUARD, useExisting: BearerAuthGuard },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { IncomingMessage } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import type { Principal, RefusalReason } from './token-verifier.js';
+import type { Principal, RefusalReason, TokenVerifier } from './token-verifier.js';
 
 /** Why the guard has refused a request; also a message of the diagnostics channel. */
 export interface AuthenticationRefused {
@@ -17,24 +17,43 @@ export const REFUSAL_CHANNEL = 'plant-store:authentication-refused';
 
 const refused = channel(REFUSAL_CHANNEL);
 
-const PRINCIPAL = Symbol('principal');
-const REFUSAL = Symbol('refusal');
+/**
+ * The authentication of one request. BearerStrategy gets it from the guard in place of the request, and keeps its result
+ * in it. It is pending at first, and has a principal or a refusal in the end.
+ */
+export class Authentication {
+  principal: Principal | undefined;
+  refusal: AuthenticationRefused | undefined;
+
+  /**
+   * @param headers the only header that may have a token (RFC 6750 §2.1)
+   * @param verifier comes with the request, because all applications of the process share the strategy
+   */
+  constructor(
+    readonly headers: { readonly authorization: string | undefined },
+    readonly verifier: TokenVerifier,
+  ) {}
+}
+
+const AUTHENTICATION = Symbol('authentication');
 
 /** Node's request; not a WeakMap, because each garbage collection visits all entries of those. */
 interface Authenticated {
-  [PRINCIPAL]?: Principal;
-  [REFUSAL]?: AuthenticationRefused;
+  [AUTHENTICATION]?: Authentication;
 }
 
-/** Returns the principal of a request that the guard has passed. */
+/** Keeps the authentication with its request. */
+export function setAuthentication(request: object, authentication: Authentication): void {
+  nodeRequest(request)[AUTHENTICATION] = authentication;
+}
+
+export function authenticationOf(request: object): Authentication | undefined {
+  return nodeRequest(request)[AUTHENTICATION];
+}
+
+/** Returns the principal of a request that the guard has passed. Until then, the request waits for its verifier. */
 export function principalOf(request: object): Principal | undefined {
-  return nodeRequest(request)[PRINCIPAL];
-}
-
-/** Sets the principal of a request; `request.user` is the place where passport puts it. */
-export function setPrincipal(request: object & { user?: unknown }, principal: Principal): void {
-  request.user = principal;
-  nodeRequest(request)[PRINCIPAL] = principal;
+  return authenticationOf(request)?.principal;
 }
 
 /** Passes the principal of the request; undefined if the host authenticates. */
@@ -44,12 +63,13 @@ export const CurrentPrincipal = createParamDecorator((_data: unknown, context: E
 
 /** Returns why the guard has refused a request; undefined if it has not. */
 export function refusalOf(request: object): AuthenticationRefused | undefined {
-  return nodeRequest(request)[REFUSAL];
+  return authenticationOf(request)?.refusal;
 }
 
 /** Keeps the refusal with its request, for the log line, and publishes it. */
 export function setRefusal(request: object, refusal: AuthenticationRefused): void {
-  nodeRequest(request)[REFUSAL] = refusal;
+  const authentication = authenticationOf(request);
+  if (authentication !== undefined) authentication.refusal = refusal;
   if (refused.hasSubscribers) refused.publish(refusal);
 }
 

@@ -2,13 +2,33 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { principalOf, setPrincipal, setRefusal } from './authentication.js';
-import { BearerAuthOptions } from './bearer-auth-options.js';
+import {
+  Authentication,
+  authenticationOf,
+  principalOf,
+  refusalOf,
+  setAuthentication,
+  setRefusal,
+} from './authentication.js';
+import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
 import { STRATEGY } from './bearer.strategy.js';
-import type { BearerRequest, Principal, RefusalReason, TokenVerifier } from './token-verifier.js';
+import type { Principal, TokenVerifier } from './token-verifier.js';
 
-/** Marks a handler, or all of a controller, that requires the scope, of tokens that have scopes. */
-export const RequiresScope = Reflector.createDecorator<boolean>();
+interface ScopeRequirement {
+  /** Defaults to the scope of the options. */
+  readonly scope: string | undefined;
+}
+
+/**
+ * Requires a scope of tokens that have scopes, for a handler or all of a controller: `RequiresScope('plants:read')`.
+ * Without a name, it is the scope of the module's options.
+ */
+export const RequiresScope = Reflector.createDecorator<string | undefined, ScopeRequirement>({
+  transform: (scope: unknown) => {
+    if (scope === undefined || (typeof scope === 'string' && isScope(scope))) return { scope };
+    throw new TypeError('RequiresScope: the scope must be one word such as plants:read');
+  },
+});
 
 /** A request of Express, or of Fastify, which wraps Node's as `raw`. */
 interface GuardedRequest {
@@ -18,13 +38,15 @@ interface GuardedRequest {
   readonly raw?: { readonly rawHeaders: readonly string[] };
   /** The address of the client, as far as trusted proxies tell it. */
   readonly ip?: string;
+  /** The place of passport for the principal. */
+  user?: unknown;
 }
 
 /**
  * Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1).
  *
- * The verifiers do not need passport: the requirements name AuthGuard and passport-http-bearer. The calls in order:
- * canActivate → getRequest → passport → BearerStrategy.validate → handleRequest.
+ * Passport is here because the order of this service names `@nestjs/passport` and `passport-http-bearer`: it finds the
+ * token in the header, and asks BearerStrategy. The verifiers do not need it.
  */
 @Injectable()
 export class BearerAuthGuard extends AuthGuard(STRATEGY) {
@@ -44,58 +66,58 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    * @throws {ForbiddenException} if the token lacks the required scope
    */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
+    const { verifier } = this.authOptions;
+    if (verifier === false) return true;
     const request = context.switchToHttp().getRequest<GuardedRequest>();
-    // Bound both globally and to the controller, the guard runs once.
-    if (this.authOptions.verifier === false || principalOf(request) !== undefined) return true;
-    await super.canActivate(context);
-    this.#authorize(context, principalOf(request));
+    // The service binds the guard globally, and PlantsController binds it again.
+    const principal = principalOf(request) ?? (await this.#authenticate(context, request, verifier));
+    this.#authorize(context, principal);
     return true;
   }
 
-  /**
-   * Returns a request that has the header and nothing else: passport-http-bearer would also take a token from the query
-   * and the body.
-   */
-  override getRequest(context: ExecutionContext): BearerRequest {
-    const request = context.switchToHttp().getRequest<GuardedRequest>();
-    return {
-      // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
-      headers: { authorization: authorizationOf(request)?.replace(/ {2,}/, ' ') },
-      // canActivate has returned if it is false.
-      verifier: this.authOptions.verifier as TokenVerifier,
-    };
+  async #authenticate(context: ExecutionContext, request: GuardedRequest, verifier: TokenVerifier): Promise<Principal> {
+    // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
+    const authorization = authorizationOf(request)?.replace(/ {2,}/, ' ');
+    setAuthentication(request, new Authentication({ authorization }, verifier));
+    // Passport calls BearerStrategy.validate, unless the header has no token.
+    await super.canActivate(context);
+    const principal = principalOf(request);
+    if (principal === undefined) throw this.#refuse(context, request);
+    request.user = principal;
+    return principal;
   }
 
-  override handleRequest<User extends Principal>(
-    error: Error | null,
-    result: User | RefusalReason | false,
-    _info: unknown,
-    context: ExecutionContext,
-  ): User {
+  /** From the request itself, passport-http-bearer would also take a token in the query or the body. */
+  override getRequest(context: ExecutionContext): Authentication | undefined {
+    return authenticationOf(context.switchToHttp().getRequest());
+  }
+
+  /** Returns what the strategy has returned, where Nest's own method would throw without a challenge. */
+  override handleRequest<User>(error: Error | null, user: User): User {
     if (error) throw error;
-    const request = context.switchToHttp().getRequest<GuardedRequest>();
-    const principal = typeof result === 'object' ? result : undefined;
-    // A verifier may return a principal that it remembers.
-    const isExpired = principal?.expires !== undefined && principal.expires.getTime() <= Date.now();
-    if (principal !== undefined && !isExpired) {
-      setPrincipal(request, principal);
-      return principal;
-    }
-    // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
-    const isAttempt = /^bearer +./i.test(request.headers.authorization ?? '');
-    const reason = isExpired ? 'expired' : typeof result === 'string' ? result : isAttempt ? 'malformed' : 'missing';
-    setRefusal(request, { reason, principal: principal?.name, address: request.ip });
-    this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
-    throw new UnauthorizedException(ERROR_TABLE[401].message);
+    return user;
   }
 
-  #authorize(context: ExecutionContext, principal: Principal | undefined): void {
-    const { scope } = this.authOptions;
-    if (principal?.scopes?.includes(scope) ?? true) return;
-    const isRequired = this.reflector.getAllAndOverride(RequiresScope, [context.getHandler(), context.getClass()]);
-    if (!isRequired) return;
+  #authorize(context: ExecutionContext, { scopes }: Principal): void {
+    // A token without scopes may do everything.
+    if (scopes === undefined) return;
+    const places = [context.getHandler(), context.getClass()];
+    const requirement = this.reflector.getAllAndOverride<ScopeRequirement | undefined>(RequiresScope.KEY, places);
+    if (requirement === undefined) return;
+    const { scope = this.authOptions.scope } = requirement;
+    if (scopes.includes(scope)) return;
     this.#setChallenge(context, `, error="insufficient_scope", scope="${scope}"`);
     throw new ForbiddenException(ERROR_TABLE[403].message);
+  }
+
+  #refuse(context: ExecutionContext, request: GuardedRequest): UnauthorizedException {
+    // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
+    const isAttempt = /^bearer +./i.test(request.headers.authorization ?? '');
+    // Passport did not ask the strategy if there is no refusal yet.
+    const { reason, principal } = refusalOf(request) ?? { reason: isAttempt ? 'malformed' : 'missing' };
+    setRefusal(request, { reason, principal, address: request.ip });
+    this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
+    return new UnauthorizedException(ERROR_TABLE[401].message);
   }
 
   /** Sets it here, because Nest's own filter sets no headers: on a host's routes, that one answers. */

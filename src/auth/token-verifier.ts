@@ -1,11 +1,13 @@
+import { types } from 'node:util';
+
 /** The holder of a valid token. */
 export interface Principal {
   /** A name for the log, never the token. */
   readonly name: string;
   /** The scopes of the token (RFC 6749 §3.3); a token without this list may do everything. */
-  readonly scopes?: readonly string[];
+  readonly scopes?: readonly string[] | undefined;
   /** The instant from which the token is no longer valid. */
-  readonly expires?: Date;
+  readonly expires?: Date | undefined;
 }
 
 /** Why a token is refused. Logs and metrics have the reason; a client never learns it. */
@@ -28,6 +30,37 @@ export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 /** The principal of a valid token, or the reason for its refusal; undefined means `unknown`. */
 export type VerificationResult = Principal | RefusalReason | undefined;
 
+/**
+ * Returns what a verifier has returned, which may be one of a host in JavaScript.
+ *
+ * @throws {TypeError} if it is neither a principal nor a reason nor undefined
+ */
+export function checkResult(result: unknown): Principal | RefusalReason {
+  if (result === undefined) return 'unknown';
+  const fault = isRefusalReason(result) ? undefined : faultOf(result);
+  if (fault === undefined) return result as Principal | RefusalReason;
+  throw new TypeError(`TokenVerifier.verify must return a principal, a RefusalReason or undefined, and not ${fault}`);
+}
+
+/** Returns what is wrong with a principal, without its values: one of them may be the token. */
+function faultOf(result: unknown): string | undefined {
+  if (typeof result !== 'object' || result === null) return `something else of type ${typeof result}`;
+  const { name, scopes, expires } = result as Record<keyof Principal, unknown>;
+  if (typeof name !== 'string') return 'an object without a name';
+  const isText = (scope: unknown): boolean => typeof scope === 'string';
+  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isText))) {
+    return 'scopes that are no array of strings';
+  }
+  if (expires !== undefined && !(types.isDate(expires) && !Number.isNaN(expires.getTime()))) {
+    return 'an expiry that is no valid Date';
+  }
+  return undefined;
+}
+
+function isRefusalReason(result: unknown): result is RefusalReason {
+  return REFUSAL_REASONS.some((reason) => reason === result);
+}
+
 /** Decides which tokens are valid: a port, and its own injection token. */
 export abstract class TokenVerifier {
   /** @throws {HttpException} for example ServiceUnavailableException (error 503); anything else is error 500 */
@@ -49,16 +82,9 @@ export class TokenVerifiers extends TokenVerifier {
 
   override async verify(token: string): Promise<Principal | RefusalReason> {
     for (const verifier of this.verifiers) {
-      const result = (await verifier.verify(token)) ?? 'unknown';
-      if (result !== 'unknown') return result;
+      const result = await verifier.verify(token);
+      if (result !== undefined && result !== 'unknown') return result;
     }
     return 'unknown';
   }
-}
-
-/** The request that passport sees. Not in bearer.strategy.ts, which needs types of passport that hosts may lack. */
-export interface BearerRequest {
-  readonly headers: { readonly authorization: string | undefined };
-  /** Comes with the request because all applications of the process share the strategy. */
-  readonly verifier: TokenVerifier;
 }

@@ -11,7 +11,10 @@ import { PlantsService } from './plants.service.js';
 /** The path of the operations, below the prefix of the application. */
 export const PLANTS_PATH = 'plants';
 
-/** The operations of the contract. A host may version its routes; this path has no version. */
+/**
+ * The operations of the contract. A host may version its routes; this path has no version. The guard and the filter are
+ * bound here for hosts; in the service they are global (app.module.ts).
+ */
 @Controller({ path: PLANTS_PATH, version: VERSION_NEUTRAL })
 @UseGuards(BearerAuthGuard)
 @UseFilters(ContractExceptionFilter)
@@ -22,7 +25,7 @@ export class PlantsController {
   // pipes, and with `validateCustomDecorators` it would validate the request as a NewPlantDto.
   @Post()
   @HttpCode(HttpStatus.OK)
-  @RequiresScope(true)
+  @RequiresScope()
   create(
     @PlantBody(BodyPipe, NewPlantPipe) plant: Readonly<NewPlantDto>,
     @CurrentPrincipal() principal: Principal | undefined,

@@ -10,6 +10,9 @@ import { sharedService } from '../support/service.js';
 const CHALLENGE = 'Bearer realm="plants"';
 const INVALID = `${CHALLENGE}, error="invalid_token"`;
 
+/** What a verifier in JavaScript returns by mistake. */
+let wrongResult: unknown;
+
 /** What the verifier of an embedding application may do, by token. */
 const RESULTS: Readonly<Record<string, () => VerificationResult | Promise<VerificationResult>>> = {
   writer: () => ({ name: 'writer', scopes: ['plants:read', 'plants:write'] }),
@@ -22,6 +25,7 @@ const RESULTS: Readonly<Record<string, () => VerificationResult | Promise<Verifi
     throw new ContractException(503);
   },
   'unavailable-to-nest': () => Promise.reject(new ServiceUnavailableException('a secret')),
+  'wrong-result': () => wrongResult as VerificationResult,
   defect: () => {
     throw new Error('The verifier met a defect', { cause: new Error('its cause') });
   },
@@ -147,5 +151,26 @@ describe('A verifier', () => {
     expect(first).toBe(`The request ${headers.get('x-request-id') ?? ''} failed: The verifier met a defect`);
     expect(stack[0]).toBe('Error: The verifier met a defect');
     expect(stack).toContain('Caused by: Error: its cause');
+  });
+
+  it.each<{ what: string; result: unknown; words: string }>([
+    { what: 'scopes in one text', result: { name: 'a', scopes: 'no-plants:write-x' }, words: 'scopes that are no' },
+    { what: 'scopes in a Set', result: { name: 'a', scopes: new Set(['plants:write']) }, words: 'scopes that are no' },
+    { what: 'scopes that are null', result: { name: 'a', scopes: null }, words: 'scopes that are no' },
+    { what: 'a scope in an array', result: { name: 'a', scopes: [['plants:write']] }, words: 'scopes that are no' },
+    { what: 'an expiry that is a number', result: { name: 'a', expires: 9e15 }, words: 'an expiry that is no' },
+    { what: 'an expiry without a time', result: { name: 'a', expires: new Date(NaN) }, words: 'an expiry that is no' },
+    { what: 'no name', result: { scopes: [] }, words: 'an object without a name' },
+    { what: 'a principal in an array', result: [{ name: 'a' }], words: 'an object without a name' },
+    { what: 'a text that is no reason', result: 'ok', words: 'something else of type string' },
+    { what: 'true', result: true, words: 'something else of type boolean' },
+    { what: 'null', result: null, words: 'something else of type object' },
+  ])('that returns $what causes error 500, with the reason in the log', async ({ result, words }) => {
+    wrongResult = result;
+    const { body } = await create('Bearer wrong-result');
+
+    expect(body).toMatchObject({ error: 500 });
+    expect(service.log().at(-1)).toContain(`must return a principal, a RefusalReason or undefined, and not ${words}`);
+    expect(await service.rows()).toEqual([]);
   });
 });

@@ -1,7 +1,9 @@
 import { Controller, Get, Module, Req, ServiceUnavailableException, UseFilters, UseGuards } from '@nestjs/common';
+import { AuthGuard } from '@nestjs/passport';
 import {
   BearerAuthGuard,
   ContractExceptionFilter,
+  CurrentPrincipal,
   PlantsModule,
   type Principal,
   principalOf,
@@ -15,17 +17,23 @@ class GardenVerifier extends TokenVerifier {
   override verify(token: string): Principal | undefined {
     if (token === 'down') throw new ServiceUnavailableException('The garden is closed.');
     if (token === 'gardener') return { name: 'gardener', scopes: ['plants:write'] };
-    return token === 'visitor' ? { name: 'visitor', scopes: [] } : undefined;
+    return token === 'visitor' ? { name: 'visitor', scopes: ['sheds:read'] } : undefined;
   }
 }
 
 @Controller('sheds')
 @UseGuards(BearerAuthGuard)
-@RequiresScope(true)
+@RequiresScope()
 class ShedsController {
   @Get()
   list(@Req() request: { readonly user?: unknown }): object {
     return { principal: principalOf(request)?.name, user: request.user };
+  }
+
+  @Get('named')
+  @RequiresScope('sheds:read')
+  named(@CurrentPrincipal() principal: Principal): object {
+    return principal;
   }
 
   @Get('contract')
@@ -35,11 +43,21 @@ class ShedsController {
   }
 }
 
+/** Uses the strategy of the module without its guard, as a host should not do. */
+@Controller('strategy')
+@UseGuards(AuthGuard('plant-store-bearer'))
+class StrategyController {
+  @Get()
+  user(@Req() { user }: { readonly user?: unknown }): object {
+    return { user };
+  }
+}
+
 @Module({
   imports: [
     PlantsModule.forRoot({ repository: 'sqlite::memory:', authentication: { verifier: new GardenVerifier() } }),
   ],
-  controllers: [ShedsController],
+  controllers: [ShedsController, StrategyController],
 })
 class GardenModule {}
 
@@ -72,6 +90,16 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
       answer: { status: 403, body: { statusCode: 403, error: 'Forbidden' }, challenge: SCOPE },
     },
     {
+      what: 'passes a token with the scope that the route names',
+      request: { path: '/sheds/named', token: 'visitor' },
+      answer: { status: 200, body: { name: 'visitor' }, challenge: null },
+    },
+    {
+      what: 'refuses a token without the scope that the route names',
+      request: { path: '/sheds/named', token: 'gardener' },
+      answer: { status: 403, challenge: `${REALM}, error="insufficient_scope", scope="sheds:read"` },
+    },
+    {
       what: 'passes on what the verifier throws',
       request: { path: '/sheds', token: 'down' },
       answer: { status: 503, body: { statusCode: 503, message: 'The garden is closed.' }, challenge: null },
@@ -84,4 +112,23 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
   ])('$what', async ({ request, answer }) => {
     expect(await send(app, { method: 'GET', ...request })).toMatchObject(answer);
   });
+
+  it.each<{ what: string; token: string | null; query?: string }>([
+    { what: 'a valid token', token: 'gardener' },
+    { what: 'a malformed token', token: '"x"' },
+    { what: 'a blank token in the query', token: null, query: '?access_token=%20' },
+    { what: 'a valid token in the query', token: null, query: '?access_token=gardener' },
+    { what: 'no token', token: null },
+  ])('is the only one that the strategy works for: another guard refuses $what', async ({ token, query = '' }) => {
+    expect(await send(app, { method: 'GET', path: `/strategy${query}`, token })).toMatchObject({ status: 401 });
+  });
+});
+
+describe('RequiresScope', () => {
+  it.each<{ scope: unknown }>([{ scope: '' }, { scope: 'a b' }, { scope: true }, { scope: null }])(
+    'does not accept $scope as the name of a scope',
+    ({ scope }) => {
+      expect(() => RequiresScope(scope as string)(ShedsController)).toThrow(/^RequiresScope: the scope must be one word/);
+    },
+  );
 });
