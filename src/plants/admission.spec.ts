@@ -42,31 +42,69 @@ describe('Admission', () => {
     expect(fill(admission)).toHaveLength(2);
   });
 
-  it('admits nothing while bodies and plants occupy all bytes, until a plant has left or a body was refused', () => {
+  it('admits nothing while bodies and plants occupy all bytes, until an answer was taken or a body was refused', () => {
     const admission = new Admission(MIB);
-    const chargeFirst = admission.admit(newAnswer());
-    const chargeSecond = admission.admit(newAnswer());
+    const answer = newAnswer();
+    const first = admission.admit(answer);
+    const second = admission.admit(newAnswer());
 
-    expect(chargeFirst(8 * MIB)).toBe(true);
-    admission.enter(4 * MIB);
-    expect(chargeSecond(4 * MIB)).toBe(true);
+    expect(admission.charge(first, 8 * MIB)).toBe(true);
+    admission.enter(first, 4 * MIB);
+    expect(admission.charge(second, 4 * MIB)).toBe(true);
     expect(fill(admission)).toHaveLength(0);
-    admission.leave(4 * MIB);
-    expect(chargeFirst(4 * MIB)).toBe(true);
-    expect(chargeSecond(1)).toBe(false);
-    expect(chargeFirst(4 * MIB)).toBe(true);
+    expect(admission.charge(second, 1)).toBe(false);
+    expect(admission.charge(admission.admit(newAnswer()), 4 * MIB)).toBe(true);
+    admission.leave(first);
+    expect(fill(admission)).toHaveLength(0);
+    answer.emit('close');
+    expect(admission.charge(admission.admit(newAnswer()), 12 * MIB)).toBe(true);
+  });
+
+  it('counts a plant whose client has gone until it has left', () => {
+    const admission = new Admission(MIB);
+    const answer = newAnswer();
+    const place = admission.admit(answer);
+    admission.enter(place, 16 * MIB);
+    answer.emit('close');
+
+    expect(fill(admission)).toHaveLength(0);
+    admission.leave(place);
+    expect(fill(admission)).toHaveLength(2_048);
+  });
+
+  it('takes no plant of a request whose client has gone', () => {
+    const admission = new Admission(MIB);
+    const answer = newAnswer();
+    const place = admission.admit(answer);
+    answer.emit('close');
+
+    expect(admission.charge(place, 1)).toBe(false);
+    expect(() => admission.enter(place, 1)).toThrow(ContractException);
+  });
+
+  it('counts calls of the host like requests, until their plants have left', () => {
+    const admission = new Admission(MIB);
+    const calls = Array.from({ length: 2_048 }, () => {
+      const place = admission.admit();
+      admission.enter(place, 1);
+      return place;
+    });
+
+    expect(fill(admission)).toHaveLength(0);
+    for (const place of calls.slice(0, 2)) admission.leave(place);
+    expect(fill(admission)).toHaveLength(2);
   });
 
   it('has room for two bodies of the greatest length', () => {
-    const charge = new Admission(254 * MIB).admit(newAnswer());
+    const admission = new Admission(254 * MIB);
 
-    expect(charge(508 * MIB)).toBe(true);
+    expect(admission.charge(admission.admit(newAnswer()), 508 * MIB)).toBe(true);
   });
 
   it('closes the oldest connection that has not taken its answer for one that wants its place', () => {
     const admission = new Admission(MIB);
     const answers = [newAnswer(), newAnswer(), newAnswer(), newAnswer()];
-    for (const answer of answers) admission.admit(answer)(4 * MIB);
+    for (const answer of answers) admission.charge(admission.admit(answer), 4 * MIB);
     for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
     admission.admit(newAnswer());
 

@@ -3,9 +3,9 @@ import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
 import { CurrentPrincipal } from '../auth/authentication.js';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
-import type { NewPlantDto, PlantDto } from './dto/plant.dto.js';
+import type { PlantDto } from './dto/plant.dto.js';
 import { BodyPipe, PlantBody } from './pipes/body.pipe.js';
-import { NewPlantPipe } from './pipes/new-plant.pipe.js';
+import { type AdmittedPlant, NewPlantPipe } from './pipes/new-plant.pipe.js';
 import { PlantsService } from './plants.service.js';
 
 /** The path of the operations, below the prefix of the application. */
@@ -21,15 +21,15 @@ export const PLANTS_PATH = 'plants';
 export class PlantsController {
   constructor(private readonly plants: PlantsService) {}
 
-  // Readonly<…> keeps the class out of the metadata of the parameter. A host's global ValidationPipe runs before our
-  // pipes, and with `validateCustomDecorators` it would validate the request as a NewPlantDto.
+  // An interface is no class in the metadata of the parameter. A host's global ValidationPipe runs before our pipes, and
+  // with `validateCustomDecorators` it would validate the request as that class.
   @Post()
   @HttpCode(HttpStatus.OK)
   @RequiresScope()
   create(
-    @PlantBody(BodyPipe, NewPlantPipe) plant: Readonly<NewPlantDto>,
+    @PlantBody(BodyPipe, NewPlantPipe) admitted: AdmittedPlant,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
-    return this.plants.create(plant, { principal });
+    return this.plants.createAdmitted(admitted, principal);
   }
 }

@@ -7,6 +7,7 @@ import { lengthOf } from '../storage/plant-columns.js';
 import { PlantRepository, type PlantSnapshot, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
+import type { AdmittedPlant } from './pipes/new-plant.pipe.js';
 import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } from './plants.module-definition.js';
 
 /** Bytes that a plant occupies besides its texts. */
@@ -24,23 +25,30 @@ export class PlantsService {
   ) {}
 
   /**
-   * Creates a plant, and resolves when it is durable. The id is the client's, and therefore the idempotency key: the
-   * same plant again has the same answer, and is stored once.
+   * Creates a plant for the host, and resolves when it is durable. The id is the client's, and therefore the idempotency
+   * key: the same plant again has the same answer, and is stored once.
    *
-   * A host may call this itself, so it checks what the pipes of the route have checked.
-   *
-   * @param options.principal the creator, for `onPlantCreated`; none if the host authenticates
+   * @param options.principal the creator, for `onPlantCreated`
    * @throws {ContractException} 422 if it is not a NewPlant, 409 if the id belongs to another plant, 503 if the store is
    *   overloaded, unavailable or closed
    */
   async create(
     newPlant: Readonly<NewPlantDto>,
-    { principal }: { readonly principal?: Principal | undefined } = {},
+    options?: { readonly principal?: Principal | undefined },
   ): Promise<PlantDto> {
     const plant = toNewPlant(newPlant);
+    return this.createAdmitted({ plant, place: this.admission.admit() }, options?.principal);
+  }
+
+  /**
+   * Creates the plant of a request, which the pipes of the route have checked.
+   *
+   * @param principal undefined if the host authenticates
+   * @throws {ContractException} 409 or 503, as `create`
+   */
+  async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
     // A UTF-16 unit occupies up to two bytes.
-    const bytes = PLANT_COST + 2 * lengthOf(plant);
-    this.admission.enter(bytes);
+    this.admission.enter(place, PLANT_COST + 2 * lengthOf(plant));
     let notification: Promise<void> | undefined;
     try {
       const outcome = await this.groupCommit.add(plant);
@@ -53,8 +61,8 @@ export class PlantsService {
       throw error;
     } finally {
       // The call of the host keeps the plant in memory.
-      if (notification === undefined) this.admission.leave(bytes);
-      else void notification.then(() => this.admission.leave(bytes));
+      if (notification === undefined) this.admission.leave(place);
+      else void notification.then(() => this.admission.leave(place));
     }
   }
 

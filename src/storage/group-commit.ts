@@ -12,9 +12,6 @@ import {
 /** Maximum plants in a batch: enough that the clients of a busy service share one round trip and one sync to disk. */
 const BATCH_SIZE = 1_024;
 
-/** Maximum plants in the queue. A backstop for other callers: Admission limits those of `POST /plants` to 2,048. */
-const QUEUE_LENGTH = 4_096;
-
 /**
  * Plants in the queue from which on their batch is sent before the clients of the last one are answered: with 512 clients
  * of a PostgreSQL server that is 5 ms away, that is 18 % more creates a second.
@@ -41,7 +38,10 @@ interface PendingPlant {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Group commit: plants that arrive while a batch is in flight share the next one. So no plant waits for a timer. */
+/**
+ * Group commit: plants that arrive while a batch is in flight share the next one. So no plant waits for a timer. The queue
+ * needs no limit: Admission bounds the plants in flight.
+ */
 @Injectable()
 export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
@@ -62,10 +62,6 @@ export class GroupCommit {
    */
   add(plant: StoredPlant): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      if (this.#queue.length >= QUEUE_LENGTH) {
-        reject(new RepositoryUnavailableError(`${QUEUE_LENGTH} plants are already waiting to be stored`));
-        return;
-      }
       this.#queue.push({ plant, resolve, reject });
       if (!this.#isRunning) this.#start();
     });

@@ -43,6 +43,18 @@ describe('PlantsService', () => {
       await app.close();
     },
   );
+
+  it('refuses calls beyond those that may be in flight with error 503', async () => {
+    const app = await NestFactory.createApplicationContext(PlantsModule.forRoot(OPTIONS), { logger: false });
+    const plants = app.get(PlantsService);
+    const calls = Array.from({ length: 2_049 }, (_, index) => plants.create({ id: BigInt(index), name: 'Monstera' }));
+    const ends = await Promise.allSettled(calls);
+
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(2_048);
+    expect(ends.at(-1)).toMatchObject({ reason: { error: 503 } });
+    expect(await plants.create({ id: 2_049n, name: 'Monstera' })).toEqual({ name: 'Monstera' });
+    await app.close();
+  });
 });
 
 describe('PlantsModule', () => {

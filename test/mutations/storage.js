@@ -298,14 +298,6 @@ export default [
     spec: 'src/storage/group-commit',
   },
   {
-    name: 'storage: unbounded queue',
-    reason: 'Requests in flight are bounded.',
-    file: COMMIT,
-    find: 'if (this.#queue.length >= QUEUE_LENGTH) {',
-    replace: 'if (this.#queue.length === Infinity) {',
-    spec: 'src/storage/group-commit',
-  },
-  {
     name: 'storage: outage that is not remembered',
     reason: 'During an outage requests fail fast.',
     file: 'src/storage/retry.ts',

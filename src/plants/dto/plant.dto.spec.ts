@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
+import { validateSync } from 'class-validator';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { TEXT } from './plant.dto.js';
+import { COLUMN_NAMES } from '../../storage/plant-columns.js';
+import { isText } from './is-text.js';
+import { isNewPlant, NewPlantDto } from './plant.dto.js';
 
 const CONTRACT = parse(readFileSync(new URL('../../../contract/openapi.yaml', import.meta.url), 'utf8')) as {
   components: { schemas: { Plant: { properties: Record<'name' | 'tag', { pattern: string }> } } };
@@ -20,7 +23,7 @@ describe('The pattern of the contract', () => {
     const pattern = new RegExp(name.pattern, flags);
 
     fc.assert(
-      fc.property(fc.string({ unit: units }), (text) => pattern.test(text) === TEXT.validate(text)),
+      fc.property(fc.string({ unit: units }), (text) => pattern.test(text) === isText(text)),
       { numRuns: 10_000 },
     );
     // No quadratic cost.
@@ -29,5 +32,40 @@ describe('The pattern of the contract', () => {
 
   it('is the same for the name and the tag', () => {
     expect(tag.pattern).toBe(name.pattern);
+  });
+});
+
+describe('isNewPlant', () => {
+  const int64 = fc.bigInt({ min: -(2n ** 63n) - 1n, max: 2n ** 63n });
+  const text = fc.string({ unit: units });
+  const values = fc.oneof(
+    int64,
+    text,
+    fc.constantFrom(undefined, null, 7, '7', true),
+    fc.anything({ withBigInt: true }),
+  );
+  const usual: Readonly<Record<string, fc.Arbitrary<unknown>>> = { id: int64, name: text, tag: text };
+  const plants = fc.record(
+    Object.fromEntries(
+      COLUMN_NAMES.map((name) => [
+        name,
+        fc.oneof({ weight: 4, arbitrary: usual[name] ?? values }, { weight: 1, arbitrary: values }),
+      ]),
+    ),
+    { requiredKeys: [] },
+  );
+
+  it('accepts what the decorators accept, and refuses what they refuse', () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(plants, (fields) => {
+        const isValid = validateSync(Object.assign(new NewPlantDto(), fields)).length === 0;
+        if (isValid) accepted += 1;
+
+        expect(isNewPlant(fields)).toBe(isValid);
+      }),
+      { numRuns: 2_000 },
+    );
+    expect(accepted).toBeGreaterThan(100);
   });
 });

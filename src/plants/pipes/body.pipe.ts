@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createParamDecorator, type ExecutionContext, Injectable, Logger, type PipeTransform } from '@nestjs/common';
 import { BodyTooLargeException, ContractException } from '../../contract/contract.exception.js';
-import { Admission } from '../admission.js';
+import { Admission, type Place } from '../admission.js';
 import { readBody } from './read-body.js';
 
 /** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
@@ -29,16 +29,23 @@ export const PlantBody = createParamDecorator((_data: unknown, context: Executio
   return () => context.switchToHttp();
 });
 
-/** Turns a request into its body: bytes where possible, otherwise the result of the application's parser. */
+/** The body of a request, and the request's place in the account of Admission. */
+export interface AdmittedBody {
+  /** Bytes where possible, otherwise the result of the application's parser. */
+  readonly body: unknown;
+  readonly place: Place;
+}
+
+/** Admits a request, and turns it into its body. */
 @Injectable()
-export class BodyPipe implements PipeTransform<GetExchange, unknown> {
+export class BodyPipe implements PipeTransform<GetExchange, AdmittedBody | Promise<AdmittedBody>> {
   readonly #logger = new Logger('PlantStore');
   #hasWarned = false;
 
   constructor(private readonly admission: Admission) {}
 
   /** @throws {ContractException} 417, 400 without a body, 415, 413 or 503, in this order of checks */
-  transform(getExchange: GetExchange): unknown {
+  transform(getExchange: GetExchange): AdmittedBody | Promise<AdmittedBody> {
     const exchange = getExchange();
     const request = exchange.getRequest<PlantRequest>();
     const response = exchange.getResponse<PlantResponse>();
@@ -50,8 +57,10 @@ export class BodyPipe implements PipeTransform<GetExchange, unknown> {
     assertJson(raw);
     const isParsed = request.body !== undefined || raw.readableDidRead;
     if (!isParsed && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);
-    const charge = this.admission.admit('raw' in response ? response.raw : response);
-    return isParsed ? this.#takeParsed(request) : readBody(raw, length, bodyLimit, charge);
+    const place = this.admission.admit('raw' in response ? response.raw : response);
+    if (isParsed) return { body: this.#takeParsed(request), place };
+    const body = readBody(raw, length, bodyLimit, (bytes) => this.admission.charge(place, bytes));
+    return body instanceof Uint8Array ? { body, place } : body.then((collected) => ({ body: collected, place }));
   }
 
   /** Without the bytes, logs once which line keeps the parser of the application away from the body. */

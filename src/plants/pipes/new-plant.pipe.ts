@@ -1,20 +1,36 @@
 import { isUtf8 } from 'node:buffer';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
-import { assertFields, NEW_PLANT_FIELDS, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/plant.dto.js';
+import { COLUMN_NAMES } from '../../storage/plant-columns.js';
+import type { Place } from '../admission.js';
+import { assertFields, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/plant.dto.js';
+import type { AdmittedBody } from './body.pipe.js';
 import { exactInteger, visitTopLevelMembers } from './exact-json.js';
+
+/** The plant of a request, and the request's place in the account of Admission. */
+export interface AdmittedPlant {
+  readonly plant: NewPlantDto;
+  readonly place: Place;
+}
 
 /** Turns a body into a valid NewPlant. */
 @Injectable()
-export class NewPlantPipe implements PipeTransform<unknown, NewPlantDto> {
-  /**
-   * @param body its bytes, or the result of a host's body parser
-   * @throws {ContractException} 400 if the bytes are not JSON in UTF-8, or repeat a field of NewPlant;
-   *   422 if the body is not a NewPlant, or the host's parser has rounded the id
-   */
-  transform(body: unknown): NewPlantDto {
-    return body instanceof Uint8Array ? parseNewPlant(decodeUtf8(body)) : toNewPlant(certainFields(body));
+export class NewPlantPipe implements PipeTransform<AdmittedBody, AdmittedPlant> {
+  /** @throws {ContractException} 400 or 422, as `readNewPlant` */
+  transform({ body, place }: AdmittedBody): AdmittedPlant {
+    return { plant: readNewPlant(body), place };
   }
+}
+
+/**
+ * Returns the NewPlant of a body.
+ *
+ * @param body its bytes, or the result of a host's body parser
+ * @throws {ContractException} 400 if the bytes are not JSON in UTF-8, or repeat a field of NewPlant; 422 if the body is not
+ *   a NewPlant, or the host's parser has rounded the id
+ */
+export function readNewPlant(body: unknown): NewPlantDto {
+  return body instanceof Uint8Array ? parseNewPlant(decodeUtf8(body)) : toNewPlant(certainFields(body));
 }
 
 /**
@@ -26,12 +42,16 @@ export function parseNewPlant(text: string): NewPlantDto {
   const parsed = assertFields(parseJson(text));
   const seen: string[] = [];
   visitTopLevelMembers(text, (name, source) => {
-    if (!NEW_PLANT_FIELDS.includes(name)) return;
+    if (!isField(name)) return;
     if (seen.includes(name)) throw new ContractException(400, `The field ${name} is given twice: give it once.`);
     seen.push(name);
     if (name === 'id') parsed.id = exactInteger(source) ?? parsed.id;
   });
   return toNewPlant(parsed);
+}
+
+function isField(name: string): boolean {
+  return COLUMN_NAMES.some((field) => field === name);
 }
 
 /** Takes the result of a host's parser as far as it is certain. */
