@@ -37,6 +37,7 @@ export default {
       testMatch: [
         '<rootDir>/test/storage/crash.e2e-spec.ts',
         '<rootDir>/test/http/{memory,overload,shutdown}.e2e-spec.ts',
+        '<rootDir>/test/process/unread-log.e2e-spec.ts',
       ],
       globals: { WORKERS: 2 },
     },

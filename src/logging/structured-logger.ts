@@ -107,8 +107,9 @@ export class StructuredLogger implements LoggerService {
   }
 }
 
-/** Writes in the background; at exit, pino writes what waits. */
+/** Writes in the background; at exit, it writes what waits, as far as the reader takes it at once. */
 function createStdoutStream(): LogStream {
+  let isExiting = false;
   const stdout = destination({
     dest: 1,
     sync: false,
@@ -116,6 +117,16 @@ function createStdoutStream(): LogStream {
     maxWrite: MAX_WRITE,
     maxLength: MAX_WAITING,
     periodicFlush: WRITE_INTERVAL,
+    retryEAGAIN: () => !isExiting,
+  });
+  // Before pino's own listener, which waits for the reader on the main thread, where no signal can end it.
+  process.prependListener('exit', () => {
+    isExiting = true;
+    try {
+      stdout.flushSync();
+    } catch {
+      stdout.destroy();
+    }
   });
   // Losing the log reader must not stop the service.
   stdout.on('error', () => undefined);

@@ -38,9 +38,14 @@ export async function startService(configuration: Configuration): Promise<void> 
   let announced = Promise.resolve();
   const stop = async (): Promise<void> => {
     onStopSignals(() => process.exit());
+    // Everything that a stop waits for is below this deadline.
+    setTimeout(() => {
+      logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
+      process.exit();
+    }, configuration.shutdownTimeout);
     // Otherwise a first token could be lost.
     await announced;
-    await stopService(service, management, configuration);
+    await stopService(service, management);
     await structuredLogger.flush();
     // Without it, Node would let go of the signals first, and one that comes late would end the process.
     process.exit();
@@ -91,16 +96,8 @@ async function listenForOperators(service: Service, configuration: Configuration
   });
 }
 
-/** Stops when the requests in flight are answered, and after SHUTDOWN_TIMEOUT at once. */
-async function stopService(
-  service: Service,
-  management: Management | undefined,
-  { shutdownTimeout }: Configuration,
-): Promise<void> {
-  setTimeout(() => {
-    logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
-    process.exit();
-  }, shutdownTimeout).unref();
+/** Closes the service when the requests in flight are answered, and then the listener for operators. */
+async function stopService(service: Service, management: Management | undefined): Promise<void> {
   // A load balancer learns of the shutdown while requests are still answered.
   service.isStopping = true;
   try {

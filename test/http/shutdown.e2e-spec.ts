@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { chunkedMessage, message, plant } from '../support/http-messages.js';
-import { Client } from '../support/load-client.js';
+import { Client, refusesConnections } from '../support/load-client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
-import { until } from '../support/until.js';
 import { Workload } from '../support/workload.js';
 
 const directory = ServiceDirectory.ofEachTest();
@@ -52,7 +51,7 @@ describe('SIGTERM', () => {
     const client = await openRequest();
 
     service.signal('SIGTERM');
-    await refused();
+    await refusesConnections(url);
     client.socket.write(plant(1));
     await client.closed;
 
@@ -100,7 +99,7 @@ describe('SIGTERM', () => {
     ({ service, url } = await directory.start({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '60m' }));
     await openRequest();
     service.signal('SIGTERM');
-    await refused();
+    await refusesConnections(url);
 
     expect(await service.stop('SIGINT')).toBe(0);
   });
@@ -116,13 +115,4 @@ describe('SIGTERM', () => {
     expect([...workload.errors.keys()]).toEqual([409]);
     expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
   });
-
-  /** Waits until the service refuses connections. */
-  function refused(): Promise<void> {
-    return until('connections are refused', async () => {
-      const client = await Client.open(url).catch(() => undefined);
-      client?.socket.destroy();
-      return client === undefined;
-    });
-  }
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket, type TcpSocketConnectOpts } from 'node:net';
 import { message } from './http-messages.js';
+import { until } from './until.js';
 
 /** A connection, and everything that has come on it. */
 export class Client {
@@ -36,4 +37,13 @@ export class Client {
 /** Returns a request that creates a plant, whose name has this many characters. */
 export function creation(id: number, size = 0): string {
   return message({ body: JSON.stringify({ id, name: 'n'.repeat(size) }) });
+}
+
+/** Waits until the service refuses connections. */
+export function refusesConnections(url: string): Promise<void> {
+  return until('connections are refused', async () => {
+    const client = await Client.open(url).catch(() => undefined);
+    client?.socket.destroy();
+    return client === undefined;
+  });
 }

@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { TOKEN } from '../support/client.js';
+import { ask } from '../support/connections.js';
+import { message } from '../support/http-messages.js';
+import { Client, refusesConnections } from '../support/load-client.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import type { ServiceProcess } from '../support/service-process.js';
+import { until } from '../support/until.js';
+import { Workload } from '../support/workload.js';
+
+/** Creates whose lines are more than the system keeps for the reader of the log: the others wait in the service. */
+const ENOUGH = 3_000;
+
+/** Bytes of lines that wait in a process, and bytes that the system keeps for the reader, at most. */
+const MAX_WAITING = 16_777_216;
+const MAX_KEPT = 1_000_000;
+
+const directory = ServiceDirectory.ofEachTest();
+
+/** Starts a service, and creates plants without reading its log. */
+async function startUnread(shutdownTimeout: string): Promise<{ service: ServiceProcess; url: string }> {
+  const { service, url } = await directory.start({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: shutdownTimeout });
+  service.holdOutput();
+  const workload = new Workload(() => url, { token: TOKEN, clients: 64, seed: 8 });
+  await workload.operations(ENOUGH);
+  await workload.stop();
+  expect(workload.unanswered).toBe(0);
+  return { service, url };
+}
+
+/** Returns the exit status of the service, whose output has not been read to its end. */
+async function statusOf(service: ServiceProcess): Promise<number | null> {
+  const [status] = (await once(service.child, 'exit')) as [number | null];
+  service.releaseOutput();
+  return status;
+}
+
+describe('A service whose log is not read', () => {
+  it('ends SHUTDOWN_TIMEOUT after SIGTERM with status 0', async () => {
+    const { service } = await startUnread('1s');
+
+    service.signal('SIGTERM');
+
+    expect(await statusOf(service)).toBe(0);
+  });
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends at once when %s follows SIGTERM', async (second) => {
+    const { service, url } = await startUnread('60m');
+    service.signal('SIGTERM');
+    await refusesConnections(url);
+
+    service.signal(second);
+
+    expect(await statusOf(service)).toBe(0);
+  });
+
+  it('answers all requests, keeps 16 MiB of lines, and drops the others until the log is read again', async () => {
+    const { service, url } = await directory.start();
+    const path = `/${'x'.repeat(255)}`;
+    const request = message({ line: `GET ${path} HTTP/1.1`, framing: [], body: '' });
+    const client = await Client.open(url);
+    service.holdOutput();
+    // Each line of the log has the path, so that these are twice as many bytes as wait.
+    for (let sent = 0; sent * path.length < 2 * MAX_WAITING; sent += 100) {
+      client.received = '';
+      client.socket.write(request.repeat(100));
+      await client.answered(100);
+    }
+    client.socket.destroy();
+    service.releaseOutput();
+
+    await until('the log goes on', async () => (await ask(url)) === 200 && service.stdout.includes('"status":200'));
+    expect(await service.stop()).toBe(0);
+    expect(service.stdout.length).toBeLessThan(MAX_WAITING + MAX_KEPT);
+  });
+});
