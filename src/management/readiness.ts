@@ -50,7 +50,7 @@ export class Readiness {
   }
 
   async #checkStore(): Promise<string | undefined> {
-    const failure = await this.service.repository.check().then(
+    const failure = await Promise.resolve(this.service.repository.check?.()).then(
       () => undefined,
       (error: unknown) => (error as Error).message,
     );

@@ -1,6 +1,4 @@
-// Apart from the other options, so that config/ does not load class-validator.
-
-/** Bytes of a request body, unless another limit is configured. */
+/** Bytes of a request body, unless the option `body.limit` or the variable BODY_LIMIT sets another limit. */
 export const DEFAULT_BODY_LIMIT = 1_048_576;
 
 /** Bytes in a unit. */

@@ -1,4 +1,5 @@
 import { isBearerToken, isRealm, isScope } from '../auth/bearer-auth-options.js';
+import type { PlantRepository } from '../storage/plant-repository.js';
 import { BODY_LIMIT_RULE, parseBodyLimit } from './body-limit.js';
 import type { ASYNC_OPTIONS_TYPE, PlantsModuleOptions } from './plants.module-definition.js';
 
@@ -7,12 +8,12 @@ type Test = (value: unknown) => boolean;
 /** The test of each option, and the words that complete "must be …". */
 const RULES: Readonly<Record<keyof PlantsModuleOptions, readonly [isValid: Test, words: string]>> = {
   repository: [
-    (value) => typeof value === 'string' || hasMethods(value, ['add', 'close', 'check', 'snapshot']),
-    'a URL such as sqlite:data/plants.db, or a PlantRepository',
+    (value) => typeof value === 'string' || isRepository(value),
+    'a URL such as sqlite:data/plants.db, or an object with the methods of PlantRepository',
   ],
   authentication: [
     isAuthentication,
-    "{ tokens: ['…'] } with letters, digits and -._~+/ in each token, { verifier } with a TokenVerifier, or false",
+    "{ tokens: ['…'] } with letters, digits and -._~+/ in each token, { verifier } with an object that has the method verify, or false",
   ],
   body: [(value) => hasOnly(value, { limit: isBodyLimit }), `{ limit }, a number of bytes or ${BODY_LIMIT_RULE}`],
   database: [
@@ -59,6 +60,12 @@ function isAuthentication(value: unknown): boolean {
   const tokens: unknown = 'tokens' in value && value.tokens;
   const isToken: Test = (token) => typeof token === 'string' && isBearerToken(token);
   return Array.isArray(tokens) && tokens.length > 0 && Array.from<unknown>(tokens).every(isToken);
+}
+
+function isRepository(value: unknown): boolean {
+  if (!hasMethods(value, ['add', 'close'])) return false;
+  const { check, snapshot } = value as Partial<PlantRepository>;
+  return [check, snapshot].every((method) => method === undefined || typeof method === 'function');
 }
 
 function hasMethods(value: unknown, names: readonly string[]): boolean {

@@ -59,8 +59,9 @@ const optionProviders: FactoryProvider[] = [
     // A provider of its own, so that Nest calls its lifecycle hooks.
     provide: TokenVerifier,
     inject: [CHECKED_OPTIONS],
-    useFactory: ({ authentication }: PlantsModuleOptions): TokenVerifier | false => {
-      if (authentication === false) return false;
+    useFactory: ({ authentication }: PlantsModuleOptions): TokenVerifier => {
+      // The host's guard does not ask it. It knows no token.
+      if (authentication === false) return new StaticTokens([]);
       if ('verifier' in authentication) return authentication.verifier;
       return new StaticTokens(numberTokens(authentication.tokens));
     },
@@ -68,8 +69,8 @@ const optionProviders: FactoryProvider[] = [
   {
     provide: BearerAuthOptions,
     inject: [CHECKED_OPTIONS, TokenVerifier],
-    useFactory: (options: PlantsModuleOptions, verifier: TokenVerifier | false): BearerAuthOptions => ({
-      verifier,
+    useFactory: (options: PlantsModuleOptions, verifier: TokenVerifier): BearerAuthOptions => ({
+      verifier: options.authentication === false ? false : verifier,
       scope: options.scope ?? DEFAULT_SCOPE,
       realm: options.realm ?? DEFAULT_REALM,
     }),
@@ -86,7 +87,7 @@ const optionProviders: FactoryProvider[] = [
 @Module({
   controllers: [PlantsController],
   providers: [PlantsService, GroupCommit, BearerAuthGuard, BearerStrategy, ContractExceptionFilter, ...optionProviders],
-  exports: [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService],
+  exports: [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService, TokenVerifier],
 })
 export class PlantsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
   /** The path of the route as a client sends it. */

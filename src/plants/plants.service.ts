@@ -70,8 +70,10 @@ export class PlantsService {
    * Takes a snapshot of the plants, to count, find or read them. Close it afterwards.
    *
    * @throws {RepositoryUnavailableError} when the store cannot be read now
+   * @throws {Error} if the repository takes no snapshots: that of a database in memory, or one of the host without this method
    */
-  snapshot(): Promise<PlantSnapshot> {
+  async snapshot(): Promise<PlantSnapshot> {
+    if (this.repository.snapshot === undefined) throw new Error('The repository has no method snapshot');
     return this.repository.snapshot();
   }
 

@@ -43,14 +43,12 @@ export abstract class PlantRepository {
   abstract add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]>;
 
   /**
-   * Resolves when the store can take a plant, without leaving one. The default suits repositories without a health
-   * check.
+   * Resolves when the store can take a plant, without leaving one. The health check of the service uses it: a repository of
+   * your own need not have it.
    *
    * @throws {RepositoryUnavailableError} when the store takes none
    */
-  check(): Promise<void> {
-    return Promise.resolve();
-  }
+  check?(): Promise<void>;
 
   /**
    * Takes a snapshot of the plants, while the store goes on adding plants. The data commands and `PlantsService.snapshot`
@@ -58,9 +56,7 @@ export abstract class PlantRepository {
    *
    * @throws {RepositoryUnavailableError} when the store cannot be read now
    */
-  snapshot(): Promise<PlantSnapshot> {
-    return Promise.reject(new Error('this repository takes no snapshots'));
-  }
+  snapshot?(): Promise<PlantSnapshot>;
 
   /** Releases the store, which is not used afterwards. */
   abstract close(): Promise<void>;

@@ -38,6 +38,11 @@ describe('PlantsModule', () => {
       words: 'authentication must be',
     },
     { what: 'a repository without close', options: { repository: { add: () => [] } }, words: 'repository must be' },
+    {
+      what: 'a repository whose check is no method',
+      options: { repository: { add: () => [], close: () => undefined, check: true } },
+      words: 'repository must be',
+    },
     { what: 'a misspelt limit', options: { body: { limt: 1_000 } }, words: 'body must be' },
     { what: 'a timeout that is no number', options: { database: { timeout: NaN } }, words: 'database must be' },
     ...['', 'a b', 'a"b', 'ä', 7].map((scope) => ({

@@ -128,7 +128,9 @@ describe('RequiresScope', () => {
   it.each<{ scope: unknown }>([{ scope: '' }, { scope: 'a b' }, { scope: true }, { scope: null }])(
     'does not accept $scope as the name of a scope',
     ({ scope }) => {
-      expect(() => RequiresScope(scope as string)(ShedsController)).toThrow(/^RequiresScope: the scope must be one word/);
+      expect(() => RequiresScope(scope as string)(ShedsController)).toThrow(
+        /^RequiresScope: the scope must be one word/,
+      );
     },
   );
 });

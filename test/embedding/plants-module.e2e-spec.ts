@@ -3,16 +3,18 @@ import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { connect } from 'node:http2';
 import { json, text } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
-import { HttpException } from '@nestjs/common';
+import { HttpException, Injectable, Module } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
   type Outcome,
   PlantRepository,
   PlantsModule,
   type PlantsModuleOptions,
+  PlantsService,
   type Principal,
   RepositoryUnavailableError,
   type StoredPlant,
+  TokenVerifier,
 } from '../../src/index.js';
 import {
   type Application,
@@ -59,6 +61,27 @@ describe('PlantsModule', () => {
     expect(await send(app, { token: null })).toMatchObject({ status: 400, challenge: 'Bearer realm="the garden"' });
   });
 
+  it('takes plain objects as repository and verifier, and lets the host inject them', async () => {
+    const repository = { add: () => Promise.resolve<Outcome[]>(['created']), close: () => Promise.resolve() };
+    const verifier = { verify: (token: string) => (token === 'token' ? { name: 'host' } : undefined) };
+    @Injectable()
+    class Garden {
+      constructor(
+        readonly repository: PlantRepository,
+        readonly verifier: TokenVerifier,
+      ) {}
+    }
+    const plants = PlantsModule.forRoot({ repository, authentication: { verifier } });
+    @Module({ imports: [plants], providers: [Garden] })
+    class HostModule {}
+    app = await newApplication(HostModule);
+
+    expect(await send(app)).toMatchObject({ status: 200 });
+    expect(await send(app, { token: 'another' })).toMatchObject({ body: { error: 401 } });
+    expect(app.get(Garden)).toEqual({ repository, verifier });
+    await expect(app.get(PlantsService, { strict: false }).snapshot()).rejects.toThrow('no method snapshot');
+  });
+
   it('uses the repository and the verifier of a host with its scope, and closes the repository once', async () => {
     const repository = new ShelfRepository();
     const verifier = { verify: (token: string): Principal => ({ name: 'host', scopes: [token] }) };
@@ -93,10 +116,11 @@ describe('PlantsModule', () => {
     expect(await send(app)).toMatchObject({ status: 200 });
   });
 
-  it("leaves authentication to the host's guard with authentication: false", async () => {
+  it("leaves authentication to the host's guard with authentication: false, and has a verifier that knows no token", async () => {
     app = await newApplication(PlantsModule.forRoot({ ...OPTIONS, authentication: false }));
 
     expect(await send(app, { token: null })).toMatchObject({ status: 200, challenge: null });
+    expect(app.get(TokenVerifier, { strict: false }).verify('token')).toBe('unknown');
   });
 
   it.each([
