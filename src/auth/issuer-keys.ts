@@ -3,22 +3,43 @@ import {
   createLocalJWKSet,
   createRemoteJWKSet,
   customFetch,
+  errors,
   type FetchImplementation,
   type JSONWebKeySet,
+  type JWTVerifyGetKey,
   type RemoteJWKSet,
 } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { isHttpsOrLoopback } from './jwt-settings.js';
+
+/**
+ * Milliseconds from the beginning of a fetch to the next one. Strangers make up unknown keys, and must not make the
+ * service a burden for the issuer. A client with a new key waits no longer than for `Retry-After`.
+ */
+const COOLDOWN = 1_000;
+
+/** Milliseconds for the issuer to answer: many times what an issuer takes, and less than most clients wait. */
+const FETCH_TIMEOUT = 5_000;
+
+/**
+ * Requests that wait for a fetch, at most. They all wait for the same one, and each holds a connection: strangers get a
+ * twentieth of the default MAX_CONNECTIONS.
+ */
+const MAX_WAITING = 100;
 
 /** From jose, with `redirect: manual`: a redirect could lead into the operator's own network. */
 type FetchOptions = Parameters<FetchImplementation>[1];
 
 /** The signing keys of an issuer, fetched when a token first needs one, and again when a token has an unknown one. */
 export class IssuerKeys {
-  /** @throws {ContractException} 503 if the issuer cannot be reached */
-  readonly keySet: RemoteJWKSet;
   readonly #logger = new Logger('Authentication');
+  readonly #keySet: RemoteJWKSet;
+  /** When the last fetch began, on a clock that never steps back. */
+  #begun = -Infinity;
+  /** True from a fetch that fails to the next one that succeeds. */
   #isFailing = false;
+  /** Requests that wait for the fetch in progress. */
+  #waiting = 0;
 
   /**
    * @param issuer its discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4)
@@ -28,17 +49,57 @@ export class IssuerKeys {
     private readonly issuer: string,
     private readonly jwksUrl: URL | undefined,
   ) {
-    this.keySet = createRemoteJWKSet(jwksUrl ?? new URL(issuer), {
-      // Known keys stay in use while the issuer cannot be reached.
+    const discoveryUrl = new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+    this.#keySet = createRemoteJWKSet(jwksUrl ?? discoveryUrl, {
+      // jose then fetches on request alone. Its own cooldown counts no fetch that fails, and uses the wall clock, which
+      // may step back. Known keys stay in use while the issuer cannot be reached.
       cacheMaxAge: Infinity,
-      cooldownDuration: 1_000,
-      [customFetch]: (_url, options) => this.#fetch(options),
+      cooldownDuration: Infinity,
+      timeoutDuration: FETCH_TIMEOUT,
+      [customFetch]: (url, options) => this.#fetch(url, options),
     });
   }
 
-  async #fetch(options: FetchOptions): Promise<Response> {
+  /**
+   * Returns the key of a token to jose. A token waits for the issuer only if its key is unknown.
+   *
+   * @throws {ContractException} 503 if the key is unknown and the issuer cannot be reached, or too many requests wait
+   */
+  readonly find: JWTVerifyGetKey = async (header, token) => {
     try {
-      const keys = await download(this.jwksUrl ?? (await this.#discover(options)), options);
+      if (this.#keySet.fresh) return await this.#keySet(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+    }
+    await this.#refresh();
+    return this.#keySet(header, token);
+  };
+
+  /** Fetches the keys now. Joins a fetch in progress. */
+  reload(): Promise<void> {
+    return this.#keySet.reload();
+  }
+
+  /** Fetches the keys for a token, unless the last fetch is younger than a second: its outcome then counts. */
+  async #refresh(): Promise<void> {
+    if (!this.#keySet.reloading && performance.now() - this.#begun < COOLDOWN) {
+      if (this.#isFailing) throw new ContractException(503);
+      return;
+    }
+    if (this.#waiting >= MAX_WAITING) throw new ContractException(503);
+    this.#waiting += 1;
+    try {
+      await this.reload();
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  async #fetch(url: string, options: FetchOptions): Promise<Response> {
+    this.#begun = performance.now();
+    try {
+      const document = await download(url, options);
+      const keys = this.jwksUrl === undefined ? await download(this.#keysUrl(document, url), options) : document;
       // Throws if it is not a JWK Set.
       createLocalJWKSet(keys as JSONWebKeySet);
       if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
@@ -51,20 +112,20 @@ export class IssuerKeys {
     }
   }
 
-  async #discover(options: FetchOptions): Promise<URL> {
-    const document = new URL(`${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-    const { issuer, jwks_uri: jwksUri } = (await download(document, options)) as Record<string, unknown>;
+  /** Returns the URL of the keys that a discovery document names. */
+  #keysUrl(document: unknown, documentUrl: string): string {
+    const { issuer, jwks_uri: jwksUri } = document as Record<string, unknown>;
     // OpenID Connect Discovery 1.0 §4.3: otherwise one issuer could speak for another.
-    if (issuer !== this.issuer) throw new Error(`${document.href} names another issuer`);
+    if (issuer !== this.issuer) throw new Error(`${documentUrl} names another issuer`);
     const url = URL.canParse(String(jwksUri)) ? new URL(String(jwksUri)) : undefined;
-    if (url === undefined || !isHttpsOrLoopback(url)) throw new Error(`${document.href} has no https URL as jwks_uri`);
-    return url;
+    if (url === undefined || !isHttpsOrLoopback(url)) throw new Error(`${documentUrl} has no https URL as jwks_uri`);
+    return url.href;
   }
 }
 
-async function download(url: URL, options: FetchOptions): Promise<unknown> {
+async function download(url: string, options: FetchOptions): Promise<unknown> {
   const response = await fetch(url, options);
-  if (response.status !== 200) throw new Error(`${url.href} answers with status ${response.status}`);
+  if (response.status !== 200) throw new Error(`${url} answers with status ${response.status}`);
   return response.json();
 }
 

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  jwt.reasons.length = 0;
+  jwt.refusals.length = 0;
   expect(await jwt.service.rows()).toEqual([]);
 });
 

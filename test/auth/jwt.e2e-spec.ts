@@ -3,7 +3,7 @@ import type { JwtSettings } from '../../src/auth/jwt-settings.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { AUDIENCE, EC, JwtService, newKey, now, RSA } from '../support/identity-provider.js';
 import { create, refusal, TOKEN } from '../support/client.js';
-import { fakeIntervalsInEachTest } from '../support/fake-intervals.js';
+import { fakeIntervalsInEachTest, skipSecond } from '../support/clocks.js';
 import { type Service, startService } from '../support/service.js';
 import { until } from '../support/until.js';
 
@@ -26,12 +26,6 @@ afterEach(async () => {
 /** Starts another service, with these settings. */
 function startWith(settings: Partial<JwtSettings>): Promise<Service> {
   return startService({ verifier: new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, ...settings }) });
-}
-
-/** Lets the service fetch keys again, which it does at most once a second. */
-function skipSecond(): void {
-  const now = Date.now.bind(Date);
-  jest.spyOn(Date, 'now').mockImplementation(() => now() + 1_000);
 }
 
 describe('A client with an access token of a real provider', () => {
@@ -179,6 +173,18 @@ describe('An access token', () => {
     { what: 'a scope that starts with the required one', claims: () => ({ scope: 'plants:writer' }), answer: 403 },
   ])('with $what gets the answer $answer', async ({ claims, header, answer }) => {
     expect(await jwt.create(await jwt.sign(jwt.claims({ ...claims?.() }), { ...header }))).toBe(answer);
+  });
+
+  it('that has expired is refused with the name of its holder, unless its signature is wrong', async () => {
+    const token = await jwt.sign(jwt.claims({ sub: 'ci', exp: now() - 31 }));
+    const forged = token.replace(/[^.]+$/, 'A'.repeat(342));
+
+    for (const expired of [token, token, forged]) expect(await jwt.create(expired)).toBe(401);
+    expect(jwt.refusals).toMatchObject([
+      { reason: 'expired', principal: 'ci' },
+      { reason: 'expired', principal: 'ci' },
+      { reason: 'wrong-signature', principal: undefined },
+    ]);
   });
 
   it('has any type, or none, where JWT_TYPE is JWT', async () => {

@@ -13,8 +13,8 @@ import {
 import { jest } from '@jest/globals';
 import { TokenFileVerifier } from '../../src/auth/token-file-verifier.js';
 import { create, CREATED, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { fakeIntervalsInEachTest } from '../support/clocks.js';
 import { ask } from '../support/connections.js';
-import { fakeIntervalsInEachTest } from '../support/fake-intervals.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';

@@ -56,6 +56,8 @@ interface Reply {
   readonly status?: number;
   readonly body?: string;
   readonly location?: string;
+  /** True to reset the connection instead. */
+  readonly resets?: boolean;
 }
 
 /** A real OpenID provider on loopback, which issues access tokens of RFC 9068 to one client. */
@@ -138,8 +140,10 @@ export class IdentityProvider {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { url = '' } = request;
     this.requests.push(url);
-    const { status, body, location } = await this.reply(url);
-    if (status === undefined && body === undefined) {
+    const { status, body, location, resets } = await this.reply(url);
+    if (resets === true) {
+      request.socket.resetAndDestroy();
+    } else if (status === undefined && body === undefined) {
       this.#handle(request, response);
     } else {
       response.writeHead(status ?? 200, location === undefined ? {} : { Location: location }).end(body);
@@ -149,8 +153,8 @@ export class IdentityProvider {
 
 /** A service that accepts TOKEN and the access tokens of an identity provider. */
 export class JwtService {
-  /** Why the service refused tokens, in the order of the refusals. */
-  readonly reasons: string[] = [];
+  /** In the order of the requests. */
+  readonly refusals: AuthenticationRefused[] = [];
 
   private constructor(
     readonly provider: IdentityProvider,
@@ -168,6 +172,11 @@ export class JwtService {
       verifier: new TokenVerifiers([new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]), verifier]),
     });
     return new JwtService(provider, verifier, service);
+  }
+
+  /** Why the service refused tokens. */
+  get reasons(): string[] {
+    return this.refusals.map(({ reason }) => reason);
   }
 
   /** Creates a plant, and returns the error number of the answer, or 200. */
@@ -201,7 +210,7 @@ export class JwtService {
     await this.provider.stop();
   }
 
-  readonly #note = (message: unknown): void => void this.reasons.push((message as AuthenticationRefused).reason);
+  readonly #note = (message: unknown): void => void this.refusals.push(message as AuthenticationRefused);
 }
 
 /** Returns the current time in seconds, as in claims. */

@@ -16,3 +16,16 @@ export function fakeIntervalsInEachTest(): void {
   beforeEach(() => void jest.useFakeTimers({ doNotFake: [...OTHER_TIMERS] }));
   afterEach(() => void jest.useRealTimers());
 }
+
+const monotonic = performance.now.bind(performance);
+const wall = Date.now.bind(Date);
+
+/** Lets a second pass on the monotonic clock, after which the service may fetch keys again. */
+export function skipSecond(): void {
+  jest.spyOn(performance, 'now').mockImplementation(() => monotonic() + 1_000);
+}
+
+/** Sets the wall clock back by an hour. */
+export function setClockBack(): void {
+  jest.spyOn(Date, 'now').mockImplementation(() => wall() - 3_600_000);
+}

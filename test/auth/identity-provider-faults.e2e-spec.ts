@@ -1,0 +1,119 @@
+import { jest } from '@jest/globals';
+import { TOKEN } from '../support/client.js';
+import { setClockBack, skipSecond } from '../support/clocks.js';
+import { ask } from '../support/connections.js';
+import { HostileClients } from '../support/hostile-clients.js';
+import { message } from '../support/http-messages.js';
+import { AUDIENCE, JwtService, newKey, RSA } from '../support/identity-provider.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import { until } from '../support/until.js';
+
+const directory = ServiceDirectory.ofEachTest();
+
+let jwt: JwtService;
+
+beforeEach(async () => {
+  jwt = await JwtService.start();
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await jwt.stop();
+});
+
+/** Returns a token of the right issuer, but without a signature, that names an unknown key. */
+function forge(kid: string): string {
+  const header = { alg: 'RS256', typ: 'at+jwt', kid };
+  const parts = [header, jwt.claims()].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'));
+  return `${parts.join('.')}.AAAA`;
+}
+
+/** Returns the bytes of a request with such a token. */
+function request(kid: string): string {
+  return message({ authorization: [`Authorization: Bearer ${forge(kid)}`] });
+}
+
+/** Lets the provider answer no request until the returned function is called. */
+function letProviderHang(): () => void {
+  let release = (): void => undefined;
+  const released = new Promise<object>((resolve) => (release = () => resolve({})));
+  jwt.provider.reply = () => released;
+  return release;
+}
+
+describe('An identity provider', () => {
+  it.each([
+    { what: 'answers', reply: {}, error: 401 },
+    { what: 'answers with status 500', reply: { status: 500 }, error: 503 },
+    { what: 'resets connections', reply: { resets: true }, error: 503 },
+  ])('that $what is asked at most once a second, and every stranger gets error $error', async ({ reply, error }) => {
+    jwt.provider.reply = () => reply;
+    const began = performance.now();
+    const answers: (number | undefined)[] = [];
+    const askAgainAndAgain = async (stranger: number): Promise<void> => {
+      for (let attempt = 0; attempt < 25; attempt += 1) answers.push(await jwt.create(forge(`${stranger}-${attempt}`)));
+    };
+    await Promise.all(Array.from({ length: 8 }, (_, stranger) => askAgainAndAgain(stranger)));
+    const seconds = (performance.now() - began) / 1_000;
+
+    expect(answers).toEqual(Array.from({ length: 200 }, () => error));
+    const fetches = jwt.provider.requests.filter((path) => path.includes('openid-configuration')).length;
+    expect(fetches).toBeGreaterThan(0);
+    expect(fetches).toBeLessThanOrEqual(1 + seconds);
+  });
+
+  it('that fails is asked again after a second', async () => {
+    jwt.provider.reply = () => ({ resets: true });
+    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(503);
+    jwt.provider.reply = () => ({});
+    skipSecond();
+
+    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
+  });
+
+  it('is asked for a new key although the clock has stepped back', async () => {
+    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
+    jwt.provider.rotate([await newKey('RS256', 'second'), RSA]);
+    setClockBack();
+    skipSecond();
+
+    expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
+  });
+
+  it('that hangs holds 100 requests, and the others are answered at once', async () => {
+    const known = await jwt.sign(jwt.claims());
+    // It must be verified, with a known key.
+    const other = await jwt.sign(jwt.claims({ sub: 'another' }));
+    expect(await jwt.create(known)).toBe(200);
+    const answers: (number | undefined)[] = [];
+    const release = letProviderHang();
+    skipSecond();
+    const strangers = Array.from({ length: 120 }, async (_, kid) => answers.push(await jwt.create(forge(`${kid}`))));
+    await until('those beyond the limit have their answers', () => answers.length === 20);
+
+    for (const token of [TOKEN, known, other]) expect(await jwt.create(token)).toBe(200);
+    expect(answers).toEqual(Array.from({ length: 20 }, () => 503));
+    release();
+    await Promise.all(strangers);
+    expect(answers.slice(20)).toEqual(Array.from({ length: 100 }, () => 401));
+  });
+
+  it.each([{ connections: 2_050, variables: {} }])(
+    'that hangs keeps no honest client out, although $connections strangers wait for it, with $variables',
+    async ({ connections, variables }) => {
+      letProviderHang();
+      const { url } = await directory.start({
+        ...WITH_TOKEN,
+        JWT_ISSUER: jwt.provider.issuer,
+        JWT_AUDIENCE: AUDIENCE,
+        ...variables,
+      });
+      const strangers = new HostileClients({ url, token: '' }, { connections, bytes: (_, kid) => [request(`${kid}`)] });
+      await until('all strangers have come', () => strangers.isOpen && jwt.provider.requests.length > 0);
+
+      const answers = await Promise.all(Array.from({ length: 25 }, () => ask(url)));
+      expect(answers).toEqual(Array.from({ length: 25 }, () => 200));
+      await strangers.stop();
+    },
+  );
+});
