@@ -5,7 +5,7 @@ ARG NODE_IMAGE=node:24-slim
 # Builds dist/.
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
-COPY package.json package-lock.json ./
+COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
 COPY . .
 # The modules of dist/ beside the bundle are for applications that embed it.

@@ -50,10 +50,12 @@ export class Readiness {
   }
 
   async #checkStore(): Promise<string | undefined> {
-    const failure = await Promise.resolve(this.service.repository.check?.()).then(
-      () => undefined,
-      (error: unknown) => (error as Error).message,
-    );
+    let failure: string | undefined;
+    try {
+      await this.service.repository.check?.();
+    } catch (error) {
+      failure = (error as Error).message;
+    }
     this.#logChange(failure);
     return failure;
   }

@@ -1,15 +1,18 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { EXIT_STATUS } from '../../src/contract/operator-error.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { findViolation } from '../../src/http/message-rules.js';
+import { create, TOKEN } from '../support/client.js';
 import { MAIN } from '../support/command.js';
+import { Paper, ROOT } from '../support/paper.js';
+import { ServiceDirectory } from '../support/service-directory.js';
+import { line } from '../support/token-file.js';
 import { variableNames } from '../support/variable-names.js';
 
-const ROOT = join(import.meta.dirname, '../..');
 const { shutdownTimeout } = parseConfiguration({});
 
 function read(file: string): string {
@@ -17,6 +20,7 @@ function read(file: string): string {
 }
 
 const UNIT = read('deploy/plant-store.service');
+const BACKUP_UNIT = read('deploy/plant-store-backup.service');
 const DOCKERFILE = read('Dockerfile');
 const GUIDE = read('docs/deploying.md');
 const [COMPOSE = ''] = read('compose.yaml').split('\n  database:\n');
@@ -49,20 +53,23 @@ describe('The files for systemd, containers and Kubernetes', () => {
   it('run only commands that the program has', () => {
     const help = spawnSync(process.execPath, [MAIN, '--help'], { encoding: 'utf8' }).stdout;
     const commands = matches(help, /^ {2}([a-z]+) /gm);
-    const run = matches(
-      `${GUIDE}\n${DOCKERFILE.replaceAll('", "', ' ')}`,
-      /(?:^|["& ])plant-store ((?:token|check|backup|restore|health|export|import)\b)/gm,
-    );
+    const files = [GUIDE, DOCKERFILE.replaceAll('", "', ' '), BACKUP_UNIT, read('.ci/try-containers')].join('\n');
+    const run = [
+      // The first word after the program, where the program is a command, and not a user or a container.
+      ...matches(files, /(?:^ *|`|&& |npx |-- |-store |plants |url )plant-store ([a-z]+)\b(?!-)/gm),
+      ...matches(BACKUP_UNIT, /main\.js ([a-z]+)/g),
+    ];
 
-    expect(commands).toContain('health');
-    expect(run).toContain('health');
+    expect(commands).toContain('backup');
+    expect(run).toContain('backup');
     expect(run.filter((command) => !commands.includes(command))).toEqual([]);
   });
 
   it('name only files that exist', () => {
     const context = read('.dockerignore');
     const copied = matches(DOCKERFILE, /^COPY (?!--from)(.+) \S+$/gm).flatMap((files) => files.split(' '));
-    const installed = matches(GUIDE, /(?:^| )(deploy\/[\w./-]+)/gm);
+    const guides = `${GUIDE}\n${read('docs/data.md')}\n${read('compose.yaml')}`;
+    const installed = matches(guides, /(?:^| |\.\.?\/)(deploy\/[\w./-]+)(?![\w./*-])/gm);
     const started = matches(`${UNIT}\n${read('deploy/plant-store')}`, /\/opt\/plant-store\/(\S+)/g);
 
     expect(started).toContain('dist/main.js');
@@ -76,6 +83,20 @@ describe('The files for systemd, containers and Kubernetes', () => {
     expect(unit('RestartPreventExitStatus')).toBe(String(EXIT_STATUS.badUsage));
   });
 
+  it('start nothing without the configuration of the service', () => {
+    for (const text of [UNIT, BACKUP_UNIT]) {
+      expect(matches(text, /^EnvironmentFile=(.*)$/gm)).toEqual(['/etc/plant-store/environment']);
+    }
+    expect(read('deploy/plant-store')).toContain('--env-file=/etc/plant-store/environment ');
+  });
+
+  it('let a backup that fails start a unit that tells somebody', () => {
+    const [failed = ''] = matches(BACKUP_UNIT, /^OnFailure=(.*)$/gm);
+
+    expect(read(`deploy/${failed}`)).toMatch(/^ExecStart=/m);
+    expect(matches(BACKUP_UNIT, /^User=(.*)$/gm)).toEqual([unit('User')]);
+  });
+
   it('let the service answer the requests in flight before they kill it', () => {
     const seconds = [
       unit('TimeoutStopSec'),
@@ -85,6 +106,55 @@ describe('The files for systemd, containers and Kubernetes', () => {
 
     expect(seconds).toHaveLength(4);
     for (const time of seconds) expect(Number(time) * 1_000).toBeGreaterThan(shutdownTimeout);
+  });
+});
+
+describe('The guide to deploying', () => {
+  const directory = ServiceDirectory.ofEachTest();
+
+  it('keeps the token file of a service with PostgreSQL where one without its configuration does not look', async () => {
+    const [file = ''] = matches(GUIDE, /^ACCESS_TOKENS_FILE=\/var\/lib\/plant-store\/(\S+)$/gm);
+    mkdirSync(directory.file('data'), { mode: 0o700 });
+    directory.write(file, line('production', TOKEN));
+
+    const { url } = await directory.start({});
+
+    expect(await create(url)).toMatchObject({ status: 400, body: { error: 401 } });
+  });
+
+  it.each(['Containers', 'Kubernetes'])('has a restore for %s that keeps the plants from before', async (section) => {
+    await directory.store([{ id: 1n, name: 'Ficus' }]);
+    await directory.run('backup', ['restore.db']);
+    await directory.store([{ id: 2n, name: 'Aloe' }]);
+    directory.write('plant-store', `#!/bin/sh\nexec '${process.execPath}' '${MAIN}' "$@"\n`, 0o700);
+    const [script = ''] = matches(new Paper('docs/deploying.md').section(section), / sh -c '(.* restore [^']*)'/g);
+
+    const adapted = script
+      .replace(/ restore \S+$/, ` restore ${directory.file('restore.db')}`)
+      .replaceAll('/data/', `${directory.file('data')}/`);
+    const { status, stderr } = spawnSync('sh', ['-c', adapted], {
+      cwd: directory.path,
+      env: { PATH: `${directory.path}:${process.env.PATH ?? ''}` },
+      encoding: 'utf8',
+    });
+
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    expect(directory.names()).toEqual(['Ficus']);
+    const [old = ''] = readdirSync(directory.file('data')).filter((name) => name.startsWith('old-'));
+    expect(directory.names(`data/${old}/plants.db`)).toEqual(['Ficus', 'Aloe']);
+  });
+});
+
+describe('The files for CI', () => {
+  it('fix the versions that they install, and refuse install scripts that are not allowed', () => {
+    expect(read('.npmrc')).toMatch(/^strict-allow-scripts=true$/m);
+    const scripts = readdirSync(join(ROOT, '.ci'), { withFileTypes: true }).filter((entry) => entry.isFile());
+    const texts = scripts.map(({ name }) => read(`.ci/${name}`)).join('\n');
+    expect(texts).not.toMatch(/@latest|^ *npm install/m);
+    const { dependencies } = JSON.parse(read('.ci/nest-11/package.json')) as { dependencies: Record<string, string> };
+    for (const version of Object.values(dependencies)) expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+    const [nodes = ''] = matches(read('.ci/run'), /OTHER_NODES-([^}]+)\}/g);
+    for (const version of nodes.split(' ')) expect(version).toMatch(/^\d+\.\d+\.\d+$/);
   });
 });
 
