@@ -19,7 +19,8 @@ import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
 import { assertAsyncOptions, assertOptions, checkOptions } from './check-options.js';
-import { PLANTS_PATH, PlantsController } from './plants.controller.js';
+import { plantsPathMatcher } from './plants-path.js';
+import { PlantsController } from './plants.controller.js';
 import {
   type ASYNC_OPTIONS_TYPE,
   CHECKED_OPTIONS,
@@ -90,15 +91,14 @@ const optionProviders: FactoryProvider[] = [
   exports: [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService, TokenVerifier],
 })
 export class PlantsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
-  /** The path of the route as a client sends it. */
-  #path: string | undefined;
+  #isPlantsPath: (path: string) => boolean = () => false;
   #closing: Promise<void> | undefined;
 
   constructor(
     private readonly repository: PlantRepository,
     private readonly admission: Admission,
     private readonly config: ApplicationConfig,
-    adapterHost: HttpAdapterHost,
+    private readonly adapterHost: HttpAdapterHost,
   ) {
     super();
     // Nest emits `init` when the application gets its adapter, before it registers its body parser in `app.init()`:
@@ -106,9 +106,7 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     // from its module. Middleware of a MiddlewareConsumer would come after the parser of Express:
     // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
     adapterHost.init$.subscribe(() => {
-      // An application context without a server has none.
-      const httpAdapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
-      httpAdapter?.use(unparsedBodyWhere((path) => path === this.#path));
+      this.#adapter?.use(unparsedBodyWhere((path) => this.#isPlantsPath(path)));
     });
   }
 
@@ -124,15 +122,19 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     return super.forRootAsync(options);
   }
 
-  /** The application has set its prefix. Nest tells no module of exclusions from it, nor what RouterModule adds. */
+  /** By now the application has set its prefix, and the settings of its router. */
   onModuleInit(): void {
-    const prefix = this.config.getGlobalPrefix().split('/').filter(Boolean);
-    this.#path = ['', ...prefix, PLANTS_PATH].join('/');
+    if (this.#adapter) this.#isPlantsPath = plantsPathMatcher(this.config, this.#adapter);
   }
 
   /** Nest calls this after the server has sent its last answer, and again if the application is closed twice. */
   onApplicationShutdown(): Promise<void> {
     return (this.#closing ??= this.#close());
+  }
+
+  /** An application context without a server has none. */
+  get #adapter(): AbstractHttpAdapter | null {
+    return this.adapterHost.httpAdapter as AbstractHttpAdapter | null;
   }
 
   async #close(): Promise<void> {

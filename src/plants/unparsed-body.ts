@@ -19,9 +19,9 @@ export function unparsedBody(): Middleware {
  *
  * @param isOurs called with the path of each `POST`, as the client has sent it
  */
-export function unparsedBodyWhere(isOurs: (path: string | undefined) => boolean): Middleware {
+export function unparsedBodyWhere(isOurs: (path: string) => boolean): Middleware {
   return ({ method, url = '', headers }, _response, next) => {
-    if (method === 'POST' && isOurs(url.split('?', 1)[0])) {
+    if (method === 'POST' && isOurs(url.replace(/\?.*$/s, ''))) {
       // Parsers skip a request without these headers (RFC 9112 §6.3). BodyPipe finds them in `rawHeaders`.
       delete headers['content-type'];
       delete headers['content-length'];

@@ -1,5 +1,8 @@
-import { Controller, type DynamicModule, Module, Post, Req, VersioningType } from '@nestjs/common';
+import type { IncomingMessage } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { Controller, type DynamicModule, Module, Post, Req, RequestMethod, VersioningType } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { PlantsModule, unparsedBody } from '../../src/index.js';
 import {
   type Application,
@@ -72,6 +75,24 @@ describe.each(PLATFORMS)('On %s', (platform) => {
       await expectBodyRead('/Api/v1/plants');
     });
 
+    it.each([
+      { exclude: ['plants'], path: '/plants' },
+      { exclude: [{ path: '/pl*rest', method: RequestMethod.POST }], path: '/plants' },
+      { exclude: [{ path: 'plants', method: RequestMethod.GET }], path: '/api/plants' },
+    ])('with a prefix that excludes $exclude', async ({ exclude, path }) => {
+      await create();
+      app.setGlobalPrefix('api', { exclude });
+
+      await expectBodyRead(path);
+    });
+
+    it('at each spelling of the path that the router takes', async () => {
+      const routerOptions = { caseSensitive: false, ignoreTrailingSlash: true };
+      await create(HostModule.with(), platform === 'fastify' ? { adapter: new FastifyAdapter({ routerOptions }) } : {});
+
+      await expectBodyRead('/Plants/');
+    });
+
     it.each(['/plants/own', '/own/plants', '/other'])('and leaves that of %s to the application', async (path) => {
       await create();
 
@@ -89,7 +110,8 @@ describe.each(PLATFORMS)('On %s', (platform) => {
       expect(await post(path, '{"id": 9007199254740991, "name": "Monstera"}')).toEqual({ name: 'Monstera' });
       expect(await post(path)).toMatchObject({ error: 422, message: expect.stringContaining('rounded') as string });
       expect(log.warnings).toEqual([
-        `Exact ids need app.use('${path}', unparsedBody()) in main.ts: the application has parsed a body first`,
+        'The application has parsed a plant, so ids beyond 9007199254740991 are refused: ' +
+          `add app.use('${path}', unparsedBody()) to main.ts, before all body parsers`,
       ]);
     });
 
@@ -108,11 +130,33 @@ describe.each(PLATFORMS)('On %s', (platform) => {
       expect(log.warnings).toEqual([]);
     });
   });
+});
 
-  it('takes a parsed body at another spelling of the path as far as it is certain', async () => {
-    await create();
+it('On Fastify, takes a parsed body at an escaped spelling of the path as far as it is certain', async () => {
+  const app = await newApplication(HostModule.with(), { adapter: new FastifyAdapter() });
 
-    expect(await post(platform === 'express' ? '/Plants/' : '/%70lants')).toMatchObject({ error: 422 });
-    expect(log.warnings).toEqual([expect.stringContaining("app.use('/plants', unparsedBody())")]);
+  expect(await send(app, { path: '/%70lants' })).toMatchObject({ body: { name: 'Monstera' } });
+  expect(await send(app, { path: '/%70lants', body: LARGE_ID })).toMatchObject({ body: { error: 422 } });
+  await app.close();
+});
+
+describe('On Express, behind a body parser of the host', () => {
+  it('does not advise the line that is there, but to move it', async () => {
+    const log = new HostLog();
+    const module = HostModule.with(RouterModule.register([{ path: 'garden', module: PlantsModule }]));
+    const app = await newApplication(module, { logger: log });
+    app.use((request: IncomingMessage & { body?: unknown }, _response: unknown, next: () => void) => {
+      void json(request).then((body) => {
+        request.body = body;
+        next();
+      });
+    });
+    app.use('/garden/plants', unparsedBody());
+
+    expect(await send(app, { path: '/garden/plants', body: LARGE_ID })).toMatchObject({ body: { error: 422 } });
+    expect(log.warnings).toEqual([
+      expect.stringMatching(/: move app\.use\('\/garden\/plants', unparsedBody\(\)\) up, before all body parsers$/),
+    ]);
+    await app.close();
   });
 });

@@ -5,6 +5,7 @@ const INT64 = 'src/plants/dto/is-int64.ts';
 const TEXT = 'src/plants/dto/is-text.ts';
 const INTEGER = 'src/plants/pipes/exact-json.ts';
 const MODULE = 'src/plants/plants.module.ts';
+const PATH = 'src/plants/plants-path.ts';
 const PIPE = 'src/plants/pipes/new-plant.pipe.ts';
 const READ = 'src/plants/pipes/read-body.ts';
 const SERVICE = 'src/plants/plants.service.ts';
@@ -361,12 +362,39 @@ export default [
   },
   {
     name: 'plants: paths below the route',
-    reason: "The module keeps the host's parsers away from its own route by comparing the path exactly.",
-    file: MODULE,
-    find: '(path) => path === this.#path',
-    replace: '(path) => path?.startsWith(this.#path ?? "") === true',
+    reason: "The module keeps the host's parsers away from its own route alone.",
+    file: PATH,
+    find: 'return (path) => normalize(path) === ours;',
+    replace: 'return (path) => normalize(path).startsWith(ours);',
     spec: 'test/embedding/body',
     test: 'and leaves that of',
+  },
+  {
+    name: 'plants: excluded from the prefix',
+    reason: 'The module knows the exclusions of the global prefix.',
+    file: PATH,
+    find: '...(isExcluded ? [] : prefix)',
+    replace: '...prefix',
+    spec: 'test/embedding/body',
+    test: 'with a prefix that excludes',
+  },
+  {
+    name: 'plants: letter case of the path',
+    reason: 'Letter case is matched as the adapter matches it.',
+    file: PATH,
+    find: 'return caseSensitive ? trimmed : trimmed.toLowerCase();',
+    replace: 'return trimmed;',
+    spec: 'test/embedding/body',
+    test: 'at each spelling',
+  },
+  {
+    name: 'plants: advice of a line that is there',
+    reason: 'The log does not advise a line that is there.',
+    file: BODY,
+    find: "headers['content-type'] === undefined ?",
+    replace: 'headers.host === undefined ?',
+    spec: 'test/embedding/body',
+    test: 'does not advise the line',
   },
   {
     name: 'plants: guard of other modules',

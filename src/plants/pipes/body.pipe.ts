@@ -58,17 +58,19 @@ export class BodyPipe implements PipeTransform<GetExchange, AdmittedBody | Promi
     const isParsed = request.body !== undefined || raw.readableDidRead;
     if (!isParsed && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);
     const place = this.admission.admit('raw' in response ? response.raw : response);
-    if (isParsed) return { body: this.#takeParsed(request), place };
+    if (isParsed) return { body: this.#takeParsed(request, raw), place };
     const body = readBody(raw, length, bodyLimit, (bytes) => this.admission.charge(place, bytes));
     return body instanceof Uint8Array ? { body, place } : body.then((collected) => ({ body: collected, place }));
   }
 
-  /** Without the bytes, logs once which line keeps the parser of the application away from the body. */
-  #takeParsed({ body, rawBody, route, routeOptions }: PlantRequest): unknown {
+  /** Without the bytes, logs once how the parsers of the application are kept away from the body. */
+  #takeParsed({ body, rawBody, route, routeOptions }: PlantRequest, { headers }: IncomingMessage): unknown {
     if (rawBody === undefined && !this.#hasWarned) {
-      const path = route?.path ?? routeOptions?.url;
+      const line = `app.use('${route?.path ?? routeOptions?.url}', unparsedBody())`;
+      // unparsedBody() deletes this header: here, it ran after a parser.
+      const advice = headers['content-type'] === undefined ? `move ${line} up` : `add ${line} to main.ts`;
       this.#logger.warn(
-        `Exact ids need app.use('${path}', unparsedBody()) in main.ts: the application has parsed a body first`,
+        `The application has parsed a plant, so ids beyond 9007199254740991 are refused: ${advice}, before all body parsers`,
       );
       this.#hasWarned = true;
     }
