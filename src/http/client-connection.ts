@@ -1,194 +1,252 @@
 import type { Socket } from 'node:net';
-import type { ContractException } from '../contract/contract.exception.js';
+import { setImmediate } from 'node:timers/promises';
+import { principalOf } from '../auth/authentication.js';
+import { ContractException } from '../contract/contract.exception.js';
+import { PREFLIGHT_STATUS } from './cross-origin.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
-import { type PublicResponse, refuseInput } from './public-response.js';
+import { type PublicResponse, renderRefusal } from './public-response.js';
 
-/** Milliseconds for which input is still read, and discarded, after the last answer. */
+/** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
 const LINGER = 2_000;
 
-/** Requests after the last answer at which the connection closes at once: Node keeps them until then. */
-const MAX_DISCARDED = 100;
+type State = 'waiting' | 'running' | 'answering' | 'closing';
 
 /** Answers a request. */
 export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
 
-/** One connection of a client: its requests run one after another, and its last answer reaches the client. */
+/**
+ * One connection of a client: one loop over one queue of requests and refusals, which runs the first until the client
+ * has taken its answer.
+ *
+ * | state     | the connection                    | next state                                                      |
+ * |-----------|-----------------------------------|-----------------------------------------------------------------|
+ * | waiting   | has nothing in its queue          | running, when a request or bad input arrives                    |
+ * | running   | has passed a request to Fastify   | answering or closing, when the answer leaves: `startAnswer`     |
+ * | answering | waits until its answer is taken   | running if there is more in the queue, otherwise waiting        |
+ * | closing   | sends its last answer, and a FIN  | none: input is discarded until the client closes, or its time is over |
+ *
+ * A client has its time to take an answer and to complete a late request. In every state, the connection may break.
+ */
 export class ClientConnection {
+  #state: State = 'waiting';
+  /** When this state began. */
+  #since = performance.now();
+  /** Requests, by their responses, and refusals of input that is not HTTP, in order; the first one is in progress. */
+  #queue: (PublicResponse | ContractException)[] = [];
+  /** Ends the client's time. */
+  #timer: NodeJS.Timeout | undefined;
   /** True if the client has got a 200. */
   #hasSucceeded = false;
-  /** The time since which the service waits for the client: for a request, or for the client to take an answer. */
-  waitingSince: number | undefined = performance.now();
-  /** True if the connection closes after the answer in progress. */
-  isDraining = false;
-  /** In the order of the requests; the first one is in progress. */
-  #responses: PublicResponse[] = [];
-  /** The error that the connection ends with, after these. */
-  #lastError: ContractException | undefined;
-  /** True after the last answer: what follows is discarded. */
-  #isEnding = false;
-  #isHeld = false;
-  /** Requests that came after the last answer. */
-  #discarded = 0;
-  /** Runs while the client does not take an answer. */
-  #timer: NodeJS.Timeout | undefined;
+  /** When the service began to read again after it had kept input unread. */
+  #readingSince = -Infinity;
+  /** The request that Node has reported as late, which it does once; `next` if its headers are not complete. */
+  #late: PublicRequest | 'next' | undefined;
 
   /**
    * @param handle answers a request; called for one request at a time
-   * @param answerTimeout milliseconds that the client has to take an answer
+   * @param timeout milliseconds that the client has to take an answer, and to complete a request that was kept unread
    */
   constructor(
     readonly socket: Socket,
     private readonly handle: PublicHandler,
-    private readonly answerTimeout: number,
+    private readonly timeout: number,
+    private readonly server: { readonly isDraining: boolean },
   ) {
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
-    // Also emitted when something reads a body.
+    // Also emitted when something reads a body, and when Node's parser has completed a message.
     socket.on('resume', () => {
       if (this.#isHeld) socket.pause();
-      else if (this.#isEnding) this.#discardInput();
+      if (socket.isPaused()) return;
+      this.#readingSince = performance.now();
+      this.#checkLate();
     });
   }
 
-  /** True between two requests, and before the first one. */
-  get isIdle(): boolean {
-    return this.#responses.length === 0 && !this.#isEnding;
+  /** True while nothing has arrived that needs an answer. */
+  get isWaiting(): boolean {
+    return this.#state === 'waiting';
   }
 
-  /** Compares connections that wait for their clients: those that never had a 200 come first. */
+  /**
+   * Compares connections that wait for their clients, or for an identity provider that has to tell who the client is:
+   * those that never had a 200 come first.
+   */
   waitsLongerThan(other: ClientConnection | undefined): boolean {
-    if (this.waitingSince === undefined || other?.waitingSince === undefined) return this.waitingSince !== undefined;
+    if (!this.#isReplaceable || other === undefined) return this.#isReplaceable;
     if (this.#hasSucceeded !== other.#hasSucceeded) return other.#hasSucceeded;
-    return this.waitingSince < other.waitingSince;
+    return this.#since < other.#since;
   }
 
   /** Resolves when the client has taken the answer that is written. */
   async taken(): Promise<void> {
-    const [response] = this.#responses;
-    if (response?.writableEnded === true) await new Promise((resolve) => response.once('close', resolve));
-  }
-
-  /** True if an error follows the answer in progress. If the client has half-closed, Node would end with that answer. */
-  get endsWithError(): boolean {
-    return this.#lastError !== undefined && this.#responses.length === 1;
+    const [response] = this.#queue;
+    if (this.#state === 'answering') await closeOf(response as PublicResponse);
   }
 
   /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
   accept(response: PublicResponse): void {
-    if (this.#isEnding || this.#lastError !== undefined) {
-      this.#discard(1);
-      return;
-    }
     response.client = this;
-    this.#responses.push(response);
-    if (this.#responses.length === 1) this.#start();
-    else this.#hold();
-  }
-
-  /** Begins the next request, after the answer to the one before is written. */
-  continue(): void {
-    clearTimeout(this.#timer);
-    this.#responses.shift();
-    // One packet may hold thousands of requests: other connections have their turns between them.
-    if (this.#responses.length > 0) setImmediate(() => this.#start());
-    else if (this.#lastError !== undefined) this.sendLastError();
-    else if (this.isDraining) this.socket.destroy();
-    else this.#release();
+    if (this.#late === 'next') this.#late = response.req;
+    this.#enqueue(response);
   }
 
   /** Refuses input that the parser rejected, or that did not arrive in time. */
   fail(error: ParserError): void {
-    const request = this.#responses.at(-1)?.req;
     const exception = exceptionFor(error);
     if (exception === undefined) this.socket.destroy();
-    // The error is in the body of a request, which has its own answer.
-    else if (request?.complete === false) request.fail(exception);
-    else this.refuse(exception);
+    else if (exception.error === 408) {
+      this.#late = this.#incompleteRequest ?? 'next';
+      this.#checkLate();
+    } else this.#failInput(exception);
   }
 
   /** Answers with an error after the requests in progress, and closes the connection. */
   refuse(exception: ContractException): void {
-    this.#lastError ??= exception;
-    if (this.#responses.length === 0) this.sendLastError();
+    this.#enqueue(exception);
   }
 
-  /** Gives the client its time to take an answer. */
-  noteAnswer(status: number): void {
+  /** Begins the answer to the request in progress. Decides what follows it, and returns true if it is the last one. */
+  startAnswer(request: PublicRequest, status: number): boolean {
     this.#hasSucceeded ||= status === 200;
-    this.waitingSince = performance.now();
-    this.#closeAfter(this.answerTimeout);
+    const isLast = this.server.isDraining || endsConnection(request, status);
+    this.#enter(isLast ? 'closing' : 'answering');
+    return isLast;
   }
 
-  /** Sends the error that follows the answers, and closes the connection. */
-  sendLastError(): void {
-    if (this.#lastError === undefined || this.#isEnding || this.socket.writableEnded) return;
-    this.socket.write(refuseInput(this.#lastError, this.socket.remoteAddress));
-    this.noteAnswer(400);
-    this.end();
+  /** Ends the answer that is written. */
+  endAnswer(response: PublicResponse): void {
+    const [, next] = this.#queue;
+    if (this.#state === 'closing') this.#close();
+    // Node would end the connection with the answer if the client has half-closed.
+    else if (next instanceof ContractException) this.#close(next);
+    else response.end();
   }
 
-  /** Closes in stages after the last answer (RFC 9112 §9.6): a reset because of unread input would discard it. */
-  end(): void {
-    this.#isEnding = true;
-    this.#isHeld = false;
-    // Discards what is parsed, which occupies hundreds of bytes for each chunk.
-    for (const { req } of this.#responses) req.resume();
-    const followers = Math.max(this.#responses.length - 1, 0);
-    this.#responses = [];
-    this.socket.once('finish', () => this.#closeAfter(LINGER));
-    this.socket.end();
-    this.#discard(followers);
-    // Emits `resume` in any case.
-    this.socket.pause();
-    this.socket.resume();
+  #enter(state: State): void {
+    this.#state = state;
+    this.#since = performance.now();
+    clearTimeout(this.#timer);
+    if (state === 'answering' || state === 'closing') this.#destroyAfter(this.timeout);
+    else this.#checkLate();
   }
 
-  #start(): void {
-    const [response] = this.#responses;
-    if (response === undefined || this.socket.destroyed) return;
-    this.waitingSince = undefined;
-    const { req } = response;
-    const isAlone = (): boolean => this.#responses.length === 1;
-    if (req.isChunked) {
-      // Chunks that are parsed but not read occupy hundreds of bytes each.
-      this.#hold();
-      req.once('resume', () => isAlone() && this.#release());
-    } else if (isAlone()) this.#release();
-    this.handle(req, response);
+  #enqueue(entry: PublicResponse | ContractException): void {
+    // What follows a last answer is not run.
+    if (this.#state === 'closing') return;
+    this.#queue.push(entry);
+    if (this.#queue.length === 1) void this.#run();
+    // On the next tick, because Node's parser resumes the socket at the end of each message.
+    if (this.#queue.length <= 2) process.nextTick(() => this.#isHeld && this.socket.pause());
   }
 
-  #discard(requests: number): void {
-    this.#discarded += requests;
-    if (this.#discarded > MAX_DISCARDED) this.socket.destroySoon();
+  async #run(): Promise<void> {
+    for (let [entry] = this.#queue; entry !== undefined && !this.socket.destroyed; [entry] = this.#queue) {
+      if (entry instanceof ContractException) {
+        this.#close(entry);
+        return;
+      }
+      this.#enter('running');
+      this.#readOn();
+      const closed = closeOf(entry);
+      this.handle(entry.req, entry);
+      await closed;
+      this.#queue.shift();
+      // One packet may hold thousands of requests: other connections have their turns between them.
+      if (this.#queue.length > 0) await setImmediate();
+    }
+    if (this.socket.destroyed) return;
+    this.#enter('waiting');
+    this.#readOn();
   }
 
   /**
-   * Keeps input from Node's parser, which takes 2 µs for each chunk of a body, and a chunk may be a single byte. Node
-   * removes its listener in the same way for Upgrade.
+   * Closes in stages after the last answer (RFC 9112 §9.6): a reset because of unread input would discard it.
+   *
+   * @param refusal is sent as the last answer
    */
-  #discardInput(): void {
-    if (!this.socket.isPaused()) this.socket.removeAllListeners('data').on('data', () => undefined);
+  #close(refusal?: ContractException): void {
+    const { socket } = this;
+    if (refusal !== undefined) {
+      this.#enter('closing');
+      socket.write(renderRefusal(refusal, socket.remoteAddress));
+    }
+    // Chunks that are parsed but not read occupy hundreds of bytes each.
+    for (const entry of this.#queue) if (!(entry instanceof ContractException)) entry.req.resume();
+    this.#queue = [];
+    socket.once('finish', () => this.#destroyAfter(LINGER));
+    socket.end();
+    process.nextTick(() => {
+      // Keeps input from Node's parser, which takes 2 µs for each chunk of a body, and a chunk may be a single byte. Node
+      // removes its listener in the same way for Upgrade.
+      socket.removeAllListeners('data').on('data', () => undefined);
+      socket.resume();
+    });
   }
 
-  #closeAfter(milliseconds: number): void {
+  #destroyAfter(milliseconds: number): void {
+    this.#startTimer(milliseconds, () => this.socket.destroy());
+  }
+
+  #startTimer(milliseconds: number, callback: () => void): void {
     clearTimeout(this.#timer);
     // A timer would keep the process alive.
-    if (!this.socket.destroyed) this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
+    if (!this.socket.destroyed) this.#timer = setTimeout(callback, milliseconds);
   }
 
-  /** Stops to read until the client has its answer, or something reads the body. */
-  #hold(): void {
-    if (this.#isHeld) return;
-    this.#isHeld = true;
-    // After a call of `resume` in this tick, which would read on.
-    process.nextTick(() => this.#isHeld && this.socket.pause());
+  /** True if the service reads nothing: a further request waits, or parsed chunks, which occupy hundreds of bytes each. */
+  get #isHeld(): boolean {
+    const [first, second] = this.#queue;
+    if (second !== undefined) return true;
+    const isRequest = first !== undefined && !(first instanceof ContractException);
+    return isRequest && first.req.isChunked && first.req.readableFlowing !== true;
   }
 
-  #release(): void {
-    if (!this.#isHeld) return;
-    this.#isHeld = false;
-    this.socket.resume();
+  #readOn(): void {
+    if (this.socket.isPaused() && !this.#isHeld) this.socket.resume();
   }
+
+  get #isReplaceable(): boolean {
+    const [first] = this.#queue;
+    return this.#state !== 'running' || principalOf((first as PublicResponse).req) === undefined;
+  }
+
+  get #incompleteRequest(): PublicRequest | undefined {
+    const last = this.#queue.at(-1);
+    return last === undefined || last instanceof ContractException || last.req.complete ? undefined : last.req;
+  }
+
+  #failInput(exception: ContractException): void {
+    // The error is in the body of a request, which has its own answer.
+    if (this.#incompleteRequest !== undefined) this.#incompleteRequest.fail(exception);
+    else this.refuse(exception);
+  }
+
+  /** Refuses a late request, but not before its client had its time since the service reads. */
+  #checkLate(): void {
+    const isOver = typeof this.#late === 'object' && this.#late.complete;
+    if (isOver) this.#late = undefined;
+    const isClientsTurn = this.#state === 'waiting' || this.#state === 'running';
+    if (this.#late === undefined || !isClientsTurn || this.socket.isPaused()) return;
+    const left = this.#readingSince + this.timeout - performance.now();
+    if (left > 0) this.#startTimer(left, () => this.#checkLate());
+    else {
+      this.#late = undefined;
+      this.#failInput(new ContractException(408));
+    }
+  }
+}
+
+function closeOf(response: PublicResponse): Promise<unknown> {
+  return new Promise((resolve) => response.once('close', resolve));
+}
+
+/** True if the connection closes after this answer: to a stranger, or to a request after which nothing can be read. */
+function endsConnection(request: PublicRequest, status: number): boolean {
+  const isStranger = principalOf(request) === undefined && status !== PREFLIGHT_STATUS;
+  // After Upgrade, Node's parser drops input.
+  const isUpgrade = request.headers.upgrade !== undefined;
+  return isStranger || isUpgrade || request.hasUnreadBody || request.asksToClose;
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { PublicResponse } from './public-response.js';
 
 /** Seconds for which a browser caches the answer to a preflight; Chromium's maximum. */
 const MAX_AGE = 7_200;
@@ -19,12 +20,10 @@ export function isPreflight({ headers, method }: IncomingMessage): boolean {
 }
 
 /** Answers without a token, which a preflight does not have. */
-export function answerPreflight(response: ServerResponse): void {
-  response
-    .writeHead(PREFLIGHT_STATUS, {
-      'Access-Control-Allow-Methods': 'POST',
-      'Access-Control-Allow-Headers': 'authorization, content-type, x-request-id',
-      'Access-Control-Max-Age': MAX_AGE,
-    })
-    .end();
+export function answerPreflight(response: PublicResponse): void {
+  response.answer(PREFLIGHT_STATUS, undefined, {
+    'Access-Control-Allow-Methods': 'POST',
+    'Access-Control-Allow-Headers': 'authorization, content-type, x-request-id',
+    'Access-Control-Max-Age': MAX_AGE,
+  });
 }

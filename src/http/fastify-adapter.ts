@@ -1,19 +1,23 @@
 import { METHODS, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { ContractException, type ErrorBody } from '../contract/contract.exception.js';
+import { ContractException } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
-import { toOriginForm, withUtf8Escapes } from './message-rules.js';
+import { withMessageRules } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
 import { PublicServer } from './public-server.js';
+import { toRouterPath } from './request-target.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
-/** Tells the response why it refuses the request, for the log and the metrics. */
 class PublicFastifyAdapter extends FastifyAdapter {
+  /** Sends what a route or a filter answers by the door of all answers. */
   override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): ReturnType<FastifyAdapter['reply']> {
-    if (status === 400 && 'raw' in reply) (reply.raw as PublicResponse).errorBody = body as ErrorBody;
-    return super.reply(reply, body, status);
+    // Nest also allows Node's response here, which no part of this application passes.
+    if (!('hijack' in reply)) throw new TypeError('The reply is not one of Fastify');
+    reply.hijack();
+    (reply.raw as PublicResponse).answer(status ?? reply.statusCode, body as object, reply.getHeaders());
+    return reply;
   }
 
   /** Ignores the middleware of PlantsModule: there is no parser that it must keep away from the body. */
@@ -25,20 +29,21 @@ class PublicFastifyAdapter extends FastifyAdapter {
 /** An application with this adapter. */
 export type PublicApplication = NestFastifyApplication;
 
-/** Creates the Fastify adapter of the public port. Fastify only routes: its parsers and refusals are not used. */
+/** Creates the Fastify adapter of the public port. Fastify only routes: its parsers, answers and refusals are not used. */
 export function createFastifyAdapter(options: {
   readonly limits?: Partial<ServerLimits>;
-  /** See {@link PublicServer}. */
+  /** See {@link withMessageRules}. */
   readonly origins?: ReadonlySet<string>;
   readonly certificate?: Certificate | undefined;
   /** Addresses and networks of proxies that are trusted to name the client's address, in the syntax of proxy-addr. */
   readonly trustProxy?: readonly string[];
 }): FastifyAdapter {
   const trustProxy = [...(options.trustProxy ?? [])];
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
   let server: PublicServer | undefined;
   const adapter = new PublicFastifyAdapter({
-    serverFactory: (handle: RequestListener): Server => {
-      server = new PublicServer(handle, { ...DEFAULT_LIMITS, ...options.limits }, options);
+    serverFactory: (route: RequestListener): Server => {
+      server = new PublicServer(withMessageRules(route, options.origins), limits, options.certificate);
       return server.node as Server;
     },
     trustProxy,
@@ -48,8 +53,7 @@ export function createFastifyAdapter(options: {
     frameworkErrors: (_error: unknown, _request: unknown, { raw }: { readonly raw: unknown }) =>
       (raw as PublicResponse).refuse(new ContractException(400)),
     genReqId: (request: unknown) => (request as PublicRequest).id,
-    // Without the query, which nothing uses, and whose thousands of names the router would parse for each method.
-    rewriteUrl: ({ url = '' }: IncomingMessage) => withUtf8Escapes(toOriginForm(url.replace(/\?.*$/s, ''))),
+    rewriteUrl: ({ url = '' }: IncomingMessage) => toRouterPath(url),
     // Accepted requests are answered while the service shuts down.
     return503OnClosing: false,
     exposeHeadRoutes: false,

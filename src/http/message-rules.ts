@@ -1,17 +1,34 @@
 import { type IncomingMessage, METHODS } from 'node:http';
-import { isIPv6 } from 'node:net';
+import { ContractException } from '../contract/contract.exception.js';
+import type { PublicHandler } from './client-connection.js';
+import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.js';
+import { isAuthority, isTarget } from './request-target.js';
 
-/** RFC 3986 §3.2.2 and §3.2.3, without the user information that HTTP has no use for. */
-const AUTHORITY =
-  /^(?:\[([\da-f:.]+)\]|\[v[\da-f]+\.[\w.~!$&'()*+,;=:-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
-
-/** RFC 9112 §3.2.1: an absolute path and optionally a query, of the characters of RFC 3986 §3.3 and §3.4. */
-const ORIGIN_FORM = /^\/(?:[\w.~!$&'()*+,;=:@/-]|%[\da-f]{2})*(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[\da-f]{2})*)?$/i;
-
-/** RFC 9112 §3.2.2: captures the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
-const ABSOLUTE_FORM = /^https?:\/\/([^/?#:][^/?#]*)(.*)$/i;
+/** Headers of a request: each occupies hundreds of bytes, however short it is. */
+export const MAX_HEADERS = 256;
 
 const KNOWN_METHODS = new Set(METHODS);
+
+/**
+ * Returns a handler that refuses messages that Node's parser accepts although they violate RFC 9112, answers preflight
+ * requests, and passes on all others.
+ *
+ * @param origins the origins whose pages may send requests, see {@link allowOrigin}
+ */
+export function withMessageRules(handle: PublicHandler, origins: ReadonlySet<string> = new Set()): PublicHandler {
+  return (request, response) => {
+    const { origin } = request.headers;
+    const isAllowed = origin !== undefined && origins.has(origin);
+    if (isAllowed) allowOrigin(response, origin);
+    const violation = findViolation(request);
+    if (request.rawHeaders.length > 2 * MAX_HEADERS) {
+      response.refuse(new ContractException(431, `There are more than ${MAX_HEADERS} headers: send fewer.`));
+    } else if (violation !== undefined) response.refuse(new ContractException(400, violation));
+    // On the next tick the parser knows whether a body follows: without one, the connection stays open.
+    else if (isAllowed && isPreflight(request)) process.nextTick(answerPreflight, response);
+    else handle(request, response);
+  };
+}
 
 /** Returns the first violation of RFC 9112 that Node's parser accepts, as a sentence for the client, or undefined. */
 export function findViolation({ httpVersion, headers, method = '', url = '' }: IncomingMessage): string | undefined {
@@ -31,39 +48,8 @@ export function findViolation({ httpVersion, headers, method = '', url = '' }: I
       return 'The Transfer-Encoding must be chunked, and the version HTTP/1.1 (RFC 9112 §6.1).';
     }
   }
-  if (!isTarget(method, url))
+  if (!isTarget(method, url)) {
     return 'The request target is not valid (RFC 9112 §3.2): check its characters and escapes.';
-  return undefined;
-}
-
-/** Returns the path and the query of a valid request target; the root for a target without a path. */
-export function toOriginForm(url: string): string {
-  return url.startsWith('/') ? url : withRoot(ABSOLUTE_FORM.exec(url)?.[2] ?? '');
-}
-
-/** Replaces escapes that are not UTF-8, which the router does not decode, by U+FFFD, which is in no path of ours. */
-export function withUtf8Escapes(url: string): string {
-  if (!url.includes('%')) return url;
-  try {
-    // Uses the result, without which Rolldown 1.2 removes the call.
-    return decodeURI(url) && url;
-  } catch {
-    return url.replace(/%[89a-f][\da-f]/gi, '%EF%BF%BD');
   }
-}
-
-function isAuthority(text: string): boolean {
-  const match = AUTHORITY.exec(text);
-  return match !== null && (match[1] === undefined || isIPv6(match[1]));
-}
-
-function isTarget(method: string, url: string): boolean {
-  if (url === '*') return method === 'OPTIONS';
-  if (url.startsWith('/')) return ORIGIN_FORM.test(url);
-  const [, authority = '', rest = ''] = ABSOLUTE_FORM.exec(url) ?? [];
-  return authority !== '' && isAuthority(authority) && ORIGIN_FORM.test(withRoot(rest));
-}
-
-function withRoot(rest: string): string {
-  return rest.startsWith('/') ? rest : `/${rest}`;
+  return undefined;
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { installCertificate } from '../support/certificates.js';
 import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ask } from '../support/connections.js';
@@ -12,6 +14,9 @@ const MAX_RESIDENT = 320_000_000;
 
 /** An attack stands still when it has made no progress while the service has answered so many honest requests. */
 const STANDSTILL = 20;
+
+/** An attack without end has shown its peak when the service has answered so many honest requests. */
+const ENOUGH = 200;
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -31,10 +36,11 @@ async function attack(patterns: readonly hostile.Pattern[], variables: Variables
   const attacks = patterns.map((pattern) => new hostile.HostileClients({ url, token: SECOND_TOKEN }, pattern));
   const honest: (number | undefined)[] = [];
   const samples: number[] = [];
+  const isEndless = patterns.some((pattern) => pattern.isEndless);
   let slowest = 0;
   try {
     let unchanged = 0;
-    for (let before = -1; unchanged < STANDSTILL;) {
+    for (let before = -1; isEndless ? honest.length < ENOUGH : unchanged < STANDSTILL;) {
       const started = performance.now();
       honest.push(await ask(url, TOKEN, honest.length));
       slowest = Math.max(slowest, performance.now() - started);
@@ -50,11 +56,38 @@ async function attack(patterns: readonly hostile.Pattern[], variables: Variables
 }
 
 const TLS = 'TLS';
+const JWT = 'JWT';
 const FEW = { MAX_CONNECTIONS: '50' };
 
-const ATTACKS: [title: string, patterns: readonly hostile.Pattern[], variables?: Variables | typeof TLS][] = [
+/** An identity provider that accepts connections and sends nothing. */
+const silentProvider = createServer();
+
+beforeAll(async () => {
+  await once(silentProvider.listen(0, '127.0.0.1'), 'listening');
+});
+
+afterAll(() => {
+  silentProvider.close();
+});
+
+function variablesOf(setting: Variables | typeof TLS | typeof JWT): Variables {
+  if (setting === TLS) return installCertificate(directory);
+  if (setting !== JWT) return setting;
+  const { port } = silentProvider.address() as AddressInfo;
+  return {
+    JWT_ISSUER: hostile.ISSUER,
+    JWT_AUDIENCE: hostile.AUDIENCE,
+    JWT_JWKS_URL: `http://127.0.0.1:${port}/`,
+  };
+}
+
+const ATTACKS: [title: string, patterns: readonly hostile.Pattern[], setting?: Parameters<typeof variablesOf>[0]][] = [
   ['send a million chunks of one byte', [hostile.tinyChunks]],
   ['send chunks of one byte without a valid token', [hostile.tinyChunksOfStrangers]],
+  ['pipeline creates in chunks of one byte without end', [hostile.endlessTinyChunks]],
+  ['pipeline requests without end', [hostile.endlessRequests]],
+  ['pipeline creates without end', [hostile.endlessCreations]],
+  ['send chunks of one byte with a token whose key the provider does not send', [hostile.tinyChunksOfUnknownKeys], JWT],
   ['do not read large answers', [hostile.unreadEchoes]],
   ['do not read large answers through TLS', [hostile.unreadEchoes], TLS],
   ['do not read large answers of two bytes a character', [hostile.unreadWideEchoes]],
@@ -87,15 +120,12 @@ const SAMPLE_OF_WORKERS = [
 const attacks = WORKERS === 1 ? ATTACKS : ATTACKS.filter(([title]) => SAMPLE_OF_WORKERS.includes(title));
 
 describe(`Each process stays below ${MAX_RESIDENT / 1e6} MB and serves others while clients`, () => {
-  it.each(attacks)('%s', async (title, patterns, variables = {}) => {
-    const { peak, honest, slowest } = await attack(
-      patterns,
-      variables === TLS ? installCertificate(directory) : variables,
-    );
+  it.each(attacks)('%s', async (title, patterns, setting = {}) => {
+    const { peak, honest, slowest } = await attack(patterns, variablesOf(setting));
 
     report(`${title}: peak ${Math.round(peak / 1e6)} MB; slowest of ${honest.length} ${Math.round(slowest)} ms`);
     // While more clients arrive than there is room for, a newcomer can lose its place before its request arrives.
-    const permitted = variables === FEW ? [200, 503, undefined] : [200, 503];
+    const permitted = setting === FEW ? [200, 503, undefined] : [200, 503];
     expect(honest.filter((result) => !permitted.includes(result))).toEqual([]);
     expect(honest.slice(-STANDSTILL)).toEqual(Array(STANDSTILL).fill(200));
     expect(peak).toBeLessThan(MAX_RESIDENT);

@@ -1,10 +1,13 @@
 import { once } from 'node:events';
 import { TOKEN } from '../support/client.js';
+import { ask } from '../support/connections.js';
+import { installCertificate } from '../support/certificates.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { chunkedMessage, message, plant } from '../support/http-messages.js';
 import { Client, refusesConnections } from '../support/load-client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
+import { until } from '../support/until.js';
 import { Workload } from '../support/workload.js';
 
 const directory = ServiceDirectory.ofEachTest();
@@ -88,6 +91,40 @@ describe('SIGTERM', () => {
     for (const { socket } of clients) socket.destroy();
   });
 
+  it.each([
+    ['keeps its connection', []],
+    ['closes its connection', ['Connection: close']],
+  ])('waits for a slow client that takes an answer of 15 MB, which %s', async (_what, more) => {
+    const variables = { BODY_LIMIT: '20mb', SHUTDOWN_TIMEOUT: '1m', REQUEST_TIMEOUT: '1m' };
+    ({ service, url } = await directory.start({ ...WITH_TOKEN, ...variables, LOG_REQUESTS: 'all' }));
+    const name = 'n'.repeat(15_000_000);
+    const client = await Client.open(url);
+    client.socket.pause();
+    client.socket.write(message({ more, body: `{"id":1,"name":"${name}"}` }));
+    await service.printed(/("path":"\/plants","status":200)/);
+
+    service.signal('SIGTERM');
+    await draining();
+    client.socket.resume();
+    await client.closed;
+
+    expect(client.received.slice(client.received.indexOf('{'))).toBe(`{"name":"${name}"}`);
+    expect(await service.ended).toBe(0);
+  });
+
+  it('ends the service before the time of TLS handshakes has passed that do not end', async () => {
+    const variables = { ...installCertificate(directory), SHUTDOWN_TIMEOUT: '60m' };
+    ({ service, url } = await directory.start({ ...WITH_TOKEN, ...variables }));
+    const clients = await Promise.all(Array.from({ length: 20 }, () => open('\x16\x03\x01\x02')));
+    // After this exchange, the service has accepted the others, too.
+    expect(await ask(url)).toBe(200);
+
+    const before = performance.now();
+    expect(await service.stop('SIGTERM')).toBe(0);
+    expect(performance.now() - before).toBeLessThan(8_000);
+    for (const { socket } of clients) socket.destroy();
+  });
+
   it('waits SHUTDOWN_TIMEOUT for a body that does not come, and no longer', async () => {
     await openRequest();
 
@@ -115,4 +152,16 @@ describe('SIGTERM', () => {
     expect([...workload.errors.keys()]).toEqual([409]);
     expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
   });
+
+  /** Waits until the service closes connections after their next answers, or refuses them. */
+  function draining(): Promise<void> {
+    return until('the service drains', async () => {
+      const client = await Client.open(url).catch(() => undefined);
+      if (client === undefined) return true;
+      client.socket.write(message({ line: 'GET / HTTP/1.1', framing: [], body: '' }));
+      await Promise.race([client.answered(1), client.closed]);
+      client.socket.destroy();
+      return !/^Connection: keep-alive\r$/im.test(client.received);
+    });
+  }
 });

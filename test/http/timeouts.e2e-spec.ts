@@ -93,7 +93,8 @@ describe('A request that is too slow', () => {
     const client = await RawClient.connect(service.port);
     await client.send(message(SLOW) + LINE);
     await timeout();
-    await client.send(message({ body: plant(2) }).slice(LINE.length));
+    // The service reads it only after the first answer.
+    await client.hand(message({ body: plant(2) }).slice(LINE.length));
     await service.settled();
     service.release();
 
@@ -116,12 +117,53 @@ describe('A request that is too slow', () => {
     await client.hangUp();
   });
 
+  describe.each([
+    ['half its head', LINE],
+    ['half its body', message({ framing: ['Content-Length: 26'] })],
+    ['half its chunks', chunkedMessage('19\r\n{')],
+  ])('is not one of which %s was read before the answers to others', (_what, begun) => {
+    const others = message({ ...SLOW, body: plant(1) }) + message({ body: plant(2) });
+
+    it.each([0, 1, 3])('until its whole REQUEST_TIMEOUT has passed, after %i of them', async (times) => {
+      const client = await RawClient.connect(service.port);
+      await client.send(others + begun);
+      for (let time = 0; time < times; time += 1) await timeout();
+      const before = performance.now();
+      service.release();
+
+      for (const id of [1, 2]) expectPlant(await client.answer(), id, KEEP_ALIVE);
+      expectRefusal(await client.answer(), 408, CLOSE);
+      // Node's timers may be a millisecond early.
+      expect(performance.now() - before).toBeGreaterThan(298);
+      await client.hangUp();
+    });
+  });
+
   it('is not an idle connection, which ends without an answer', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(message());
 
     expectPlant(await client.answer(), 1, KEEP_ALIVE);
     await client.ending();
+    await client.hangUp();
+  });
+});
+
+describe('A request behind slow ones', () => {
+  const REQUEST_TIMEOUT = 5_000;
+  const service = new SlowService({ headers: 150, request: REQUEST_TIMEOUT });
+
+  it('has its whole REQUEST_TIMEOUT from when the service reads again, and is answered if it is complete by then', async () => {
+    const client = await RawClient.connect(service.port);
+    const request = message({ body: plant(3) });
+    await client.send(message(SLOW) + message({ body: plant(2) }) + request.slice(0, 30));
+    // By then, Node has reported the half head as late, which it does once.
+    for (let times = 0; times < 3; times += 1) await expectOneRefusal(service.port, 'POST', 408, CLOSE);
+    service.release();
+    for (const id of [1, 2]) expectPlant(await client.answer(), id, KEEP_ALIVE);
+    await client.send(request.slice(30));
+
+    expectPlant(await client.answer(), 3, KEEP_ALIVE);
     await client.hangUp();
   });
 });

@@ -15,7 +15,7 @@ export interface Target {
 /** The behaviour of hostile clients. */
 export interface Pattern {
   readonly connections: number;
-  /** Returns all that a connection sends, in pieces. */
+  /** Returns all that a connection sends, in pieces; without an end if `isEndless`. */
   readonly bytes: (token: string, connection: number) => Iterable<string | Uint8Array>;
   /** Sent once a second after that. */
   readonly drip?: string;
@@ -23,6 +23,8 @@ export interface Pattern {
   readonly reads?: 'nothing' | 'byte';
   /** No TLS, whatever the URL is. */
   readonly withoutTls?: boolean;
+  /** True if the clients send until they are stopped. */
+  readonly isEndless?: boolean;
 }
 
 /** Connections that are being opened at the same time: the backlog of a listener is limited. */
@@ -38,6 +40,10 @@ const DRIP_INTERVAL = 1_000;
 
 /** Bytes that the operating system gets at once. */
 const PIECE = 60_000;
+
+/** The identity provider and the audience of the tokens in `tinyChunksOfUnknownKeys`. */
+export const ISSUER = 'https://issuer.example';
+export const AUDIENCE = 'https://plants.example';
 
 /** The ids of all plants that hostile clients create are negative, and few: they must not fill the disk. */
 const HOSTILE_ID = -1;
@@ -86,7 +92,10 @@ export class HostileClients {
     for (let socket = first; ; socket = this.#open()) {
       const closed = new Promise((resolve) => socket.once('close', resolve));
       await opened(socket);
-      for (const bytes of this.pattern.bytes(this.target.token, index)) await this.#send(socket, bytes);
+      for (const bytes of this.pattern.bytes(this.target.token, index)) {
+        if (socket.destroyed) break;
+        await this.#send(socket, bytes);
+      }
       const drip = this.#drip(socket);
       await closed;
       clearInterval(drip);
@@ -119,7 +128,6 @@ export class HostileClients {
   }
 
   async #send(socket: Socket, bytes: string | Uint8Array): Promise<void> {
-    if (socket.destroyed) return;
     await new Promise<void>((resolve) => {
       socket.once('close', resolve);
       socket.write(bytes, (error) => {
@@ -160,6 +168,21 @@ function* repeat(text: string, count: number): Generator<string | Uint8Array> {
   }
 }
 
+/** Repeats a text until the client is stopped. */
+function* repeatWithoutEnd(text: string): Generator<Uint8Array> {
+  const piece = Buffer.from(text.repeat(Math.ceil(PIECE / text.length)), 'latin1');
+  for (;;) yield piece;
+}
+
+/** Returns a JWT that is not signed, with the issuer and a key that the identity provider does not have. */
+function jwtOfUnknownKey(): string {
+  const parts = [
+    { alg: 'RS256', typ: 'at+jwt', kid: 'unknown' },
+    { iss: ISSUER, aud: AUDIENCE, sub: 'a stranger', exp: 9_999_999_999 },
+  ];
+  return [...parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')), 'c2lnbmF0dXJl'].join('.');
+}
+
 /** Sends a body of so many chunks of one byte each, without its end. */
 function* chunks(token: string, count: number): Generator<string | Uint8Array> {
   yield head(token, 'Transfer-Encoding: chunked');
@@ -188,6 +211,36 @@ export const tinyChunks: Pattern = {
 export const tinyChunksOfStrangers: Pattern = {
   connections: 200,
   bytes: () => chunks('wrong', 16_000),
+};
+
+/** Sends requests of tiny chunks, with tokens for whose key the service asks the identity provider. */
+export const tinyChunksOfUnknownKeys: Pattern = {
+  connections: 200,
+  bytes: () => chunks(jwtOfUnknownKey(), 16_000),
+};
+
+/** Pipelines requests without a body and with a valid token, without end, and reads the answers. */
+export const endlessRequests: Pattern = {
+  connections: 20,
+  bytes: (token) => repeatWithoutEnd(head(token).replace('POST', 'GET')),
+  isEndless: true,
+};
+
+const SMALL_PLANT = `{"id":${HOSTILE_ID},"name":"x"}`;
+
+/** Pipelines creates without end, and reads the answers. */
+export const endlessCreations: Pattern = {
+  ...endlessRequests,
+  bytes: (token) => repeatWithoutEnd(head(token, `Content-Length: ${SMALL_PLANT.length}`) + SMALL_PLANT),
+};
+
+/** Pipelines creates in chunks of one byte without end, and reads the answers. */
+export const endlessTinyChunks: Pattern = {
+  ...endlessRequests,
+  bytes: (token) => {
+    const body = SMALL_PLANT.replace(/./g, '1\r\n$&\r\n');
+    return repeatWithoutEnd(`${head(token, 'Transfer-Encoding: chunked')}${body}0\r\n\r\n`);
+  },
 };
 
 /** Pipelines creates with answers of 1 MB, and takes no answer. */
