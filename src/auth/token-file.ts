@@ -1,6 +1,6 @@
-import { appendFileSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { OperatorError } from '../contract/operator-error.js';
-import { createFile, replaceFile } from '../files/durable-files.js';
+import { appendToFile, createFile, replaceFile } from '../files/durable-files.js';
 import type { StaticToken } from './static-tokens.js';
 
 /** The text of a file without tokens. An empty file would be refused, because it may be half written. */
@@ -88,7 +88,7 @@ export function addToken(file: string, token: StaticToken): void {
       throw new OperatorError(`${token.name} already has a token: choose another name, or revoke it first`);
     }
     const endOfLine = /(?:^|\n)$/.test(text) ? '' : '\n';
-    appendFileSync(file, `${endOfLine}${line}`, { flush: true });
+    appendToFile(file, `${endOfLine}${line}`);
   });
 }
 
@@ -119,6 +119,6 @@ function explain<Result>(message: string, work: () => Result): Result {
   try {
     return work();
   } catch (error) {
-    throw error instanceof OperatorError ? error : new OperatorError(message, { cause: error });
+    throw error instanceof OperatorError ? error : new OperatorError(`${message} (${String(error)})`, { cause: error });
   }
 }

@@ -4,7 +4,9 @@ import {
   existsSync,
   fchmodSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
+  ftruncateSync,
   lchownSync,
   linkSync,
   mkdirSync,
@@ -41,12 +43,41 @@ export function makeDirectory(path: string): void {
 export function createFile(path: string, text = ''): boolean {
   const directory = dirname(path);
   makeDirectory(directory);
-  const isNew = succeeds('EEXIST', () => writeFileSync(path, text, { flag: 'wx', mode: 0o600, flush: true }));
+  const isNew = succeeds('EEXIST', () => writeNewFile(path, text));
   if (isNew) {
     takeOwnerOf(directory, path);
     syncDirectory(directory);
   }
   return isNew;
+}
+
+/** Writes a file that must be new. If its disk is full, for example, it leaves none. */
+function writeNewFile(path: string, text: string): void {
+  const descriptor = openSync(path, 'wx', 0o600);
+  try {
+    writeFileSync(descriptor, text);
+    fsyncSync(descriptor);
+  } catch (error) {
+    rmSync(path);
+    throw error;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Appends a text to a file durably. If its disk is full, for example, it appends no part of the text. */
+export function appendToFile(file: string, text: string): void {
+  const descriptor = openSync(file, 'a');
+  const { size } = fstatSync(descriptor);
+  try {
+    writeFileSync(descriptor, text);
+    fsyncSync(descriptor);
+  } catch (error) {
+    ftruncateSync(descriptor, size);
+    throw error;
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** Replaces a file atomically and durably. The new one has its permissions and, if root replaces it, its owner and group. */

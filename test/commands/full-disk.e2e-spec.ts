@@ -19,9 +19,9 @@ function run(command: string, ...parameters: string[]): Promise<Run> {
 }
 
 /** Runs a command that cannot let a file grow beyond this number of bytes, rounded down to a block of `ulimit -f`. */
-function runOnFullDisk(bytes: number, command: string, parameter: string, redirection = ''): Promise<Run> {
+function runOnFullDisk(bytes: number, command: string, parameters: string, redirection = ''): Promise<Run> {
   const wrapper = ['sh', '-c', `ulimit -f ${Math.floor(bytes / 512)}; exec "$@" ${redirection}`, 'sh'];
-  return directory.run(command, [parameter], {}, '', { wrapper });
+  return directory.run(command, parameters.split(' '), {}, '', { wrapper });
 }
 
 /** Returns what a command ends with on a full disk. */
@@ -71,5 +71,26 @@ describe('On a full disk', () => {
       stderr: `${PLANTS.length - stored} created, ${stored} repeated, 0 conflicts, 0 rejected\n`,
     });
     expect(directory.rows()).toEqual(PLANTS);
+  });
+
+  it.each([
+    { what: 'no token file', before: undefined },
+    { what: 'a token file as before', before: `# ${'x'.repeat(480)}\n` },
+    { what: 'a token file without its last end of line as before', before: `# ${'x'.repeat(480)}` },
+  ])('token create leaves $what, and a token when there is room', async ({ before }) => {
+    if (before !== undefined) directory.write('tokens', before);
+    const create = 'create --name ci --file tokens';
+
+    // The first block of the file has room for a part of the line.
+    expect(await runOnFullDisk(before === undefined ? 0 : 512, 'token', create)).toEqual(
+      failure(/^plant-store: tokens cannot be written.+EFBIG.+\n$/),
+    );
+    const files = readdirSync(directory.path).filter((name) => name === 'tokens');
+    expect(files.map((name) => readFileSync(directory.file(name), 'utf8'))).toEqual(
+      before === undefined ? [] : [before],
+    );
+
+    expect(await run('token', ...create.split(' '))).toMatchObject({ status: 0 });
+    expect(await run('token', 'list', '--file', 'tokens')).toMatchObject({ status: 0 });
   });
 });
