@@ -25,6 +25,7 @@ USER 1000:1000
 VOLUME /data
 EXPOSE 3000 3001
 # Asks whether the process responds, and not whether the service is ready: a restart would not help.
-HEALTHCHECK --interval=15s --timeout=3s --start-period=40s CMD ["plant-store", "health"]
+HEALTHCHECK --interval=15s --timeout=3s --start-period=40s CMD ["node", "-e", "\
+  fetch('http://127.0.0.1:' + (process.env.MANAGEMENT_PORT ?? 3001) + '/health/live').then(({ ok }) => process.exit(ok ? 0 : 1))"]
 # Not through npm or a shell, so that it receives the signals.
 CMD ["plant-store"]

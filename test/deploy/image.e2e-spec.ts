@@ -1,4 +1,5 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { create, CREATED } from '../support/client.js';
@@ -41,6 +42,22 @@ describe('The files of the image', () => {
       const { status } = await fetch(`${management}/${path}`);
       expect({ path, status }).toEqual({ path, status: 200 });
     }
+  });
+
+  it('tell Docker whether the service is alive', async () => {
+    const [, check = ''] = /^HEALTHCHECK .* CMD (\[[^\]]+\])/m.exec(DOCKERFILE.replaceAll('\\\n', '')) ?? [];
+    const [command = '', ...parameters] = JSON.parse(check) as string[];
+    const { service, management } = await directory.startManaged();
+    const environment = { PATH: process.env.PATH, MANAGEMENT_PORT: new URL(management).port };
+    const isAlive = async (): Promise<boolean> => {
+      const checked = execFile(command, parameters, { env: environment });
+      const [status] = (await once(checked, 'exit')) as [number];
+      return status === 0;
+    };
+
+    expect(await isAlive()).toBe(true);
+    await service.stop();
+    expect(await isAlive()).toBe(false);
   });
 
   it('need no packages for the commands', async () => {
