@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { tryOutDatabase } from '../storage/open-repository.js';
+import { tryOutDatabase } from '../storage/engines.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { badUsage, EXIT_STATUS } from '../contract/operator-error.js';
+import { inBatches } from './data/batches.js';
 import { PlantWriter } from './data/plant-writer.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot, openStore } from './open-store.js';
@@ -29,7 +30,7 @@ async function run(options: ReportOptions & { readonly to?: string }): Promise<v
   const repository = await openStore(otherDatabaseUrl, configuration);
   const writer = new PlantWriter(repository);
   const examples: bigint[] = [];
-  for await (const page of withProgress(snapshot.pages(), 'plants', () => snapshot.count())) {
+  for await (const page of withProgress(inBatches(snapshot.plants()), 'plants', () => snapshot.count())) {
     const conflicts = await writer.add(page);
     examples.push(...conflicts.slice(0, MAX_EXAMPLES - examples.length).map(({ id }) => id));
   }

@@ -4,9 +4,11 @@ import { closeSync, existsSync, fstatSync, fsyncSync, linkSync, openSync, rmSync
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
+import { FIELD_NAMES } from '../contract/plant-fields.js';
 import { badUsage, OperatorError } from '../contract/operator-error.js';
 import { syncDirectory } from '../files/durable-files.js';
 import { fileError } from '../process/describe-error.js';
+import { inBatches } from './data/batches.js';
 import { encodePlants, type Format, formatOption, HEADERS } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
@@ -20,8 +22,9 @@ export function configure(command: Command): void {
   command
     .description(
       'Writes all plants of DATABASE_URL in the order of their ids, as they are at one moment, while the service runs.\n' +
-        'Each line of NDJSON is a NewPlant. CSV has the header id,name,tag; an empty tag has quotation marks, and an ' +
-        'absent one has none. The file appears complete, or not at all.',
+        'Each line of NDJSON is a NewPlant. CSV has the header ' +
+        `${FIELD_NAMES.join()}; an empty text has quotation marks, and an absent one has none. ` +
+        'The file appears complete, or not at all.',
     )
     .argument('[file]', 'the file to create, which must not exist; without it or with -, stdout')
     .addOption(formatOption())
@@ -35,16 +38,16 @@ async function run(file = '-', { format, json }: ExportOptions): Promise<void> {
   const configuration = loadConfiguration();
   const snapshot = await openExistingSnapshot(configuration.databaseUrl, configuration);
   const isFile = file !== '-';
-  const pages = snapshot.pages();
+  const batches = inBatches(snapshot.plants());
   // Not where the plants themselves go to the terminal.
   const isSilent = !isFile && process.stdout.isTTY;
-  const shown = isSilent ? pages : withProgress(pages, 'plants', () => snapshot.count());
+  const shown = isSilent ? batches : withProgress(batches, 'plants', () => snapshot.count());
   let plants = 0;
   async function* encode(): AsyncGenerator<string> {
     yield HEADERS[format];
-    for await (const page of shown) {
-      yield encodePlants(page, format);
-      plants += page.length;
+    for await (const batch of shown) {
+      yield encodePlants(batch, format);
+      plants += batch.length;
     }
   }
   try {

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
+import { FIELD_NAMES, listed } from '../contract/plant-fields.js';
 import { EXIT_STATUS, OperatorError } from '../contract/operator-error.js';
 import { fileError } from '../process/describe-error.js';
 import { DryRunRepository } from './data/dry-run-repository.js';
@@ -28,7 +29,7 @@ export function configure(command: Command): void {
       'Adds the plants of a file to DATABASE_URL by the rules of POST /plants, while the service runs. Plants that ' +
         'are there already count as repeated, so the same import can run again. A row that is no plant, or whose id ' +
         'belongs to another plant, is rejected with its line number and the reason, and the exit status is 3.\n' +
-        'CSV has a header with the columns id, name and tag, in any order.',
+        `CSV has a header with the columns ${listed(FIELD_NAMES, 'and')}, in any order.`,
     )
     .argument('[file]', 'the file to read; without it or with -, stdin')
     .addOption(formatOption())

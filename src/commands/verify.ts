@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { EXIT_STATUS } from '../contract/operator-error.js';
-import { isSamePlant } from '../storage/plant-columns.js';
+import { FIELD_NAMES } from '../contract/plant-fields.js';
 import type { StoredPlant } from '../storage/plant-repository.js';
+import { inBatches } from './data/batches.js';
 import { encodePlants } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
@@ -31,9 +32,9 @@ async function run(options: ReportOptions & { readonly against?: string }): Prom
   const { databaseUrl, otherDatabaseUrl: otherUrl } = configuration;
   const snapshot = await openExistingSnapshot(databaseUrl, configuration);
   const other = otherUrl === undefined ? undefined : await openExistingSnapshot(otherUrl, configuration);
-  const pages = withProgress(snapshot.pages(), 'plants', () => snapshot.count());
+  const pages = withProgress(inBatches(snapshot.plants()), 'plants', () => snapshot.count());
   if (other === undefined) await digest(pages, options);
-  else await compare(pages, other.pages(), options);
+  else await compare(pages, inBatches(other.plants()), options);
   await snapshot.close();
   await other?.close();
 }
@@ -65,7 +66,7 @@ async function compare(pages: Pages, otherPages: Pages, options: ReportOptions):
     const id = plant.id < other.id ? plant.id : other.id;
     if (id < other.id) note(id, 'missing');
     else if (id < plant.id) note(id, 'additional');
-    else if (!isSamePlant(plant, other)) note(id, 'different');
+    else if (FIELD_NAMES.some((name) => plant[name] !== other[name])) note(id, 'different');
     if (id === other.id) other = (await right.next()).value;
     if (id < plant.id) continue;
     plants += 1;

@@ -7,8 +7,8 @@ import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES } from '../auth/jwt-sett
 import { badUsage } from '../contract/operator-error.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
-import { DATABASE_DEFAULTS as STORE, isDatabaseUrl } from '../storage/open-repository.js';
-import { sqliteFile } from '../storage/sqlite-engine.js';
+import { DATABASE_DEFAULTS as STORE, isDatabaseUrl } from '../storage/engines.js';
+import { sqliteFile } from '../storage/engines.js';
 import {
   BASE_PATH,
   DURATION,

@@ -1,4 +1,4 @@
-import { openRepository } from '../storage/open-repository.js';
+import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { ManagedService } from './managed-service.js';
 import { Readiness } from './readiness.js';

@@ -14,7 +14,7 @@ import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { DATABASE_DEFAULTS, openRepository } from '../storage/open-repository.js';
+import { DATABASE_DEFAULTS, openRepository } from '../storage/engines.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';

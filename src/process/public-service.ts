@@ -13,7 +13,7 @@ import { ManagedService } from '../management/managed-service.js';
 import { Metrics } from '../management/metrics.js';
 import type { ProcessMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { openRepository } from '../storage/open-repository.js';
+import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { addressError } from './describe-error.js';
 import { expiryOf, loadCertificate, openTokens } from './start-files.js';

@@ -6,7 +6,7 @@ import { readVersion } from '../config/version.js';
 import { EXIT_STATUS } from '../contract/operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { Management } from '../management/management-listener.js';
-import { databaseName } from '../storage/open-repository.js';
+import { databaseName } from '../storage/engines.js';
 import { addressError } from './describe-error.js';
 import { createFirstToken } from './first-token.js';
 import { openStore, PublicService } from './public-service.js';

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { backUp, restore } from './backup.js';
-import { openRepository } from './open-repository.js';
+import { openRepository } from './engines.js';
 import { openSqliteDatabase } from './sqlite-database.js';
 
 let directory: string;

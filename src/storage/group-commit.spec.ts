@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { BATCH_CHANNEL, GroupCommit } from './group-commit.js';
-import { openRepository } from './open-repository.js';
+import { openRepository } from './engines.js';
 import { type Outcome, PlantRepository, type StoredPlant } from './plant-repository.js';
 
 /** Passes batches on to a real repository, and records the size of each. */
@@ -44,20 +44,6 @@ describe('group commit', () => {
     await Promise.all(plants(2_100).map((plant) => commit.add(plant)));
 
     expect(repository.sizes).toEqual([1_024, 1_024, 52]);
-  });
-
-  it('sends a large batch that waits before it answers the one before', async () => {
-    let release = (): void => undefined;
-    const released = new Promise<void>((resolve) => (release = resolve));
-    repository.hold = () => released;
-    const answered = commit.add({ id: -1n, name: 'first' }).then(() => [...repository.sizes]);
-    await new Promise(setImmediate);
-    const waiting = plants(128).map((plant) => commit.add(plant));
-
-    release();
-
-    expect(await answered).toEqual([1, 128]);
-    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['created']));
   });
 
   it('returns to each plant its own outcome, and publishes size, duration and outcomes of the batch', async () => {

@@ -12,12 +12,6 @@ import {
 /** Maximum plants in a batch: enough that the clients of a busy service share one round trip and one sync to disk. */
 const BATCH_SIZE = 1_024;
 
-/**
- * Plants in the queue from which on their batch is sent before the clients of the last one are answered: with 512 clients
- * of a PostgreSQL server that is 5 ms away, that is 18 % more creates a second.
- */
-const EARLY_BATCH = 128;
-
 /** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
 export const BATCH_CHANNEL = 'plant-store:batch';
 
@@ -58,7 +52,7 @@ export class GroupCommit {
   /**
    * Resolves when the plant is durable.
    *
-   * @throws {RepositoryUnavailableError} when nothing was stored
+   * @throws {RepositoryUnavailableError} when it may be stored or not: add it again
    */
   add(plant: StoredPlant): Promise<Outcome> {
     return new Promise((resolve, reject) => {
@@ -78,13 +72,7 @@ export class GroupCommit {
     // Other requests that are read in this turn of the event loop belong to the same batch.
     await new Promise(setImmediate);
     while (this.#queue.length > 0) {
-      const answer = await this.#commit(this.#queue.splice(0, BATCH_SIZE));
-      if (this.#queue.length >= EARLY_BATCH) {
-        // Answering and reading takes longer than a round trip to the database.
-        setImmediate(answer);
-        continue;
-      }
-      answer();
+      await this.#store(this.#queue.splice(0, BATCH_SIZE));
       if (this.#queue.length === 0) break;
       // The clients that are answered now send their next requests, which are read in the turn after this one.
       await new Promise(setImmediate);
@@ -94,34 +82,39 @@ export class GroupCommit {
     this.#isRunning = false;
   }
 
-  /** Stores a batch, and returns a function that answers. */
-  async #commit(batch: readonly PendingPlant[]): Promise<() => void> {
+  /** Stores a batch, and settles the promise of each plant. */
+  async #store(batch: readonly PendingPlant[]): Promise<void> {
     try {
-      const started = performance.now();
-      const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
-      assertOutcomes(outcomes, batch.length);
-      publishBatch(outcomes, (performance.now() - started) / 1_000);
-      this.#noteRecovery();
-      return () => settle(batch, outcomes);
+      const outcomes = await this.#add(batch);
+      outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
     } catch (error) {
-      const unavailable = error instanceof RepositoryUnavailableError;
-      if (unavailable) {
-        this.#refused += batch.length;
-        this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);
-      }
-      // A defect with one plant must not fail the others. Plants that are stored already are repeated then.
-      if (!unavailable && batch.length > 1) {
-        for (const pending of batch) (await this.#commit([pending]))();
-        return () => undefined;
-      }
-      return () => batch.forEach(({ reject }) => reject(error));
+      if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
+      else if (batch.length > 1) await this.#storeOneByOne(batch);
+      else batch.forEach(({ reject }) => reject(error));
     }
   }
 
-  #noteRecovery(): void {
-    if (this.#refused === 0) return;
-    this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#refused}`);
-    this.#refused = 0;
+  /** Keeps a defect with one plant from failing the others. Plants that are stored already are repeated then. */
+  async #storeOneByOne(batch: readonly PendingPlant[]): Promise<void> {
+    for (const pending of batch) await this.#store([pending]);
+  }
+
+  #refuse(batch: readonly PendingPlant[], error: RepositoryUnavailableError): void {
+    this.#refused += batch.length;
+    this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);
+    batch.forEach(({ reject }) => reject(error));
+  }
+
+  async #add(batch: readonly PendingPlant[]): Promise<readonly Outcome[]> {
+    const started = performance.now();
+    const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
+    assertOutcomes(outcomes, batch.length);
+    publishBatch(outcomes, (performance.now() - started) / 1_000);
+    if (this.#refused > 0) {
+      this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#refused}`);
+      this.#refused = 0;
+    }
+    return outcomes;
   }
 }
 
@@ -132,10 +125,6 @@ function assertOutcomes(outcomes: readonly Outcome[], count: number): void {
   if (returned.length !== count || !returned.every((outcome) => OUTCOMES.includes(outcome))) {
     throw new Error(`The repository must return an outcome for each plant: ${OUTCOMES.join(', ')}`);
   }
-}
-
-function settle(batch: readonly PendingPlant[], outcomes: readonly Outcome[]): void {
-  outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
 }
 
 /** Publishes a stored batch to the metrics. */

@@ -1,6 +1,6 @@
 import { HOSTILE_PLANTS } from '../../test/support/hostile-plants.js';
 import { newStore, type Store } from '../../test/support/store.js';
-import { openRepository } from './open-repository.js';
+import { openRepository } from './engines.js';
 import type { PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
 
 let store: Store;
@@ -23,9 +23,9 @@ async function withSnapshot(read: (snapshot: PlantSnapshot) => Promise<void>): P
   await read(snapshot).finally(() => snapshot.close());
 }
 
-async function pagesOf(pages: ReturnType<PlantSnapshot['pages']>): Promise<(readonly StoredPlant[])[]> {
+async function listOf(plants: AsyncIterable<StoredPlant>): Promise<StoredPlant[]> {
   const list = [];
-  for await (const page of pages) list.push(page);
+  for await (const plant of plants) list.push(plant);
   return list;
 }
 
@@ -84,10 +84,10 @@ describe('a snapshot', () => {
     await repository.add([...plants].reverse());
 
     await withSnapshot(async (snapshot) => {
-      expect(await pagesOf(snapshot.pages())).toEqual([plants]);
-      expect(await pagesOf(snapshot.pages(-(2n ** 63n)))).toEqual([plants.slice(1)]);
-      expect(await pagesOf(snapshot.pages(-2n))).toEqual([plants.slice(1)]);
-      expect(await pagesOf(snapshot.pages(2n ** 63n - 1n))).toEqual([]);
+      expect(await listOf(snapshot.plants())).toEqual(plants);
+      expect(await listOf(snapshot.plants(-(2n ** 63n)))).toEqual(plants.slice(1));
+      expect(await listOf(snapshot.plants(-2n))).toEqual(plants.slice(1));
+      expect(await listOf(snapshot.plants(2n ** 63n - 1n))).toEqual([]);
     });
   });
 
@@ -95,13 +95,14 @@ describe('a snapshot', () => {
     await repository.add(early(5_000));
     await withSnapshot(async (snapshot) => {
       const read: StoredPlant[] = [];
-      for await (const page of snapshot.pages()) {
-        // Between plants of this page and behind it.
+      for await (const plant of snapshot.plants()) {
+        read.push(plant);
+        if (read.length % 1_000 !== 1) continue;
+        // Before and behind the plants that are read next.
         await repository.add([
-          { id: BigInt(2 * read.length + 1), name: 'late' },
+          { id: BigInt(2 * read.length + 999), name: 'late' },
           { id: BigInt(20_001 + read.length), name: 'late' },
         ]);
-        read.push(...page);
       }
 
       expect(read.map(({ id, name }) => ({ id, name }))).toEqual(early(5_000));
@@ -109,18 +110,28 @@ describe('a snapshot', () => {
       expect(await snapshot.find([0n, 1n, 2n])).toHaveLength(2);
       expect(await snapshot.find([-(2n ** 63n), 2n ** 63n - 1n])).toEqual([]);
       expect(await snapshot.find([])).toEqual([]);
-      expect(await pagesOf(snapshot.pages(9_997n))).toEqual([[{ id: 9_998n, name: 'early', tag: undefined }]]);
+      expect(await listOf(snapshot.plants(9_997n))).toEqual([{ id: 9_998n, name: 'early', tag: undefined }]);
     });
     await withSnapshot(async (snapshot) => expect(await snapshot.count()).toBeGreaterThan(5_000));
   });
 
-  it('has small pages of long plants', async () => {
-    for (let id = 0n; id < 8n; id += 1n) await repository.add([{ id, name: 'a', tag: 'long '.repeat(200_000) }]);
+  it('can be left before its last plant, and read again', async () => {
+    await repository.add(early(5_000));
     await withSnapshot(async (snapshot) => {
-      const pages = await pagesOf(snapshot.pages());
+      for await (const plant of snapshot.plants()) if (plant.id === 100n) break;
 
-      expect(pages.flat()).toHaveLength(8);
-      expect(Math.max(...pages.map((page) => page.length))).toBeLessThanOrEqual(2);
+      expect(await listOf(snapshot.plants())).toHaveLength(5_000);
+    });
+  });
+
+  it('lets its process do other work between the plants', async () => {
+    await repository.add(early(5_000));
+    await withSnapshot(async (snapshot) => {
+      let turns = 0;
+      const timer = setInterval(() => (turns += 1));
+      await listOf(snapshot.plants()).finally(() => clearInterval(timer));
+
+      expect(turns).toBeGreaterThan(0);
     });
   });
 });

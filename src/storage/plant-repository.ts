@@ -16,7 +16,10 @@ export const OUTCOMES = ['created', 'repeated', 'conflict'] as const;
 
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** The plants of a store at one moment, without those that are created later. Its methods are called one after another. */
+/**
+ * The plants of a store at one moment, without those that are created later. Its methods are called one after another, and
+ * throw a RepositoryUnavailableError when the store cannot be read.
+ */
 export interface PlantSnapshot {
   /** Returns the number of plants. */
   count(): Promise<number>;
@@ -24,8 +27,11 @@ export interface PlantSnapshot {
   /** Returns those plants that have one of these ids, in any order. */
   find(ids: readonly bigint[]): Promise<readonly StoredPlant[]>;
 
-  /** Reads the plants whose id is greater than `after`, or all of them, in ascending order of their ids. */
-  pages(after?: bigint): AsyncIterable<readonly StoredPlant[]>;
+  /**
+   * Reads the plants whose id is greater than `after`, or all of them, in ascending order of their ids. Few of them are in
+   * memory at a time.
+   */
+  plants(after?: bigint): AsyncIterable<StoredPlant>;
 
   /** Releases the snapshot, which is not used afterwards. */
   close(): Promise<void>;
@@ -38,7 +44,8 @@ export abstract class PlantRepository {
    * plant counts, as if they had been added one after another.
    *
    * @returns the outcome of each plant, in the order of the batch
-   * @throws {RepositoryUnavailableError} when nothing was stored, and trying again may help
+   * @throws {RepositoryUnavailableError} when the store is not available. The outcome is unknown: the batch is stored as a
+   *   whole, or not at all. Adding it again is safe.
    */
   abstract add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]>;
 
@@ -62,7 +69,10 @@ export abstract class PlantRepository {
   abstract close(): Promise<void>;
 }
 
-/** The store cannot be reached in time, or cannot take more now. Nothing was stored. */
+/**
+ * The store cannot be reached in time, or cannot take more now. Plants that were to be added may be stored or not, because
+ * the answer of the database may be lost: add them again.
+ */
 export class RepositoryUnavailableError extends Error {
   override readonly name = 'RepositoryUnavailableError';
 }

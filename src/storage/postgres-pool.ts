@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig, type QueryArrayResult } from 'pg';
-import type { PlantValue } from './plant-columns.js';
+import type { ColumnValue } from './plant-columns.js';
 import { isConnectionUsableAfter, isUnanswered } from './postgres-errors.js';
 
 /** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
@@ -52,16 +52,22 @@ export class PostgresPool {
    * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    return (await this.#send(statements, this.#timeout)).at(-1)?.rows ?? [];
+    const results = await this.#send(statements, { timeout: this.#timeout, isReusable: isConnectionUsableAfter });
+    return results.at(-1)?.rows ?? [];
   }
 
   /**
-   * Runs a statement in a transaction that is rolled back, and returns its rows as arrays.
+   * Runs statements in a transaction that is rolled back, and returns the rows of the last one as arrays.
    *
-   * @param timeout milliseconds that the server may take
+   * @param timeout milliseconds that the server may take for each
    */
-  async rehearse(statement: string, timeout = this.#timeout): Promise<unknown[][]> {
-    const results = await this.#send(`BEGIN; ${statement}; ROLLBACK`, Math.min(timeout, this.#timeout));
+  async rehearse(statements: readonly string[], timeout = this.#timeout): Promise<unknown[][]> {
+    const results = await this.#send(['BEGIN', ...statements, 'ROLLBACK'].join('; '), {
+      timeout: Math.min(timeout, this.#timeout),
+      // After an error, the connection is still in the transaction.
+      isReusable: () => false,
+    });
+    // The last result is that of ROLLBACK.
     return results.at(-2)?.rows ?? [];
   }
 
@@ -70,8 +76,15 @@ export class PostgresPool {
     await Promise.all([this.#pool.end(), this.#watch.end()]);
   }
 
-  /** Sends statements in one message, and returns the result of each. */
-  async #send(statements: string, timeout: number): Promise<QueryArrayResult[]> {
+  /**
+   * Sends statements in one message, and returns the result of each.
+   *
+   * @param options.isReusable returns whether the connection can be used again after an error
+   */
+  async #send(
+    statements: string,
+    { timeout, isReusable }: { readonly timeout: number; readonly isReusable: (error: unknown) => boolean },
+  ): Promise<QueryArrayResult[]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
@@ -83,8 +96,7 @@ export class PostgresPool {
       return [results].flat();
     } catch (error) {
       if (isUnanswered(error)) void this.#closeOnceEnded(client, mark);
-      // After an error, the connection is still in a transaction that the statements begin.
-      else client.release(statements.startsWith('BEGIN') || !isConnectionUsableAfter(error));
+      else client.release(!isReusable(error));
       throw error;
     }
   }
@@ -137,7 +149,7 @@ function createPool(settings: PoolConfig, max: number): pg.Pool {
  * Returns a value as SQL spells it. The result is that of pg.escapeLiteral, which takes 48 ms and 30 MB for a text of
  * 1 MB, because it adds the characters one by one; this takes 1 ms, and 27 ms if all of them are quotation marks.
  */
-export function literal(value: PlantValue): string {
+export function literal(value: ColumnValue): string {
   if (value === null) return 'NULL';
   const text = String(value).split("'").join("''");
   return text.includes('\\') ? ` E'${text.split('\\').join('\\\\')}'` : `'${text}'`;

@@ -1,14 +1,18 @@
 import { setTimeout } from 'node:timers/promises';
-import pg from 'pg';
-import type { DatabaseOptions } from './open-repository.js';
-import { unavailable } from './errors.js';
-import { byteLengthIn, byteLengthOf, COLUMN_NAMES, FITTING_COLUMNS, isSamePlant, plantOf } from './plant-columns.js';
+import type { DatabaseOptions } from './engines.js';
+import { requireTable, unavailable, unreadable } from './errors.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
-import { describePostgresError, mayPassAtStart, postgresFailure, postgresStartError } from './postgres-errors.js';
-import { connectionSettings, PostgresPool } from './postgres-pool.js';
-import { findTables, insertionOf, rehearsePostgresSchema, tryOut, updatePostgresSchema } from './postgres-schema.js';
+import {
+  describePostgresError,
+  mayPassAtStart,
+  PlantDeletedError,
+  postgresFailure,
+  postgresStartError,
+} from './postgres-errors.js';
+import { PostgresPool } from './postgres-pool.js';
+import { comparisonOf, insertionOf, rehearsePostgresSchema, tryOut, updatePostgresSchema } from './postgres-schema.js';
+import { openSnapshotOf } from './postgres-snapshot.js';
 import { Retry } from './retry.js';
-import { requireSnapshot, SqlSnapshot } from './sql-snapshot.js';
 
 /** Maximum milliseconds between two attempts of the start. */
 const START_INTERVAL = 500;
@@ -18,12 +22,6 @@ const RETRY_INTERVAL = 20;
 
 /** Maximum milliseconds of a check: health probes do not wait for long. */
 const CHECK_TIMEOUT = 1_000;
-
-/** Milliseconds that a query of a snapshot may take: to count 100 million plants takes a minute. */
-const QUERY_TIMEOUT = 600_000;
-
-/** The bytes of a plant's texts. CAST reads none of them, and a table that an operator has made may have other types. */
-const BYTE_LENGTH = byteLengthIn((column) => `CAST(${column} AS text)`);
 
 /**
  * Makes the transaction wait for the disk if the server, the database or the role has turned that off. It travels with
@@ -50,8 +48,8 @@ export async function openRepository(url: string, options: DatabaseOptions): Pro
     return mayPassAtStart(error);
   };
   try {
-    const retry = new Retry(mayPass, () => Math.random() * START_INTERVAL);
-    await retry.run(() => updatePostgresSchema(pool), startTimeout);
+    const retry = new Retry(startTimeout, mayPass, () => Math.random() * START_INTERVAL);
+    await retry.run(() => updatePostgresSchema(pool));
   } catch (error) {
     await pool.close();
     throw postgresStartError(url, error);
@@ -77,39 +75,19 @@ export async function tryOutDatabase(url: string, { timeout }: DatabaseOptions):
 }
 
 /**
- * Takes a snapshot in a transaction, on a connection of its own: it takes none of those that add plants, and its queries
- * may take longer. Behind a pooler in transaction mode, it stays on one connection to the server.
+ * Takes a snapshot; undefined if there is no table of plants.
  *
- * @returns undefined if there is no table of plants
  * @throws {OperatorError} when the database cannot be read
  */
-export async function openSnapshot(url: string, { timeout }: DatabaseOptions): Promise<PlantSnapshot | undefined> {
-  let client: pg.Client | undefined;
-  try {
-    const opened = (client = new pg.Client(connectionSettings(url, timeout, QUERY_TIMEOUT)));
-    // A query reports the failure of its connection itself.
-    client.on('error', () => undefined);
-    const query = async (text: string): Promise<unknown[][]> =>
-      (await opened.query<unknown[]>({ text, rowMode: 'array' })).rows;
-    await client.connect();
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    // The transaction takes its snapshot with its first query.
-    const { hasPlants } = await findTables(query);
-    const connection = { arrayFunction: 'json_agg', byteLength: BYTE_LENGTH, query, close: () => opened.end() };
-    if (hasPlants) return new SqlSnapshot(connection);
-  } catch (error) {
-    await client?.end();
-    throw postgresStartError(url, error);
-  }
-  await client.end();
-  return undefined;
+export function openSnapshot(url: string, { timeout }: DatabaseOptions): Promise<PlantSnapshot | undefined> {
+  return openSnapshotOf(url, timeout);
 }
 
 class PostgresRepository extends PlantRepository {
-  readonly #retry = new Retry(
-    (error) => postgresFailure(error) === 'transient',
-    () => Math.random() * RETRY_INTERVAL,
-  );
+  readonly #batches: Retry;
+  readonly #checks: Retry;
+  /** Milliseconds that a check may take. */
+  readonly #checkTimeout: number;
 
   constructor(
     private readonly pool: PostgresPool,
@@ -117,23 +95,28 @@ class PostgresRepository extends PlantRepository {
     private readonly options: DatabaseOptions,
   ) {
     super();
+    const isTransient = (error: unknown): boolean => postgresFailure(error) === 'transient';
+    const pause = (): number => Math.random() * RETRY_INTERVAL;
+    this.#checkTimeout = Math.min(options.timeout, CHECK_TIMEOUT);
+    this.#batches = new Retry(options.timeout, isTransient, pause);
+    // One interval less, so that the last error wins over the timeout.
+    this.#checks = new Retry(this.#checkTimeout - RETRY_INTERVAL, isTransient, pause);
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     try {
-      return await this.#retry.run(() => this.#attempt(batch), this.options.timeout);
+      return await this.#batches.run(() => this.#attempt(batch));
     } catch (error) {
       throw postgresFailure(error) === undefined
         ? error
-        : unavailable('the database did not store them', error, describePostgresError(error));
+        : unavailable('the database did not confirm them', error, describePostgresError(error));
     }
   }
 
   override async check(): Promise<void> {
-    const timeout = Math.min(this.options.timeout, CHECK_TIMEOUT);
+    const timeout = this.#checkTimeout;
     try {
-      // Stop retrying one interval early, so that the last error wins over the timeout.
-      const checked = this.#retry.run(() => tryOut(this.pool, timeout), timeout - RETRY_INTERVAL);
+      const checked = this.#checks.run(() => tryOut(this.pool, { timeout }));
       const isLate = await Promise.race([checked.then(() => false), setTimeout(timeout, true, { ref: false })]);
       if (isLate) throw new Error(`it did not answer within ${timeout} ms`);
     } catch (error) {
@@ -141,8 +124,12 @@ class PostgresRepository extends PlantRepository {
     }
   }
 
-  override snapshot(): Promise<PlantSnapshot> {
-    return requireSnapshot(() => openSnapshot(this.url, this.options));
+  override async snapshot(): Promise<PlantSnapshot> {
+    try {
+      return requireTable(await openSnapshot(this.url, this.options));
+    } catch (error) {
+      throw unreadable(error);
+    }
   }
 
   override async close(): Promise<void> {
@@ -152,57 +139,35 @@ class PostgresRepository extends PlantRepository {
   /** Adds the plants that are missing, so that it can be repeated after any failure. */
   async #attempt(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     const created = await this.#insert(firstOfEachId(batch));
-    const taken = batch.filter(({ id }) => !created.has(id));
-    const stored = taken.length === 0 ? [] : await this.#find(taken);
-    // Another attempt finds these ids free.
-    if (stored.length < firstOfEachId(taken).length) throw new Error('another program deletes plants');
-    return outcomesOf(batch, stored);
+    const taken = batch.filter((plant) => !created.has(plant));
+    const sameness = await this.#compare(taken);
+    return batch.map((plant) => {
+      if (created.has(plant)) return 'created';
+      return sameness.get(plant) === true ? 'repeated' : 'conflict';
+    });
   }
 
-  /** Inserts the plants whose ids are free, and returns these ids. */
-  async #insert(plants: readonly StoredPlant[]): Promise<ReadonlySet<bigint>> {
+  /** Inserts the plants whose ids are free, and returns them. */
+  async #insert(plants: ReadonlyMap<bigint, StoredPlant>): Promise<ReadonlySet<StoredPlant | undefined>> {
     // In the order of ids: two batches that wait for each other's ids would deadlock.
-    const inOrder = [...plants].sort((one, other) => (one.id < other.id ? -1 : 1));
+    const inOrder = [...plants.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
     const rows = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(inOrder)} RETURNING id`);
-    return new Set(rows.map(([id]) => id as bigint));
+    return new Set(rows.map(([id]) => plants.get(id as bigint)));
   }
 
-  /**
-   * Finds the plants with the ids of these. Their texts come only if one of these has the same id and length: requests of
-   * a few bytes could otherwise bring a thousand long plants into memory.
-   */
-  async #find(taken: readonly StoredPlant[]): Promise<StoredPlant[]> {
-    const ids = taken.map(({ id }) => id).join();
-    const lengths = taken.map((plant) => `${plant.id}:${byteLengthOf(plant)}`).join();
-    const rows = await this.pool.transact(`
-      SELECT ${FITTING_COLUMNS} FROM (
-        SELECT ${COLUMN_NAMES.join()},
-          CAST(id AS text) || ':' || CAST(${BYTE_LENGTH} AS text) = ANY ('{${lengths}}'::text[]) AS fits
-        FROM plants WHERE id = ANY ('{${ids}}'::bigint[])
-      ) AS found`);
-    return rows.map(plantOf);
+  /** Returns whether each of these plants is the stored one that has its id. */
+  async #compare(taken: readonly StoredPlant[]): Promise<ReadonlyMap<StoredPlant | undefined, boolean>> {
+    if (taken.length === 0) return new Map();
+    const rows = await this.pool.transact(comparisonOf(taken));
+    // Another attempt finds these ids free.
+    if (rows.length < taken.length) throw new PlantDeletedError();
+    return new Map(rows.map(([index, isSame]) => [taken[Number(index)], isSame === true]));
   }
 }
 
-function firstOfEachId(batch: readonly StoredPlant[]): StoredPlant[] {
+/** Returns the first plant of each id. */
+function firstOfEachId(batch: readonly StoredPlant[]): ReadonlyMap<bigint, StoredPlant> {
   const plants = new Map<bigint, StoredPlant>();
   for (const plant of batch) if (!plants.has(plant.id)) plants.set(plant.id, plant);
-  return [...plants.values()];
-}
-
-/**
- * Returns the outcome of each plant, as if they had been added one after another.
- *
- * @param stored the plants with ids of the batch that were there before
- */
-function outcomesOf(batch: readonly StoredPlant[], stored: readonly StoredPlant[]): Outcome[] {
-  const owners = new Map(stored.map((plant) => [plant.id, plant]));
-  return batch.map((plant) => {
-    const owner = owners.get(plant.id);
-    if (owner === undefined) {
-      owners.set(plant.id, plant);
-      return 'created';
-    }
-    return isSamePlant(plant, owner) ? 'repeated' : 'conflict';
-  });
+  return plants;
 }

@@ -1,8 +1,9 @@
-import { COLUMN_NAMES, isSamePlant, plantOf, rowOf, trialPlants } from './plant-columns.js';
+import { FIELD_NAMES, type FieldType, PLANT_FIELDS } from '../contract/plant-fields.js';
+import { COLUMN_LIST, isSameRow, rowOf, trialPlants } from './plant-columns.js';
 import type { StoredPlant } from './plant-repository.js';
-import { otherTable } from './postgres-errors.js';
+import { otherTable, USE_ANOTHER_SCHEMA } from './postgres-errors.js';
 import { literal, type PostgresPool } from './postgres-pool.js';
-import { NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
+import { assertColumns, NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
 
 /**
  * The steps from an empty database to the current schema. Published steps never change. They must not fail on what is
@@ -14,6 +15,9 @@ const STEPS = ['CREATE TABLE IF NOT EXISTS plants (id bigint PRIMARY KEY, name t
 const DISTRIBUTE_PLANTS =
   "SELECT create_distributed_table('plants', 'id') " +
   "WHERE NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'plants'::regclass)";
+
+const COLUMNS_OF_PLANTS =
+  "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('plants') AND attnum > 0 AND NOT attisdropped";
 
 /** The tables that statements without a schema find. */
 interface Tables {
@@ -45,7 +49,7 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
  */
 export async function rehearsePostgresSchema(pool: PostgresPool): Promise<boolean> {
   const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
-  await tryOut(pool, undefined, await stepsAfter(version, pool));
+  await tryOut(pool, { steps: await stepsAfter(version, pool) });
   return hasPlants;
 }
 
@@ -64,7 +68,7 @@ async function stepsAfter(version: number, pool: PostgresPool): Promise<string[]
  * Finds the tables.
  *
  * @param query runs a statement, and returns its rows
- * @throws {UnusableDatabaseError} when the schema is newer than the program
+ * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of an operator lacks columns
  */
 export async function findTables(query: (statement: string) => Promise<unknown[][]>): Promise<Tables> {
   const [tables] = await query(
@@ -74,6 +78,7 @@ export async function findTables(query: (statement: string) => Promise<unknown[]
   const [newest] = isNumbered === true ? await query('SELECT max(version) FROM plant_store_schema') : [];
   const version = Number(newest?.[0] ?? 0);
   if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
+  if (hasPlants === true && version === 0) assertColumns((await query(COLUMNS_OF_PLANTS)).flat(), USE_ANOTHER_SCHEMA);
   return { hasPlants: hasPlants === true, version };
 }
 
@@ -81,15 +86,16 @@ export async function findTables(query: (statement: string) => Promise<unknown[]
  * Adds plants and reads them, in a transaction that is rolled back: fails if the database takes no plants, and if another
  * program made the table.
  *
- * @param timeout milliseconds that the server may take
- * @param steps statements that are run, and rolled back, before
+ * @param options.steps statements before that, which are rolled back, too
+ * @param options.timeout milliseconds that the server may take
  */
-export async function tryOut(pool: PostgresPool, timeout?: number, steps: readonly string[] = []): Promise<void> {
+export async function tryOut(
+  pool: PostgresPool,
+  { steps = [], timeout }: { readonly steps?: readonly string[]; readonly timeout?: number } = {},
+): Promise<void> {
   const plants = trialPlants();
-  const insertion = `${insertionOf(plants)} RETURNING ${COLUMN_NAMES.join()}`;
-  const rows = await pool.rehearse([...steps, insertion].join('; '), timeout);
-  const added = rows.map(plantOf);
-  if (!plants.every((plant) => added.some((other) => isSamePlant(plant, other)))) {
+  const added = await pool.rehearse([...steps, `${insertionOf(plants)} RETURNING ${COLUMN_LIST}`], timeout);
+  if (!plants.every((plant) => added.some((row) => isSameRow(rowOf(plant), row)))) {
     throw new UnusableDatabaseError(otherTable('it changes values'));
   }
 }
@@ -97,5 +103,24 @@ export async function tryOut(pool: PostgresPool, timeout?: number, steps: readon
 /** Returns a statement that inserts the plants whose ids are free. Not with unnest, whose rows Citus counts wrongly. */
 export function insertionOf(plants: readonly StoredPlant[]): string {
   const rows = plants.map((plant) => `(${rowOf(plant).map(literal).join()})`).join();
-  return `INSERT INTO plants (${COLUMN_NAMES.join()}) VALUES ${rows} ON CONFLICT (id) DO NOTHING`;
+  return `INSERT INTO plants (${COLUMN_LIST}) VALUES ${rows} ON CONFLICT (id) DO NOTHING`;
+}
+
+/** The types that a comparison has. An operator may have made the columns with others, such as one that ignores case. */
+const COMPARED_AS: Readonly<Record<FieldType, string>> = { int64: 'bigint', text: 'text COLLATE "C"' };
+
+/**
+ * Returns a statement that compares plants with the stored ones that have their ids. Each row is the index of a plant, and
+ * whether every field is the same. The server reads no text of another length.
+ */
+export function comparisonOf(plants: readonly StoredPlant[]): string {
+  const rows = plants.map((plant, index) => `(${index}, ${rowOf(plant).map(literal).join()})`).join();
+  const areSame = FIELD_NAMES.map((name) => {
+    const type = COMPARED_AS[PLANT_FIELDS[name].type];
+    return `plants.${name}::${type} IS NOT DISTINCT FROM sent.${name}::${type}`;
+  });
+  return (
+    `SELECT sent.index, ${areSame.join(' AND ')} FROM (VALUES ${rows}) AS sent (index, ${COLUMN_LIST}) ` +
+    'JOIN plants ON plants.id = sent.id::bigint'
+  );
 }

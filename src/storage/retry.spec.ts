@@ -1,3 +1,4 @@
+import { until } from '../../test/support/until.js';
 import { Retry } from './retry.js';
 
 class LockedError extends Error {}
@@ -17,38 +18,56 @@ class UnreliableDatabase {
 
 describe('Retry', () => {
   let database: UnreliableDatabase;
-  let run: (timeout: number) => Promise<string>;
+  let run: () => Promise<string>;
 
-  beforeEach(() => {
-    database = new UnreliableDatabase();
+  /** Lets an outage be final after this many milliseconds. */
+  function giveUpAfter(timeout: number): void {
     const retry = new Retry(
+      timeout,
       (error) => error instanceof LockedError,
       () => 1,
     );
-    run = (timeout) => retry.run(() => database.write(), timeout);
+    run = () => retry.run(() => database.write());
+  }
+
+  beforeEach(() => {
+    database = new UnreliableDatabase();
   });
 
   it('tries again until the work succeeds', async () => {
+    giveUpAfter(10_000);
     database.failures = 3;
 
-    expect(await run(10_000)).toBe('stored');
+    expect(await run()).toBe('stored');
     expect(database.attempts).toBe(4);
   });
 
   it('gives up after the timeout, counted from the first failure of an outage, with the last error', async () => {
-    await expect(run(20)).rejects.toThrow(LockedError);
+    giveUpAfter(500);
+    await expect(run()).rejects.toThrow(LockedError);
     database.attempts = 0;
 
-    await expect(run(20)).rejects.toThrow(LockedError);
+    await expect(run()).rejects.toThrow(LockedError);
     expect(database.attempts).toBe(1);
   });
 
   it('forgets an outage when work succeeds', async () => {
-    await expect(run(20)).rejects.toThrow(LockedError);
+    giveUpAfter(500);
+    await expect(run()).rejects.toThrow(LockedError);
     database.failures = 0;
-    await run(20);
+    await run();
     database.failures = 1;
 
-    expect(await run(10_000)).toBe('stored');
+    expect(await run()).toBe('stored');
+  });
+
+  it('forgets an outage when nothing has failed for as long as the timeout', async () => {
+    giveUpAfter(100);
+    await expect(run()).rejects.toThrow(LockedError);
+    const ended = performance.now();
+    await until('the timeout has passed', () => performance.now() - ended > 100);
+    database.failures = 1;
+
+    expect(await run()).toBe('stored');
   });
 });

@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readPlants } from '../../test/support/sqlite-file.js';
-import { DATABASE_DEFAULTS, openRepository, tryOutDatabase } from './open-repository.js';
+import { until } from '../../test/support/until.js';
+import { DATABASE_DEFAULTS, openRepository, tryOutDatabase } from './engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, type SqliteDatabase } from './sqlite-database.js';
 
@@ -53,6 +54,34 @@ describe('the SQLite database', () => {
     await expect(tryOutDatabase(`sqlite:${file}`, DATABASE_DEFAULTS)).rejects.toThrow(reason);
   });
 
+  it('is refused with the columns that are missing where an operator has made the table', async () => {
+    other.exec('DROP TABLE plants; CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT); PRAGMA user_version = 0');
+
+    await expect(open()).rejects.toThrow(
+      `the database ${file} has a table plants without tag; add what is missing, or, if another program made the table, ` +
+        'name another file',
+    );
+    other.exec('ALTER TABLE plants ADD COLUMN tag TEXT');
+    await (await open()).close();
+  });
+
+  it('may have texts that ignore case: another case is another plant', async () => {
+    other.exec(
+      'DROP TABLE plants; CREATE TABLE plants (id INTEGER PRIMARY KEY, name COLLATE NOCASE, tag COLLATE NOCASE)',
+    );
+    const opened = await open();
+    await opened.add([{ id: 1n, name: 'Monstera', tag: 'indoor' }]);
+
+    expect(
+      await opened.add([
+        { id: 1n, name: 'MONSTERA', tag: 'indoor' },
+        { id: 1n, name: 'Monstera', tag: 'Indoor' },
+        { id: 1n, name: 'Monstera', tag: 'indoor' },
+      ]),
+    ).toEqual(['conflict', 'conflict', 'repeated']);
+    await opened.close();
+  });
+
   it('may have a table that an operator has made, in UTF-16 and with columns that need no value', async () => {
     const table = "plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT, fits TEXT NOT NULL DEFAULT '')";
     const made = await openSqliteDatabase(`${file}-made`, (database) => database);
@@ -71,6 +100,26 @@ describe('the SQLite database', () => {
     await expect(open()).rejects.toThrow(
       `the database ${file} has a schema that is newer than this version; run the version that made it, or a newer one`,
     );
+  });
+
+  it('stores plants again at once after a long lock and a quiet time, although another process locks it for a moment', async () => {
+    const patient = await openRepository(`sqlite:${file}`, { timeout: 300 });
+    other.exec('BEGIN IMMEDIATE');
+    await expect(patient.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(RepositoryUnavailableError);
+    const refused = performance.now();
+    await until('the quiet time is over', () => performance.now() - refused > 300);
+
+    const added = patient.add([{ id: 1n, name: 'Monstera' }]);
+    setImmediate(() => other.exec('ROLLBACK'));
+
+    expect(await added).toEqual(['created']);
+    await patient.close();
+  });
+
+  it('fails its check when its files are gone', async () => {
+    rmSync(`${file}-wal`);
+
+    await expect(repository.check?.()).rejects.toThrow(/were removed or replaced$/);
   });
 
   it('is unavailable when it is full', async () => {

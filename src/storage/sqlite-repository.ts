@@ -1,17 +1,15 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
-import { unavailable } from './errors.js';
-import type { DatabaseOptions } from './open-repository.js';
-import { byteLengthIn, isSamePlant, plantOf, rowOf } from './plant-columns.js';
+import { requireTable, unavailable, unreadable } from './errors.js';
+import { type DatabaseOptions, pathOf } from './engines.js';
+import { rowOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { Retry } from './retry.js';
-import { requireSnapshot, type SnapshotConnection, SqlSnapshot } from './sql-snapshot.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
-import { fileOf } from './sqlite-engine.js';
 import { sqliteFailure } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
-import { FIND, hasPlants, INSERT, schemaVersion, tryOut, updateSqliteSchema } from './sqlite-schema.js';
+import { COMPARE, hasPlants, INSERT, tryOut, updateSqliteSchema } from './sqlite-schema.js';
+import { openSnapshotOf } from './sqlite-snapshot.js';
 
 /** Milliseconds between two attempts: another process holds the lock for about as long. */
 const RETRY_INTERVAL = 1;
@@ -31,7 +29,7 @@ const SETTINGS = [
 
 /** Opens or creates a SQLite database whose commits are on disk when they return. */
 export function openRepository(url: string, { timeout }: DatabaseOptions): Promise<PlantRepository> {
-  const file = fileOf(url);
+  const file = pathOf(url);
   return openSqliteDatabase(file, (database) => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
@@ -43,13 +41,13 @@ export function openRepository(url: string, { timeout }: DatabaseOptions): Promi
 }
 
 /**
- * Tries out the database of a URL, which stays as it is.
+ * Tries out a database, which stays as it is.
  *
  * @returns whether there is a table of plants
  * @throws {OperatorError} when a start would refuse the database
  */
 export async function tryOutDatabase(url: string): Promise<boolean> {
-  const file = fileOf(url);
+  const file = pathOf(url);
   if (!existsSync(file)) return false;
   return openSqliteDatabase(file, (database) => {
     const isPresent = hasPlants(database);
@@ -59,52 +57,19 @@ export async function tryOutDatabase(url: string): Promise<boolean> {
   });
 }
 
-/**
- * Takes a snapshot on a connection of its own, so that a writer goes on. It changes neither the schema nor the journal
- * mode. While it is open, a checkpoint cannot reset the write-ahead log, which grows.
- *
- * @returns undefined if there is no file, or no table of plants in it
- */
-export async function openSnapshot(url: string): Promise<PlantSnapshot | undefined> {
-  const file = fileOf(url);
-  if (!existsSync(file)) return undefined;
-  return openSqliteDatabase(file, (database) => {
-    // The transaction takes its snapshot when it reads for the first time.
-    database.exec('BEGIN');
-    schemaVersion(database);
-    if (hasPlants(database)) return new SqlSnapshot(connectionOf(database));
-    database.close();
-    return undefined;
-  });
-}
-
-function connectionOf(database: SqliteDatabase): SnapshotConnection {
-  return {
-    arrayFunction: 'json_group_array',
-    // CAST would read the text.
-    byteLength: byteLengthIn((column) => column),
-    async query(sql) {
-      // Lets a signal arrive: reading from SQLite never waits.
-      await setImmediate();
-      return prepare(database, sql).all() as unknown[][];
-    },
-    close() {
-      database.close();
-      return Promise.resolve();
-    },
-  };
+/** Takes a snapshot; undefined if there is no file, or no table of plants in it. */
+export function openSnapshot(url: string): Promise<PlantSnapshot | undefined> {
+  return openSnapshotOf(pathOf(url));
 }
 
 class SqliteRepository extends PlantRepository {
-  readonly #retry = new Retry(
-    (error) => sqliteFailure(error) === 'transient',
-    () => RETRY_INTERVAL,
-  );
+  readonly #batches: Retry;
+  readonly #checks: Retry;
   /** Undefined for a database in memory. */
   readonly #files: SqliteFiles | undefined;
   readonly #begin;
   readonly #insert;
-  readonly #find;
+  readonly #compare;
   readonly #commit;
   readonly #rollback;
 
@@ -112,25 +77,28 @@ class SqliteRepository extends PlantRepository {
   constructor(
     private readonly database: SqliteDatabase,
     private readonly path: string | undefined,
-    private readonly timeout: number,
+    timeout: number,
   ) {
     super();
+    const isTransient = (error: unknown): boolean => sqliteFailure(error) === 'transient';
+    this.#batches = new Retry(timeout, isTransient, () => RETRY_INTERVAL);
+    this.#checks = new Retry(Math.min(timeout, CHECK_TIMEOUT), isTransient, () => RETRY_INTERVAL);
     // SQLite follows symbolic links to the file.
     const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
     this.#files = path === undefined ? undefined : new SqliteFiles(path, String(realPath));
     // A deferred transaction could not wait for another writer once it has read.
     this.#begin = prepare(database, 'BEGIN IMMEDIATE');
     this.#insert = prepare(database, INSERT);
-    this.#find = prepare(database, FIND);
+    this.#compare = prepare(database, COMPARE);
     this.#commit = prepare(database, 'COMMIT');
     this.#rollback = prepare(database, 'ROLLBACK');
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     try {
-      return await this.#retry.run(() => this.#attempt(batch), this.timeout);
+      return await this.#batches.run(() => this.#attempt(batch));
     } catch (error) {
-      throw sqliteFailure(error) === undefined ? error : unavailable('the database did not store them', error);
+      throw sqliteFailure(error) === undefined ? error : unavailable('the database did not confirm them', error);
     }
   }
 
@@ -140,18 +108,20 @@ class SqliteRepository extends PlantRepository {
       tryOut(this.database);
     };
     try {
-      await this.#retry.run(attempt, Math.min(this.timeout, CHECK_TIMEOUT));
+      await this.#checks.run(attempt);
     } catch (error) {
       throw unavailable('the database cannot store plants', error);
     }
   }
 
-  override snapshot(): Promise<PlantSnapshot> {
-    return requireSnapshot(() => {
+  override async snapshot(): Promise<PlantSnapshot> {
+    try {
       if (this.path === undefined) throw new Error('no other connection can open a database in memory');
       this.#files?.assertInPlace();
-      return openSnapshot(`sqlite:${this.path}`);
-    });
+      return requireTable(await openSnapshotOf(this.path));
+    } catch (error) {
+      throw unreadable(error);
+    }
   }
 
   override close(): Promise<void> {
@@ -181,6 +151,7 @@ class SqliteRepository extends PlantRepository {
   #add(plant: StoredPlant): Outcome {
     const row = rowOf(plant);
     if (this.#insert.run(...row).changes > 0) return 'created';
-    return isSamePlant(plant, plantOf(this.#find.get(...row) as unknown[])) ? 'repeated' : 'conflict';
+    const [isSame] = this.#compare.get(...row) as unknown as [bigint];
+    return isSame === 1n ? 'repeated' : 'conflict';
   }
 }

@@ -1,6 +1,7 @@
-import { COLUMN_NAMES, FITTING_COLUMNS, isSamePlant, plantOf, rowOf, trialPlants } from './plant-columns.js';
+import { FIELD_NAMES, PLANT_FIELDS } from '../contract/plant-fields.js';
+import { assertColumns, NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
+import { COLUMN_LIST, isSameRow, rowOf, trialPlants } from './plant-columns.js';
 import { firstValue, prepare, type SqliteDatabase } from './sqlite-database.js';
-import { NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
 
 /** The steps from an empty database to the current schema. Published steps never change. */
 const STEPS = [
@@ -8,20 +9,30 @@ const STEPS = [
   'CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT',
 ];
 
-export const INSERT =
-  `INSERT INTO plants (${COLUMN_NAMES.join()}) VALUES (${COLUMN_NAMES.map(() => '?').join()}) ` +
-  'ON CONFLICT (id) DO NOTHING';
+/** Parameters in the order of the columns, such as `?1`. */
+const PARAMETERS = FIELD_NAMES.map((_, index) => `?${index + 1}`);
 
-/** Finds the plant with the id of another one; its texts are read only if their lengths are the same. */
-export const FIND =
-  `SELECT ${FITTING_COLUMNS} FROM (SELECT ${COLUMN_NAMES.join()}, ` +
-  COLUMN_NAMES.map((name, index) => `octet_length(${name}) IS octet_length(?${index + 1})`).join(' AND ') +
-  ' AS fits FROM plants WHERE id = ?1)';
+export const INSERT = `INSERT INTO plants (${COLUMN_LIST}) VALUES (${PARAMETERS.join()}) ON CONFLICT (id) DO NOTHING`;
+
+const HAVE_SAME_LENGTHS = FIELD_NAMES.filter((name) => PLANT_FIELDS[name].type === 'text').map(
+  (name) => `octet_length(${name}) IS octet_length(${PARAMETERS[FIELD_NAMES.indexOf(name)]})`,
+);
+
+/** BINARY, because the table of an operator may have a column that ignores case. */
+const ARE_SAME = FIELD_NAMES.map((name, index) => `${name} IS ${PARAMETERS[index]} COLLATE BINARY`);
+
+/**
+ * Compares a plant with the stored one that has its id: 1 if every field is the same, otherwise 0. CASE makes sure that
+ * SQLite reads no text of another length.
+ */
+export const COMPARE =
+  `SELECT CASE WHEN ${HAVE_SAME_LENGTHS.join(' AND ')} THEN ${ARE_SAME.join(' AND ')} ELSE 0 END ` +
+  'FROM plants WHERE id = ?1';
 
 /**
  * Brings the schema up to date. The number of steps that were made is in `user_version`.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program
+ * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of an operator lacks columns
  */
 export function updateSqliteSchema(database: SqliteDatabase): void {
   if (schemaVersion(database) === STEPS.length) return;
@@ -42,12 +53,14 @@ function makeSteps(database: SqliteDatabase): void {
 /**
  * Returns the number of steps that were made: all of them if an operator has made the table.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program
+ * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of an operator lacks columns
  */
 export function schemaVersion(database: SqliteDatabase): number {
   const version = Number(firstValue(database, 'PRAGMA user_version'));
   if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
-  return version === 0 && hasPlants(database) ? STEPS.length : version;
+  if (version > 0 || !hasPlants(database)) return version;
+  assertColumns(prepare(database, "SELECT name FROM pragma_table_info('plants')").all().flat(), 'name another file');
+  return STEPS.length;
 }
 
 export function hasPlants(database: SqliteDatabase): boolean {
@@ -63,11 +76,12 @@ export function tryOut(database: SqliteDatabase): void {
   try {
     makeSteps(database);
     for (const plant of trialPlants()) {
-      prepare(database, INSERT).run(...rowOf(plant));
-      const row = prepare(database, FIND).get(...rowOf(plant)) as unknown[] | undefined;
-      if (row === undefined || !isSamePlant(plant, plantOf(row))) {
+      const row = rowOf(plant);
+      prepare(database, INSERT).run(...row);
+      const stored: unknown = prepare(database, `SELECT ${COLUMN_LIST} FROM plants WHERE id = ?`).get(plant.id);
+      if (!isSameRow(row, stored as unknown[] | undefined)) {
         throw new UnusableDatabaseError(
-          `has a table plants of another program, which changes values; name another file`,
+          'has a table plants of another program, which changes values; name another file',
         );
       }
     }

@@ -6,7 +6,7 @@ import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
-import { openRepository } from '../../src/storage/open-repository.js';
+import { openRepository } from '../../src/storage/engines.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { until } from '../support/until.js';
 

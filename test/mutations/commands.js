@@ -26,7 +26,7 @@ export default [
   {
     name: 'config: password in the log',
     reason: 'A URL may have a password.',
-    file: 'src/storage/postgres-engine.ts',
+    file: 'src/storage/engines.ts',
     find: 'return `${protocol}//${host}${pathname}`;',
     replace: 'return url;',
     spec: 'test/storage/database-server',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { DATABASE_DEFAULTS, openSnapshot } from '../../src/storage/open-repository.js';
+import { DATABASE_DEFAULTS, openSnapshot } from '../../src/storage/engines.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { create, refusal } from '../support/client.js';
 import { ROOT } from '../support/paper.js';
@@ -47,7 +47,7 @@ const directory = ServiceDirectory.ofEachTest();
 async function read(url: string): Promise<Values[]> {
   const snapshot = await openSnapshot(url, DATABASE_DEFAULTS);
   const plants: StoredPlant[] = [];
-  for await (const page of snapshot?.pages() ?? []) plants.push(...page);
+  for await (const plant of snapshot?.plants() ?? []) plants.push(plant);
   expect(await snapshot?.find(plants.map(({ id }) => id))).toEqual(plants);
   await snapshot?.close();
   return plants.map((plant) => ({ ...plant, id: Number(plant.id) }));

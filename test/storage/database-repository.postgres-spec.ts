@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { DATABASE_DEFAULTS, openRepository, openSnapshot, tryOutDatabase } from '../../src/storage/open-repository.js';
+import { DATABASE_DEFAULTS, openRepository, openSnapshot, tryOutDatabase } from '../../src/storage/engines.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
@@ -97,6 +97,48 @@ describe('the PostgreSQL repository', () => {
     expect(await query('SELECT FROM plants')).toHaveLength(1_000);
   });
 
+  it('adds plants on the connection of a check that has failed inside its transaction', async () => {
+    await query('ALTER TABLE plants RENAME TO hidden');
+    await expect(repository.check?.()).rejects.toThrow(/lacks a table as the service created it/);
+    await query('ALTER TABLE hidden RENAME TO plants');
+
+    expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
+    expect(await query('SELECT name FROM plants')).toEqual([{ name: 'Monstera' }]);
+  });
+
+  it('leaves no setting in the session, which a pooler may give to others', async () => {
+    await query(`ALTER DATABASE ${nameOf(url)} SET synchronous_commit = off`);
+    await repository.close();
+    repository = await openRepository(url);
+    await repository.add([{ id: 1n, name: 'Monstera' }]);
+    // A check runs on the same connection, and changes no setting.
+    await query(`
+      CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE 'synchronous_commit is %', current_setting('synchronous_commit'); END $$;
+      CREATE TRIGGER refusing BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION refuse();
+    `);
+
+    await expect(repository.check?.()).rejects.toThrow('synchronous_commit is off');
+  });
+
+  it('remembers the outage of a batch although checks succeed, so that later ones fail fast', async () => {
+    const timeout = 2_000;
+    const impatient = await openRepository(url, { timeout });
+    const other = new pg.Client({ connectionString: url });
+    await other.connect();
+    await other.query("BEGIN; INSERT INTO plants VALUES (1, 'locked')");
+    const batch = [{ id: 1n, name: 'Monstera' }];
+    await expect(impatient.add(batch)).rejects.toThrow(/does not execute statements in time/);
+    await impatient.check?.();
+
+    const before = performance.now();
+    await expect(impatient.add(batch)).rejects.toThrow(/does not execute statements in time/);
+    // A single attempt, which the server ends after 0.4 of the timeout.
+    expect(performance.now() - before).toBeLessThan(timeout);
+    await other.end();
+    await impatient.close();
+  });
+
   it('does not change the type parsers of other users of the driver', async () => {
     await repository.add([{ id: 1n, name: 'Monstera' }]);
 
@@ -167,7 +209,6 @@ describe('the schema of PostgreSQL', () => {
   it.each<[table: string, reason: string]>([
     // A table of TypeORM with a generated key.
     ['(id serial PRIMARY KEY, name varchar NOT NULL, tag varchar)', 'is out of range for type integer'],
-    ['(id bigint PRIMARY KEY, species text)', 'column "name" of relation "plants" does not exist'],
     ['(id text PRIMARY KEY, name text, tag text)', 'it changes values'],
     ['(id bigint, name text, tag text, PRIMARY KEY (id, name))', 'no unique or exclusion constraint'],
     ['(id bigint PRIMARY KEY, name text, tag text NOT NULL)', 'null value in column "tag"'],
@@ -181,6 +222,39 @@ describe('the schema of PostgreSQL', () => {
     await expect(openRepository(url)).rejects.toThrow(message);
     await expect(tryOutDatabase(url, DATABASE_DEFAULTS)).rejects.toThrow(message);
     expect(await query("SELECT to_regclass('plant_store_schema') AS found")).toEqual([{ found: null }]);
+  });
+
+  it.each([
+    ['(id bigint PRIMARY KEY, species text)', 'name and tag'],
+    ['(id bigint PRIMARY KEY, name text)', 'tag'],
+  ])(
+    'is refused with the columns that are missing where an operator has made the table: %s',
+    async (table, missing) => {
+      await query(`CREATE TABLE plants ${table}`);
+
+      await expect(openRepository(url)).rejects.toThrow(
+        `has a table plants without ${missing}; add what is missing, or, if another program made the table, create a schema`,
+      );
+      expect(await query("SELECT to_regclass('plant_store_schema') AS found")).toEqual([{ found: null }]);
+
+      await query('ALTER TABLE plants ADD COLUMN IF NOT EXISTS name text, ADD COLUMN tag text');
+      expect(await outcomes()).toEqual(NEW);
+    },
+  );
+
+  it('may have texts that ignore case: another case is another plant', async () => {
+    await query("CREATE COLLATION any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
+    await query('CREATE TABLE plants (id bigint PRIMARY KEY, name text COLLATE any_case, tag text COLLATE any_case)');
+    expect(await outcomes()).toEqual(NEW);
+    const repository = await openRepository(url);
+
+    expect(
+      await repository.add([
+        { id: 1n, name: 'MONSTERA', tag: 'indoor' },
+        { id: 1n, name: 'Monstera', tag: 'Indoor' },
+      ]),
+    ).toEqual(['conflict', 'conflict']);
+    await repository.close();
   });
 
   it('can exist in several schemas of one database, each with its own plants', async () => {
@@ -200,7 +274,7 @@ describe('the schema of PostgreSQL', () => {
   it('can be read where another program has made it, with a tag that is no text', async () => {
     await query("CREATE TABLE plants AS SELECT 1::bigint AS id, 'Rose' AS name, 5 AS tag");
     const snapshot = await openSnapshot(url, { timeout: 1_000, startTimeout: 1_000 });
-    for await (const page of snapshot?.pages() ?? []) expect(page).toEqual([{ id: 1n, name: 'Rose', tag: 5 }]);
+    for await (const plant of snapshot?.plants() ?? []) expect(plant).toEqual({ id: 1n, name: 'Rose', tag: 5 });
     await snapshot?.close();
     expect.hasAssertions();
   });

@@ -29,8 +29,8 @@ describe('A disk without space', () => {
     await service.stop();
     const messages = service.lines.map((line) => (JSON.parse(line) as { message: string }).message);
     expect(messages.filter((message) => message.includes('refused'))).toEqual([
-      expect.stringMatching(/^Plants refused with 503: 1; the database did not store them: /),
-      expect.stringMatching(/^Plants refused with 503: 1; the database did not store them: /),
+      expect.stringMatching(/^Plants refused with 503: 1; the database did not confirm them: /),
+      expect.stringMatching(/^Plants refused with 503: 1; the database did not confirm them: /),
       'The store takes plants again; plants refused meanwhile: 2',
     ]);
   });
@@ -58,7 +58,7 @@ describe('A database that is damaged in place', () => {
     writeFileSync(file, bytes.fill(0xaa, 8_192), { flag: 'r+' });
 
     expect(await create(url, monstera(50_000))).toEqual(refusal(503));
-    await service.printed(/did not store them: (database disk image is malformed)/);
+    await service.printed(/did not confirm them: (database disk image is malformed)/);
   });
 });
 

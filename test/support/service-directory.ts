@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openRepository } from '../../src/storage/open-repository.js';
+import { openRepository } from '../../src/storage/engines.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { TOKEN } from './client.js';
 import { MAIN, type Run } from './command.js';

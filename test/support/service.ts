@@ -2,7 +2,7 @@ import type { AddressInfo, Server } from 'node:net';
 import { createApplication } from '../../src/app.module.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import type { TokenVerifier } from '../../src/auth/token-verifier.js';
-import { openRepository } from '../../src/storage/open-repository.js';
+import { openRepository } from '../../src/storage/engines.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import type { Certificate } from '../../src/http/certificate.js';
 import type { ServerLimits } from '../../src/http/server-limits.js';

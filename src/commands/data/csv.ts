@@ -1,17 +1,22 @@
 import { CsvError, parse, type Parser } from 'csv-parse';
+import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
 import { OperatorError } from '../../contract/operator-error.js';
 import { toNewPlant } from '../../plants/dto/plant.dto.js';
 import { exactInteger } from '../../plants/pipes/exact-json.js';
-import { COLUMN_NAMES, isRequiredOfPlants } from '../../storage/plant-columns.js';
-import type { StoredPlant } from '../../storage/plant-repository.js';
 import { decode, type Row, tooLong, toRow } from './rows.js';
 
 /** The import rejects rows of up to this multiple of the maximum length. A longer one ends it, to bound memory. */
 const MAX_LENGTHS = 16;
 
 const WRONG_HEADER =
-  `The first line must name the columns ${COLUMN_NAMES.join(', ')} once each, in any order; ` +
+  `The first line must name the columns ${FIELD_NAMES.join(', ')} once each, in any order; ` +
   'those that a plant need not have may be missing.';
+
+/** Makes the value of a field from its text. */
+const READERS: Readonly<Record<FieldType, (text: string) => unknown>> = {
+  int64: readInteger,
+  text: (text) => text,
+};
 
 /** A row as csv-parse returns it. Each character is one byte. */
 interface CsvRecord {
@@ -93,9 +98,9 @@ export class CsvReader {
 
 /** Returns the header if it has each column once, where those that a plant need not have may be missing. */
 function readHeader(record: readonly string[]): readonly string[] {
-  const isRight = COLUMN_NAMES.every((name) => {
+  const isRight = FIELD_NAMES.every((name) => {
     const count = record.filter((field) => field === name).length;
-    return count === 1 || (count === 0 && !isRequiredOfPlants(name));
+    return count === 1 || (count === 0 && !PLANT_FIELDS[name].isRequired);
   });
   if (!isRight) throw new OperatorError(WRONG_HEADER);
   return record;
@@ -106,19 +111,20 @@ function readRow(line: number, header: readonly string[], record: readonly strin
     return { line, reason: `The header has ${header.length} fields, but the row ${record.length}.` };
   }
   return toRow(line, () => {
-    const fields: Partial<Record<keyof StoredPlant, string>> = {};
-    for (const name of COLUMN_NAMES) {
+    const fields: Partial<Record<FieldName, unknown>> = {};
+    for (const name of FIELD_NAMES) {
       const index = header.indexOf(name);
       const field = record[index];
       if (field === undefined) continue;
-      if (field !== '' || isRequiredOfPlants(name) || isQuoted(record, index, source)) fields[name] = decode(field);
+      const { type, isRequired } = PLANT_FIELDS[name];
+      if (field !== '' || isRequired || isQuoted(record, index, source)) fields[name] = READERS[type](decode(field));
     }
-    return toNewPlant({ ...fields, id: readId(fields.id) });
+    return toNewPlant(fields);
   });
 }
 
-/** Reads an id as JSON spells it, which has no leading zeros. */
-function readId(text = ''): bigint | null {
+/** Reads an integer as JSON spells it, which has no leading zeros. */
+function readInteger(text: string): bigint | null {
   return /^-?0\d/.test(text) ? null : (exactInteger(text) ?? null);
 }
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Configuration } from '../../config/configuration.js';
-import { openRepository } from '../../storage/open-repository.js';
+import { openRepository } from '../../storage/engines.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from '../../storage/plant-repository.js';
 import { openStoreSnapshot } from '../open-store.js';
 

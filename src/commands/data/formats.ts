@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import { Option } from 'commander';
-import { COLUMN_NAMES } from '../../storage/plant-columns.js';
+import { FIELD_NAMES } from '../../contract/plant-fields.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 
 /** NDJSON has a NewPlant a line; CSV is that of RFC 4180. */
@@ -9,7 +9,7 @@ export const FORMATS = ['ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** The first line of a file; NDJSON has none. */
-export const HEADERS: Readonly<Record<Format, string>> = { ndjson: '', csv: `${COLUMN_NAMES.join()}\r\n` };
+export const HEADERS: Readonly<Record<Format, string>> = { ndjson: '', csv: `${FIELD_NAMES.join()}\r\n` };
 
 export function formatOption(): Option {
   return new Option('--format <format>', 'format of the file').choices(FORMATS).default('ndjson');
@@ -27,6 +27,6 @@ function toLine({ id, ...others }: StoredPlant): string {
 
 /** Puts each text in quotation marks: `""` is an empty one, and nothing an absent one, as PostgreSQL reads them. */
 function encodeCsv(plants: readonly StoredPlant[]): string {
-  const records = plants.map((plant) => COLUMN_NAMES.map((name) => plant[name]));
+  const records = plants.map((plant) => FIELD_NAMES.map((name) => plant[name]));
   return stringify(records, { quoted_string: true, record_delimiter: 'windows' });
 }

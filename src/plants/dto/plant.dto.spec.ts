@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { COLUMN_NAMES } from '../../storage/plant-columns.js';
+import { FIELD_NAMES } from '../../contract/plant-fields.js';
 import { isText } from './is-text.js';
 import { isNewPlant, NewPlantDto } from './plant.dto.js';
 
@@ -47,7 +47,7 @@ describe('isNewPlant', () => {
   const usual: Readonly<Record<string, fc.Arbitrary<unknown>>> = { id: int64, name: text, tag: text };
   const plants = fc.record(
     Object.fromEntries(
-      COLUMN_NAMES.map((name) => [
+      FIELD_NAMES.map((name) => [
         name,
         fc.oneof({ weight: 4, arbitrary: usual[name] ?? values }, { weight: 1, arbitrary: values }),
       ]),

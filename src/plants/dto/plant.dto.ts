@@ -1,7 +1,7 @@
 import { Expose } from 'class-transformer';
 import { ValidateIf, validateSync } from 'class-validator';
 import { ContractException } from '../../contract/contract.exception.js';
-import { COLUMN_NAMES } from '../../storage/plant-columns.js';
+import { FIELD_NAMES } from '../../contract/plant-fields.js';
 import { IsInt64, isInt64 } from './is-int64.js';
 import { IsText, isText } from './is-text.js';
 
@@ -28,7 +28,7 @@ export class NewPlantDto extends PlantDto {
 export type NewPlantFields = Partial<Record<keyof NewPlantDto, unknown>>;
 
 /** The fields of a Plant: those of a NewPlant without the id. */
-const ANSWERED_FIELDS = COLUMN_NAMES.filter((name) => name !== 'id');
+const ANSWERED_FIELDS = FIELD_NAMES.filter((name) => name !== 'id');
 
 /** @throws {ContractException} 422 unless the value is an object that may have fields */
 export function assertFields(value: unknown): NewPlantFields {
@@ -42,7 +42,7 @@ export function assertFields(value: unknown): NewPlantFields {
  * @throws {ContractException} 422 if they are not one
  */
 export function toNewPlant(fields: unknown): NewPlantDto {
-  const plant = copyFields(new NewPlantDto(), COLUMN_NAMES, assertFields(fields));
+  const plant = copyFields(new NewPlantDto(), FIELD_NAMES, assertFields(fields));
   if (isNewPlant(plant)) return plant;
   const errors = validateSync(plant, { validationError: { target: false, value: false } });
   const messages = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));

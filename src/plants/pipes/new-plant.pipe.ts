@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
-import { COLUMN_NAMES } from '../../storage/plant-columns.js';
+import { FIELD_NAMES } from '../../contract/plant-fields.js';
 import type { Place } from '../admission.js';
 import { assertFields, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/plant.dto.js';
 import type { AdmittedBody } from './body.pipe.js';
@@ -51,7 +51,7 @@ export function parseNewPlant(text: string): NewPlantDto {
 }
 
 function isField(name: string): boolean {
-  return COLUMN_NAMES.some((field) => field === name);
+  return FIELD_NAMES.some((field) => field === name);
 }
 
 /** Takes the result of a host's parser as far as it is certain. */

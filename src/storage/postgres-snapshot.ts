@@ -1,0 +1,85 @@
+import pg from 'pg';
+import { unreadable } from './errors.js';
+import { COLUMN_LIST, plantOf } from './plant-columns.js';
+import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
+import { postgresStartError } from './postgres-errors.js';
+import { connectionSettings } from './postgres-pool.js';
+import { findTables } from './postgres-schema.js';
+
+/** Milliseconds that a query may take: to count 100 million plants takes a minute. */
+const QUERY_TIMEOUT = 600_000;
+
+/** Rows that are in memory at a time. Each may have a plant of 1 MB. */
+const FETCHED_ROWS = 32;
+
+/**
+ * Takes a snapshot in a transaction, on a connection of its own: it takes none of those that add plants, and its queries
+ * may take longer. Behind a pooler in transaction mode, it stays on one connection to the server.
+ *
+ * @param timeout milliseconds that the client waits for the connection
+ * @returns undefined if there is no table of plants
+ * @throws {OperatorError} when the database cannot be read
+ */
+export async function openSnapshotOf(url: string, timeout: number): Promise<PlantSnapshot | undefined> {
+  const client = new pg.Client(connectionSettings(url, timeout, QUERY_TIMEOUT));
+  // A query reports the failure of its connection itself.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    // The transaction takes its snapshot with its first query.
+    const { hasPlants } = await findTables((statement) => query(client, statement));
+    if (hasPlants) return new PostgresSnapshot(client);
+  } catch (error) {
+    await client.end();
+    throw postgresStartError(url, error);
+  }
+  await client.end();
+  return undefined;
+}
+
+class PostgresSnapshot implements PlantSnapshot {
+  constructor(private readonly client: pg.Client) {}
+
+  async count(): Promise<number> {
+    const [row] = await this.#query('SELECT count(*) FROM plants');
+    return Number(row?.[0]);
+  }
+
+  async find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
+    const rows = await this.#query(`SELECT ${COLUMN_LIST} FROM plants WHERE id = ANY ('{${ids.join()}}'::bigint[])`);
+    return rows.map(plantOf);
+  }
+
+  async *plants(after?: bigint): AsyncIterable<StoredPlant> {
+    const condition = after === undefined ? 'true' : `id > '${after}'`;
+    await this.#query(`DECLARE reading CURSOR FOR SELECT ${COLUMN_LIST} FROM plants WHERE ${condition} ORDER BY id`);
+    try {
+      let rows: unknown[][];
+      do {
+        rows = await this.#query(`FETCH ${FETCHED_ROWS} FROM reading`);
+        for (const row of rows) yield plantOf(row);
+      } while (rows.length === FETCHED_ROWS);
+    } finally {
+      // Fails, too, if a query has failed.
+      await this.#query('CLOSE reading').catch(() => undefined);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.client.end();
+  }
+
+  async #query(statement: string): Promise<unknown[][]> {
+    try {
+      return await query(this.client, statement);
+    } catch (error) {
+      throw unreadable(error);
+    }
+  }
+}
+
+/** Returns the rows as arrays. */
+async function query(client: pg.Client, text: string): Promise<unknown[][]> {
+  return (await client.query<unknown[]>({ text, rowMode: 'array' })).rows;
+}

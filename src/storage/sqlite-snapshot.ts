@@ -1,0 +1,83 @@
+import { existsSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+import { unreadable } from './errors.js';
+import { COLUMN_LIST, plantOf } from './plant-columns.js';
+import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
+import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
+import { hasPlants, schemaVersion } from './sqlite-schema.js';
+
+/** Rows that are read before the process does other work: reading from SQLite never waits. */
+const ROWS_IN_A_TURN = 100;
+
+/**
+ * Takes a snapshot on a connection of its own, so that a writer goes on. It changes neither the schema nor the journal
+ * mode. While it is open, a checkpoint cannot reset the write-ahead log, which grows.
+ *
+ * @returns undefined if there is no file, or no table of plants in it
+ */
+export async function openSnapshotOf(file: string): Promise<PlantSnapshot | undefined> {
+  if (!existsSync(file)) return undefined;
+  return openSqliteDatabase(file, (database) => {
+    // The transaction takes its snapshot when it reads for the first time.
+    database.exec('BEGIN');
+    schemaVersion(database);
+    if (hasPlants(database)) return new SqliteSnapshot(database);
+    database.close();
+    return undefined;
+  });
+}
+
+class SqliteSnapshot implements PlantSnapshot {
+  /**
+   * Statements that are being read. An iterator of @photostructure/sqlite 2.6 does not refer to its statement: once that is
+   * collected, the next row is a crash of the process.
+   */
+  readonly #reading = new Set<object>();
+
+  constructor(private readonly database: SqliteDatabase) {}
+
+  count(): Promise<number> {
+    return this.#read(() => Number(firstValue(this.database, 'SELECT count(*) FROM plants')));
+  }
+
+  find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
+    return this.#read(() => {
+      const find = prepare(this.database, `SELECT ${COLUMN_LIST} FROM plants WHERE id = ?`);
+      return ids.flatMap((id) => find.all(id) as unknown[][]).map(plantOf);
+    });
+  }
+
+  async *plants(after?: bigint): AsyncIterable<StoredPlant> {
+    const condition = after === undefined ? 'true' : 'id > ?';
+    const parameters = after === undefined ? [] : [after];
+    const all = prepare(this.database, `SELECT ${COLUMN_LIST} FROM plants WHERE ${condition} ORDER BY id`);
+    this.#reading.add(all);
+    let rows = 0;
+    try {
+      for (const row of all.iterate(...parameters) as Iterable<unknown[]>) {
+        yield plantOf(row);
+        rows += 1;
+        if (rows % ROWS_IN_A_TURN === 0) await setImmediate();
+      }
+    } catch (error) {
+      throw unreadable(error);
+    } finally {
+      this.#reading.delete(all);
+    }
+  }
+
+  close(): Promise<void> {
+    this.database.close();
+    return Promise.resolve();
+  }
+
+  async #read<Result>(query: () => Result): Promise<Result> {
+    // Lets a signal arrive.
+    await setImmediate();
+    try {
+      return query();
+    } catch (error) {
+      throw unreadable(error);
+    }
+  }
+}
