@@ -1,9 +1,22 @@
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { connect } from 'node:tls';
+import { installCertificate, readPem } from '../support/certificates.js';
 import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
-import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { ask } from '../support/connections.js';
+import { message } from '../support/http-messages.js';
+import { AUDIENCE, IdentityProvider, now, RSA, signToken } from '../support/identity-provider.js';
+import { Client, creation } from '../support/load-client.js';
+import { occupyPort } from '../support/ports.js';
+import { ServiceDirectory, type Started, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { line } from '../support/token-file.js';
 import { variableNames } from '../support/variable-names.js';
 
 const directory = ServiceDirectory.ofEachTest();
+const provider = new IdentityProvider();
+
+beforeAll(() => provider.start([RSA]));
+afterAll(() => provider.stop());
 
 /** Expects that the service does not start, but prints one line. */
 async function expectRefusal(variables: Variables, complaint: RegExp): Promise<void> {
@@ -71,21 +84,285 @@ describe('DATABASE_URL_FILE', () => {
 
     await expectRefusal(variables, complaint);
   });
-
-  it('names the file with the URL', async () => {
-    directory.write('url', 'sqlite:from/file.db\n');
-
-    await create((await directory.start({ ...WITH_TOKEN, DATABASE_URL_FILE: 'url' })).url);
-
-    expect(directory.names('from/file.db')).toEqual(['Monstera']);
-  });
 });
 
-describe('A valid value takes effect', () => {
-  it('of BODY_LIMIT, and ACCESS_TOKENS with several tokens', async () => {
-    const { url } = await directory.start({ ACCESS_TOKENS: `${TOKEN}, ${SECOND_TOKEN}`, BODY_LIMIT: '1kb' });
+/** Milliseconds that are less than the default of a limit, with time to spare for a busy machine. */
+const SHORTER = { thanDefaultOf5s: 4_500, thanDefaultOf10s: 9_000, thanDefaultOf30s: 27_000 };
 
-    for (const token of [TOKEN, SECOND_TOKEN]) expect(await create(url, MONSTERA, token)).toEqual(CREATED);
-    expect(await post(url, ' '.repeat(1_025))).toEqual(refusal(413));
+/** Starts the program with a token and these settings. */
+function start(variables: Variables): Promise<Started> {
+  return directory.start({ ...WITH_TOKEN, ...variables });
+}
+
+/** Starts the program with the identity provider of the tests and these settings. */
+function startWithIssuer(variables: Variables = {}): Promise<Started> {
+  return directory.start({ JWT_ISSUER: provider.issuer, JWT_AUDIENCE: AUDIENCE, ...variables });
+}
+
+/** Returns the milliseconds that an event takes. */
+async function timeOf(event: Promise<unknown>): Promise<number> {
+  const begun = performance.now();
+  await event;
+  return performance.now() - begun;
+}
+
+/** Opens a connection with a request whose body the service waits for. */
+async function openRequest(url: string): Promise<Client> {
+  const client = await Client.open(url);
+  client.socket.write(message({ framing: ['Content-Length: 25', 'Expect: 100-continue'], body: '' }));
+  while (!client.received.includes('100 Continue')) await once(client.socket, 'data');
+  return client;
+}
+
+/** Returns the status of the management listener's answer to a request with this Host. */
+async function statusWithHost(management: string, host: string): Promise<number> {
+  const client = await Client.open(management);
+  client.socket.write(`GET /health/live HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  await client.closed;
+  return Number(/^HTTP\/1\.1 (\d{3}) /.exec(client.received)?.[1]);
+}
+
+/** Sends the request with which a browser asks whether a page of this origin may create plants. */
+function preflight(url: string, origin = 'https://plants.example'): Promise<Response> {
+  const headers = { Origin: origin, 'Access-Control-Request-Method': 'POST' };
+  return fetch(`${url}/plants`, { method: 'OPTIONS', headers });
+}
+
+describe('Each setting takes effect in the program:', () => {
+  const names: string[] = [];
+
+  function row(name: string, effect: string, show: () => Promise<void>): void {
+    names.push(name);
+    it(`${name} ${effect}`, show);
+  }
+
+  row('HOST', 'is the address that it listens on', async () => {
+    const { url } = await start({ HOST: '127.0.0.2' });
+    expect(new URL(url).hostname).toBe('127.0.0.2');
+    expect(await create(url)).toEqual(CREATED);
+    await expect(create(url.replace('127.0.0.2', '127.0.0.1'))).rejects.toThrow('fetch failed');
+  });
+
+  row('PORT', 'is the port that it listens on, and ends the start if another program has it', async () => {
+    const taken = await occupyPort();
+    const failure = await directory.failedStart({ ...WITH_TOKEN, PORT: `${taken.port}` });
+    taken.free();
+    expect(failure.complaint).toContain(`127.0.0.1:${taken.port}`);
+  });
+
+  row('WORKERS', 'is the number of its worker processes', async () => {
+    const { service, url } = await start({ WORKERS: '3' });
+    expect(service.workers()).toHaveLength(3);
+    expect(await create(url)).toEqual(CREATED);
+  });
+
+  row('BASE_PATH', 'stands before /plants', async () => {
+    const { url } = await start({ BASE_PATH: '/garden/v1' });
+    expect(new URL(url).pathname).toBe('/garden/v1');
+    expect(await create(url)).toEqual(CREATED);
+    expect(await create(new URL(url).origin)).toEqual(refusal(404));
+  });
+
+  row('DATABASE_URL', 'names the database', async () => {
+    const { url } = await start({ DATABASE_URL: 'sqlite:elsewhere/p.db' });
+    expect(await create(url)).toEqual(CREATED);
+    expect(directory.names('elsewhere/p.db')).toEqual(['Monstera']);
+  });
+
+  row('DATABASE_URL_FILE', 'names a file with the URL of the database', async () => {
+    directory.write('url', 'sqlite:from/file.db\n');
+    const { url } = await start({ DATABASE_URL_FILE: 'url' });
+    expect(await create(url)).toEqual(CREATED);
+    expect(directory.names('from/file.db')).toEqual(['Monstera']);
+  });
+
+  row('DATABASE_START_TIMEOUT', 'ends the start if the database server cannot be reached for so long', async () => {
+    // There is no socket of a server in this directory. Another limit would end the start later.
+    const database = `postgres://plants@localhost/plants?host=${directory.path}`;
+    const variables = { DATABASE_URL: database, DATABASE_START_TIMEOUT: '200ms', STORE_TIMEOUT: '40s' };
+    const service = directory.launch({ ...WITH_TOKEN, ...variables });
+    expect(await timeOf(service.ended)).toBeLessThan(SHORTER.thanDefaultOf30s);
+    expect(service.stderr).toContain('cannot be reached');
+  });
+
+  row('STORE_TIMEOUT', 'ends the wait for a locked database with error 503', async () => {
+    const { url } = await start({ STORE_TIMEOUT: '100ms' });
+    directory.openDatabase().exec('BEGIN IMMEDIATE');
+    const answer = create(url);
+    expect(await timeOf(answer)).toBeLessThan(SHORTER.thanDefaultOf5s);
+    expect(await answer).toEqual(refusal(503));
+  });
+
+  row('ACCESS_TOKENS', 'are the accepted tokens', async () => {
+    const { url } = await start({ ACCESS_TOKENS: `${TOKEN}, ${SECOND_TOKEN}` });
+    expect(await Promise.all([TOKEN, SECOND_TOKEN, 'another'].map((token) => ask(url, token)))).toEqual([
+      200, 200, 401,
+    ]);
+  });
+
+  row('ACCESS_TOKENS_FILE', 'names a file with the accepted tokens', async () => {
+    directory.write('tokens', line('second', SECOND_TOKEN));
+    const { url } = await directory.start({ ACCESS_TOKENS_FILE: 'tokens' });
+    expect(await Promise.all([TOKEN, SECOND_TOKEN].map((token) => ask(url, token)))).toEqual([401, 200]);
+  });
+
+  row('JWT_ISSUER', 'is the identity provider whose access tokens it accepts', async () => {
+    const { url } = await startWithIssuer();
+    expect(await ask(url, await provider.token('plants:write'))).toBe(200);
+    const claims = { aud: AUDIENCE, sub: 'ci', scope: 'plants:write', exp: now() + 300 };
+    expect(await ask(url, await signToken({ ...claims, iss: provider.issuer }))).toBe(200);
+    expect(await ask(url, await signToken({ ...claims, iss: 'https://elsewhere.example.com' }))).toBe(401);
+  });
+
+  row('JWT_AUDIENCE', 'is the service that the access tokens must be for', async () => {
+    const { url } = await startWithIssuer({ JWT_AUDIENCE: 'https://elsewhere.example.com' });
+    expect(await ask(url, await provider.token('plants:write'))).toBe(401);
+  });
+
+  row('JWT_JWKS_URL', 'is where it fetches the keys of the provider, without discovery', async () => {
+    const { url } = await startWithIssuer({ JWT_JWKS_URL: `${provider.issuer}/jwks?from=elsewhere` });
+    const token = await provider.token('plants:write');
+    provider.requests.length = 0;
+    expect(await ask(url, token)).toBe(200);
+    expect(provider.requests).toEqual(['/jwks?from=elsewhere']);
+  });
+
+  row('JWT_TYPE', 'is the type that access tokens must have, or JWT for any', async () => {
+    const claims = { iss: provider.issuer, aud: AUDIENCE, scope: 'plants:write', exp: now() + 300 };
+    const token = await signToken(claims, { typ: 'JWT' });
+    expect(await ask((await startWithIssuer({ JWT_TYPE: 'JWT' })).url, token)).toBe(200);
+    expect(await ask((await startWithIssuer({ JWT_TYPE: 'at+jwt' })).url, token)).toBe(401);
+  });
+
+  row('REQUIRED_SCOPE', 'is the scope that tokens with scopes must have', async () => {
+    const { url } = await startWithIssuer({ REQUIRED_SCOPE: 'plants:read' });
+    expect(await ask(url, await provider.token('plants:read'))).toBe(200);
+    expect(await ask(url, await provider.token('plants:write'))).toBe(403);
+  });
+
+  row('BODY_LIMIT', 'is the size of the largest accepted body', async () => {
+    const { url } = await start({ BODY_LIMIT: '1kb' });
+    const plant = JSON.stringify(MONSTERA);
+    expect(await post(url, plant.padEnd(1_024))).toEqual(CREATED);
+    expect(await post(url, plant.padEnd(1_025))).toEqual(refusal(413));
+  });
+
+  row(
+    'MAX_CONNECTIONS',
+    'is the number of connections, beyond which one gets error 503 while all are in use',
+    async () => {
+      const { url } = await start({ MAX_CONNECTIONS: '1' });
+      const first = await openRequest(url);
+      const second = await Client.open(url);
+      await second.closed;
+      expect(second.answers).toEqual([503]);
+      first.socket.destroy();
+    },
+  );
+
+  row('REQUEST_TIMEOUT', 'ends the wait for the rest of a request with error 408', async () => {
+    const { url } = await start({ REQUEST_TIMEOUT: '200ms' });
+    const client = await Client.open(url);
+    client.socket.write(creation(1).slice(0, -1));
+    expect(await timeOf(client.closed)).toBeLessThan(SHORTER.thanDefaultOf30s);
+    expect(client.answers).toEqual([408]);
+  });
+
+  row('KEEP_ALIVE_TIMEOUT', 'closes a connection that is idle for so long after an answer', async () => {
+    const { url } = await start({ KEEP_ALIVE_TIMEOUT: '100ms' });
+    const client = await Client.open(url);
+    client.socket.write(creation(1));
+    expect(await timeOf(client.closed)).toBeLessThan(SHORTER.thanDefaultOf30s);
+    expect(client.answers).toEqual([200]);
+  });
+
+  row('SHUTDOWN_TIMEOUT', 'ends the wait for requests in flight after a signal to stop', async () => {
+    const { service, url } = await start({ SHUTDOWN_TIMEOUT: '100ms' });
+    const client = await openRequest(url);
+    expect(await timeOf(service.stop())).toBeLessThan(SHORTER.thanDefaultOf10s);
+    expect(service.stdout).toContain('Stopped after SHUTDOWN_TIMEOUT');
+    expect(client.answers).toEqual([]);
+  });
+
+  row('LOG_LEVEL', 'is the minimum severity of lines in the log', async () => {
+    const { service, token, url } = await directory.firstStart({ LOG_LEVEL: 'warn' });
+    expect(await create(url, MONSTERA, token)).toEqual(CREATED);
+    await service.stop();
+    expect(service.stdout).toBe('');
+  });
+
+  row(
+    'LOG_REQUESTS',
+    'lets the log have requests with an error alone, and neither creates nor preflight requests',
+    async () => {
+      const { service, url } = await start({ LOG_REQUESTS: 'failed', CORS_ORIGINS: 'https://plants.example' });
+      expect(await create(url)).toEqual(CREATED);
+      expect((await preflight(url)).status).toBe(204);
+      expect(await post(url, 'no JSON')).toEqual(refusal(400));
+      await service.stop();
+      const requests = service.lines
+        .map((text) => JSON.parse(text) as object)
+        .filter((logged) => 'requestId' in logged);
+      expect(requests).toEqual([expect.objectContaining({ error: 400 })]);
+    },
+  );
+
+  row('MANAGEMENT_HOST', 'is the address of the management listener', async () => {
+    const { management } = await directory.startManaged({ MANAGEMENT_HOST: '127.0.0.2' });
+    expect((await fetch(`${management}/health/ready`)).status).toBe(200);
+    await expect(fetch(management.replace('127.0.0.2', '127.0.0.1'))).rejects.toThrow('fetch failed');
+  });
+
+  row(
+    'MANAGEMENT_PORT',
+    'is the port of the management listener, and ends the start if another program has it',
+    async () => {
+      const taken = await occupyPort();
+      const failure = await directory.failedStart({ ...WITH_TOKEN, MANAGEMENT_PORT: `${taken.port}` });
+      taken.free();
+      expect(failure.complaint).toContain(`127.0.0.1:${taken.port}`);
+    },
+  );
+
+  row('MANAGEMENT_ALLOWED_HOSTS', 'are names in Host that the management listener answers', async () => {
+    const { management } = await directory.startManaged({ MANAGEMENT_ALLOWED_HOSTS: 'plant-store, other' });
+    const hosts = ['plant-store', 'other', 'attacker.example'];
+    expect(await Promise.all(hosts.map((host) => statusWithHost(management, host)))).toEqual([200, 200, 421]);
+  });
+
+  row('TLS_CERT_FILE', 'names the certificate, with which it serves HTTPS', async () => {
+    const { url } = await start(installCertificate(directory, 'second'));
+    const { hostname, port } = new URL(url);
+    const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false });
+    await once(socket, 'secureConnect');
+    expect(socket.getPeerX509Certificate()?.toString()).toBe(readPem('second.crt'));
+    socket.destroy();
+  });
+
+  row('TLS_KEY_FILE', 'names the key of the certificate, and no other one', async () => {
+    const variables = installCertificate(directory, 'second');
+    directory.write('other.key', readPem('first.key'));
+    await expectRefusal({ ...variables, TLS_KEY_FILE: 'other.key' }, /must be a certificate and its private key/);
+  });
+
+  row('TRUST_PROXY', 'are the proxies that name the addresses of clients', async () => {
+    const { service, url } = await start({ TRUST_PROXY: '127.0.0.1' });
+    await fetch(url, { headers: { 'X-Forwarded-For': '192.0.2.1' } });
+    await service.stop();
+    expect(service.stdout).toContain('"address":"192.0.2.1"');
+  });
+
+  row('CORS_ORIGINS', 'are the origins whose pages may create plants', async () => {
+    const { url } = await start({ CORS_ORIGINS: 'https://plants.example' });
+    const allowed = async (origin: string): Promise<string | null> =>
+      (await preflight(url, origin)).headers.get('access-control-allow-origin');
+    expect(await allowed('https://plants.example')).toBe('https://plants.example');
+    expect(await allowed('https://elsewhere.example')).toBeNull();
+  });
+
+  it('and none is missing here', () => {
+    // Only the commands use the others.
+    const ofService = variableNames().filter((name) => !name.startsWith('OTHER_'));
+    expect(names.sort()).toEqual(ofService.sort());
   });
 });

@@ -151,6 +151,14 @@ export class IdentityProvider {
   }
 }
 
+/** Signs an access token with a key of the provider. */
+export async function signToken(payload: JWTPayload, header: Record<string, unknown> = {}, key = RSA): Promise<string> {
+  const { alg = '', kid = '' } = key;
+  return new SignJWT(payload)
+    .setProtectedHeader({ alg, kid, typ: 'at+jwt', ...header })
+    .sign(await importJWK(key, alg));
+}
+
 /** A service that accepts TOKEN and the access tokens of an identity provider. */
 export class JwtService {
   /** In the order of the requests. */
@@ -197,11 +205,8 @@ export class JwtService {
     return { ...valid, ...changes };
   }
 
-  async sign(payload: JWTPayload, header: Record<string, unknown> = {}, key = RSA): Promise<string> {
-    const { alg = '', kid = '' } = key;
-    return new SignJWT(payload)
-      .setProtectedHeader({ alg, kid, typ: 'at+jwt', ...header })
-      .sign(await importJWK(key, alg));
+  sign(payload: JWTPayload, header?: Record<string, unknown>, key?: JWK): Promise<string> {
+    return signToken(payload, header, key);
   }
 
   async stop(): Promise<void> {
