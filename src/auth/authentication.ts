@@ -8,6 +8,8 @@ export interface AuthenticationRefused {
   readonly reason: RefusalReason | 'missing';
   /** The name of the token's holder, if the token has expired. */
   readonly principal?: string | undefined;
+  /** The issuer of the token, if it is a JWT that has expired. */
+  readonly issuer?: string | undefined;
   /** The address of the client, if known. */
   readonly address?: string | undefined;
 }

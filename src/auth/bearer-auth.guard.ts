@@ -114,8 +114,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
     const isAttempt = /^bearer +./i.test(request.headers.authorization ?? '');
     // Passport did not ask the strategy if there is no refusal yet.
-    const { reason, principal } = refusalOf(request) ?? { reason: isAttempt ? 'malformed' : 'missing' };
-    setRefusal(request, { reason, principal, address: request.ip });
+    const refusal = refusalOf(request) ?? { reason: isAttempt ? 'malformed' : 'missing' };
+    setRefusal(request, { ...refusal, address: request.ip });
     this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
     return new UnauthorizedException(ERROR_TABLE[401].message);
   }

@@ -30,7 +30,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
     }
     // A verifier may return a principal that it remembers.
     if (result.expires !== undefined && result.expires.getTime() <= Date.now()) {
-      authentication.refusal = { reason: 'expired', principal: result.name };
+      authentication.refusal = { reason: 'expired', principal: result.name, issuer: result.issuer };
       return false;
     }
     authentication.principal = result;

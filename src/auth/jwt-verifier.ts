@@ -105,6 +105,7 @@ export class JwtVerifier extends TokenVerifier {
     if (typeof name !== 'string') return 'wrong-claim';
     return {
       name,
+      issuer,
       // RFC 9068 §2.2.3: a JWT without `scope` was granted nothing.
       scopes: typeof scope === 'string' ? scope.split(' ') : [],
       expires: new Date((exp + TOLERANCE) * 1_000),

@@ -4,6 +4,8 @@ import { types } from 'node:util';
 export interface Principal {
   /** A name for the log, never the token. */
   readonly name: string;
+  /** The issuer of the JWT whose subject has this name. A static token has none, and may have the same name. */
+  readonly issuer?: string | undefined;
   /** The scopes of the token (RFC 6749 §3.3); a token without this list may do everything. */
   readonly scopes?: readonly string[] | undefined;
   /** The instant from which the token is no longer valid. */

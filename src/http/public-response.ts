@@ -51,10 +51,12 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
 
   #message(status: number, body: object | undefined): RequestMessage {
     const { id, method, url = '', trace } = this.req;
+    const principal = principalOf(this.req);
     const refused = refusalOf(this.req);
     return {
       requestId: id,
-      principal: principalOf(this.req)?.name ?? refused?.principal,
+      principal: principal?.name ?? refused?.principal,
+      issuer: principal?.issuer ?? refused?.issuer,
       method,
       path: pathOf(url),
       status,

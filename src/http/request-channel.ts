@@ -10,6 +10,8 @@ export interface RequestMessage {
   readonly requestId: string;
   /** The name of the principal, after authentication; the holder of an expired token, too. */
   readonly principal?: string | undefined;
+  /** The issuer of the JWT that names the principal. */
+  readonly issuer?: string | undefined;
   readonly method?: string | undefined;
   /** Without the query, which may hold anything: at most 256 printable ASCII characters. */
   readonly path?: string | undefined;

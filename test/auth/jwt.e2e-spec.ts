@@ -5,10 +5,13 @@ import { AUDIENCE, EC, JwtService, newKey, now, RSA } from '../support/identity-
 import { create, refusal, TOKEN } from '../support/client.js';
 import { fakeIntervalsInEachTest, skipSecond } from '../support/clocks.js';
 import { type Service, startService } from '../support/service.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { until } from '../support/until.js';
 
 /** Milliseconds until the service fetches the keys again. */
 const RELOAD_INTERVAL = 240_000;
+
+const directory = ServiceDirectory.ofEachTest();
 
 let jwt: JwtService;
 
@@ -45,7 +48,12 @@ describe('A client with an access token of a real provider', () => {
     const token = await jwt.sign(jwt.claims({ sub: 'ci', exp }), {}, EC);
 
     const expires = new Date((exp + 30) * 1_000);
-    expect(await jwt.verifier.verify(token)).toEqual({ name: 'ci', scopes: ['plants:write'], expires });
+    expect(await jwt.verifier.verify(token)).toEqual({
+      name: 'ci',
+      issuer: jwt.provider.issuer,
+      scopes: ['plants:write'],
+      expires,
+    });
   });
 });
 
@@ -180,11 +188,28 @@ describe('An access token', () => {
     const forged = token.replace(/[^.]+$/, 'A'.repeat(342));
 
     for (const expired of [token, token, forged]) expect(await jwt.create(expired)).toBe(401);
-    expect(jwt.refusals).toMatchObject([
-      { reason: 'expired', principal: 'ci' },
-      { reason: 'expired', principal: 'ci' },
-      { reason: 'wrong-signature', principal: undefined },
+    expect(jwt.refusals.map(({ reason, principal }) => [reason, principal])).toEqual([
+      ['expired', 'ci'],
+      ['expired', 'ci'],
+      ['wrong-signature', undefined],
     ]);
+  });
+
+  it('has its issuer in the log, which tells its subject from a static token of the same name', async () => {
+    const { issuer } = jwt.provider;
+    const { service, url } = await directory.start({ ...WITH_TOKEN, JWT_ISSUER: issuer, JWT_AUDIENCE: AUDIENCE });
+    const claims = jwt.claims({ sub: 'token-1' });
+    const tokens = [TOKEN, await jwt.sign(claims), await jwt.sign({ ...claims, exp: now() - 31 })];
+    for (const token of tokens) await create(url, undefined, token);
+    await service.stop();
+
+    const lines = service.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines.filter(({ message }) => message === 'request')).toMatchObject([
+      { status: 200, principal: 'token-1' },
+      { status: 200, principal: 'token-1', issuer },
+      { error: 401, principal: 'token-1', issuer },
+    ]);
+    expect(lines.filter((line) => line.principal === 'token-1' && line.issuer === undefined).length).toBe(1);
   });
 
   it('has any type, or none, where JWT_TYPE is JWT', async () => {

@@ -18,7 +18,7 @@ describe('The log on stdout', () => {
     const request = { time: expect.stringMatching(ISO_TIME) as unknown, message: 'request', path: '/plants' };
     const lines = service.lines.map((line): unknown => JSON.parse(line));
     expect(lines).toMatchObject([
-      { level: 'info', message: 'data/tokens has changed; number of tokens now: 1' },
+      { level: 'info', message: 'data/tokens is in use; number of tokens now: 1' },
       { level: 'info', message: expect.stringMatching(/^Plant Store .+ on Node\.js /) as unknown },
       { level: 'info', time: expect.stringMatching(ISO_TIME) as unknown, message: `Listening: POST ${url}/plants` },
       { ...request, level: 'info', status: 200, principal: 'first-start' },
