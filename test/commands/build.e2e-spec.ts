@@ -3,8 +3,7 @@ import { appendFileSync, cpSync, existsSync, readFileSync, rmSync, symlinkSync, 
 import { join } from 'node:path';
 import type { Run } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
-
-const ROOT = join(import.meta.dirname, '../..');
+import { ROOT } from '../support/root.js';
 
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: { prestart: string } };
 

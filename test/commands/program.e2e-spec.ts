@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import { ROOT } from '../support/root.js';
 
-const ROOT = join(import.meta.dirname, '../..');
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
 
 const COMMANDS = ['start', 'token', 'backup', 'restore', 'export', 'import', 'copy', 'verify', 'health', 'check'];
@@ -60,6 +60,7 @@ describe('A service that cannot start ends with status 1 and', () => {
   it('the stack of a defect', async () => {
     const code = `
       import { Server } from 'node:net';
+import { ROOT } from '../support/root.js';
       Server.prototype.listen = function () { process.nextTick(() => this.emit('error', new RangeError('a defect'))) };`;
     const options = `--import=data:text/javascript,${encodeURIComponent(code)}`;
 

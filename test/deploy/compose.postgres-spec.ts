@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create, CREATED } from '../support/client.js';
-import { ROOT } from '../support/paper.js';
+import { ROOT } from '../support/root.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 

@@ -4,8 +4,8 @@ import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { create, CREATED } from '../support/client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
+import { ROOT } from '../support/root.js';
 
-const ROOT = join(import.meta.dirname, '../..');
 const DOCKERFILE = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
 
 /** The files of dist/ that the image has. */

@@ -10,8 +10,8 @@ import {
   type Installation,
   type ModuleSettings,
   PackedPackage,
-  ROOT,
 } from '../support/hosts/installation.js';
+import { ROOT } from '../support/root.js';
 import { createRegistry } from '../support/hosts/registry.js';
 
 /** The packages that a Nest application has. */

@@ -12,6 +12,7 @@ import { readPem } from '../support/certificates.js';
 import { message, plant } from '../support/http-messages.js';
 import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, type Started, WITH_TOKEN } from '../support/service-directory.js';
+import { ROOT } from '../support/root.js';
 
 /** Replacements of texts in a configuration file, each of which must be there. */
 type Edits = Readonly<Record<string, string>>;
@@ -72,7 +73,7 @@ async function startCaddy(edits: Edits = {}): Promise<void> {
 
 /** Copies a file of deploy/ with these changes. */
 function install(source: string, target: string, edits: Edits): void {
-  let text = readFileSync(join(import.meta.dirname, '../../deploy', source), 'utf8');
+  let text = readFileSync(join(ROOT, 'deploy', source), 'utf8');
   for (const [from, to] of Object.entries({ '127.0.0.1:3000': new URL(started.url).host, ...edits })) {
     if (!text.includes(from)) throw new Error(`${source} does not have "${from}"`);
     text = text.replaceAll(from, to);

@@ -45,7 +45,7 @@ export default [
     file: TABLE,
     find: "when: 'the URL is too long'",
     replace: "when: 'the URL is longer than 16 KiB'",
-    spec: 'test/contract/openapi',
+    spec: 'test/papers/openapi',
     test: 'numbers and texts of the error table',
   },
   {

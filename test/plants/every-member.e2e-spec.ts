@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { DATABASE_DEFAULTS, openSnapshot } from '../../src/storage/engines.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { create, refusal } from '../support/client.js';
-import { ROOT } from '../support/paper.js';
+import { ROOT } from '../support/root.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { sharedService } from '../support/service.js';
 

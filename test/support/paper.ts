@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-
-/** The directory of the repository. */
-export const ROOT = join(import.meta.dirname, '../..');
+import { ROOT } from './root.js';
 
 /** A document of the repository, whose sections a test compares with the code. */
 export class Paper {

@@ -6,9 +6,7 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { NodeProcess, type Variables } from '../node-process.js';
 import type { Host } from './host.js';
-
-/** The directory of the repository. */
-export const ROOT = join(import.meta.dirname, '../../..');
+import { ROOT } from '../root.js';
 
 /** No host has these tools, and some refer to dependencies of the repository. */
 const OVERRIDES_OF_TOOLS = { 'openapi-typescript': undefined };

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { parseConfiguration } from '../../src/config/configuration.js';
-import { Paper, ROOT } from '../support/paper.js';
+import { Paper } from '../support/paper.js';
+import { ROOT } from '../support/root.js';
 import { variableNames } from '../support/variable-names.js';
 
 const NAMES = variableNames().sort();

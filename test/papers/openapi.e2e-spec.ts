@@ -5,7 +5,8 @@ import request from 'supertest';
 import { parse } from 'yaml';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { create } from '../support/client.js';
-import { Paper, ROOT } from '../support/paper.js';
+import { Paper } from '../support/paper.js';
+import { ROOT } from '../support/root.js';
 import { sharedService } from '../support/service.js';
 
 interface Content {

@@ -1,8 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXAMPLE, PackedPackage } from '../support/hosts/installation.js';
+import { ROOT } from '../support/root.js';
 
-const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/embedding.md'), 'utf8');
+const GUIDE = readFileSync(join(ROOT, 'docs/embedding.md'), 'utf8');
 
 /** A file for each name that a snippet exports: the last one has the snippet, and the others export what it exports. */
 const FILES = Object.fromEntries(

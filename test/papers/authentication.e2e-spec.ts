@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { parseTokens } from '../../src/auth/token-file.js';
-import { Paper, ROOT } from '../support/paper.js';
+import { Paper } from '../support/paper.js';
+import { ROOT } from '../support/root.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 const GUIDE = new Paper('docs/authentication.md');

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { Paper, ROOT } from '../support/paper.js';
+import { Paper } from '../support/paper.js';
+import { ROOT } from '../support/root.js';
 
 const CONTRIBUTING = new Paper('CONTRIBUTING.md');
 

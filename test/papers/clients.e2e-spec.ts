@@ -6,7 +6,8 @@ import { ServiceUnavailableException } from '@nestjs/common';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import type { VerificationResult } from '../../src/auth/token-verifier.js';
 import { TOKEN } from '../support/client.js';
-import { Paper, ROOT } from '../support/paper.js';
+import { Paper } from '../support/paper.js';
+import { ROOT } from '../support/root.js';
 import { sharedService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 

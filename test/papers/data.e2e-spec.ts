@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT_STATUS } from '../../src/contract/operator-error.js';
 import { MAIN } from '../support/command.js';
-import { Paper, ROOT } from '../support/paper.js';
+import { Paper } from '../support/paper.js';
+import { ROOT } from '../support/root.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 const GUIDE = new Paper('docs/data.md');
