@@ -104,3 +104,21 @@ describe('A locked table', () => {
     expect(sessions.most).toBeLessThanOrEqual(1 + POOL_SIZE);
   });
 });
+
+describe('A commit that waits for a synchronous standby', () => {
+  it('lets SIGTERM end the service, and its client has error 503', async () => {
+    const { service, url } = await directory.start(variables);
+    await configure("SET synchronous_standby_names = 'absent'");
+    try {
+      const waiting = create(url);
+      const commits = "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+      await until('the commit waits for the standby', async () => (await server.query(commits)).length > 0);
+
+      const stopped = service.stop();
+      expect(await waiting).toEqual(refusal(503));
+      expect(await stopped).toBe(0);
+    } finally {
+      await configure('RESET synchronous_standby_names');
+    }
+  });
+});

@@ -146,6 +146,16 @@ describe('the PostgreSQL repository', () => {
   });
 });
 
+describe('a server that cannot be reached', () => {
+  it('ends the start after its timeout', async () => {
+    const before = performance.now();
+    await expect(openRepository('postgres://u@127.0.0.1:1/plants', { startTimeout: 100 })).rejects.toThrow(
+      'cannot be reached or used (ECONNREFUSED)',
+    );
+    expect(performance.now() - before).toBeLessThan(DATABASE_DEFAULTS.startTimeout / 2);
+  });
+});
+
 describe('the schema of PostgreSQL', () => {
   /** Returns a URL whose connections have this search_path. */
   function inSchema(name: string): string {

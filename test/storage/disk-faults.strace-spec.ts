@@ -2,7 +2,6 @@
  * Injects faults of the disk into the system calls of the service. Run it with npm run test:faults: it needs strace and
  * the permission to trace.
  */
-import { readFileSync } from 'node:fs';
 import { TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { report } from '../support/report.js';
@@ -26,7 +25,8 @@ describe('A disk', () => {
     const first = await directory.start();
     const log = directory.file('data/plants.db-wal');
     const files = ['-P', log, '-P', directory.file('data/plants.db')];
-    const strace = ['strace', '-f', '-qq', '-o', '/dev/null', ...files, '-e', `trace=${call}`];
+    // With -D, the service itself is the child, and gets the signal.
+    const strace = ['strace', '-D', '-f', '-qq', '-o', '/dev/null', ...files, '-e', `trace=${call}`];
     const wrapper = [...strace, '-e', `inject=${call}:${injection}`];
     const { service, url } = await directory.start(WITH_TOKEN, { wrapper });
     await first.service.stop();
@@ -35,10 +35,7 @@ describe('A disk', () => {
     await workload.operations(OPERATIONS);
     if (recovers) await workload.acknowledged(100);
     await workload.stop();
-    // Without strace, the service would continue to run: kill its child instead.
-    const tracer = String(service.pid);
-    process.kill(Number(readFileSync(`/proc/${tracer}/task/${tracer}/children`, 'utf8')), 'SIGKILL');
-    await service.ended;
+    await service.stop('SIGKILL');
 
     const rows = directory.rows();
     report(`A disk that ${fault}: ${JSON.stringify(workload.counts)}, ${rows.length} plants stored`);
