@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
 import { EXIT_STATUS } from '../../src/contract/operator-error.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
@@ -107,6 +108,34 @@ describe('The files for systemd, containers and Kubernetes', () => {
 
     expect(seconds).toHaveLength(4);
     for (const time of seconds) expect(Number(time) * 1_000).toBeGreaterThan(shutdownTimeout);
+  });
+});
+
+describe('The manifests for Kubernetes', () => {
+  /** What the tests read of a manifest. */
+  interface Manifest {
+    readonly kind: string;
+    readonly spec: {
+      readonly ports?: readonly { readonly name: string }[];
+      readonly template?: {
+        readonly metadata: { readonly labels: { readonly app: string } };
+        readonly spec: { readonly containers: readonly { readonly ports: readonly { readonly name: string }[] }[] };
+      };
+    };
+  }
+
+  it.each(['sqlite', 'postgres'])('let Prometheus scrape the pods of %s.yaml, and not its Service', (name) => {
+    const manifests = parseAllDocuments(read(`deploy/kubernetes/${name}.yaml`)).map(
+      (document) => document.toJS() as Manifest,
+    );
+    const service = manifests.find(({ kind }) => kind === 'Service');
+    const template = manifests.find(({ spec }) => spec.template !== undefined)?.spec.template;
+    const [regex = ''] = matches(read('deploy/prometheus-kubernetes.yml'), /regex: (\S+;\S+)$/gm);
+    const [app, port] = regex.split(';');
+
+    expect(service?.spec.ports?.map(({ name }) => name)).toEqual(['http']);
+    expect(template?.metadata.labels.app).toBe(app);
+    expect(template?.spec.containers[0]?.ports.map(({ name }) => name)).toContain(port);
   });
 });
 
