@@ -150,7 +150,7 @@ describe('a server that cannot be reached', () => {
   it('ends the start after its timeout', async () => {
     const before = performance.now();
     await expect(openRepository('postgres://u@127.0.0.1:1/plants', { startTimeout: 100 })).rejects.toThrow(
-      'cannot be reached or used (ECONNREFUSED)',
+      'cannot be reached or used',
     );
     expect(performance.now() - before).toBeLessThan(DATABASE_DEFAULTS.startTimeout / 2);
   });
