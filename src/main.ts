@@ -20,12 +20,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   restore: { summary: 'create a SQLite store from a backup', load: () => import('./commands/restore.js') },
   export: { summary: 'write all plants as NDJSON or CSV', load: () => import('./commands/export.js') },
   import: { summary: 'add plants from NDJSON or CSV', load: () => import('./commands/import.js') },
-  copy: { summary: 'copy all plants to another store', load: () => import('./commands/copy.js') },
-  verify: { summary: 'count and digest the plants, or compare two stores', load: () => import('./commands/verify.js') },
-  health: {
-    summary: 'ask the running service whether it is alive or ready',
-    load: () => import('./commands/health.js'),
-  },
+  verify: { summary: 'count and digest the plants', load: () => import('./commands/verify.js') },
   check: {
     summary: 'check the configuration and its files, and read the database',
     load: () => import('./commands/check.js'),

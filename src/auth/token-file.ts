@@ -1,13 +1,11 @@
-import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { OperatorError } from '../contract/operator-error.js';
 import { appendToFile, createFile, replaceFile } from '../files/durable-files.js';
+import { readRegularFile } from '../files/regular-file.js';
 import type { StaticToken } from './static-tokens.js';
 
 /** The text of a file without tokens. An empty file would be refused, because it may be half written. */
 const NO_TOKENS = '# no tokens\n';
-
-/** Permissions of other users, and of the group to write. Windows has none. */
-const FORBIDDEN_MODE = process.platform === 'win32' ? 0 : 0o027;
 
 /**
  * Reads the text of a token file.
@@ -15,16 +13,7 @@ const FORBIDDEN_MODE = process.platform === 'win32' ? 0 : 0o027;
  * @throws {OperatorError} if it cannot be read, or if users other than its owner and its group can read it
  */
 export function readTokenFile(file: string): string {
-  return explain(`${file} cannot be read: it must be a file that this user may read`, () => {
-    const stats = statSync(file);
-    // Reading a pipe would wait for a writer.
-    if (!stats.isFile()) throw new OperatorError(`${file} is not a regular file`);
-    // A group may read it: secrets of Kubernetes and credentials of systemd are mounted like this.
-    if ((stats.mode & FORBIDDEN_MODE) !== 0) {
-      throw new OperatorError(`${file} can be read or written by other users: chmod 600 ${file}`);
-    }
-    return readFileSync(file, 'utf8');
-  });
+  return readRegularFile(file, 'secret', 'create it with plant-store token create').toString('utf8');
 }
 
 /**

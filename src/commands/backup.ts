@@ -3,7 +3,7 @@ import { loadConfiguration } from '../config/configuration.js';
 import { badUsage } from '../contract/operator-error.js';
 import { backUp } from '../storage/backup.js';
 import { fileOf } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
+import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
 export function configure(command: Command): void {
   command
@@ -20,6 +20,7 @@ async function run(target: string, options: ReportOptions): Promise<void> {
     'back up PostgreSQL with its own tools: pg_dump, or pg_basebackup',
   );
   if (target === '') throw badUsage('the name of the file is empty: name a file');
+  onInterruption(() => `there is no ${target}; ${RUN_AGAIN}`);
   const plants = await backUp(file, target);
   printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
 }

@@ -1,43 +1,42 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, existsSync, fstatSync, fsyncSync, linkSync, openSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { closeSync, fstatSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { FIELD_NAMES } from '../contract/plant-fields.js';
 import { badUsage, OperatorError } from '../contract/operator-error.js';
-import { syncDirectory } from '../files/durable-files.js';
-import { fileError } from '../process/describe-error.js';
+import { FIELD_NAMES } from '../contract/plant-fields.js';
+import { publish } from '../files/durable-files.js';
+import { unwritable } from '../files/file-errors.js';
 import { inBatches } from './data/batches.js';
-import { encodePlants, type Format, formatOption, HEADERS } from './data/formats.js';
+import { encodePlants, type Format, formatOf, formatOption, HEADERS } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
+import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
 interface ExportOptions extends ReportOptions {
-  readonly format: Format;
+  readonly format?: Format;
 }
 
 export function configure(command: Command): void {
   command
     .description(
       'Writes all plants of DATABASE_URL in the order of their ids, as they are at one moment, while the service runs.\n' +
-        'Each line of NDJSON is a NewPlant. CSV has the header ' +
-        `${FIELD_NAMES.join()}; an empty text has quotation marks, and an absent one has none. ` +
-        'The file appears complete, or not at all.',
+        `Each line of NDJSON is a NewPlant. CSV has the header ${FIELD_NAMES.join()}; an empty text has quotation marks, ` +
+        'and an absent one has none. The file appears complete, or not at all.',
     )
     .argument('[file]', 'the file to create, which must not exist; without it or with -, stdout')
     .addOption(formatOption())
     .option(...JSON_OPTION)
-    .addHelpText('after', '\nExample:\n  plant-store export --format csv plants.csv')
+    .addHelpText('after', '\nExample:\n  plant-store export plants.csv')
     .action(run);
 }
 
-async function run(file = '-', { format, json }: ExportOptions): Promise<void> {
+async function run(file = '-', { format = formatOf(file), json }: ExportOptions): Promise<void> {
   if (file === '') throw badUsage('the name of the file is empty: name a file');
   const configuration = loadConfiguration();
-  const snapshot = await openExistingSnapshot(configuration.databaseUrl, configuration);
+  const snapshot = await openExistingSnapshot(configuration);
   const isFile = file !== '-';
+  onInterruption(() => `${isFile ? `there is no ${file}` : 'the output is not complete'}; ${RUN_AGAIN}`);
   const batches = inBatches(snapshot.plants());
   // Not where the plants themselves go to the terminal.
   const isSilent = !isFile && process.stdout.isTTY;
@@ -50,11 +49,7 @@ async function run(file = '-', { format, json }: ExportOptions): Promise<void> {
       plants += batch.length;
     }
   }
-  try {
-    await (isFile ? createFile(file, encode()) : writeToStdout(encode()));
-  } catch (error) {
-    throw fileError(isFile ? file : 'stdout', error);
-  }
+  await (isFile ? createFile(file, encode()) : writeToStdout(encode()));
   await snapshot.close();
   const words = isFile ? `${file} has ${counted(plants, 'plant')}` : `${counted(plants, 'plant')} exported`;
   printSummary({ file: isFile ? file : undefined, plants }, words, { json, dataOnStdout: !isFile });
@@ -62,19 +57,21 @@ async function run(file = '-', { format, json }: ExportOptions): Promise<void> {
 
 /** Creates a file atomically and durably; only its owner can read it. If a chunk fails, there is no file. */
 async function createFile(file: string, chunks: AsyncIterable<string>): Promise<void> {
-  // Fails early: the link below decides, but only after all chunks are written.
-  if (existsSync(file)) throw new OperatorError(`${file} already exists: name another file`);
+  const alreadyExists = `${file} already exists: name another file`;
+  // Fails early, and also where a link leads nowhere: `publish` decides, but only after all chunks are written.
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw new OperatorError(alreadyExists);
   const draft = `${file}.${randomUUID()}`;
   // Also if an error or a signal ends the command.
   process.once('exit', () => rmSync(draft, { force: true }));
-  const descriptor = openSync(draft, 'wx', 0o600);
-  for await (const chunk of chunks) writeFileSync(descriptor, chunk);
-  fsyncSync(descriptor);
-  closeSync(descriptor);
-  // Unlike a rename, a link does not replace a file that another process has created.
-  linkSync(draft, file);
-  rmSync(draft);
-  syncDirectory(dirname(resolve(file)));
+  try {
+    const descriptor = openSync(draft, 'wx', 0o600);
+    for await (const chunk of chunks) writeFileSync(descriptor, chunk);
+    closeSync(descriptor);
+    await publish(draft, file);
+  } catch (error) {
+    const { code } = Object(error) as NodeJS.ErrnoException;
+    throw code === 'EEXIST' ? new OperatorError(alreadyExists, { cause: error }) : unwritable(file, error);
+  }
 }
 
 async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
@@ -82,8 +79,12 @@ async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
   // process.stdout does not notice that a disk is full when a file takes a part of a chunk: Node's SyncWriteStream
   // (lib/internal/fs/sync_write_stream.js) ignores how much was written. writeFileSync writes the rest, and fails.
   const isFile = fstatSync(fd).isFile();
-  for await (const chunk of chunks) {
-    if (isFile) writeFileSync(fd, chunk);
-    else if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
+  try {
+    for await (const chunk of chunks) {
+      if (isFile) writeFileSync(fd, chunk);
+      else if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
+    }
+  } catch (error) {
+    throw unwritable('stdout', error);
   }
 }

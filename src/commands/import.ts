@@ -1,110 +1,108 @@
-import { fstatSync, openSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { FIELD_NAMES, listed } from '../contract/plant-fields.js';
 import { EXIT_STATUS, OperatorError } from '../contract/operator-error.js';
-import { fileError } from '../process/describe-error.js';
-import { DryRunRepository } from './data/dry-run-repository.js';
-import { type Format, formatOption } from './data/formats.js';
-import { PlantWriter } from './data/plant-writer.js';
+import { FIELD_NAMES, listed } from '../contract/plant-fields.js';
+import { unreadable } from '../files/file-errors.js';
+import { type Outcome, type PlantRepository, RepositoryUnavailableError } from '../storage/plant-repository.js';
+import { type Format, formatOf, formatOption } from './data/formats.js';
 import { withProgress } from './data/progress.js';
-import type { StoredPlant } from '../storage/plant-repository.js';
+import { Rejects } from './data/rejects.js';
+import type { Row } from './data/rows.js';
 import { openStore } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
+import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
 /** Bytes by which an exported row may be longer than the body that was sent: the id 1e18 has nineteen digits in it. */
 const LONGER_ID = 32;
 
+const GO_ON = `${RUN_AGAIN}: it goes on where this one ended`;
+
 interface ImportOptions extends ReportOptions {
-  readonly format: Format;
+  readonly format?: Format;
   readonly rejects?: string;
-  readonly dryRun?: boolean;
 }
+
+type Result = Outcome | 'rejected';
 
 export function configure(command: Command): void {
   command
     .description(
       'Adds the plants of a file to DATABASE_URL by the rules of POST /plants, while the service runs. Plants that ' +
-        'are there already count as repeated, so the same import can run again. A row that is no plant, or whose id ' +
-        'belongs to another plant, is rejected with its line number and the reason, and the exit status is 3.\n' +
-        `CSV has a header with the columns ${listed(FIELD_NAMES, 'and')}, in any order.`,
+        'are there already count as repeated, so the same import can run again. Rows that are no plants are rejected, ' +
+        'and ids that belong to other plants are conflicts: the exit status is then 3, and each is reported with its ' +
+        'line number and the reason.\n' +
+        `The first line of CSV names the columns ${listed(FIELD_NAMES, 'and')}, in any order and in upper or lower case.`,
     )
     .argument('[file]', 'the file to read; without it or with -, stdin')
     .addOption(formatOption())
-    .option('--rejects <file>', 'the file to write the rejected rows to, instead of stderr')
-    .option('--dry-run', 'report what would happen, and change nothing')
+    .option(
+      '--rejects <file>',
+      'the file to write such rows to, with line and reason, to be corrected and imported again',
+    )
     .option(...JSON_OPTION)
-    .addHelpText('after', '\nExample:\n  plant-store import --rejects rejects.txt plants.ndjson')
+    .addHelpText('after', '\nExample:\n  plant-store import --rejects rejects.ndjson plants.ndjson')
     .action(run);
 }
 
-async function run(file = '-', { format, rejects, dryRun = false, json }: ImportOptions): Promise<void> {
+async function run(file = '-', { format = formatOf(file), rejects, json }: ImportOptions): Promise<void> {
   const configuration = loadConfiguration();
   // Before the store, which is created if it does not exist.
-  const input = file === '-' ? process.stdin : await openFile(file);
-  const reject = openRejects(rejects);
-  const repository = dryRun
-    ? await DryRunRepository.open(configuration)
-    : await openStore(configuration.databaseUrl, configuration);
-  const writer = new PlantWriter(repository);
-  let rejected = 0;
-  const describe = (): string => {
-    const { created, repeated, conflict } = writer.outcomes;
-    return `${created} created, ${repeated} repeated, ${counted(conflict, 'conflict')}, ${rejected} rejected`;
-  };
+  const input = file === '-' ? openStdin() : await openFile(file);
+  const rejected = Rejects.open(rejects);
+  const repository = await openStore(configuration);
+  const counts: Record<Result, number> = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
+  onInterruption(() => `${describe(counts)}; ${GO_ON}`);
   try {
     // The rules of POST /plants take longer to load than the help.
-    const { readRows } = await import('./data/read-rows.js');
-    for await (const rows of withProgress(readRows(format, input, configuration.bodyLimit + LONGER_ID), 'rows')) {
-      const plants: StoredPlant[] = [];
-      for (const { plant } of rows) if (plant !== undefined) plants.push(plant);
-      const conflicts = new Set(await writer.add(plants));
-      for (const { line, plant, reason } of rows) {
-        if (plant === undefined) rejected += 1;
-        if (plant === undefined) reject(line, reason);
-        else if (conflicts.has(plant)) reject(line, `The id ${plant.id} belongs to another plant.`);
-      }
+    const { createReader, withoutByteOrderMark } = await import('./data/read-rows.js');
+    const reader = createReader(format, configuration.bodyLimit + LONGER_ID);
+    for await (const rows of withProgress(reader.rows(withoutByteOrderMark(input)), 'rows')) {
+      const results = await add(repository, rows);
+      rows.forEach((row, index) => {
+        const result = results[index] ?? 'rejected';
+        counts[result] += 1;
+        if (row.plant === undefined) rejected.add(row, row.reason, reader);
+        else if (result === 'conflict') rejected.add(row, `The id ${row.plant.id} belongs to another plant.`, reader);
+      });
     }
   } catch (error) {
-    if (writer.count > 0) process.stderr.write(`${describe()}\n`);
+    if (Object.values(counts).some((count) => count > 0)) process.stderr.write(`${describe(counts)}\n`);
     throw error;
   } finally {
     await repository.close();
   }
-  printSummary(
-    { ...writer.outcomes, rejected, dryRun: dryRun || undefined },
-    dryRun ? `dry run: ${describe()}` : describe(),
-    { json },
-  );
-  if (rejected + writer.outcomes.conflict > 0) process.exitCode = EXIT_STATUS.findings;
+  printSummary(counts, describe(counts), { json });
+  if (counts.rejected + counts.conflict > 0) process.exitCode = EXIT_STATUS.findings;
+}
+
+/** Adds the plants of rows, and returns the result of each row. */
+async function add(repository: PlantRepository, rows: readonly Row[]): Promise<readonly Result[]> {
+  const plants = rows.flatMap(({ plant }) => plant ?? []);
+  if (plants.length === 0) return rows.map(() => 'rejected');
+  const outcomes = await repository.add(plants).catch((cause: unknown) => {
+    throw cause instanceof RepositoryUnavailableError
+      ? new OperatorError(`${cause.message}; ${GO_ON}`, { cause })
+      : cause;
+  });
+  const outcomeOf = new Map(plants.map((plant, index) => [plant, outcomes[index]]));
+  return rows.map(({ plant }) => (plant && outcomeOf.get(plant)) ?? 'rejected');
+}
+
+function describe({ created, repeated, conflict, rejected }: Readonly<Record<Result, number>>): string {
+  return `${created} created, ${repeated} repeated, ${counted(conflict, 'conflict')}, ${rejected} rejected`;
+}
+
+function openStdin(): Readable {
+  if (process.stdin.isTTY)
+    process.stderr.write('Reading plants from stdin. End with Ctrl+D, or name a file instead.\n');
+  return process.stdin;
 }
 
 async function openFile(file: string): Promise<Readable> {
-  const handle = await open(file);
+  const handle = await open(file).catch((error: unknown) => {
+    throw unreadable(file, error);
+  });
   if ((await handle.stat()).isDirectory()) throw new OperatorError(`${file} is a directory: name a file`);
   return handle.createReadStream();
-}
-
-/**
- * Returns a function that writes a line about a rejected row.
- *
- * @param file stderr without one
- * @throws {OperatorError} if the file has something, which may be the plants or the database
- */
-function openRejects(file?: string): (line: number, reason: string) => void {
-  if (file === undefined) return (line, reason) => process.stderr.write(`line ${line}: ${reason}\n`);
-  const descriptor = openSync(file, 'a', 0o600);
-  if (fstatSync(descriptor).size > 0) {
-    throw new OperatorError(`${file} already exists: name another file for the rejected rows`);
-  }
-  return (line, reason) => {
-    try {
-      // Unlike writeSync, it writes the rest, or fails, if a full disk takes a part of the line.
-      writeFileSync(descriptor, `line ${line}: ${reason}\n`);
-    } catch (error) {
-      throw fileError(file, error);
-    }
-  };
 }

@@ -5,26 +5,21 @@ import { databaseName, openRepository, openSnapshot } from '../storage/engines.j
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 import { sqliteFile } from '../storage/engines.js';
 
-export async function openStore(url: string, configuration: Configuration): Promise<PlantRepository> {
-  assertOnDisk(url);
-  return openRepository(url, configuration.store);
-}
-
-/** Takes a snapshot of a store, which stays as it is. Returns undefined if the store does not exist yet. */
-export async function openStoreSnapshot(url: string, configuration: Configuration): Promise<PlantSnapshot | undefined> {
-  assertOnDisk(url);
-  return openSnapshot(url, configuration.store);
+export async function openStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {
+  assertOnDisk(databaseUrl);
+  return openRepository(databaseUrl, store);
 }
 
 /** Takes a snapshot of a store that exists, which stays as it is. */
-export async function openExistingSnapshot(url: string, configuration: Configuration): Promise<PlantSnapshot> {
-  const snapshot = await openStoreSnapshot(url, configuration);
+export async function openExistingSnapshot({ databaseUrl, store }: Configuration): Promise<PlantSnapshot> {
+  assertOnDisk(databaseUrl);
+  const snapshot = await openSnapshot(databaseUrl, store);
   if (snapshot !== undefined) return snapshot;
-  const file = sqliteFile(url);
+  const file = sqliteFile(databaseUrl);
   throw new OperatorError(
     file !== undefined && !existsSync(file)
-      ? `there is no database ${file}: DATABASE_URL, or the other store, must name one that exists`
-      : `the database ${databaseName(url)} has no table of plants: no service has used it`,
+      ? `there is no database ${file}: DATABASE_URL must name one that exists`
+      : `the database ${databaseName(databaseUrl)} has no table of plants: no service has used it`,
   );
 }
 

@@ -1,3 +1,5 @@
+import { EXIT_STATUS } from '../contract/operator-error.js';
+
 /** How a command reports its result. */
 export interface ReportOptions {
   /** Prints the summary as JSON instead of words. */
@@ -9,8 +11,15 @@ export interface ReportOptions {
 /** The option of every command that prints a summary or a listing. */
 export const JSON_OPTION = ['--json', 'print the result as JSON'] as const;
 
-/** Maximum number of ids that a report names as examples. */
-export const MAX_EXAMPLES = 10;
+/** What an interrupted command says if it can simply run again. */
+export const RUN_AGAIN = 'run the same command again';
+
+/** If a signal interrupts the program, prints a line that says what is stored, and how to go on. */
+export function onInterruption(describe: () => string): void {
+  process.once('exit', (status) => {
+    if (status === EXIT_STATUS.interrupted) process.stderr.write(`plant-store: interrupted: ${describe()}\n`);
+  });
+}
 
 /** Prints the result of a command: words on stderr, or one line of JSON on stdout. A bigint becomes a JSON number. */
 export function printSummary(summary: object, words: string, { json, dataOnStdout = false }: ReportOptions): void {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { restore } from '../storage/backup.js';
 import { fileOf } from './open-store.js';
-import { counted, JSON_OPTION, printSummary, type ReportOptions } from './report.js';
+import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
 export function configure(command: Command): void {
   command
@@ -16,8 +16,9 @@ export function configure(command: Command): void {
 async function run(backup: string, options: ReportOptions): Promise<void> {
   const file = fileOf(
     loadConfiguration().databaseUrl,
-    'fill a PostgreSQL database with plant-store import or plant-store copy, or with pg_restore',
+    'fill a PostgreSQL database with plant-store import, or with pg_restore',
   );
+  onInterruption(() => `nothing is restored; ${RUN_AGAIN}`);
   const plants = await restore(file, backup);
   printSummary({ file, backup, plants }, `${counted(plants, 'plant')} restored from ${backup} to ${file}`, options);
 }

@@ -1,140 +1,144 @@
-import { fstatSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import { parseEnv } from 'node:util';
 import { DEFAULT_SCOPE, isBearerToken, isScope } from '../auth/bearer-auth-options.js';
-import { DEFAULT_JWT_TYPE, isHttpsOrLoopback, JWT_TYPES } from '../auth/jwt-settings.js';
-import { badUsage } from '../contract/operator-error.js';
+import { DEFAULT_JWT_TYPE, JWT_TYPES } from '../auth/jwt-settings.js';
+import { badUsage, OperatorError } from '../contract/operator-error.js';
+import { readRegularFile } from '../files/regular-file.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
-import { DATABASE_DEFAULTS as STORE, isDatabaseUrl } from '../storage/engines.js';
-import { sqliteFile } from '../storage/engines.js';
+import { DATABASE_DEFAULTS, isDatabaseUrl, sqliteFile } from '../storage/engines.js';
+import { readEnvFile } from './env-file.js';
 import {
-  BASE_PATH,
-  DURATION,
-  HOST_NAME,
-  listOf,
-  NETWORKS,
-  numberFrom,
-  oneOf,
-  ORIGINS,
-  pathOf,
-  type Rule,
-  satisfying,
+  isHostName,
+  isNetwork,
+  isOrigin,
+  readBasePath,
+  readHost,
+  readList,
+  readNumber,
+  readPath,
+  readPort,
+  readSecureUrl,
+  readTime,
+  readWord,
 } from './rules.js';
 
-/** An environment variable with its default. */
-interface Setting<Value> extends Rule<Value> {
-  readonly variable: string;
-  readonly fallback: Value;
-  /** True if another variable, with the suffix `_FILE`, may name a file that has the value. */
-  readonly isSecret?: boolean;
+/** How the text of a variable becomes the value of a setting. */
+interface Setting {
+  /** The value without the variable. */
+  readonly default: unknown;
+  /** Returns undefined if the text breaks the rule. */
+  readonly read: (text: string) => unknown;
+  /** Completes the message "PORT must be …", with an example. */
+  readonly rule: string;
 }
 
-function setting<const Value>(definition: Setting<Value>): Setting<Value> {
-  return definition;
-}
-
-/** Describes a setting without a default. */
-function optional<Value>(definition: Omit<Setting<Value>, 'fallback'>): Setting<Value | undefined> {
-  return { ...definition, fallback: undefined };
-}
-
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
-const LOGGED_REQUESTS = ['all', 'failed'] as const;
 const MAX_WORKERS = 64;
-const DEFAULT_DATABASE = 'sqlite:data/plants.db';
-
-const PORT_NUMBER = numberFrom(0, 65_535, { example: 8080 });
-const WORKER_COUNT = numberFrom(1, MAX_WORKERS, { example: 4 });
-const DATABASE_URL: Rule<string> = {
-  parse: satisfying(isDatabaseUrl),
-  rule:
-    'a URL that begins with sqlite: or postgres://, where user and password are percent-encoded (p@ss is p%40ss) and ' +
-    'sslmode is disable, require, verify-ca or verify-full, for example sqlite:data/plants.db or postgres://user@localhost/plants',
-};
+const HOST_RULE = 'a host name or an IP address without a port, for example 0.0.0.0';
+const PORT_RULE = 'a number from 0 to 65535, for example 8080';
+const TIME_RULE = 'a time from 1ms to 60m, for example 30s';
 
 /**
- * Everything that an operator can set, by the name of its variable in camelCase; docs/configuration.md has the meanings.
- * Times are in milliseconds, sizes in bytes.
+ * Everything that an operator can set. The variable is the name of the property in capitals, as in DATABASE_URL;
+ * docs/configuration.md has the meanings. Times are in milliseconds, sizes in bytes.
  */
 const SETTINGS = {
-  host: setting({ variable: 'HOST', fallback: '127.0.0.1', ...HOST_NAME }),
-  port: setting({ variable: 'PORT', fallback: 3000, ...PORT_NUMBER }),
-  workers: setting({
-    variable: 'WORKERS',
-    fallback: 1,
-    parse: (text) => (text === 'auto' ? Math.min(availableParallelism(), MAX_WORKERS) : WORKER_COUNT.parse(text)),
-    rule: `auto, or ${WORKER_COUNT.rule}`,
-  }),
-  basePath: setting({ variable: 'BASE_PATH', fallback: '', ...BASE_PATH }),
-  databaseUrl: setting({ variable: 'DATABASE_URL', fallback: DEFAULT_DATABASE, isSecret: true, ...DATABASE_URL }),
-  otherDatabaseUrl: optional({ variable: 'OTHER_DATABASE_URL', isSecret: true, ...DATABASE_URL }),
-  databaseStartTimeout: setting({ variable: 'DATABASE_START_TIMEOUT', fallback: STORE.startTimeout, ...DURATION }),
-  storeTimeout: setting({ variable: 'STORE_TIMEOUT', fallback: STORE.timeout, ...DURATION }),
-  accessTokens: setting({
-    variable: 'ACCESS_TOKENS',
-    fallback: [],
-    parse: listOf(isBearerToken),
+  host: { default: '127.0.0.1', read: readHost, rule: HOST_RULE },
+  port: { default: 3000, read: readPort, rule: PORT_RULE },
+  workers: {
+    default: 1,
+    read: (text) =>
+      text === 'auto' ? Math.min(availableParallelism(), MAX_WORKERS) : readNumber(text, 1, MAX_WORKERS),
+    rule: `auto, or a number from 1 to ${MAX_WORKERS}, for example 4`,
+  },
+  basePath: { default: '', read: readBasePath, rule: 'a path that begins with a slash, for example /v1' },
+  databaseUrl: {
+    default: 'sqlite:data/plants.db',
+    read: (text) => (isDatabaseUrl(text) ? text : undefined),
+    rule:
+      'a URL that begins with sqlite: or postgres://, where user and password are percent-encoded (p@ss is p%40ss) and ' +
+      'sslmode is disable, require, verify-ca or verify-full, for example sqlite:data/plants.db or postgres://user@localhost/plants',
+  },
+  databaseStartTimeout: { default: DATABASE_DEFAULTS.startTimeout, read: readTime, rule: TIME_RULE },
+  storeTimeout: { default: DATABASE_DEFAULTS.timeout, read: readTime, rule: TIME_RULE },
+  accessTokens: {
+    default: [],
+    read: (text) => readList(text, isBearerToken),
     rule: 'tokens of letters, digits and -._~+/ separated by commas, for example first-token,second-token',
-  }),
-  accessTokensFile: optional({ variable: 'ACCESS_TOKENS_FILE', ...pathOf('/etc/plants/tokens') }),
-  jwtIssuer: optional({
-    variable: 'JWT_ISSUER',
-    parse: satisfying(isSecureUrl),
+  },
+  accessTokensFile: {
+    default: undefined,
+    read: readPath,
+    rule: 'the path of a file, for example /etc/plants/tokens',
+  },
+  jwtIssuer: {
+    default: undefined,
+    read: readSecureUrl,
     rule: 'the https URL that tokens have in iss, for example https://login.example.com',
-  }),
-  jwtAudience: optional({
-    variable: 'JWT_AUDIENCE',
-    parse: satisfying((text) => /^\S+$/.test(text)),
+  },
+  jwtAudience: {
+    default: undefined,
+    read: (text) => (/^\S+$/.test(text) ? text : undefined),
     rule: 'the value that tokens for this service have in aud, for example https://plants.example.com',
-  }),
-  jwtJwksUrl: optional({
-    variable: 'JWT_JWKS_URL',
-    parse: satisfying(isSecureUrl),
+  },
+  jwtJwksUrl: {
+    default: undefined,
+    read: readSecureUrl,
     rule: 'the https URL of a JWK Set, for example https://login.example.com/jwks',
-  }),
-  jwtType: setting({ variable: 'JWT_TYPE', fallback: DEFAULT_JWT_TYPE, ...oneOf(JWT_TYPES, { example: 'at+jwt' }) }),
-  requiredScope: setting({
-    variable: 'REQUIRED_SCOPE',
-    fallback: DEFAULT_SCOPE,
-    parse: satisfying(isScope),
+  },
+  jwtType: {
+    default: DEFAULT_JWT_TYPE,
+    read: (text) => readWord(text, JWT_TYPES),
+    rule: `one of ${JWT_TYPES.join(', ')}, for example at+jwt`,
+  },
+  requiredScope: {
+    default: DEFAULT_SCOPE,
+    read: (text) => (isScope(text) ? text : undefined),
     rule: 'a scope, which has no spaces and no quotation marks, for example plants:write',
-  }),
-  bodyLimit: setting({
-    variable: 'BODY_LIMIT',
-    fallback: DEFAULT_BODY_LIMIT,
-    parse: parseBodyLimit,
-    rule: BODY_LIMIT_RULE,
-  }),
-  requestTimeout: setting({ variable: 'REQUEST_TIMEOUT', fallback: DEFAULT_LIMITS.request, ...DURATION }),
-  keepAliveTimeout: setting({ variable: 'KEEP_ALIVE_TIMEOUT', fallback: DEFAULT_LIMITS.keepAlive, ...DURATION }),
-  maxConnections: setting({
-    variable: 'MAX_CONNECTIONS',
-    fallback: DEFAULT_LIMITS.connections,
-    ...numberFrom(1, 1_000_000, { example: 20_000 }),
-  }),
-  shutdownTimeout: setting({ variable: 'SHUTDOWN_TIMEOUT', fallback: 10_000, ...DURATION }),
-  logLevel: setting({ variable: 'LOG_LEVEL', fallback: 'info', ...oneOf(LOG_LEVELS, { example: 'warn' }) }),
-  logRequests: setting({ variable: 'LOG_REQUESTS', fallback: 'all', ...oneOf(LOGGED_REQUESTS, { example: 'failed' }) }),
-  managementHost: setting({ variable: 'MANAGEMENT_HOST', fallback: '127.0.0.1', ...HOST_NAME }),
-  managementPort: setting({
-    variable: 'MANAGEMENT_PORT',
-    fallback: 3001,
-    parse: (text) => (text === 'off' ? text : PORT_NUMBER.parse(text)),
-    rule: `off, or ${PORT_NUMBER.rule}`,
-  }),
-  managementAllowedHosts: setting({
-    variable: 'MANAGEMENT_ALLOWED_HOSTS',
-    fallback: [],
-    parse: listOf((text) => /^[\w-]+(?:\.[\w-]+)*$/.test(text)),
+  },
+  bodyLimit: { default: DEFAULT_BODY_LIMIT, read: parseBodyLimit, rule: BODY_LIMIT_RULE },
+  requestTimeout: { default: DEFAULT_LIMITS.request, read: readTime, rule: TIME_RULE },
+  keepAliveTimeout: { default: DEFAULT_LIMITS.keepAlive, read: readTime, rule: TIME_RULE },
+  maxConnections: {
+    default: DEFAULT_LIMITS.connections,
+    read: (text) => readNumber(text, 1, 1_000_000),
+    rule: 'a number from 1 to 1000000, for example 20000',
+  },
+  shutdownTimeout: { default: 10_000, read: readTime, rule: TIME_RULE },
+  logLevel: {
+    default: 'info',
+    read: (text) => readWord(text, ['fatal', 'error', 'warn', 'info', 'debug', 'trace']),
+    rule: 'one of fatal, error, warn, info, debug, trace, for example warn',
+  },
+  logRequests: {
+    default: 'all',
+    read: (text) => readWord(text, ['all', 'failed']),
+    rule: 'one of all, failed, for example failed',
+  },
+  managementHost: { default: '127.0.0.1', read: readHost, rule: HOST_RULE },
+  managementPort: {
+    default: 3001,
+    read: (text) => (text === 'off' ? text : readPort(text)),
+    rule: `off, or ${PORT_RULE}`,
+  },
+  managementAllowedHosts: {
+    default: [],
+    read: (text) => readList(text, isHostName),
     rule: 'host names without ports, separated by commas, for example plant-store,plant-store.monitoring.svc',
-  }),
-  tlsCertFile: optional({ variable: 'TLS_CERT_FILE', ...pathOf('/etc/plants/tls.crt') }),
-  tlsKeyFile: optional({ variable: 'TLS_KEY_FILE', ...pathOf('/etc/plants/tls.key') }),
-  trustProxy: setting({ variable: 'TRUST_PROXY', fallback: [], ...NETWORKS }),
-  corsOrigins: setting({ variable: 'CORS_ORIGINS', fallback: [], ...ORIGINS }),
-};
+  },
+  tlsCertFile: { default: undefined, read: readPath, rule: 'the path of a file, for example /etc/plants/tls.crt' },
+  tlsKeyFile: { default: undefined, read: readPath, rule: 'the path of a file, for example /etc/plants/tls.key' },
+  trustProxy: {
+    default: [],
+    read: (text) => readList(text, isNetwork),
+    rule: 'addresses or networks separated by commas, but not /0, which has all clients, for example 127.0.0.1,10.0.0.0/8',
+  },
+  corsOrigins: {
+    default: [],
+    read: (text) => readList(text, isOrigin),
+    rule: 'origins without a path, separated by commas, for example https://plants.example',
+  },
+} as const satisfies Record<string, Setting>;
 
 /** Settings, each with another one that it needs. */
 const NEEDS = [
@@ -146,42 +150,31 @@ const NEEDS = [
 ] as const;
 
 type Settings = {
-  readonly [Name in keyof typeof SETTINGS]: (typeof SETTINGS)[Name] extends Setting<infer Value> ? Value : never;
+  readonly [Name in keyof typeof SETTINGS]:
+    (typeof SETTINGS)[Name]['default'] | Exclude<ReturnType<(typeof SETTINGS)[Name]['read']>, undefined>;
 };
 
 export interface Configuration extends Settings {
   /** The token file that the first start creates beside the data if no tokens are configured. */
   readonly firstTokenFile: string;
   /** The settings of a store beside its URL. */
-  readonly store: typeof STORE;
+  readonly store: typeof DATABASE_DEFAULTS;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the configuration from the environment and, for variables that it lacks, from `.env` in the working directory.
+ * Reads the configuration from the environment and, for variables that it lacks, from the file that ENV_FILE names or
+ * from `.env` in the working directory.
  *
- * @param options variables that the options of a command set
- * @throws {OperatorError} if `.env` cannot be read, or at the first variable that cannot be used
+ * @throws {OperatorError} if this file cannot be used, or at the first variable that cannot be used
  */
-export function loadConfiguration(options: Variables = {}): Configuration {
-  return parseConfiguration({ ...readEnvFile(), ...present(process.env), ...present(options) });
-}
-
-/** An empty variable counts as absent. */
-function present(variables: Variables): Variables {
-  return Object.fromEntries(Object.entries(variables).filter(([, value]) => value));
-}
-
-/** @returns no variables if there is no such file */
-function readEnvFile(): Variables {
-  try {
-    // Without a byte order mark, which would become a part of the first variable's name.
-    return parseEnv(new TextDecoder('utf-8', { fatal: true }).decode(readFileSync('.env')));
-  } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return {};
-    throw badUsage('.env must be a file in UTF-8 that this user may read', cause);
-  }
+export function loadConfiguration(): Configuration {
+  // An empty variable counts as absent.
+  const environment = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value));
+  const file = environment.ENV_FILE;
+  const variables = file === undefined ? readEnvFile() : forVariable('ENV_FILE', () => readEnvFile(file));
+  return parseConfiguration({ ...variables, ...environment });
 }
 
 /**
@@ -190,15 +183,16 @@ function readEnvFile(): Variables {
  * @throws {OperatorError} at the first variable that cannot be used
  */
 export function parseConfiguration(variables: Variables): Configuration {
-  const entries = Object.entries<Setting<unknown>>(SETTINGS).map(([name, definition]) => [
-    name,
-    read(definition, variables),
-  ]);
+  const entries = Object.entries<Setting>(SETTINGS).map(([name, setting]) => {
+    const variable = variableOf(name);
+    const value =
+      name === 'databaseUrl' ? readDatabaseUrl(variables, setting) : readVariable(variables, variable, setting);
+    return [name, value ?? setting.default];
+  });
   const settings = Object.fromEntries(entries) as Settings;
   for (const [name, other] of NEEDS) {
     if (settings[name] === undefined || settings[other] !== undefined) continue;
-    const { variable, rule } = SETTINGS[other];
-    throw badUsage(`${variable} must be set, because ${SETTINGS[name].variable} is set: ${rule}`);
+    throw badUsage(`${variableOf(other)} must be set, because ${variableOf(name)} is set: ${SETTINGS[other].rule}`);
   }
   const { port } = settings;
   if (port !== 0 && port === settings.managementPort && settings.host === settings.managementHost) {
@@ -214,47 +208,46 @@ export function parseConfiguration(variables: Variables): Configuration {
   };
 }
 
-/** Returns whether systemd keeps what the process writes to stderr (`JOURNAL_STREAM` in systemd.exec(5)). */
-export function isJournal(): boolean {
-  const { dev, ino } = fstatSync(2, { bigint: true });
-  return process.env.JOURNAL_STREAM === `${dev}:${ino}`;
+/** Returns the name of a setting's variable, such as DATABASE_URL for databaseUrl. */
+function variableOf(name: string): string {
+  return name.replace(/[A-Z]/g, '_$&').toUpperCase();
 }
 
-function read<Value>(
-  { variable, fallback, parse, rule, isSecret = false }: Setting<Value>,
-  variables: Variables,
-): Value {
-  const fileVariable = `${variable}_FILE`;
+function readVariable(variables: Variables, variable: string, setting: Setting): unknown {
   const text = variables[variable] ?? '';
-  const file = isSecret ? (variables[fileVariable] ?? '') : '';
-  if (text === '' && file === '') return fallback;
-  if (text !== '' && file !== '') {
-    throw badUsage(`${variable} and ${fileVariable} exclude each other: set one of them`);
-  }
-  const value = parse(file === '' ? text : readSecret(fileVariable, file));
-  if (value !== undefined) return value;
-  // Without the value, which may be a secret.
-  throw badUsage(`${file === '' ? variable : `the text in ${fileVariable}`} must be ${rule}`);
+  return text === '' ? undefined : readText(text, variable, setting);
 }
 
-/** Reads a file of one line. */
-function readSecret(variable: string, file: string): string {
+/** Reads DATABASE_URL, or the file that DATABASE_URL_FILE names: a password is then not in the environment. */
+function readDatabaseUrl(variables: Variables, setting: Setting): unknown {
+  const file = variables.DATABASE_URL_FILE ?? '';
+  if (file === '') return readVariable(variables, 'DATABASE_URL', setting);
+  if ((variables.DATABASE_URL ?? '') !== '') {
+    throw badUsage('DATABASE_URL and DATABASE_URL_FILE exclude each other: set one of them');
+  }
+  const text = forVariable('DATABASE_URL_FILE', () => readRegularFile(file, 'secret').toString('utf8'));
+  return readText(text.trimEnd(), 'the text in DATABASE_URL_FILE', setting);
+}
+
+/** @param source of the text, for the message */
+function readText(text: string, source: string, { read, rule }: Setting): unknown {
+  const value = read(text);
+  // Without the value, which may be a secret.
+  if (value === undefined) throw badUsage(`${source} must be ${rule}`);
+  return value;
+}
+
+/** Reads a file. If it cannot be used, the message begins with the variable that names it. */
+export function forVariable<Result>(variable: string, read: () => Result): Result {
   try {
-    return readFileSync(file, 'utf8').trimEnd();
+    return read();
   } catch (cause) {
-    const rule = 'the path of a file that this user may read, for example /run/secrets/database-url';
-    throw badUsage(`${variable} must be ${rule}`, cause);
+    if (!(cause instanceof OperatorError)) throw cause;
+    throw badUsage(`${variable}: ${cause.message}`, cause);
   }
 }
 
 function tokenFileBeside(databaseUrl: string): string {
   const file = sqliteFile(databaseUrl);
   return join(file === undefined || file === ':memory:' ? 'data' : dirname(file), 'tokens');
-}
-
-function isSecureUrl(text: string): boolean {
-  // The parser would remove whitespace, but the issuer is compared as it is.
-  if (!/^\S+$/.test(text) || !URL.canParse(text)) return false;
-  const url = new URL(text);
-  return isHttpsOrLoopback(url) && url.username === '' && url.password === '';
 }

@@ -2,12 +2,6 @@ import { inspect } from 'node:util';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from '../contract/operator-error.js';
 import { RepositoryUnavailableError } from '../storage/plant-repository.js';
 
-/** Adds the name of a file to an error of the system, such as ENOSPC, which has none. Other errors stay as they are. */
-export function fileError(file: string, error: unknown): unknown {
-  if (!(error instanceof Error) || !('syscall' in error) || 'path' in error) return error;
-  return new OperatorError(`${file} cannot be written: ${error.message}`, { cause: error });
-}
-
 /** Adds the variables that set an address to the error of the system that refuses it. Other errors stay as they are. */
 export function addressError(variables: string, address: string, error: unknown): unknown {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;

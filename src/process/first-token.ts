@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, fstatSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
 import { addToken } from '../auth/token-file.js';
-import { type Configuration, isJournal } from '../config/configuration.js';
+import type { Configuration } from '../config/configuration.js';
 
 /** The name of the token that the first start creates. */
 const NAME = 'first-start';
@@ -22,6 +22,12 @@ export function createFirstToken(configuration: Configuration, url: string): str
   const token = generateToken();
   addToken(file, { name: NAME, digest: digestToken(token) });
   return adviseCurl(file, token, url);
+}
+
+/** Returns whether systemd keeps what the process writes to stderr (`JOURNAL_STREAM` in systemd.exec(5)). */
+function isJournal(): boolean {
+  const { dev, ino } = fstatSync(2, { bigint: true });
+  return process.env.JOURNAL_STREAM === `${dev}:${ino}`;
 }
 
 function adviseCurl(file: string, token: string, url: string): string {

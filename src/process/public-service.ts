@@ -25,6 +25,7 @@ const BACKLOG = 4_096;
 export function openStore(configuration: Configuration, logger: StructuredLogger): Promise<PlantRepository> {
   return openRepository(configuration.databaseUrl, {
     ...configuration.store,
+    createsDirectory: true,
     onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
   });
 }

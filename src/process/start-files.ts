@@ -1,7 +1,6 @@
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
-import { type Configuration } from '../config/configuration.js';
-import { badUsage, OperatorError } from '../contract/operator-error.js';
+import { type Configuration, forVariable } from '../config/configuration.js';
 import { type Certificate, certificateExpiry, readCertificate } from '../http/certificate.js';
 
 /** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
@@ -25,16 +24,6 @@ export function openTokens(configuration: Configuration): StaticTokens {
 export function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Certificate | undefined {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
   return forVariable('TLS_CERT_FILE and TLS_KEY_FILE', () => readCertificate(tlsCertFile, tlsKeyFile));
-}
-
-/** Reads a file. If it cannot be used, the message begins with the variable that names it. */
-function forVariable<Result>(variable: string, read: () => Result): Result {
-  try {
-    return read();
-  } catch (cause) {
-    if (!(cause instanceof OperatorError)) throw cause;
-    throw badUsage(`${variable}: ${cause.message}`, cause);
-  }
 }
 
 /** Returns when a certificate expires; undefined without one. */

@@ -7,6 +7,8 @@ export interface DatabaseOptions {
   readonly timeout: number;
   /** Milliseconds that the start waits for a server that cannot be reached yet. SQLite does not use it. */
   readonly startTimeout: number;
+  /** Whether the directory of a SQLite database is created if it is missing. */
+  readonly createsDirectory?: boolean;
   /** Called once if the start waits, with the reason in one line for the operator. */
   readonly onWait?: (reason: string) => void;
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type * as Sqlite from '@photostructure/sqlite';
 import { createFile, makeDirectory } from '../files/durable-files.js';
@@ -17,17 +18,19 @@ const BUSY_TIMEOUT = 5_000;
  *
  * @param file a path, or `:memory:`
  * @param work fails, or has the database from now on
+ * @param options.createsDirectory whether the directory of the database is created if it is missing
  * @throws {OperatorError} when the database cannot be opened, or `work` fails
  */
 export async function openSqliteDatabase<Result>(
   file: string,
   work: (database: Sqlite.DatabaseSyncInstance) => Result,
+  { createsDirectory = false }: { readonly createsDirectory?: boolean | undefined } = {},
 ): Promise<Result> {
   let database: Sqlite.DatabaseSyncInstance | undefined;
   try {
     // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
     const path = file === ':memory:' ? file : resolve(file);
-    if (path !== ':memory:') makeFile(path);
+    if (path !== ':memory:') makeFile(path, createsDirectory);
     const { DatabaseSync } = await loadDriver();
     database = new DatabaseSync(path);
     database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT}`);
@@ -38,9 +41,14 @@ export async function openSqliteDatabase<Result>(
   }
 }
 
-/** Creates the directory of a database. SQLite creates the file, unless it would belong to root: a service could not open it. */
-function makeFile(path: string): void {
-  makeDirectory(dirname(path));
+/** SQLite creates the file of a database, unless it would belong to root: a service could not open it. */
+function makeFile(path: string, createsDirectory: boolean): void {
+  const directory = dirname(path);
+  if (createsDirectory) makeDirectory(directory);
+  // A slip in the URL must not make another store.
+  if (!existsSync(directory)) {
+    throw new UnusableDatabaseError(`is in a directory that does not exist; create ${directory}, or correct its URL`);
+  }
   if (process.getuid?.() === 0) createFile(path);
 }
 

@@ -110,7 +110,7 @@ describe('A token file', () => {
         mkdirSync(file);
       },
     },
-    { what: 'is missing', reason: /cannot be read/, spoil: () => unlinkSync(file) },
+    { what: 'is missing', reason: /there is no file/, spoil: () => unlinkSync(file) },
     { what: 'is group-writable', reason: /chmod 600/, spoil: () => put(file, SECOND_LINE, 0o660) },
     { what: 'can be read by others', reason: /chmod 600/, spoil: () => put(file, SECOND_LINE, 0o604) },
   ])(

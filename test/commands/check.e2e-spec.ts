@@ -41,7 +41,11 @@ describe('plant-store check', () => {
   it.each<{ variables: Variables; status: number; complaint: RegExp }>([
     { variables: { PORT: 'http' }, status: 2, complaint: /PORT must be/ },
     { variables: { ACCESS_TOKENS_FILE: 'words' }, status: 2, complaint: /_FILE: words, line 1, is not a token/ },
-    { variables: { TLS_CERT_FILE: 'a', TLS_KEY_FILE: 'b' }, status: 2, complaint: /TLS_KEY_FILE: a cannot be read/ },
+    {
+      variables: { TLS_CERT_FILE: 'a', TLS_KEY_FILE: 'b' },
+      status: 2,
+      complaint: /TLS_KEY_FILE: there is no file a: name one that exists/,
+    },
     { variables: { DATABASE_URL: 'sqlite:words' }, status: 1, complaint: /not a SQLite database/ },
     {
       variables: { DATABASE_URL: UNREACHABLE, DATABASE_START_TIMEOUT: '1ms' },

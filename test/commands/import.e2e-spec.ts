@@ -1,11 +1,18 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Run } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 const FIXTURE = join(import.meta.dirname, 'fixtures/sqlite3.csv');
 
 const directory = ServiceDirectory.ofEachTest();
+
+/** Imports a file of this name and text. */
+function importFile(name: string, text: string, parameters: readonly string[] = []): Promise<Run> {
+  directory.write(name, text);
+  return directory.run('import', [name, ...parameters]);
+}
 
 describe('plant-store import', () => {
   it('rejects rows with their lines and reasons, and adds the others', async () => {
@@ -20,23 +27,109 @@ describe('plant-store import', () => {
       '{"id":2,"name":"Aloe"}',
     ].join('\n');
 
-    const parameters = ['--rejects', 'rejects.txt', '--json'];
-    expect(await directory.run('import', parameters, { BODY_LIMIT: '1kb' }, input)).toEqual({
+    expect(await directory.run('import', ['--json'], { BODY_LIMIT: '1kb' }, input)).toEqual({
       status: 3,
       stdout: '{"created":1,"repeated":2,"conflict":1,"rejected":3}\n',
-      stderr: '',
+      stderr: [
+        'line 2: The id 1 belongs to another plant.',
+        'line 4: id must be an integer from -9223372036854775808 to 9223372036854775807: send it without quotation marks.',
+        'line 5: The row is not JSON: send an object such as {"id":1,"name":"Monstera"}.',
+        'line 6: The row is too long: at most 1056 bytes are accepted; raise BODY_LIMIT.',
+        '',
+      ].join('\n'),
     });
-    expect(readFileSync(directory.file('rejects.txt'), 'utf8').split('\n')).toEqual([
-      'line 2: The id 1 belongs to another plant.',
-      'line 4: id must be an integer from -9223372036854775808 to 9223372036854775807: send it without quotation marks.',
-      'line 5: The body is not JSON: send an object such as {"id":1,"name":"Monstera"}.',
-      'line 6: The row is too long: at most 1056 bytes are accepted; raise BODY_LIMIT.',
-      '',
-    ]);
     expect(directory.names()).toEqual(['Monstera', 'Aloe']);
   });
 
+  it.each([
+    {
+      format: 'ndjson',
+      rows: '{"id":1,"name":"Ficus"}\n {"id":"2","name":"Aloe é"}\nFicus\n{}\n',
+      rejects:
+        '{"line":1,"reason":"The id 1 belongs to another plant.","id":1,"name":"Ficus"}\n' +
+        '{"line":2,"reason":"id must be an integer .+","id":"2","name":"Aloe é"}\n' +
+        '{"line":3,"reason":"The row is not JSON: .+","row":"Ficus"}\n' +
+        '{"line":4,"reason":"id must be .+"}\n',
+      correct: (text: string) =>
+        text.replace('"id":1,', '"id":3,').replace('"2"', '2').replace('"row"', '"id":4,"name"').replace('}\n$', ''),
+    },
+    {
+      format: 'csv',
+      rows: 'Name,x,ID\r\nFicus,,1\r\n"Aloe é\n""b""",,a\r\nFicus,4\r\n',
+      rejects:
+        'line,reason,Name,x,ID\r\n' +
+        '2,"The id 1 belongs to another plant.",Ficus,,1\r\n' +
+        '3,"id must be an integer .+",.Aloe é\n""b"".,,a\r\n' +
+        '5,"The header has 3 fields, but the row 2.",Ficus,4\r\n',
+      correct: (text: string) => text.replace(',,1', ',,3').replace(',,a', ',,2').replace('Ficus,4', 'Ficus,,4'),
+    },
+  ])('writes rejected rows of $format to a file, which can be corrected and imported', async (test) => {
+    const { format, rows, rejects, correct } = test;
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
+
+    const run = await importFile(`plants.${format}`, rows, ['--rejects', `rejects.${format}`]);
+    expect(run).toMatchObject({ status: 3, stderr: expect.stringMatching(/^0 created, .+\n$/) as unknown });
+    const text = readFileSync(directory.file(`rejects.${format}`), 'utf8');
+    expect(text).toMatch(new RegExp(`^${rejects.replaceAll(/[{}$]/g, '\\$&')}$`));
+    expect(statSync(directory.file(`rejects.${format}`)).mode & 0o777).toBe(0o600);
+
+    const again = await importFile(`corrected.${format}`, correct(text));
+    expect(again.stderr).toMatch(/3 created, 0 repeated, 0 conflicts, [01] rejected\n$/);
+    expect(directory.names()[1]).toMatch(/^Aloe é/);
+  });
+
+  it('takes the format from the ending of the file, unless --format names it', async () => {
+    mkdirSync(directory.file('data'));
+
+    expect(await importFile('one.CSV', 'id,name\n1,a\n')).toMatchObject({ status: 0 });
+    expect(await importFile('two.ndjson', '{"id":2,"name":"b"}\n')).toMatchObject({ status: 0 });
+    expect(await importFile('three.txt', '{"id":3,"name":"c"}\n')).toMatchObject({ status: 0 });
+    expect(await importFile('four.txt', 'id,name\n4,d\n', ['--format', 'csv'])).toMatchObject({ status: 0 });
+    await directory.run('export', ['plants.csv']);
+    expect(readFileSync(directory.file('plants.csv'), 'utf8')).toMatch(/^id,name,tag\r\n1,"a",\r\n/);
+  });
+
+  it.each([
+    { what: 'CSV as NDJSON', name: 'a.txt', text: 'id,name\n1,a\n', complaint: /line 1 is not JSON.+--format csv/ },
+    {
+      what: 'NDJSON as CSV',
+      name: 'a.csv',
+      text: '{"id":1}\n',
+      complaint: /If the file is NDJSON, pass --format ndjson$/m,
+    },
+    { what: 'CSV with CR alone', name: 'a.csv', text: 'id,name\r1,a\r2,b\r', complaint: /lines end with CR alone/ },
+    { what: 'CSV that is empty', name: 'a.csv', text: '', complaint: /The file is empty/ },
+    { what: 'CSV cut off in its header', name: 'a.csv', text: 'id,name', complaint: /first line has no end/ },
+    {
+      what: 'CSV without a header',
+      name: 'a.csv',
+      text: '1,a\n',
+      complaint: /columns id and name.+tag may be missing/,
+    },
+  ])('refuses $what with one line', async ({ name, text, complaint }) => {
+    mkdirSync(directory.file('data'));
+
+    const { status, stderr } = await importFile(name, text);
+
+    expect(stderr).toMatch(/^plant-store: [^\n]+\n$/);
+    expect(stderr).toMatch(complaint);
+    expect(status).toBe(1);
+  });
+
+  it('rejects a last row of CSV that may be cut off, and adds the others', async () => {
+    mkdirSync(directory.file('data'));
+
+    expect(await importFile('plants.csv', 'id,name,tag\r\n1,Monstera,indoor\r\n2,"Ficus",')).toMatchObject({
+      status: 3,
+      stderr:
+        'line 3: The last line has no end, so the file may be cut off: complete the row, and end its line.\n' +
+        '1 created, 0 repeated, 0 conflicts, 1 rejected\n',
+    });
+    expect(directory.names()).toEqual(['Monstera']);
+  });
+
   it('ends at a row of CSV with wrong quotation marks, names its line, and can go on when they are right', async () => {
+    mkdirSync(directory.file('data'));
     const before = 'id,name\r\n1,"two\r\nlines"\r\n';
     const run = (last: string): Promise<unknown> => directory.run('import', ['--format', 'csv'], {}, before + last);
 
@@ -54,28 +147,29 @@ describe('plant-store import', () => {
     expect(directory.names()).toEqual(['two\r\nlines', '5" pot']);
   });
 
-  it('says in a dry run what would happen, and changes nothing', async () => {
-    const input = '{"id":1,"name":"a"}\n{"id":1,"name":"b"}\n{"id":2,"name":"c"}\n{"id":2,"name":"c"}\n{"id":0}\n';
-    const dryRun = async (): Promise<string> => {
-      const { status, stderr } = await directory.run('import', ['--dry-run'], {}, input);
-      expect(status).toBe(3);
-      return stderr;
-    };
-
-    expect(await dryRun()).toMatch(/dry run: 2 created, 1 repeated, 1 conflict, 1 rejected\n$/);
-    expect(readdirSync(directory.path)).toEqual([]);
-
-    await directory.store([{ id: 2n, name: 'other' }]);
-    expect(await dryRun()).toMatch(/dry run: 1 created, 0 repeated, 3 conflicts, 1 rejected\n$/);
-    expect(directory.names()).toEqual(['other']);
-  });
-
   it('reads what sqlite3 -csv -header writes', async () => {
-    expect(await directory.run('import', [FIXTURE, '--format', 'csv'])).toEqual({
+    mkdirSync(directory.file('data'));
+
+    expect(await directory.run('import', [FIXTURE])).toEqual({
       status: 0,
       stdout: '',
       stderr: `${HOSTILE_PLANTS.length} created, 0 repeated, 0 conflicts, 0 rejected\n`,
     });
     expect(directory.rows()).toEqual(HOSTILE_PLANTS.map(({ tag, ...plant }) => ({ ...plant, tag: tag ?? null })));
+  });
+
+  it('creates a store, but not its directory: a slip in the URL would go unnoticed', async () => {
+    const run = (url: string): Promise<Run> =>
+      directory.run('import', [], { DATABASE_URL: url }, '{"id":1,"name":"Monstera"}\n');
+
+    expect(await run('sqlite:dta/plants.db')).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^plant-store: the database dta\/plants\.db is in a directory that does not exist; create \S+\/dta, .+\n$/,
+      ) as unknown,
+    });
+    expect(existsSync(directory.file('dta'))).toBe(false);
+    expect(await run('sqlite:plants.db')).toMatchObject({ status: 0 });
   });
 });

@@ -1,7 +1,8 @@
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { chmodSync, copyFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { Run } from '../support/command.js';
+import { MAIN, type Run } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
@@ -39,63 +40,78 @@ function run(command: string, parameters: readonly string[] = [], variables?: Va
   return directory.run(command, parameters, { DATABASE_START_TIMEOUT: '1s', ...variables });
 }
 
-describe('A copy from SQLite to PostgreSQL, and back to SQLite,', () => {
+/** Moves all plants as the guide says, through a pipe. */
+function move(from: Variables, to: Variables): SpawnSyncReturns<string> {
+  const assignments = (variables: Variables): string =>
+    Object.entries(variables)
+      .map(([name, value]) => `${name}='${value}'`)
+      .join(' ');
+  const program = `'${process.execPath}' '${MAIN}'`;
+  const command = `${assignments(from)} ${program} export | ${assignments(to)} ${program} import -`;
+  return spawnSync('sh', ['-c', command], { cwd: directory.path, env: { PATH: process.env.PATH }, encoding: 'utf8' });
+}
+
+describe('A move from SQLite to PostgreSQL, and back to SQLite,', () => {
   it('has the same plants, 100,000 of them and every kind of text', async () => {
     await directory.store(HOSTILE_PLANTS);
     directory.fill(100_000);
-    const count = 100_000 + HOSTILE_PLANTS.length;
     directory.write('url', `${url}\n`);
-    const other = { OTHER_DATABASE_URL_FILE: 'url' };
+    const [there, back] = [{ DATABASE_URL_FILE: 'url' }, { DATABASE_URL: 'sqlite:back.db' }];
+    const digest = await run('verify');
 
-    expect(await run('copy', [], other)).toEqual({
-      status: 0,
-      stdout: '',
-      stderr: `${count} plants: ${count} copied, 0 there already; the copy is complete\n`,
-    });
-    expect(await run('copy', ['--to', 'sqlite:back.db'], { DATABASE_URL_FILE: 'url' })).toMatchObject({ status: 0 });
+    expect(move({}, there)).toMatchObject({ status: 0 });
+    expect(await run('verify', [], there)).toEqual(digest);
+    expect(move(there, back)).toMatchObject({ status: 0 });
+    expect(await run('verify', [], back)).toEqual(digest);
     // They are too many for toEqual.
     expect(isDeepStrictEqual(directory.rows('back.db'), directory.rows())).toBe(true);
-    expect(await run('verify', [], other)).toMatchObject({ status: 0 });
   });
 
-  it('goes on after it was interrupted or killed, or the server was', async () => {
+  it('goes on after the import was interrupted or killed, or the server was', async () => {
     const both = [{ id: 1n, name: 'Monstera' }];
     await storeThere(both);
     await directory.store(both);
     directory.fill(200_000);
+    await run('export', ['plants.ndjson']);
     const plantsThere = async (): Promise<number> => {
       const [row] = await query<{ count: number }>('SELECT count(*)::int FROM plants');
       return row?.count ?? 0;
     };
-    /** Ends a copy when it has added plants, and returns its exit status and its words. */
+    /** Ends an import when it has added plants, and returns its exit status and its words. */
     const end = async (by: NodeJS.Signals | 'server'): Promise<unknown[]> => {
       const before = await plantsThere();
-      const copy = directory.command('copy', ['--to', url], { STORE_TIMEOUT: '500ms' });
-      await until('it has copied plants', async () => (await plantsThere()) > before);
+      const variables = { DATABASE_URL: url, STORE_TIMEOUT: '500ms' };
+      const running = directory.command('import', ['plants.ndjson'], variables);
+      await until('it has added plants', async () => (await plantsThere()) > before);
       if (by === 'server') await server.kill();
-      else copy.signal(by);
-      return [await copy.ended, copy.stderr];
+      else running.signal(by);
+      return [await running.ended, running.stderr];
     };
+    const goOn = 'run the same command again: it goes on where this one ended\\n$';
 
-    expect(await end('SIGINT')).toEqual([130, '']);
+    expect(await end('SIGINT')).toEqual([
+      130,
+      expect.stringMatching(new RegExp(`^plant-store: interrupted: \\d+ created, .+; ${goOn}`)),
+    ]);
     expect(await end('SIGKILL')).toEqual([null, '']);
     expect(await end('server')).toEqual([
       1,
-      expect.stringMatching(/^plant-store: .+; run the same command again: it goes on where this one ended\n$/),
+      expect.stringMatching(new RegExp(`^\\d+ created, .+\\nplant-store: .+; ${goOn}`)),
     ]);
     await server.restart();
 
-    expect(await run('copy', ['--to', url])).toMatchObject({ status: 0 });
-    expect(await run('verify', ['--against', url])).toMatchObject({ status: 0 });
+    expect(await run('import', ['plants.ndjson'], { DATABASE_URL: url })).toMatchObject({ status: 0 });
+    expect(await run('verify', [], { DATABASE_URL: url })).toEqual(await run('verify'));
   });
 });
 
 describe('An empty PostgreSQL database', () => {
   it.each([
-    { command: 'copy', parameters: ['--to', 'sqlite:other.db'], status: 1 },
-    { command: 'import', parameters: ['--dry-run'], status: 0 },
-  ])('stays empty after plant-store $command', async ({ command, parameters, status }) => {
-    expect(await run(command, parameters, { DATABASE_URL: url })).toMatchObject({ status });
+    { command: 'export', status: 1 },
+    { command: 'verify', status: 1 },
+    { command: 'check', status: 0 },
+  ])('stays empty after plant-store $command', async ({ command, status }) => {
+    expect(await run(command, [], { DATABASE_URL: url })).toMatchObject({ status });
     expect(await query("SELECT FROM pg_tables WHERE schemaname = 'public'")).toEqual([]);
   });
 });
@@ -118,7 +134,7 @@ describe('A user who may only read plants', () => {
 describe('CSV', () => {
   it('is read and written by COPY of PostgreSQL as the same plants', async () => {
     await storeThere(HOSTILE_PLANTS);
-    await run('export', ['ours.csv', '--format', 'csv'], { DATABASE_URL: url });
+    await run('export', ['ours.csv'], { DATABASE_URL: url });
     // The server may read and write beside its socket.
     const [ours, theirs] = [join(dirname(server.socket), 'ours.csv'), join(dirname(server.socket), 'theirs.csv')];
     copyFileSync(directory.file('ours.csv'), ours);
@@ -131,7 +147,9 @@ describe('CSV', () => {
 
     expect(await query('(TABLE plants EXCEPT TABLE copied) UNION ALL (TABLE copied EXCEPT TABLE plants)')).toEqual([]);
     expect(statSync(theirs).size).toBeGreaterThan(1_000);
-    expect(await run('import', [theirs, '--format', 'csv'])).toMatchObject({ status: 0 });
-    expect(await run('verify', ['--against', url])).toMatchObject({ status: 0 });
+    expect(await run('import', [theirs], { DATABASE_URL: 'sqlite:theirs.db' })).toMatchObject({ status: 0 });
+    expect(await run('verify', [], { DATABASE_URL: 'sqlite:theirs.db' })).toEqual(
+      await run('verify', [], { DATABASE_URL: url }),
+    );
   });
 });

@@ -7,7 +7,7 @@ import { ROOT } from '../support/root.js';
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
 
-const COMMANDS = ['start', 'token', 'backup', 'restore', 'export', 'import', 'copy', 'verify', 'health', 'check'];
+const COMMANDS = ['start', 'token', 'backup', 'restore', 'export', 'import', 'verify', 'check'];
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -54,7 +54,7 @@ describe('A service that cannot start ends with status 1 and', () => {
     const { status, complaint } = await directory.failedStart();
 
     expect(complaint).toMatch(/^plant-store: .*tokens.*\n$/);
-    expect(status).toBe(1);
+    expect(status).toBe(2);
   });
 
   it('the stack of a defect', async () => {

@@ -138,10 +138,14 @@ describe('plant-store token', () => {
     { command: 'list', status: 2, complaint: /with ACCESS_TOKENS alone/, variables: { ACCESS_TOKENS: 'x' } },
     { command: 'create --name ci --file tokens', status: 1, complaint: /: ci already has a token/ },
     { command: 'revoke unknown --file tokens', status: 1, complaint: /: tokens has no token named unknown/ },
-    { command: 'list --file nowhere', status: 1, complaint: /: nowhere cannot be read/ },
+    {
+      command: 'list --file nowhere',
+      status: 2,
+      complaint: /: there is no file nowhere: create it with plant-store token create/,
+    },
     { command: 'create --name x --file tokens/x', status: 1, complaint: /: tokens\/x cannot be written/ },
-    { command: 'create --name x --file broken', status: 1, complaint: /: broken cannot be read/ },
-    { command: 'create --name x --file public', status: 1, complaint: /chmod 600/ },
+    { command: 'create --name x --file broken', status: 2, complaint: /: there is no file broken/ },
+    { command: 'create --name x --file public', status: 2, complaint: /chmod 600/ },
     { command: 'create --name x --file bad', status: 1, complaint: /line 1, is not a token/ },
   ])('$command fails with status $status, and changes nothing', async ({ command, status, complaint, variables }) => {
     const texts = { tokens: line('ci', TOKEN), public: line('ci', TOKEN), bad: 'ci a-secret\n' };

@@ -50,7 +50,26 @@ describe('The environment', () => {
   it('ends the start with status 2 and one line if .env is Latin-1', async () => {
     writeFileSync(directory.file('.env'), 'PORT=1 # \u00FC\n', 'latin1');
 
-    await expectRefusal({}, /\.env must be a file in UTF-8 that this user may read$/);
+    await expectRefusal({}, /\.env must be a file in UTF-8$/);
+  });
+
+  it.each(['PORT 8080', '8080', 'export', '= 8080', 'a # PORT=8080'])(
+    'ends the start with status 2 and one line if .env has the line %s',
+    async (line) => {
+      directory.write('.env', `# comment\n\n${line}\n`);
+
+      await expectRefusal({}, /\.env, line 3, must be a variable such as PORT=8080, or begin with #$/);
+    },
+  );
+
+  it('is completed by the file that ENV_FILE names instead of .env', async () => {
+    directory.write('.env', 'BASE_PATH=/from-the-directory');
+    directory.write('environment', `BASE_PATH=/from-the-file\nACCESS_TOKENS=${TOKEN}`);
+
+    const { url } = await directory.start({ ENV_FILE: 'environment' });
+
+    expect(new URL(url).pathname).toBe('/from-the-file');
+    await expectRefusal({ ENV_FILE: 'none' }, /ENV_FILE: there is no file none: name one that exists$/);
   });
 
   it('may have empty variables, which count as unset', async () => {
@@ -72,7 +91,8 @@ describe('A variable with an invalid value', () => {
 
 describe('DATABASE_URL_FILE', () => {
   it.each<[what: string, variables: Variables, complaint: RegExp]>([
-    ['names no file', { DATABASE_URL_FILE: 'none' }, /_FILE must be the path of a file that this user may read, for/],
+    ['names no file', { DATABASE_URL_FILE: 'none' }, /DATABASE_URL_FILE: there is no file none: name one that exists$/],
+    ['is empty', { DATABASE_URL_FILE: 'empty' }, /the text in DATABASE_URL_FILE must be a URL /],
     ['has another text', { DATABASE_URL_FILE: 'url' }, /the text in DATABASE_URL_FILE must be a URL /],
     [
       'stands beside DATABASE_URL',
@@ -81,6 +101,7 @@ describe('DATABASE_URL_FILE', () => {
     ],
   ])('that %s ends the start with status 2, and is not shown', async (_, variables, complaint) => {
     directory.write('url', 'mysql://user:secret@localhost/plants\n');
+    directory.write('empty', '\n');
 
     await expectRefusal(variables, complaint);
   });

@@ -12,7 +12,10 @@ const NDJSON = encodePlants(PLANTS, 'ndjson');
 
 const directory = ServiceDirectory.ofEachTest();
 
-beforeEach(() => directory.write('plants.ndjson', NDJSON));
+beforeEach(async () => {
+  await directory.store([]);
+  directory.write('plants.ndjson', NDJSON);
+});
 
 function run(command: string, ...parameters: string[]): Promise<Run> {
   return directory.run(command, parameters);
@@ -36,11 +39,11 @@ describe('On a full disk', () => {
     const room = NDJSON.length - 1;
 
     expect(await runOnFullDisk(room, 'export', 'copy.ndjson')).toEqual(
-      failure(/^plant-store: copy\.ndjson cannot be written: EFBIG.+\n$/),
+      failure(/^plant-store: copy\.ndjson cannot be written \(EFBIG\): it would be longer.+\n$/),
     );
     expect(readdirSync(directory.path).sort()).toEqual(['data', 'plants.ndjson']);
     expect(await runOnFullDisk(room, 'export', '-', '> stdout')).toEqual(
-      failure(/^plant-store: stdout cannot be written: EFBIG.+\n$/),
+      failure(/^plant-store: stdout cannot be written \(EFBIG\): it would be longer.+\n$/),
     );
 
     expect(await run('export', 'copy.ndjson')).toMatchObject({ status: 0 });

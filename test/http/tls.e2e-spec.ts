@@ -142,7 +142,7 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
     const { service, port } = await start();
 
     rmSync(directory.file('tls.key'));
-    await service.printed(/(tls\.key cannot be read: [^"]+; keeping the previous certificate)/);
+    await service.printed(/(there is no file tls\.key: [^"]+; keeping the previous certificate)/);
     (await open(port)).destroy();
     installCertificate(directory, 'second');
     await service.printed(/(The certificate has changed)/);
@@ -165,7 +165,7 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
 
   it.each<[string, RegExp, Variables, () => unknown]>([
     ['one of them is not set', /^plant-store: TLS_KEY_FILE must be set/, { TLS_KEY_FILE: '' }, () => undefined],
-    ['a file does not exist', /tls\.crt cannot be read/, { TLS_CERT_FILE: 'no-tls.crt' }, () => undefined],
+    ['a file does not exist', /there is no file no-tls\.crt/, { TLS_CERT_FILE: 'no-tls.crt' }, () => undefined],
     [
       'the key belongs to another certificate',
       /must be a certificate and its private key/,
@@ -174,7 +174,7 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
     ],
     [
       'the key is world-readable',
-      /chmod o= tls\.key/,
+      /chmod 600 tls\.key/,
       {},
       () => directory.write('tls.key', readPem('first.key'), 0o644),
     ],

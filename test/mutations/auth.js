@@ -297,15 +297,6 @@ export default [
     test: 'with the name of its holder',
   },
   {
-    name: 'auth: readable token file',
-    reason: 'A token file that every user can read is refused.',
-    file: TOKEN_FILE,
-    find: "'win32' ? 0 : 0o027",
-    replace: "'win32' ? 0 : 0o022",
-    spec: 'test/auth/token-file',
-    test: 'can be read by others',
-  },
-  {
     name: 'auth: empty token file',
     reason: 'An empty file may be one that is being written, and its tokens stay valid.',
     file: TOKEN_FILE,

@@ -374,16 +374,6 @@ export default [
     isBuilt: true,
   },
   {
-    name: 'http: world-readable key',
-    reason: 'A key that every user can read is no secret.',
-    file: CERTIFICATE,
-    find: ': 0o007;',
-    replace: ': 0;',
-    spec: 'test/http/tls',
-    test: 'end the start with status 2',
-    isBuilt: true,
-  },
-  {
     name: 'http: certificate and key of two pairs',
     reason: 'The certificate and its key are checked before they are used.',
     file: CERTIFICATE,

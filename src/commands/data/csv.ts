@@ -1,16 +1,19 @@
 import { CsvError, parse, type Parser } from 'csv-parse';
-import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
 import { OperatorError } from '../../contract/operator-error.js';
+import { FIELD_NAMES, type FieldName, type FieldType, listed, PLANT_FIELDS } from '../../contract/plant-fields.js';
 import { toNewPlant } from '../../plants/dto/plant.dto.js';
 import { exactInteger } from '../../plants/pipes/exact-json.js';
-import { decode, type Row, tooLong, toRow } from './rows.js';
+import { decode, encode, type Row, type RowReader, tooLong, toRow } from './rows.js';
 
 /** The import rejects rows of up to this multiple of the maximum length. A longer one ends it, to bound memory. */
 const MAX_LENGTHS = 16;
 
+const REQUIRED_NAMES = FIELD_NAMES.filter((name) => PLANT_FIELDS[name].isRequired);
+const OPTIONAL_NAMES = FIELD_NAMES.filter((name) => !PLANT_FIELDS[name].isRequired);
+
 const WRONG_HEADER =
-  `The first line must name the columns ${FIELD_NAMES.join(', ')} once each, in any order; ` +
-  'those that a plant need not have may be missing.';
+  `The first line must name the columns ${listed(REQUIRED_NAMES, 'and')}, in any order and in upper or lower case, ` +
+  `each once; ${listed(OPTIONAL_NAMES, 'and')} may be missing. If the file is NDJSON, pass --format ndjson`;
 
 /** Makes the value of a field from its text. */
 const READERS: Readonly<Record<FieldType, (text: string) => unknown>> = {
@@ -20,8 +23,9 @@ const READERS: Readonly<Record<FieldType, (text: string) => unknown>> = {
 
 /** A row as csv-parse returns it. Each character is one byte. */
 interface CsvRecord {
-  readonly record: readonly string[];
-  /** The source of the row, with the first byte of its line break. */
+  /** Undefined for an empty field without quotation marks. */
+  readonly record: readonly (string | undefined)[];
+  /** The source of the row, with the first byte of the end of its line. */
   readonly raw: string;
 }
 
@@ -29,18 +33,18 @@ interface CsvRecord {
  * Reads CSV of RFC 4180 with a header, which names the columns in any order. Blank lines and other columns are ignored.
  * An empty field is an absent value, unless it has quotation marks or its column is required.
  */
-export class CsvReader {
+export class CsvReader implements RowReader {
   readonly #parser: Parser;
-  #header: readonly string[] | undefined;
-  /** The line on which the next record begins. */
+  #header: { readonly names: readonly string[]; readonly source: string } | undefined;
+  /** The line on which the next record begins. csv-parse counts each CRLF between quotation marks twice. */
   #line = 1;
 
   constructor(private readonly maxLength: number) {
     this.#parser = parse({
+      cast: (field, { quoting }) => (field === '' && !quoting ? undefined : field),
       // With UTF-8, invalid bytes would become U+FFFD.
       encoding: 'latin1',
       max_record_size: MAX_LENGTHS * maxLength,
-      // Tells an empty field in quotation marks from another. So would `cast`, which takes 4 µs for each field.
       raw: true,
       record_delimiter: ['\r\n', '\n'],
       relax_column_count: true,
@@ -49,45 +53,56 @@ export class CsvReader {
     this.#parser.on('error', () => undefined);
   }
 
-  /**
-   * Yields the rows of each chunk.
-   *
-   * @throws {OperatorError} for a wrong header, and for wrong quotation marks, after which rows cannot be told apart
-   */
   async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
+    let isLineEnded = false;
     for await (const chunk of input) {
       if (this.#parser.errored !== null) break;
       this.#parser.write(chunk);
+      isLineEnded = chunk.at(-1) === '\n'.charCodeAt(0);
       const rows: Row[] = [];
-      for (let record = this.#next(); record !== null; record = this.#next()) this.#read(record, rows);
+      for (let record = this.#next(); record !== null; record = this.#next()) rows.push(...this.#read(record));
       yield rows;
     }
     this.#parser.end();
     const rows: Row[] = [];
     try {
-      for await (const record of this.#parser as AsyncIterable<CsvRecord>) this.#read(record, rows);
+      for await (const record of this.#parser as AsyncIterable<CsvRecord>) rows.push(...this.#read(record));
     } catch (error) {
       throw error instanceof CsvError ? this.#describe(error) : error;
     }
+    if (this.#header === undefined) throw new OperatorError(`The file is empty. ${WRONG_HEADER}`);
+    if (!isLineEnded) rows.push(withoutEnd(rows.pop()));
     yield rows;
+  }
+
+  /** The columns `line` and `reason` come first. An import ignores columns of other names. */
+  rejectsHeader(): string {
+    return `line,reason,${this.#header?.source ?? ''}\r\n`;
+  }
+
+  reject({ line, source }: Row, reason: string): string {
+    return `${line},"${encode(reason).replaceAll('"', '""')}",${source}\r\n`;
   }
 
   #next(): CsvRecord | null {
     return this.#parser.read() as CsvRecord | null;
   }
 
-  /** Adds the row of a record, unless it is the header or a blank line. */
-  #read({ record, raw }: CsvRecord, rows: Row[]): void {
+  /** Returns the row of a record, or nothing if it is the header or a blank line. */
+  #read({ record, raw }: CsvRecord): Row[] {
     const line = this.#line;
-    const source = raw.endsWith('\r') || raw.endsWith('\n') ? raw.slice(0, -1) : raw;
-    this.#line += source.includes('\n') ? source.split('\n').length : 1;
-    if (this.#header === undefined) this.#header = readHeader(record);
-    else if (source.length > this.maxLength) rows.push(tooLong(line, this.maxLength));
-    else if (source !== '') rows.push(readRow(line, this.#header, record, source));
+    const source = /[\r\n]$/.test(raw) ? raw.slice(0, -1) : raw;
+    this.#line += source.split('\n').length;
+    if (this.#header === undefined) {
+      this.#header = { names: readHeader(record, source), source };
+      return [];
+    }
+    if (source.length > this.maxLength) return [tooLong(line, this.maxLength)];
+    return source === '' ? [] : [readRow(line, source, this.#header.names, record)];
   }
 
   #describe(cause: CsvError): OperatorError {
-    if (this.#header === undefined) return new OperatorError(WRONG_HEADER);
+    if (this.#header === undefined) return new OperatorError(WRONG_HEADER, { cause });
     return new OperatorError(
       `line ${this.#line}: its quotation marks are wrong, or the row has more than ${MAX_LENGTHS * this.maxLength} ` +
         'bytes: write 5" pot as "5"" pot", and import the file again',
@@ -96,28 +111,30 @@ export class CsvReader {
   }
 }
 
-/** Returns the header if it has each column once, where those that a plant need not have may be missing. */
-function readHeader(record: readonly string[]): readonly string[] {
+/** Returns the names in a header that has each column once, where those that a plant need not have may be missing. */
+function readHeader(record: CsvRecord['record'], source: string): readonly string[] {
+  if (/\r./s.test(source)) {
+    throw new OperatorError('The lines end with CR alone: convert the file to LF or CRLF, for example with mac2unix');
+  }
+  const names = record.map((name = '') => name.toLowerCase());
   const isRight = FIELD_NAMES.every((name) => {
-    const count = record.filter((field) => field === name).length;
+    const count = names.filter((other) => other === name).length;
     return count === 1 || (count === 0 && !PLANT_FIELDS[name].isRequired);
   });
   if (!isRight) throw new OperatorError(WRONG_HEADER);
-  return record;
+  return names;
 }
 
-function readRow(line: number, header: readonly string[], record: readonly string[], source: string): Row {
-  if (record.length !== header.length) {
-    return { line, reason: `The header has ${header.length} fields, but the row ${record.length}.` };
+function readRow(line: number, source: string, names: readonly string[], record: CsvRecord['record']): Row {
+  if (record.length !== names.length) {
+    return { line, source, reason: `The header has ${names.length} fields, but the row ${record.length}.` };
   }
-  return toRow(line, () => {
+  return toRow(line, source, () => {
     const fields: Partial<Record<FieldName, unknown>> = {};
     for (const name of FIELD_NAMES) {
-      const index = header.indexOf(name);
-      const field = record[index];
-      if (field === undefined) continue;
       const { type, isRequired } = PLANT_FIELDS[name];
-      if (field !== '' || isRequired || isQuoted(record, index, source)) fields[name] = READERS[type](decode(field));
+      const field = record[names.indexOf(name)] ?? (isRequired ? '' : undefined);
+      if (field !== undefined) fields[name] = READERS[type](decode(field));
     }
     return toNewPlant(fields);
   });
@@ -128,12 +145,14 @@ function readInteger(text: string): bigint | null {
   return /^-?0\d/.test(text) ? null : (exactInteger(text) ?? null);
 }
 
-/** Returns whether a field has quotation marks in the source of its row. */
-function isQuoted(record: readonly string[], index: number, source: string): boolean {
-  let position = 0;
-  for (const field of record.slice(0, index)) {
-    const length = source[position] === '"' ? field.replaceAll('"', '""').length + 2 : field.length;
-    position += length + 1;
-  }
-  return source[position] === '"';
+/**
+ * Rejects a last row whose line has no end: its last field may have been cut off.
+ *
+ * @param row undefined if it is the header
+ */
+function withoutEnd(row: Row | undefined): Row {
+  if (row === undefined)
+    throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
+  const reason = 'The last line has no end, so the file may be cut off: complete the row, and end its line.';
+  return { line: row.line, source: row.source, reason };
 }

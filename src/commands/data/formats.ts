@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import { stringify } from 'csv-stringify/sync';
 import { Option } from 'commander';
 import { FIELD_NAMES } from '../../contract/plant-fields.js';
@@ -12,7 +13,13 @@ export type Format = (typeof FORMATS)[number];
 export const HEADERS: Readonly<Record<Format, string>> = { ndjson: '', csv: `${FIELD_NAMES.join()}\r\n` };
 
 export function formatOption(): Option {
-  return new Option('--format <format>', 'format of the file').choices(FORMATS).default('ndjson');
+  const description = 'format of the plants; by default that of the ending of the file, otherwise ndjson';
+  return new Option('--format <format>', description).choices(FORMATS);
+}
+
+/** Returns the format that the ending of a file names. */
+export function formatOf(file: string): Format {
+  return FORMATS.find((format) => extname(file).toLowerCase() === `.${format}`) ?? 'ndjson';
 }
 
 /** Returns the lines of these plants. */

@@ -1,33 +1,58 @@
+import { OperatorError } from '../../contract/operator-error.js';
 import { parseNewPlant } from '../../plants/pipes/new-plant.pipe.js';
-import { decode, type Row, tooLong, toRow } from './rows.js';
+import { decode, encode, type Row, type RowReader, tooLong, toRow } from './rows.js';
+
+/** A line of CSV: it has a comma before anything that begins a JSON object or array. */
+const LOOKS_LIKE_CSV = /^[^{[]*,/;
 
 /**
- * Reads each line as a body of `POST /plants`, and yields the rows of each chunk. Blank lines are ignored. Lines end at LF
- * alone: readline also splits at CR and U+2028, which a text may have.
+ * Reads each line as a body of `POST /plants`. Blank lines are ignored. Lines end at LF alone: readline also splits at CR
+ * and U+2028, which a text may have.
  */
-export async function* readNdjson(input: AsyncIterable<Buffer>, maxLength: number): AsyncGenerator<Row[]> {
-  let line = 0;
-  let rest = '';
-  for await (const chunk of input) {
-    // Each character is one byte, until the line is decoded.
-    const [end = '', ...lines] = chunk.toString('latin1').split('\n');
-    // A row that is too long already is rejected, however it goes on.
-    if (rest.length <= maxLength) rest += end;
-    const rows: Row[] = [];
-    for (const next of lines) {
-      line += 1;
-      addRow(rows, line, rest, maxLength);
-      rest = next;
-    }
-    yield rows;
-  }
-  const rows: Row[] = [];
-  addRow(rows, line + 1, rest, maxLength);
-  yield rows;
-}
+export class NdjsonReader implements RowReader {
+  #line = 0;
+  #isFirstRow = true;
 
-/** Adds the row of a line that is not blank. */
-function addRow(rows: Row[], line: number, bytes: string, maxLength: number): void {
-  if (bytes.length > maxLength) rows.push(tooLong(line, maxLength));
-  else if (/[^ \t\r]/.test(bytes)) rows.push(toRow(line, () => parseNewPlant(decode(bytes))));
+  constructor(private readonly maxLength: number) {}
+
+  async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
+    let rest = '';
+    for await (const chunk of input) {
+      // Each character is one byte, until the line is decoded.
+      const [end = '', ...lines] = chunk.toString('latin1').split('\n');
+      // A row that is too long already is rejected, however it goes on.
+      if (rest.length <= this.maxLength) rest += end;
+      const rows: Row[] = [];
+      for (const next of lines) {
+        rows.push(...this.#read(rest));
+        rest = next;
+      }
+      yield rows;
+    }
+    yield this.#read(rest);
+  }
+
+  rejectsHeader(): string {
+    return '';
+  }
+
+  /** The fields `line` and `reason` come first in the object. A plant may have other fields, so an import ignores them. */
+  reject({ line, source }: Row, reason: string): string {
+    const members = `"line":${line},"reason":${encode(JSON.stringify(reason))}`;
+    const [, content] = /^[ \t\r]*\{(.*)$/s.exec(source) ?? [];
+    if (content === undefined) return `{${members},"row":${JSON.stringify(source)}}\n`;
+    return /^[ \t\r]*\}/.test(content) ? `{${members}${content}\n` : `{${members},${content}\n`;
+  }
+
+  /** Returns the row of a line, or nothing if the line is blank. */
+  #read(source: string): Row[] {
+    this.#line += 1;
+    if (source.length > this.maxLength) return [tooLong(this.#line, this.maxLength)];
+    if (!/[^ \t\r]/.test(source)) return [];
+    if (this.#isFirstRow && LOOKS_LIKE_CSV.test(source)) {
+      throw new OperatorError(`line ${this.#line} is not JSON: if the file is CSV, pass --format csv`);
+    }
+    this.#isFirstRow = false;
+    return [toRow(this.#line, source, () => parseNewPlant(decode(source)))];
+  }
 }

@@ -21,6 +21,10 @@ export async function* withProgress<Item>(
       ? `{value} ${unit}, {duration_formatted}`
       : `{bar} {value} of {total} ${unit}, {eta_formatted} left`;
   const bar = new cliProgress.SingleBar({ format, stream: process.stderr, clearOnComplete: true });
+  // The bar turns off the line wrap of the terminal, and only `stop` turns it on again: also if a signal or an error ends
+  // the program. First, so that what others print then is not on the line of the bar.
+  const stop = (): void => bar.stop();
+  process.prependOnceListener('exit', stop);
   bar.start(total ?? 0, 0);
   try {
     for await (const batch of batches) {
@@ -28,6 +32,7 @@ export async function* withProgress<Item>(
       bar.increment(batch.length);
     }
   } finally {
-    bar.stop();
+    stop();
+    process.off('exit', stop);
   }
 }

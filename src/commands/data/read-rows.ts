@@ -1,22 +1,21 @@
 import { CsvReader } from './csv.js';
 import type { Format } from './formats.js';
-import { readNdjson } from './ndjson.js';
-import type { Row } from './rows.js';
+import { NdjsonReader } from './ndjson.js';
+import type { RowReader } from './rows.js';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * Reads a file by the rules of `POST /plants`, and returns the rows of each chunk.
+ * Creates a reader that applies the rules of `POST /plants`.
  *
  * @param maxLength maximum length of a row in bytes
- * @throws {OperatorError} if the file is not of this format at all
  */
-export function readRows(format: Format, input: AsyncIterable<Buffer>, maxLength: number): AsyncIterable<Row[]> {
-  const chunks = withoutByteOrderMark(input);
-  return format === 'csv' ? new CsvReader(maxLength).rows(chunks) : readNdjson(chunks, maxLength);
+export function createReader(format: Format, maxLength: number): RowReader {
+  return format === 'csv' ? new CsvReader(maxLength) : new NdjsonReader(maxLength);
 }
 
-async function* withoutByteOrderMark(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+/** Yields the chunks of a file without its byte order mark. */
+export async function* withoutByteOrderMark(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let isFirst = true;
   for await (const chunk of input) {
     const hasMark = isFirst && chunk.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { anyPlant } from '../../../test/support/any-plant.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 import { encodePlants, type Format, FORMATS, HEADERS } from './formats.js';
-import { readRows } from './read-rows.js';
+import { createReader, withoutByteOrderMark } from './read-rows.js';
 import type { Row } from './rows.js';
 
 const LIMIT = 1_000;
@@ -13,7 +13,8 @@ async function read(format: Format, file: string | Buffer, chunkSize = 65_536, r
   const bytes = Buffer.from(file);
   const chunks: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += chunkSize) chunks.push(bytes.subarray(at, at + chunkSize));
-  for await (const batch of readRows(format, Readable.from(chunks), LIMIT)) rows.push(...batch);
+  const reader = createReader(format, LIMIT);
+  for await (const batch of reader.rows(withoutByteOrderMark(Readable.from(chunks)))) rows.push(...batch);
   return rows;
 }
 
@@ -88,18 +89,24 @@ describe('A line of NDJSON', () => {
   it('ends at LF alone', async () => {
     const plant = { id: 1n, name: 'a\u2028b\u0085c', tag: undefined };
 
-    expect(await read('ndjson', `{"id":1,\r"name":"${plant.name}"}\n`, 1)).toEqual([{ line: 1, plant }]);
+    const rows = await read('ndjson', `{"id":1,\r"name":"${plant.name}"}\n`, 1);
+
+    expect(rows.map(({ line, plant }) => ({ line, plant }))).toEqual([{ line: 1, plant }]);
   });
 });
 
 describe('A row of CSV', () => {
   it.each<{ what: string; file: string; rows: unknown[] }>([
-    { what: 'has its columns in the order of the header', file: 'tag,x,id,name\nb,y,1,a', rows: [[2, 1n, 'a', 'b']] },
+    { what: 'has its columns in the order of the header', file: 'tag,x,id,name\nb,y,1,a\n', rows: [[2, 1n, 'a', 'b']] },
     { what: 'has no tag without a column for it', file: 'name,id\na,1\n', rows: [[2, 1n, 'a', undefined]] },
     { what: 'has no tag if it is empty', file: 'id,name,tag\n1,a,\n', rows: [[2, 1n, 'a', undefined]] },
     { what: 'has an empty tag if it is ""', file: 'id,name,tag\n1,a,""\n', rows: [[2, 1n, 'a', '']] },
-    { what: 'may have a header in quotation marks', file: '"id","name"\r\n"1","a"', rows: [[2, 1n, 'a', undefined]] },
-    { what: 'may have an id such as 1e3', file: 'id,name\n1e3,a', rows: [[2, 1_000n, 'a', undefined]] },
+    {
+      what: 'may have a header in quotation marks',
+      file: '"id","name"\r\n"1","a"\r\n',
+      rows: [[2, 1n, 'a', undefined]],
+    },
+    { what: 'may have an id such as 1e3', file: 'id,name\n1e3,a\n', rows: [[2, 1_000n, 'a', undefined]] },
     {
       what: 'may have several lines',
       file: 'id,name\n1,"a\nb"\n2,c\n',
@@ -110,7 +117,7 @@ describe('A row of CSV', () => {
     },
     {
       what: 'has as many fields as the header',
-      file: 'id,name\n1\n2,a,b\n3,a',
+      file: 'id,name\n1\n2,a,b\n3,a\n',
       rows: [
         [2, 'The header has 2 fields, but the row 1'],
         [3, 'The header has 2 fields, but the row 3'],
@@ -123,7 +130,7 @@ describe('A row of CSV', () => {
 
   it('has an integer as JSON writes it', async () => {
     for (const id of ['', ' 1', '01', 'a', '9223372036854775808', '1.5']) {
-      const [row] = await read('csv', `name,id\n,"${id}"`);
+      const [row] = await read('csv', `name,id\n,"${id}"\n`);
       expect([id, row?.reason]).toEqual([id, expect.stringMatching(/^id must be/)]);
     }
   });
@@ -133,7 +140,7 @@ describe('A row of CSV', () => {
     { what: 'a header with the id twice', file: 'id,name,id\n' },
     { what: 'a line that is too long', file: `${'id'.repeat(16 * LIMIT)},name\nid,name\n1,a\n` },
   ])('needs a header, unlike $what', async ({ file }) => {
-    await expect(read('csv', file)).rejects.toThrow('The first line must name the columns id, name, tag');
+    await expect(read('csv', file)).rejects.toThrow('The first line must name the columns id and name');
   });
 
   it.each([

@@ -2,23 +2,46 @@ import { isUtf8 } from 'node:buffer';
 import { ContractException } from '../../contract/contract.exception.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 
-/** A row of a file: a plant, or the reason why it is none. CSV may have several lines a row: `line` is the first. */
-export type Row =
-  | { readonly line: number; readonly plant: StoredPlant; readonly reason?: never }
-  | { readonly line: number; readonly plant?: never; readonly reason: string };
+/** A row of a file: a plant, or the reason why it is none. */
+export type Row = RowSource &
+  ({ readonly plant: StoredPlant; readonly reason?: never } | { readonly plant?: never; readonly reason: string });
 
-/** Returns the plant that `read` returns, or the reason why it refuses to. */
-export function toRow(line: number, read: () => StoredPlant): Row {
+interface RowSource {
+  /** The number of its line; CSV may have several lines a row, of which this is the first. */
+  readonly line: number;
+  /** The row as the file has it, without the end of its line; empty if it is too long. Each character is one byte. */
+  readonly source: string;
+}
+
+/** Reads the rows of a file, and writes those that an import rejects, so that they can be corrected and imported again. */
+export interface RowReader {
+  /**
+   * Yields the rows of each chunk.
+   *
+   * @throws {OperatorError} if the file is not of this format, or its rows cannot be told apart any more
+   */
+  rows(input: AsyncIterable<Buffer>): AsyncIterable<Row[]>;
+
+  /** Returns the first line of a file of rejected rows, with its end; empty if the format has none. */
+  rejectsHeader(): string;
+
+  /** Returns a rejected row with its line and the reason, and the end of the line. Each character is one byte. */
+  reject(row: Row, reason: string): string;
+}
+
+/** Returns the row with the plant that `read` returns, or with the reason why it refuses to. */
+export function toRow(line: number, source: string, read: () => StoredPlant): Row {
   try {
-    return { line, plant: read() };
+    return { line, source, plant: read() };
   } catch (error) {
-    if (error instanceof ContractException) return { line, reason: error.message };
-    throw error;
+    if (!(error instanceof ContractException)) throw error;
+    return { line, source, reason: error.message.replace(/^The body\b/, 'The row') };
   }
 }
 
 export function tooLong(line: number, maxLength: number): Row {
-  return { line, reason: `The row is too long: at most ${maxLength} bytes are accepted; raise BODY_LIMIT.` };
+  const reason = `The row is too long: at most ${maxLength} bytes are accepted; raise BODY_LIMIT.`;
+  return { line, source: '', reason };
 }
 
 /**
@@ -31,4 +54,9 @@ export function decode(bytes: string): string {
   const buffer = Buffer.from(bytes, 'latin1');
   if (isUtf8(buffer)) return buffer.toString('utf8');
   throw new ContractException(400, 'The row is not UTF-8: write the file in this encoding.');
+}
+
+/** Encodes a text as one whose characters are bytes of UTF-8. */
+export function encode(text: string): string {
+  return Buffer.from(text).toString('latin1');
 }

@@ -1,0 +1,49 @@
+import { closeSync, fstatSync, openSync, writeFileSync } from 'node:fs';
+import { OperatorError } from '../../contract/operator-error.js';
+import { unwritable } from '../../files/file-errors.js';
+import type { Row, RowReader } from './rows.js';
+
+/** Tells of the rows that an import rejects: their line and reason on stderr, or also the rows themselves in a file. */
+export class Rejects {
+  #hasHeader = false;
+
+  private constructor(
+    private readonly file: string | undefined,
+    private readonly descriptor: number | undefined,
+  ) {}
+
+  /**
+   * @param file stderr without one
+   * @throws {OperatorError} if the file has something, which may be the plants or the database
+   */
+  static open(file: string | undefined): Rejects {
+    if (file === undefined) return new Rejects(undefined, undefined);
+    const descriptor = openForAppending(file);
+    if (fstatSync(descriptor).size === 0) return new Rejects(file, descriptor);
+    closeSync(descriptor);
+    throw new OperatorError(`${file} already exists: name another file for the rejected rows`);
+  }
+
+  add(row: Row, reason: string, reader: RowReader): void {
+    if (this.file === undefined || this.descriptor === undefined) {
+      process.stderr.write(`line ${row.line}: ${reason}\n`);
+      return;
+    }
+    const text = `${this.#hasHeader ? '' : reader.rejectsHeader()}${reader.reject(row, reason)}`;
+    this.#hasHeader = true;
+    try {
+      // Unlike writeSync, it writes the rest, or fails, if a full disk takes a part of the row.
+      writeFileSync(this.descriptor, text, 'latin1');
+    } catch (error) {
+      throw unwritable(this.file, error);
+    }
+  }
+}
+
+function openForAppending(file: string): number {
+  try {
+    return openSync(file, 'a', 0o600);
+  } catch (error) {
+    throw unwritable(file, error);
+  }
+}

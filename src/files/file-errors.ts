@@ -1,0 +1,42 @@
+import { dirname, resolve } from 'node:path';
+import { badUsage, OperatorError } from '../contract/operator-error.js';
+
+/**
+ * Returns an error for the operator instead of one of the system, if it is one, after reading a file failed.
+ *
+ * @param ifMissing advice if there is no such file
+ */
+export function unreadable(file: string, cause: unknown, ifMissing = 'name one that exists'): unknown {
+  const code = codeOf(cause);
+  if (code === undefined) return cause;
+  if (code === 'ENOENT' || code === 'ENOTDIR') return badUsage(`there is no file ${file}: ${ifMissing}`, cause);
+  return badUsage(`${file} cannot be read (${code}): this user must be able to read it`, cause);
+}
+
+/** Returns an error for the operator instead of one of the system, if it is one, after writing a file failed. */
+export function unwritable(file: string, cause: unknown): unknown {
+  const code = codeOf(cause);
+  if (code === undefined) return cause;
+  const advice = ADVICE[code] ?? 'this user must be able to write it and its directory';
+  if (code === 'ENOENT') {
+    return new OperatorError(`there is no directory ${dirname(resolve(file))}: create it first`, { cause });
+  }
+  return new OperatorError(`${file} cannot be written (${code}): ${advice}`, { cause });
+}
+
+const FULL_DISK = 'its disk is full, so free some room, or name a file on another disk';
+
+/** What to do about an error of the system. */
+const ADVICE: Readonly<Record<string, string>> = {
+  EDQUOT: FULL_DISK,
+  EFBIG: 'it would be longer than the limit of this user or of the file system',
+  EISDIR: 'it is a directory, so name a file',
+  ENOSPC: FULL_DISK,
+  EROFS: 'its file system is read-only, so name a file elsewhere',
+};
+
+/** Does not use `instanceof`: in Jest, an error of the system is of another realm. */
+function codeOf(error: unknown): string | undefined {
+  const { code, syscall } = Object(error) as NodeJS.ErrnoException;
+  return syscall === undefined ? undefined : code;
+}

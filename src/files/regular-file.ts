@@ -1,0 +1,47 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import { badUsage } from '../contract/operator-error.js';
+import { unreadable } from './file-errors.js';
+
+/**
+ * What other users may do with a file:
+ *
+ * - `public`: anything, as with a certificate
+ * - `trusted`: read it; it must belong to this user or to root, because it decides what a command does
+ * - `secret`: nothing, except that its group may read it: Kubernetes mounts secrets, and systemd credentials, like this
+ */
+export type Privacy = 'public' | 'trusted' | 'secret';
+
+/**
+ * Reads a file that the configuration names. It must be a regular one: a pipe or a device would be waited for.
+ *
+ * @param ifMissing advice for the operator if there is no such file
+ * @throws {OperatorError} if it cannot be read, or if other users may do too much with it
+ */
+export function readRegularFile(file: string, privacy: Privacy, ifMissing?: string): Buffer {
+  let descriptor: number | undefined;
+  try {
+    // Does not wait for a writer of a pipe.
+    descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    assertUsable(file, fstatSync(descriptor), privacy);
+    return readFileSync(descriptor);
+  } catch (error) {
+    throw unreadable(file, error, ifMissing);
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+function assertUsable(file: string, stats: Stats, privacy: Privacy): void {
+  if (!stats.isFile()) throw badUsage(`${file} is not a regular file`);
+  // Windows has neither.
+  if (process.platform === 'win32' || privacy === 'public') return;
+  if (privacy === 'secret' && (stats.mode & 0o027) !== 0) {
+    throw badUsage(`${file} can be read or written by other users: chmod 600 ${file}`);
+  }
+  if (privacy === 'trusted' && (stats.mode & 0o022) !== 0) {
+    throw badUsage(`${file} can be written by other users: chmod go-w ${file}`);
+  }
+  if (privacy === 'trusted' && stats.uid !== 0 && stats.uid !== process.getuid?.()) {
+    throw badUsage(`${file} belongs to another user, who must not decide what this program does`);
+  }
+}

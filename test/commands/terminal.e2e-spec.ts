@@ -1,0 +1,56 @@
+import { existsSync } from 'node:fs';
+import type { NodeProcess } from '../support/node-process.js';
+import { ServiceDirectory } from '../support/service-directory.js';
+
+/** Runs a command on a terminal of its own; `script` of util-linux (Debian: bsdutils) writes what that shows to stdout. */
+const ON_TERMINAL = { wrapper: ['sh', '-c', 'exec script -qefc "$*" /dev/null', 'sh'] };
+
+const [WRAP_OFF, WRAP_ON, CTRL_C, CTRL_D] = ['\x1b[?7l', '\x1b[?7h', '\x03', '\x04'];
+
+const directory = ServiceDirectory.ofEachTest();
+
+function onTerminal(command: string, ...parameters: string[]): NodeProcess {
+  return directory.command(command, parameters, {}, ON_TERMINAL);
+}
+
+describe('Ctrl+C during a progress bar', () => {
+  beforeEach(async () => {
+    await directory.store([]);
+    directory.fill(200_000);
+    await directory.run('export', ['plants.ndjson']);
+  });
+
+  it.each([
+    { command: ['export', 'other.ndjson'], words: 'there is no other.ndjson; run the same command again' },
+    { command: ['verify'], words: 'run the same command again' },
+    {
+      command: ['import', 'plants.ndjson'],
+      words: '0 created, \\d+ repeated, 0 conflicts, 0 rejected; run the same command again: it goes on where .+',
+    },
+  ])('of $command.0 leaves the terminal as it was, and one line says how to go on', async ({ command, words }) => {
+    const running = onTerminal(...(command as [string]));
+    await running.printed(/(\d of \d+ plants|\d rows)/);
+    running.child.stdin.write(CTRL_C);
+
+    expect(await running.ended).toBe(130);
+    const shown = running.stdout;
+    expect(shown.lastIndexOf(WRAP_ON)).toBeGreaterThan(shown.lastIndexOf(WRAP_OFF));
+    const [last = '', end] = shown.split('\r\n').slice(-2);
+    // The bar is erased from the line first.
+    expect(last.split('\x1b[2K').at(-1)).toMatch(new RegExp(`^plant-store: interrupted: ${words}$`));
+    expect(end).toBe('');
+    expect(existsSync(directory.file('other.ndjson'))).toBe(false);
+  });
+});
+
+describe('plant-store import', () => {
+  it('says on a terminal that it reads stdin', async () => {
+    await directory.store([]);
+    const running = onTerminal('import');
+    await running.printed(/(Reading plants from stdin\. End with Ctrl\+D, or name a file instead\.)/);
+    running.child.stdin.write(`{"id":1,"name":"Monstera"}\n${CTRL_D}`);
+
+    expect(await running.ended).toBe(0);
+    expect(running.stdout).toContain('1 created');
+  });
+});

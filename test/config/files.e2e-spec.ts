@@ -1,0 +1,95 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, chownSync } from 'node:fs';
+import { TOKEN } from '../support/client.js';
+import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { line } from '../support/token-file.js';
+
+const URL_WITH_PASSWORD = 'postgres://plants:secret@127.0.0.1:1/plants';
+
+/** A file that the configuration names, with a text that is right. */
+interface NamedFile {
+  readonly name: string;
+  readonly variables: Variables;
+  readonly text: string;
+}
+
+const FILES: readonly NamedFile[] = [
+  { name: 'url', variables: { DATABASE_URL_FILE: 'url' }, text: URL_WITH_PASSWORD },
+  { name: 'tokens', variables: { ACCESS_TOKENS_FILE: 'tokens' }, text: line('ci', TOKEN) },
+  { name: 'tls.crt', variables: { TLS_CERT_FILE: 'tls.crt', TLS_KEY_FILE: 'tls.key' }, text: '' },
+  { name: 'tls.key', variables: { TLS_CERT_FILE: 'tls.crt', TLS_KEY_FILE: 'tls.key' }, text: '' },
+  { name: 'environment', variables: { ENV_FILE: 'environment' }, text: `ACCESS_TOKENS=${TOKEN}` },
+  { name: '.env', variables: {}, text: `DATABASE_URL=${URL_WITH_PASSWORD}` },
+];
+
+const directory = ServiceDirectory.ofEachTest();
+
+beforeEach(() => {
+  for (const name of ['tls.crt', 'tls.key']) directory.write(name, '');
+});
+
+/** Expects that start and check end with status 2 and one line. */
+async function expectRefusal(variables: Variables, complaint: RegExp): Promise<void> {
+  for (const command of ['start', 'check']) {
+    const { status, stderr } = await directory.run(command, [], variables);
+    expect({ command, status, stderr }).toEqual({
+      command,
+      status: 2,
+      stderr: expect.stringMatching(/^plant-store: [^\n]+\n$/) as unknown,
+    });
+    expect(stderr.trimEnd()).toMatch(complaint);
+  }
+}
+
+describe.each(FILES)('The file $name', ({ name, variables, text }) => {
+  it.each([
+    { what: 'a pipe, which would wait for a writer', command: ['mkfifo'] },
+    { what: 'a directory', command: ['mkdir'] },
+    { what: 'a device', command: ['ln', '-s', '/dev/zero'] },
+  ])('must not be $what', async ({ command: [program = '', ...parameters] }) => {
+    const file = directory.file(name);
+    spawnSync('rm', ['-f', file]);
+    expect(spawnSync(program, [...parameters, file]).status).toBe(0);
+
+    await expectRefusal(variables, new RegExp(`${name} is not a regular file$`));
+  });
+
+  it('must not let other users write it', async () => {
+    directory.write(name, text, 0o666);
+
+    // A certificate is checked against its key.
+    await expectRefusal(variables, name === 'tls.crt' ? /must be a certificate/ : new RegExp(`chmod .+ ${name}$`));
+  });
+});
+
+describe('.env', () => {
+  it.each([`ACCESS_TOKENS=${TOKEN}`, `DATABASE_URL=${URL_WITH_PASSWORD}`])(
+    'must not let other users read %s',
+    async (text) => {
+      directory.write('.env', text, 0o644);
+
+      await expectRefusal({}, /\.env can be read or written by other users: chmod 600 \.env$/);
+    },
+  );
+
+  it('may let other users read what is not secret', async () => {
+    directory.write('.env', 'DATABASE_URL=sqlite:house.db', 0o644);
+
+    expect(await directory.run('check')).toMatchObject({ status: 0 });
+  });
+
+  it.each(process.getuid?.() === 0 ? ['root'] : [])(
+    'of another user does not redirect the commands of %s',
+    async () => {
+      chmodSync(directory.path, 0o777);
+      const file = directory.write('.env', 'ACCESS_TOKENS_FILE=elsewhere\n', 0o644);
+      chownSync(file, 12_345, 12_345);
+
+      expect(await directory.run('token', ['create', '--name', 'ci'])).toEqual({
+        status: 2,
+        stdout: '',
+        stderr: 'plant-store: .env belongs to another user, who must not decide what this program does\n',
+      });
+    },
+  );
+});
