@@ -4,8 +4,8 @@ import { principalOf } from '../auth/authentication.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { PREFLIGHT_STATUS } from './cross-origin.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
-import type { PublicRequest } from './public-request.js';
-import { type PublicResponse, renderRefusal } from './public-response.js';
+import { PublicRequest } from './public-request.js';
+import { PublicResponse, renderRefusal } from './public-response.js';
 
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
 const LINGER = 2_000;
@@ -26,7 +26,8 @@ export type PublicHandler = (request: PublicRequest, response: PublicResponse) =
  * | answering | waits until its answer is taken   | running if there is more in the queue, otherwise waiting        |
  * | closing   | sends its last answer, and a FIN  | none: input is discarded until the client closes, or its time is over |
  *
- * A client has its time to take an answer and to complete a late request. In every state, the connection may break.
+ * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
+ * loses its connection after some time.
  */
 export class ClientConnection {
   #state: State = 'waiting';
@@ -82,8 +83,8 @@ export class ClientConnection {
 
   /** Resolves when the client has taken the answer that is written. */
   async taken(): Promise<void> {
-    const [response] = this.#queue;
-    if (this.#state === 'answering') await closeOf(response as PublicResponse);
+    const [entry] = this.#queue;
+    if (this.#state === 'answering' && entry instanceof PublicResponse) await closeOf(entry);
   }
 
   /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
@@ -129,7 +130,7 @@ export class ClientConnection {
     this.#state = state;
     this.#since = performance.now();
     clearTimeout(this.#timer);
-    if (state === 'answering' || state === 'closing') this.#destroyAfter(this.timeout);
+    if (state === 'answering' || state === 'closing') this.#closeAfter(this.timeout);
     else this.#checkLate();
   }
 
@@ -139,7 +140,7 @@ export class ClientConnection {
     this.#queue.push(entry);
     if (this.#queue.length === 1) void this.#run();
     // On the next tick, because Node's parser resumes the socket at the end of each message.
-    if (this.#queue.length <= 2) process.nextTick(() => this.#isHeld && this.socket.pause());
+    if (this.#isHeld) process.nextTick(() => this.#isHeld && this.socket.pause());
   }
 
   async #run(): Promise<void> {
@@ -174,9 +175,9 @@ export class ClientConnection {
       socket.write(renderRefusal(refusal, socket.remoteAddress));
     }
     // Chunks that are parsed but not read occupy hundreds of bytes each.
-    for (const entry of this.#queue) if (!(entry instanceof ContractException)) entry.req.resume();
+    for (const entry of this.#queue) if (entry instanceof PublicResponse) entry.req.resume();
     this.#queue = [];
-    socket.once('finish', () => this.#destroyAfter(LINGER));
+    socket.once('finish', () => this.#closeAfter(LINGER));
     socket.end();
     process.nextTick(() => {
       // Keeps input from Node's parser, which takes 2 µs for each chunk of a body, and a chunk may be a single byte. Node
@@ -186,36 +187,34 @@ export class ClientConnection {
     });
   }
 
-  #destroyAfter(milliseconds: number): void {
-    this.#startTimer(milliseconds, () => this.socket.destroy());
-  }
-
-  #startTimer(milliseconds: number, callback: () => void): void {
+  #closeAfter(milliseconds: number): void {
     clearTimeout(this.#timer);
     // A timer would keep the process alive.
-    if (!this.socket.destroyed) this.#timer = setTimeout(callback, milliseconds);
+    if (!this.socket.destroyed) this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
   }
 
   /** True if the service reads nothing: a further request waits, or parsed chunks, which occupy hundreds of bytes each. */
   get #isHeld(): boolean {
     const [first, second] = this.#queue;
-    if (second !== undefined) return true;
-    const isRequest = first !== undefined && !(first instanceof ContractException);
-    return isRequest && first.req.isChunked && first.req.readableFlowing !== true;
+    const hasUnreadChunks =
+      first instanceof PublicResponse && first.req.isChunked && first.req.readableFlowing !== true;
+    return second !== undefined || hasUnreadChunks;
   }
 
   #readOn(): void {
     if (this.socket.isPaused() && !this.#isHeld) this.socket.resume();
   }
 
+  /** True unless the service works for a client that it knows. */
   get #isReplaceable(): boolean {
     const [first] = this.#queue;
-    return this.#state !== 'running' || principalOf((first as PublicResponse).req) === undefined;
+    const isKnown = first instanceof PublicResponse && principalOf(first.req) !== undefined;
+    return !(this.#state === 'running' && isKnown);
   }
 
   get #incompleteRequest(): PublicRequest | undefined {
     const last = this.#queue.at(-1);
-    return last === undefined || last instanceof ContractException || last.req.complete ? undefined : last.req;
+    return last instanceof PublicResponse && !last.req.complete ? last.req : undefined;
   }
 
   #failInput(exception: ContractException): void {
@@ -224,18 +223,15 @@ export class ClientConnection {
     else this.refuse(exception);
   }
 
-  /** Refuses a late request, but not before its client had its time since the service reads. */
+  /** Refuses the late request, but not before the service has read for as long as the client has to complete it. */
   #checkLate(): void {
-    const isOver = typeof this.#late === 'object' && this.#late.complete;
-    if (isOver) this.#late = undefined;
-    const isClientsTurn = this.#state === 'waiting' || this.#state === 'running';
-    if (this.#late === undefined || !isClientsTurn || this.socket.isPaused()) return;
+    if (this.#late instanceof PublicRequest && this.#late.complete) this.#late = undefined;
+    const isAnswered = this.#state === 'answering' || this.#state === 'closing';
+    if (this.#late === undefined || isAnswered || this.socket.isPaused()) return;
     const left = this.#readingSince + this.timeout - performance.now();
-    if (left > 0) this.#startTimer(left, () => this.#checkLate());
-    else {
-      this.#late = undefined;
-      this.#failInput(new ContractException(408));
-    }
+    clearTimeout(this.#timer);
+    if (left > 0) this.#timer = setTimeout(() => this.#checkLate(), left);
+    else this.#failInput(new ContractException(408));
   }
 }
 

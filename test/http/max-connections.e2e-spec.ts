@@ -1,11 +1,14 @@
 import { once } from 'node:events';
+import { TOKEN } from '../support/client.js';
 import { Client, creation } from '../support/load-client.js';
-import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { jwtOfUnknownKey, SilentProvider } from '../support/silent-provider.js';
 
 const directory = ServiceDirectory.ofEachTest();
+const provider = SilentProvider.ofSuite();
 
-async function start(maxConnections: string) {
-  return directory.start({ ...WITH_TOKEN, MAX_CONNECTIONS: maxConnections });
+async function start(maxConnections: string, variables: Variables = {}) {
+  return directory.start({ ...WITH_TOKEN, MAX_CONNECTIONS: maxConnections, ...variables });
 }
 
 /** Creates a plant on a connection of its own, which stays open. */
@@ -58,6 +61,24 @@ describe('Connections', () => {
     known.socket.write(creation(1));
     await known.answered(2);
     expect(known.answers).toEqual([200, 200]);
+    for (const { socket } of [known, ...strangers]) socket.destroy();
+  });
+
+  it('beyond MAX_CONNECTIONS replace those whose requests wait for an identity provider', async () => {
+    const { url } = await start('20', provider.variables());
+    const known = await createPlant(url, 1);
+    const strangers = await Promise.all(Array.from({ length: 19 }, () => Client.open(url)));
+    for (const { socket } of strangers) socket.write(creation(1).replace(TOKEN, jwtOfUnknownKey()));
+    // After this exchange, the service has read the requests before it.
+    known.socket.write(creation(2));
+    await known.answered(2);
+
+    for (let id = 3; id < 40; id += 1) (await createPlant(url, id)).socket.end();
+
+    known.socket.write(creation(1));
+    await known.answered(3);
+    expect(known.answers).toEqual([200, 200, 200]);
+    expect(strangers.flatMap(({ answers }) => answers)).toEqual([]);
     for (const { socket } of [known, ...strangers]) socket.destroy();
   });
 });

@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { installCertificate } from '../support/certificates.js';
 import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ask } from '../support/connections.js';
@@ -7,6 +5,7 @@ import * as hostile from '../support/hostile-clients.js';
 import { report } from '../support/report.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { residentOf } from '../support/service-process.js';
+import { SilentProvider } from '../support/silent-provider.js';
 import { WORKERS } from '../support/workers.js';
 
 /** Bytes that the service may occupy at most, at default settings. */
@@ -59,26 +58,11 @@ const TLS = 'TLS';
 const JWT = 'JWT';
 const FEW = { MAX_CONNECTIONS: '50' };
 
-/** An identity provider that accepts connections and sends nothing. */
-const silentProvider = createServer();
-
-beforeAll(async () => {
-  await once(silentProvider.listen(0, '127.0.0.1'), 'listening');
-});
-
-afterAll(() => {
-  silentProvider.close();
-});
+const provider = SilentProvider.ofSuite();
 
 function variablesOf(setting: Variables | typeof TLS | typeof JWT): Variables {
   if (setting === TLS) return installCertificate(directory);
-  if (setting !== JWT) return setting;
-  const { port } = silentProvider.address() as AddressInfo;
-  return {
-    JWT_ISSUER: hostile.ISSUER,
-    JWT_AUDIENCE: hostile.AUDIENCE,
-    JWT_JWKS_URL: `http://127.0.0.1:${port}/`,
-  };
+  return setting === JWT ? provider.variables() : setting;
 }
 
 const ATTACKS: [title: string, patterns: readonly hostile.Pattern[], setting?: Parameters<typeof variablesOf>[0]][] = [

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { connect as connectTls, TLSSocket } from 'node:tls';
+import { jwtOfUnknownKey } from './silent-provider.js';
 
 /** A service, and a token that it accepts. */
 export interface Target {
@@ -40,10 +41,6 @@ const DRIP_INTERVAL = 1_000;
 
 /** Bytes that the operating system gets at once. */
 const PIECE = 60_000;
-
-/** The identity provider and the audience of the tokens in `tinyChunksOfUnknownKeys`. */
-export const ISSUER = 'https://issuer.example';
-export const AUDIENCE = 'https://plants.example';
 
 /** The ids of all plants that hostile clients create are negative, and few: they must not fill the disk. */
 const HOSTILE_ID = -1;
@@ -172,15 +169,6 @@ function* repeat(text: string, count: number): Generator<string | Uint8Array> {
 function* repeatWithoutEnd(text: string): Generator<Uint8Array> {
   const piece = Buffer.from(text.repeat(Math.ceil(PIECE / text.length)), 'latin1');
   for (;;) yield piece;
-}
-
-/** Returns a JWT that is not signed, with the issuer and a key that the identity provider does not have. */
-function jwtOfUnknownKey(): string {
-  const parts = [
-    { alg: 'RS256', typ: 'at+jwt', kid: 'unknown' },
-    { iss: ISSUER, aud: AUDIENCE, sub: 'a stranger', exp: 9_999_999_999 },
-  ];
-  return [...parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')), 'c2lnbmF0dXJl'].join('.');
 }
 
 /** Sends a body of so many chunks of one byte each, without its end. */
