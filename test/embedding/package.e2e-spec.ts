@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join, posix } from 'node:path';
+import ts from 'typescript';
 import { create, CREATED, TOKEN } from '../support/client.js';
 import {
   EXAMPLE,
@@ -89,7 +90,9 @@ describe('The package', () => {
 
   it.each<[...ModuleSettings, RegExp]>([
     ['NodeNext', 'NodeNext', /^$/],
-    ['CommonJS', 'Bundler', /^$/],
+    ['Node20', 'NodeNext', /^$/],
+    ['Preserve', 'Bundler', /^$/],
+    ['CommonJS', 'Bundler', ts.versionMajorMinor.startsWith('5.') ? /TS5095/ : /^$/],
     ['Node18', 'Node16', /TS1479/],
   ])('compiles in a CommonJS host as the guide says: module %s, moduleResolution %s', (...row) => {
     const [module, resolution, expected] = row;

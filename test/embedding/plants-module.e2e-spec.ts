@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { connect } from 'node:http2';
 import { json, text } from 'node:stream/consumers';
@@ -80,6 +80,34 @@ describe('PlantsModule', () => {
     expect(await send(app, { token: 'another' })).toMatchObject({ body: { error: 401 } });
     expect(app.get(Garden)).toEqual({ repository, verifier });
     await expect(app.get(PlantsService, { strict: false }).snapshot()).rejects.toThrow('no method snapshot');
+  });
+
+  it("closes a host's repository after its last plant is stored, though Nest has called its destroy hook before", async () => {
+    const events = new EventEmitter();
+    const seen: string[] = [];
+    const note = (event: string): void => {
+      seen.push(event);
+      events.emit(event);
+    };
+    const repository = {
+      async add(): Promise<Outcome[]> {
+        note('add');
+        await once(events, 'onModuleDestroy');
+        await new Promise(setImmediate);
+        note('added');
+        return ['created'];
+      },
+      close: () => Promise.resolve(note('close')),
+      onModuleDestroy: () => note('onModuleDestroy'),
+    };
+    app = await newApplication(PlantsModule.forRoot({ ...OPTIONS, repository }));
+    await app.init();
+    const created = app.get(PlantsService).create({ id: 1n, name: 'Monstera' });
+    await once(events, 'add');
+    await app.close();
+
+    expect(await created).toEqual({ name: 'Monstera' });
+    expect(seen).toEqual(['add', 'onModuleDestroy', 'added', 'close']);
   });
 
   it('uses the repository and the verifier of a host with its scope, and closes the repository once', async () => {

@@ -52,10 +52,12 @@ describe('The guide to embedding', () => {
       [200, { name: 'Monstera' }],
       [200, ['the bed of gardener']],
       [401, expect.objectContaining({ statusCode: 401 })],
+      ['A token was refused: unknown, from 127.0.0.1'],
       [
         expect.arrayContaining(['/plants', '/beds']),
         { post: expect.objectContaining({ operationId: 'createPlant', security: [{ bearer: [] }] }) as object },
         ['Plant', 'NewPlant', 'Error'],
+        ['type', 'format', 'description'],
       ],
       [200, { name: 'Monstera' }],
       ['9007199254740993 Monstera of token-1'],

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { type CanActivate, type DynamicModule, type INestApplication, Module, type Type } from '@nestjs/common';
+import { type CanActivate, type DynamicModule, type INestApplication, Logger, Module, type Type } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
 import { type PlantRepository, PlantsModule, type TokenVerifier } from 'plant-store';
 
@@ -31,7 +31,11 @@ async function listen(app: INestApplication): Promise<INestApplication> {
 /** The parts of an OpenAPI document that the test reads. */
 interface DocumentOfHost {
   readonly paths: Record<string, { readonly post?: object }>;
-  readonly components: { readonly schemas: object };
+  readonly components: {
+    readonly schemas: {
+      readonly NewPlant: { readonly allOf: [object, { readonly properties: { readonly id: object } }] };
+    };
+  };
 }
 
 process.env.GARDEN_KEY = 'the-key';
@@ -56,14 +60,22 @@ const GardenVerifier = (await load('GardenVerifier')) as Type<TokenVerifier>;
 })
 class GuideModule {}
 
+/** The warnings that a snippet logs. */
+const warnings: unknown[] = [];
+((await load('logRefusals')) as () => void)();
+
 const own = await listen(await NestFactory.create(GuideModule, { logger: false }));
+Logger.overrideLogger({ log: () => undefined, error: () => undefined, warn: (text: unknown) => warnings.push(text) });
 const results: unknown[] = [
   await send(own, 'POST', '/plants', 'my-token'),
   await send(own, 'GET', '/beds', 'my-token'),
-  await send(own, 'GET', '/beds'),
+  await send(own, 'GET', '/beds', 'another-token'),
+  warnings,
 ];
 const document = JSON.parse(JSON.stringify(createDocument(own))) as DocumentOfHost;
-results.push([Object.keys(document.paths), document.paths['/plants'], Object.keys(document.components.schemas)]);
+const { schemas } = document.components;
+const { id } = schemas.NewPlant.allOf[1].properties;
+results.push([Object.keys(document.paths), document.paths['/plants'], Object.keys(schemas), Object.keys(id)]);
 await own.close();
 
 const hooked = await listen(await NestFactory.create(plants, { logger: false }));

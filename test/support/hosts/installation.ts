@@ -112,6 +112,12 @@ export class Installation {
       module: ts.ModuleKind[module],
       moduleResolution: ts.ModuleResolutionKind[resolution],
       strict: true,
+      exactOptionalPropertyTypes: true,
+      noImplicitOverride: true,
+      noImplicitReturns: true,
+      noUncheckedIndexedAccess: true,
+      noUnusedLocals: true,
+      noUnusedParameters: true,
       noEmit: true,
       experimentalDecorators: true,
       emitDecoratorMetadata: true,
@@ -121,10 +127,15 @@ export class Installation {
       typeRoots: [join(ROOT, 'node_modules/@types')],
     });
     const ours = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(this.directory));
-    return ts.formatDiagnostics(
-      ours.flatMap((file) => [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]),
-      { getCanonicalFileName: (name) => name, getCurrentDirectory: () => this.directory, getNewLine: () => '\n' },
-    );
+    const ofFiles = ours.flatMap((file) => [
+      ...program.getSyntacticDiagnostics(file),
+      ...program.getSemanticDiagnostics(file),
+    ]);
+    return ts.formatDiagnostics([...program.getOptionsDiagnostics(), ...ofFiles], {
+      getCanonicalFileName: (name) => name,
+      getCurrentDirectory: () => this.directory,
+      getNewLine: () => '\n',
+    });
   }
 
   /** Starts Node with these parameters and variables. */
