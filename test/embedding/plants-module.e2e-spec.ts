@@ -97,7 +97,10 @@ describe('PlantsModule', () => {
         note('added');
         return ['created'];
       },
-      close: () => Promise.resolve(note('close')),
+      async close() {
+        note('close');
+        await Promise.resolve();
+      },
       onModuleDestroy: () => note('onModuleDestroy'),
     };
     app = await newApplication(PlantsModule.forRoot({ ...OPTIONS, repository }));
