@@ -25,15 +25,11 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'check the configuration and its files, and read the database',
     load: () => import('./commands/check.js'),
   },
-  worker: { summary: 'serve the public port for start', load: () => import('./commands/worker.js') },
 };
-
-/** The part of `start` that runs in a process of its own; people do not use it. */
-const WORKER = 'worker';
 
 const parameters = process.argv.slice(2);
 if (parameters.length === 0) parameters.push('start');
-const isService = parameters[0] === 'start' || parameters[0] === WORKER;
+const isService = parameters[0] === 'start';
 // Only the user of the program can read the files that it creates.
 process.umask(0o077);
 onStopSignals(() => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted));
@@ -59,7 +55,7 @@ const program = new Command('plant-store')
     file?.configure(command);
   });
 for (const [name, { summary }] of Object.entries(COMMANDS)) {
-  program.command(name, { hidden: name === WORKER }).summary(summary);
+  program.command(name).summary(summary);
 }
 
 try {

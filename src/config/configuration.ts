@@ -201,6 +201,9 @@ export function parseConfiguration(variables: Variables): Configuration {
   if (settings.workers > 1 && sqliteFile(settings.databaseUrl) === ':memory:') {
     throw badUsage('WORKERS must be 1 with a database in memory, which processes cannot share');
   }
+  if (settings.workers > 1 && port === 0) {
+    throw badUsage('PORT must not be 0 with WORKERS, which must all have the same port: set it to 3000, for example');
+  }
   return {
     ...settings,
     firstTokenFile: tokenFileBeside(settings.databaseUrl),

@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import { subscribe } from 'node:diagnostics_channel';
 import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Level, type Logger, pino, stdTimeFunctions } from 'pino';
@@ -14,10 +13,12 @@ const WRITE_INTERVAL = 100;
 
 /**
  * Bytes of a write: whole lines, because each write wakes a thread and the reader of the log. With 65,536, V8 would copy
- * lines that wait, which takes 8 µs more a create. Workers share the log, and can write 4,096 bytes to a full pipe
- * without those of another worker between them (PIPE_BUF of Linux).
+ * lines that wait, which takes 8 µs more a create.
  */
-const MAX_WRITE = cluster.isWorker ? 4_096 : 16_384;
+const MAX_WRITE = 16_384;
+
+/** Bytes of a write to a pipe that no other process can write into (PIPE_BUF of Linux). */
+const MAX_SHARED_WRITE = 4_096;
 
 /** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
 const MAX_WAITING = 16_777_216;
@@ -35,11 +36,11 @@ const NEST_START_CONTEXTS = new Set([
 export class StructuredLogger implements LoggerService {
   readonly #logger: Logger;
 
-  private constructor(level: Level, stream: LogStream) {
+  private constructor(level: Level, worker: number | undefined, stream: LogStream) {
     this.#logger = pino(
       {
         level,
-        base: null,
+        base: worker === undefined ? null : { worker },
         messageKey: 'message',
         timestamp: stdTimeFunctions.isoTime,
         formatters: { level: (label) => ({ level: label }) },
@@ -48,11 +49,20 @@ export class StructuredLogger implements LoggerService {
     );
   }
 
-  /** @param level minimum severity to log */
-  static async create(level: Level): Promise<StructuredLogger> {
-    if (!process.stdout.isTTY) return new StructuredLogger(level, createStdoutStream());
+  /**
+   * @param level minimum severity to log
+   * @param worker the number of this process if it shares the log with others; each line has it
+   */
+  static async create(level: Level, worker?: number): Promise<StructuredLogger> {
+    if (!process.stdout.isTTY) {
+      return new StructuredLogger(
+        level,
+        worker,
+        createStdoutStream(worker === undefined ? MAX_WRITE : MAX_SHARED_WRITE),
+      );
+    }
     const { createTerminalStream } = await import('./terminal-stream.js');
-    return new StructuredLogger(level, createTerminalStream(process.stdout));
+    return new StructuredLogger(level, worker, createTerminalStream(process.stdout));
   }
 
   /** Logs the answers of the public port. */
@@ -108,13 +118,13 @@ export class StructuredLogger implements LoggerService {
 }
 
 /** Writes in the background; at exit, it writes what waits, as far as the reader takes it at once. */
-function createStdoutStream(): LogStream {
+function createStdoutStream(maxWrite: number): LogStream {
   let isExiting = false;
   const stdout = destination({
     dest: 1,
     sync: false,
-    minLength: MAX_WRITE - 1,
-    maxWrite: MAX_WRITE,
+    minLength: maxWrite - 1,
+    maxWrite,
     maxLength: MAX_WAITING,
     periodicFlush: WRITE_INTERVAL,
     retryEAGAIN: () => !isExiting,

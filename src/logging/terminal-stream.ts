@@ -17,14 +17,16 @@ export function createTerminalStream(terminal: NodeJS.WritableStream): LogStream
     hideObject: true,
     messageFormat: (log, messageKey) => {
       const { requestId, method, path, status, error, refusal, reason, duration, principal, address, stack } = log;
-      if (requestId === undefined) return String(stack ?? log[messageKey]);
+      const { worker } = log;
+      const prefix = typeof worker === 'number' ? `[worker ${worker}] ` : '';
+      if (requestId === undefined) return prefix + String(stack ?? log[messageKey]);
       // Only input with error 400 may be something other than HTTP: the others are refused for their size or time.
       const subject = typeof method === 'string' ? `${method} ${String(path)}` : error === 400 ? 'not HTTP' : 'HTTP';
       const time = typeof duration === 'number' ? `${duration}ms` : undefined;
       const labelled = Object.entries({ status, error, refusal, duration: time, principal, address, requestId, reason })
         .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
         .map(([label, value]) => `${label}=${String(value)}`);
-      return [subject, ...labelled].join(' ');
+      return prefix + [subject, ...labelled].join(' ');
     },
   });
   return {

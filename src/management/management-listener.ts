@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { isIP } from 'node:net';
+import { type AddressInfo, isIP } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -32,8 +32,8 @@ const MISDIRECTED =
 /** The listener for operators. */
 export interface Management {
   readonly application: NestFastifyApplication;
-  /** The origins of the docs page, its own address first. */
-  readonly origins: readonly string[];
+  /** The port that it listens on; for port 0, the operating system has chosen it. */
+  readonly port: number;
 }
 
 interface ManagementOptions {
@@ -75,7 +75,7 @@ export async function startManagement(
     swaggerOptions: { persistAuthorization: false, validatorUrl: null },
   });
   await application.listen(port, host);
-  return { application, origins: originsOf(await application.getUrl(), host) };
+  return { application, port: (application.getHttpServer().address() as AddressInfo).port };
 }
 
 /**
@@ -90,15 +90,6 @@ function isAllowedHost(header: string | undefined, names: readonly string[]): bo
   const host = header.toLowerCase().replace(/:\d*$/, '');
   const address = host.replace(/^\[(.*)\]$/, '$1');
   return isIP(address) !== 0 || names.includes(host.replace(/\.$/, ''));
-}
-
-/** Returns the origins as browsers write them, with the addresses of loopback if it listens on all addresses. */
-function originsOf(url: string, host: string): readonly string[] {
-  // For port 0, the operating system has chosen one.
-  const { port } = new URL(url);
-  const own = host.includes(':') ? `[${host}]` : host;
-  const loopback = /^(?:0\.0\.0\.0|::)$/.test(host) ? ['127.0.0.1', '[::1]'] : [];
-  return [own, 'localhost', ...loopback].map((name) => `http://${name}:${port}`);
 }
 
 /**

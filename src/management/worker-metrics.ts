@@ -1,34 +1,38 @@
-import { type Aggregator, AggregatorRegistry, type MetricObjectWithValues, type MetricValue } from 'prom-client';
-import { createRegistry } from './metrics.js';
+import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client';
 
-/** The metrics of a process, as `Registry.getMetricsAsJSON` returns them. */
-export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[];
-
-/** Aggregators of metrics with alerts, which a sum or an average would hide when one process is at its limit. */
-const AGGREGATORS: Readonly<Record<string, Aggregator>> = {
-  process_start_time_seconds: 'first',
-  process_open_fds: 'max',
-  process_max_fds: 'max',
-  nodejs_eventloop_lag_p99_seconds: 'max',
-};
-
-/** The metrics of the primary and its workers, joined: each by its `aggregator`, most of them by summation. */
+/** The metrics of the primary: those of its workers, which prom-client asks for and adds up, and its own. */
 export class WorkerMetrics {
-  readonly #primary = createRegistry();
-  /** The counters of workers that have ended. Without them, sums would fall, which Prometheus takes for a restart. */
-  #ended: Promise<ProcessMetrics> = Promise.resolve([]);
+  readonly #workers = new AggregatorRegistry();
+  readonly #own = new Registry();
+  readonly restarts = new Counter({
+    name: 'plant_store_worker_restarts_total',
+    help: 'Workers that were started because another one had ended.',
+    registers: [this.#own],
+  });
 
-  /** Keeps the counters of a worker that has ended. */
-  keep(metrics: ProcessMetrics): void {
-    const counters = metrics.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
-    this.#ended = this.#ended.then((sums) => AggregatorRegistry.aggregate([sums, counters]).getMetricsAsJSON());
+  constructor() {
+    new Gauge({
+      name: 'process_start_time_seconds',
+      help: 'Start time of the process since unix epoch in seconds.',
+      registers: [this.#own],
+    }).set(Math.round(Date.now() / 1_000 - process.uptime()));
   }
 
-  /** Returns the text for Prometheus. */
-  async join(workers: readonly ProcessMetrics[]): Promise<string> {
-    const [own, ended] = await Promise.all([this.#primary.getMetricsAsJSON(), this.#ended]);
-    // The aggregator of the first process counts.
-    const first = own.map((metric) => ({ ...metric, aggregator: AGGREGATORS[metric.name] ?? metric.aggregator }));
-    return AggregatorRegistry.aggregate([first, ...workers, ended]).metrics();
+  /** Returns the text for Prometheus. It rejects if a worker does not answer within five seconds. */
+  async text(): Promise<string> {
+    return `${await this.#workers.clusterMetrics()}\n${await this.#own.metrics()}`;
   }
+}
+
+/**
+ * Lets this worker answer the primary. Its answers are empty until `shareMetrics`, for example while it waits for the
+ * database.
+ */
+export function answerPrimary(): void {
+  new AggregatorRegistry();
+}
+
+/** Makes these metrics the ones that a worker sends to the primary. */
+export function shareMetrics(registry: Registry): void {
+  AggregatorRegistry.setRegistries(registry);
 }

@@ -1,4 +1,5 @@
 import type { Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { createApplication } from '../app.module.js';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import type { StaticTokens } from '../auth/static-tokens.js';
@@ -11,24 +12,14 @@ import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import { ManagedService } from '../management/managed-service.js';
 import { Metrics } from '../management/metrics.js';
-import type { ProcessMetrics } from '../management/worker-metrics.js';
+import { shareMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { addressError } from './describe-error.js';
 import { expiryOf, loadCertificate, openTokens } from './start-files.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;
-
-/** Opens the store, and creates it if it does not exist. */
-export function openStore(configuration: Configuration, logger: StructuredLogger): Promise<PlantRepository> {
-  return openRepository(configuration.databaseUrl, {
-    ...configuration.store,
-    createsDirectory: true,
-    onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`, 'PlantStore'),
-  });
-}
 
 /** Serves the public port with this process. */
 export class PublicService extends ManagedService {
@@ -48,17 +39,17 @@ export class PublicService extends ManagedService {
     private readonly logger: StructuredLogger,
   ) {
     super(repository);
+    shareMetrics(this.#metrics.registry);
   }
 
   /**
    * Reads the tokens and the certificate, creates the application, and listens.
    *
    * @param docsOrigins the origins of the docs page, which creates plants
-   * @returns {base_url}
-   * @throws {OperatorError | OperatorError | OperatorError} with a message for the operator
+   * @throws {OperatorError} with a message for the operator
    */
-  async listen(docsOrigins: readonly string[]): Promise<string> {
-    const { host, port, basePath, logRequests, tlsCertFile, tlsKeyFile } = this.configuration;
+  async listen(docsOrigins: readonly string[]): Promise<AddressInfo> {
+    const { host, port, logRequests, tlsCertFile, tlsKeyFile } = this.configuration;
     const tokens = (this.#tokens = openTokens(this.configuration));
     this.#certificate = loadCertificate(this.configuration);
     const app = (this.#app = await this.#createApplication(tokens, docsOrigins));
@@ -66,13 +57,10 @@ export class PublicService extends ManagedService {
     await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
       throw addressError('HOST and PORT', `${host}:${port}`, error);
     });
-    let url = await app.getUrl();
     if (tlsCertFile !== undefined && tlsKeyFile !== undefined) {
-      // Nest reports http, because the adapter creates the HTTPS server.
-      url = url.replace(/^http:/, 'https:');
       watchFiles([tlsCertFile, tlsKeyFile], () => this.#reloadCertificate());
     }
-    return (this.baseUrl = `${url}${basePath}`);
+    return app.getHttpServer().address() as AddressInfo;
   }
 
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */
@@ -85,15 +73,9 @@ export class PublicService extends ManagedService {
     return this.#metrics.registry.metrics();
   }
 
-  /** Returns the metrics for the primary. */
-  metricsAsJson(): Promise<ProcessMetrics> {
-    return this.#metrics.registry.getMetricsAsJSON();
-  }
-
-  /** Resolves when the requests in flight are answered, the store is closed, and the log is written. */
+  /** Resolves when the requests in flight are answered and the store is closed. */
   async close(): Promise<void> {
     await this.#app?.close();
-    await this.logger.flush();
   }
 
   async #createApplication(tokens: TokenVerifier, docsOrigins: readonly string[]): Promise<PublicApplication> {

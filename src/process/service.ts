@@ -1,90 +1,73 @@
 import 'reflect-metadata';
+import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import { isLoopbackHost } from '../auth/jwt-settings.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
 import { EXIT_STATUS } from '../contract/operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
+import { docsOrigins } from '../management/docs-origins.js';
 import type { Management } from '../management/management-listener.js';
-import { databaseName } from '../storage/engines.js';
+import { answerPrimary } from '../management/worker-metrics.js';
+import { databaseName, openRepository } from '../storage/engines.js';
+import type { PlantRepository } from '../storage/plant-repository.js';
 import { addressError } from './describe-error.js';
 import { createFirstToken } from './first-token.js';
-import { openStore, PublicService } from './public-service.js';
+import { PublicService } from './public-service.js';
 import { onStopSignals } from './stop-signals.js';
-import { Supervisor } from './supervisor.js';
+import { Workers } from './workers.js';
 
 const logger = new Logger('PlantStore');
 
 /** Serves the public port: in this process, or with workers. */
-type Service = PublicService | Supervisor;
+type Service = PublicService | Workers;
 
 /**
  * Starts the service, which runs until a signal stops the process. It opens the store, listens for its operators and
- * then for its clients, and announces itself.
+ * then for its clients, and announces itself. A worker opens the store and listens for clients.
  *
- * @throws {OperatorError | OperatorError | OperatorError | OperatorError} with a message for the operator;
- *   any other error is a defect
+ * @throws {OperatorError} with a message for the operator; any other error is a defect
  */
 export async function startService(configuration: Configuration): Promise<void> {
-  const structuredLogger = await StructuredLogger.create(configuration.logLevel);
-  Logger.overrideLogger(structuredLogger);
-  const repository = await openStore(configuration, structuredLogger);
+  // With WORKERS=1, the process may be a worker of another cluster manager.
+  const worker = configuration.workers > 1 ? cluster.worker : undefined;
+  if (worker !== undefined) answerPrimary();
+  const log = await StructuredLogger.create(configuration.logLevel, worker?.id);
+  Logger.overrideLogger(log);
+  const repository = await openStore(configuration);
 
-  const service: Service =
-    configuration.workers > 1
-      ? new Supervisor(configuration, repository, () => void stop())
-      : new PublicService(configuration, repository, structuredLogger);
-  const management = await listenForOperators(service, configuration);
-  let announced = Promise.resolve();
-  const stop = async (): Promise<void> => {
-    onStopSignals(() => process.exit());
-    // Everything that a stop waits for is below this deadline.
-    setTimeout(() => {
-      logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
-      process.exit();
-    }, configuration.shutdownTimeout);
-    // Otherwise a first token could be lost.
-    await announced;
-    await stopService(service, management);
-    await structuredLogger.flush();
-    // Without it, Node would let go of the signals first, and one that comes late would end the process.
-    process.exit();
-  };
-  const baseUrl = await service.listen(management?.origins ?? []);
+  const isPrimary = configuration.workers > 1 && worker === undefined;
+  const service: Service = isPrimary
+    ? new Workers(configuration.workers, repository)
+    : new PublicService(configuration, repository, log);
+  const management = worker === undefined ? await listenForOperators(service, configuration) : undefined;
+  const { managementHost, managementPort } = configuration;
+  const docsPort = management?.port ?? managementPort;
+  const address = await service.listen(docsPort === 'off' ? [] : docsOrigins(managementHost, docsPort));
+  service.baseUrl = baseUrlOf(configuration, address);
 
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
   onStopSignals((signal) => {
     logger.log(`Stopping after ${signal}`);
-    void stop();
+    if (worker === undefined) limitStop(configuration);
+    // A signal to all processes of the service reaches a worker twice. The primary ends workers that take too long.
+    else onStopSignals(() => undefined);
+    void stop(service, management, log);
   });
   process.on('SIGHUP', () => {
     logger.log('Reloading after SIGHUP');
-    void service.reload();
+    service.reload();
   });
-  announced = announce(baseUrl, service, management, configuration, structuredLogger);
-  await announced;
+  if (worker === undefined) announce(service, management, configuration, log);
 }
 
-/** Creates the first token, if none is configured, and says that the service is up. */
-async function announce(
-  baseUrl: string,
-  service: Service,
-  management: Management | undefined,
-  configuration: Configuration,
-  structuredLogger: StructuredLogger,
-): Promise<void> {
-  const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
-  // Before it is shown, so that it is accepted at once.
-  if (firstToken !== undefined) await service.reload();
-  const database = databaseName(configuration.databaseUrl);
-  logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
-  if (management !== undefined) logger.log(`Management: ${management.origins[0]}`);
-  logger.log(`Listening: POST ${baseUrl}/plants`);
-  warnOfClearText(configuration);
-  if (firstToken === undefined) return;
-  // Last, so that a newcomer sees it at the end of the output.
-  await structuredLogger.flush();
-  process.stderr.write(firstToken);
+/** Opens the store, and creates it if it does not exist. */
+function openStore(configuration: Configuration): Promise<PlantRepository> {
+  return openRepository(configuration.databaseUrl, {
+    ...configuration.store,
+    createsDirectory: true,
+    onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`),
+  });
 }
 
 async function listenForOperators(service: Service, configuration: Configuration): Promise<Management | undefined> {
@@ -96,8 +79,38 @@ async function listenForOperators(service: Service, configuration: Configuration
   });
 }
 
-/** Closes the service when the requests in flight are answered, and then the listener for operators. */
-async function stopService(service: Service, management: Management | undefined): Promise<void> {
+/** Creates the first token, if none is configured, and says that the service is up. */
+function announce(
+  service: Service,
+  management: Management | undefined,
+  configuration: Configuration,
+  log: StructuredLogger,
+): void {
+  const url = `${service.baseUrl}/plants`;
+  const firstToken = createFirstToken(configuration, url);
+  // Before it is shown, so that it is accepted at once.
+  if (firstToken !== undefined) service.reload();
+  const database = databaseName(configuration.databaseUrl);
+  logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
+  if (management !== undefined)
+    logger.log(`Management: ${docsOrigins(configuration.managementHost, management.port)[0]}`);
+  logger.log(`Listening: POST ${url}`);
+  warnOfClearText(configuration);
+  // After the lines of the log, so that a newcomer sees it at the end of the output.
+  if (firstToken !== undefined) void log.flush().then(() => process.stderr.write(firstToken));
+}
+
+/** Ends the process after SHUTDOWN_TIMEOUT, or at a second signal, whatever it waits for. Workers end with it. */
+function limitStop({ shutdownTimeout }: Configuration): void {
+  onStopSignals(() => process.exit());
+  setTimeout(() => {
+    logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
+    process.exit();
+  }, shutdownTimeout);
+}
+
+/** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
+async function stop(service: Service, management: Management | undefined, log: StructuredLogger): Promise<void> {
   // A load balancer learns of the shutdown while requests are still answered.
   service.isStopping = true;
   try {
@@ -108,6 +121,19 @@ async function stopService(service: Service, management: Management | undefined)
     logger.error(`The service could not close in order: ${String(error)}`);
     process.exitCode = EXIT_STATUS.failed;
   }
+  await log.flush();
+  // Without it, Node would let go of the signals first, and one that comes late would end the process.
+  process.exit();
+}
+
+/** Returns {base_url} for a client on this machine. */
+function baseUrlOf(
+  { basePath, tlsCertFile }: Configuration,
+  { address, port }: { readonly address: string; readonly port: number },
+): string {
+  const scheme = tlsCertFile === undefined ? 'http' : 'https';
+  const host = address.replace(/^0\.0\.0\.0$/, '127.0.0.1').replace(/^::$/, '::1');
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}${basePath}`;
 }
 
 /** Warns if the tokens of clients travel in clear text. */

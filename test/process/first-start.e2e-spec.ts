@@ -77,7 +77,7 @@ describe('The first start without configuration', () => {
   it('stores its token when it listens, and leaves that of another service alone', async () => {
     directory.write('hold', '');
     const held = directory.launch({ WORKERS: '2', ...inWorkers("while (existsSync('hold')) {}") });
-    await until('its workers start', () => held.workers().length === 2);
+    await until('its first worker starts', () => held.workers().length === 1);
     const { token, url } = await directory.firstStart();
 
     expect(await held.stop()).toBe(0);

@@ -17,10 +17,10 @@ const HELD = inWorkers("while (existsSync('hold')) {}");
 
 const directory = ServiceDirectory.ofEachTest();
 
-/** Returns how many requests the metrics count as successful. */
-async function successesIn(management: string): Promise<number> {
-  const text = await (await fetch(`${management}/metrics`)).text();
-  return Number(/^plant_store_http_requests_total\{status="200",error=""\} (\d+)$/m.exec(text)?.[1]);
+/** Returns the value of a series of the metrics. */
+function valueOf(metrics: string, series: string): number {
+  const line = metrics.split('\n').find((candidate) => candidate.startsWith(`${series} `));
+  return Number(line?.slice(series.length));
 }
 
 describe('A service with WORKERS=auto', () => {
@@ -45,15 +45,20 @@ describe('A service with WORKERS=2', () => {
     expect(await service.stop()).toBe(0);
 
     expect(service.stderr).toBe('');
-    const requests = service.lines.filter((line) => line.includes('"message":"request"'));
-    expect([requests.length, service.lines.length]).toEqual([5, 9]);
+    const messages = service.lines.map((line) => JSON.parse(line) as { message: string; worker?: number });
+    const requests = messages.filter(({ message }) => message === 'request');
+    expect(requests).toHaveLength(5);
+    for (const { worker } of requests) expect([1, 2]).toContain(worker);
+    const start = messages.filter(({ message }) => /^(?:Plant Store|Listening)/.test(message));
+    expect(start.map(({ worker }) => worker)).toEqual([undefined, undefined]);
+    expect(messages.at(-1)).toMatchObject({ message: 'Stopped' });
     expect(directory.names()).toHaveLength(5);
   });
 
-  it('accepts the token of the first start at once, and prints it once', async () => {
+  it('accepts the token of the first start in each worker, and prints it once', async () => {
     const { service, url, token } = await directory.firstStart({ WORKERS: '2' });
 
-    for (let id = 1; id <= 20; id += 1) expect(await ask(url, token, id)).toBe(200);
+    await withEachWorker(service, () => until('the token is accepted', async () => (await ask(url, token)) === 200));
     expect(service.stderr.match(/^curl /gm)).toHaveLength(1);
   });
 
@@ -62,6 +67,28 @@ describe('A service with WORKERS=2', () => {
 
     expect(complaint).toBe('plant-store: WORKERS must be 1 with a database in memory, which processes cannot share\n');
     expect(status).toBe(2);
+  });
+
+  it('refuses PORT=0, because its workers need the same port', async () => {
+    const { status, complaint } = await directory.failedStart({ ...TWO, PORT: '0' });
+
+    expect(complaint).toMatch(/^plant-store: PORT must not be 0 with WORKERS, [^\n]+\n$/);
+    expect(status).toBe(2);
+  });
+
+  it('shows sums over its workers, and the start of the primary, in the metrics', async () => {
+    const { service, url, management } = await directory.startManaged({ WORKERS: '2' });
+    await withEachWorker(service, () => ask(url));
+
+    const text = await (await fetch(`${management}/metrics`)).text();
+
+    expect(valueOf(text, 'plant_store_plants_total{outcome="repeated"}')).toBe(1);
+    expect(valueOf(text, 'plant_store_plants_total{outcome="created"}')).toBe(1);
+    expect(valueOf(text, 'plant_store_http_requests_total{status="200",error=""}')).toBe(2);
+    expect(valueOf(text, 'process_start_time_seconds')).toBeLessThanOrEqual(Date.now() / 1_000);
+    // Each name once: Prometheus refuses a page with a metric that is declared twice.
+    const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
+    expect(names).toHaveLength(new Set(names).size);
   });
 
   it('writes whole log lines to a pipe, even while their reader is slow', async () => {
@@ -125,34 +152,37 @@ describe('A worker that is killed', () => {
     expect(await service.stop()).toBe(0);
   });
 
-  it('is not counted in the readiness, and its counters stay in the sums over all workers', async () => {
+  it('is not counted in the readiness, and its restart is counted in the metrics', async () => {
     const { service, url, management } = await directory.startManaged({ WORKERS: '2', ...HELD });
-    for (let id = 1; id <= 5; id += 1) expect(await ask(url, TOKEN, id)).toBe(200);
-    expect(await successesIn(management)).toBe(5);
+    const restarts = async (): Promise<number> =>
+      valueOf(await (await fetch(`${management}/metrics`)).text(), 'plant_store_worker_restarts_total');
+    expect(await restarts()).toBe(0);
 
     directory.write('hold', '');
     await killWorkers(service, service.workers());
     const answer = await fetch(`${management}/health/ready`);
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({ error: { service: { message: 'no worker listens' } } });
-    expect(await successesIn(management)).toBe(5);
 
     rmSync(directory.file('hold'));
     await until('the service is ready', async () => (await fetch(`${management}/health/ready`)).ok);
     expect(await ask(url, TOKEN, 6)).toBe(200);
-    expect(await successesIn(management)).toBe(6);
+    await until('there are two workers', () => service.workers().length === 2);
+    expect(await restarts()).toBe(2);
   });
 
-  it('ends the service with status 1 when it cannot be replaced', async () => {
+  it('is started again until it listens, while the other one serves', async () => {
     const broken = inWorkers("if (existsSync('broken')) process.exit(7);");
-    const { service } = await directory.start({ ...TWO, ...broken });
+    const { service, url } = await directory.start({ ...TWO, ...broken });
 
     directory.write('broken', '');
     await killWorkers(service, service.workers().slice(1));
+    await service.printed(/(Worker 3 has ended, and another one starts: status 7)/);
+    expect(await ask(url)).toBe(200);
 
-    expect(await service.ended).toBe(1);
-    const fatal = service.lines.filter((line) => line.includes('"level":"fatal"'));
-    expect(fatal).toEqual([expect.stringMatching(/its workers cannot start: worker \d+ ended with status 7"/)]);
+    rmSync(directory.file('broken'));
+    await until('there are two workers', () => service.workers().length === 2);
+    expect(await service.stop()).toBe(0);
   });
 });
 
@@ -167,6 +197,18 @@ describe('A service whose workers cannot start', () => {
   });
 });
 
+describe('A first worker that is killed while it starts', () => {
+  it('ends the service with status 1', async () => {
+    directory.write('hold', '');
+    const service = directory.launch({ ...TWO, ...HELD });
+    await until('there is a worker', () => service.workers().length === 1);
+
+    await killWorkers(service, service.workers());
+
+    expect(await service.ended).toBe(1);
+  });
+});
+
 describe('A worker that no longer reacts', () => {
   // The output ends with the last process that has it open.
   it('ends with its service after SHUTDOWN_TIMEOUT', async () => {
@@ -175,20 +217,6 @@ describe('A worker that no longer reacts', () => {
 
     expect(await service.stop()).toBe(0);
     expect(service.lines.at(-1)).toContain('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
-  });
-
-  it('counts in the metrics with its last values', async () => {
-    const { service, url, management } = await directory.startManaged({ WORKERS: '2' });
-    for (let id = 1; id <= 5; id += 1) expect(await ask(url, TOKEN, id)).toBe(200);
-    expect(await successesIn(management)).toBe(5);
-
-    const workers = service.workers();
-    for (const worker of workers) process.kill(worker, 'SIGSTOP');
-    try {
-      expect(await successesIn(management)).toBe(5);
-    } finally {
-      for (const worker of workers) process.kill(worker, 'SIGCONT');
-    }
   });
 });
 

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { MAIN } from './command.js';
 import { type LaunchOptions, NodeProcess, type Variables } from './node-process.js';
+import { freePort } from './ports.js';
 import { WORKERS } from './workers.js';
 
 const LISTENING = /"message":"Listening: POST (\S+)\/plants"/;
@@ -10,7 +11,10 @@ const MANAGEMENT = /"message":"Management: ([^"]+)"/;
 /** The service as a process. */
 export class ServiceProcess extends NodeProcess {
   constructor(variables: Variables, options?: LaunchOptions) {
-    super([MAIN], { PORT: '0', MANAGEMENT_PORT: 'off', WORKERS: `${WORKERS}`, ...variables }, options);
+    const workers = variables.WORKERS ?? `${WORKERS}`;
+    // Several workers cannot listen on a port that the system chooses.
+    const port = workers === '1' ? 0 : freePort();
+    super([MAIN], { PORT: `${port}`, MANAGEMENT_PORT: 'off', WORKERS: workers, ...variables }, options);
   }
 
   /** Waits until the service listens, and returns {base_url}. */

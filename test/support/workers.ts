@@ -7,8 +7,8 @@ export const WORKERS = Number(Reflect.get(globalThis, 'WORKERS') ?? 1);
 
 /** Returns variables that run code of a test in each worker, before the service. */
 export function inWorkers(code: string): Readonly<Record<string, string>> {
-  const condition = `import { existsSync } from 'node:fs'; if (process.argv[2] === 'worker') { ${code} }`;
-  return importing(condition);
+  const imports = "import cluster from 'node:cluster'; import { existsSync } from 'node:fs';";
+  return importing(`${imports} if (cluster.isWorker) { ${code} }`);
 }
 
 /** Returns variables that let the service see so many cores. */
