@@ -44,7 +44,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   const { managementHost, managementPort } = configuration;
   const docsPort = management?.port ?? managementPort;
   const address = await service.listen(docsPort === 'off' ? [] : docsOrigins(managementHost, docsPort));
-  service.baseUrl = baseUrlOf(configuration, address);
+  const baseUrl = (service.baseUrl = baseUrlOf(configuration, address));
 
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
   onStopSignals((signal) => {
@@ -58,7 +58,7 @@ export async function startService(configuration: Configuration): Promise<void> 
     logger.log('Reloading after SIGHUP');
     service.reload();
   });
-  if (worker === undefined) announce(service, management, configuration, log);
+  if (worker === undefined) announce(baseUrl, service, management, configuration, log);
 }
 
 /** Opens the store, and creates it if it does not exist. */
@@ -81,20 +81,20 @@ async function listenForOperators(service: Service, configuration: Configuration
 
 /** Creates the first token, if none is configured, and says that the service is up. */
 function announce(
+  baseUrl: string,
   service: Service,
   management: Management | undefined,
   configuration: Configuration,
   log: StructuredLogger,
 ): void {
-  const url = `${service.baseUrl}/plants`;
-  const firstToken = createFirstToken(configuration, url);
+  const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
   // Before it is shown, so that it is accepted at once.
   if (firstToken !== undefined) service.reload();
   const database = databaseName(configuration.databaseUrl);
   logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
   if (management !== undefined)
     logger.log(`Management: ${docsOrigins(configuration.managementHost, management.port)[0]}`);
-  logger.log(`Listening: POST ${url}`);
+  logger.log(`Listening: POST ${baseUrl}/plants`);
   warnOfClearText(configuration);
   // After the lines of the log, so that a newcomer sees it at the end of the output.
   if (firstToken !== undefined) void log.flush().then(() => process.stderr.write(firstToken));

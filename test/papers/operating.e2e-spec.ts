@@ -29,14 +29,17 @@ function metricsIn(expression: string): string[] {
 }
 
 describe("The guide's metrics", () => {
-  it('are exactly the exposed metrics', async () => {
+  it('are exactly the exposed metrics, with and without workers', async () => {
     const directory = new ServiceDirectory();
-    const { management } = await directory.startManaged();
-    const text = await (await fetch(`${management}/metrics`)).text();
+    const exposed = new Set<string | undefined>();
+    for (const workers of ['1', '2']) {
+      const { management } = await directory.startManaged({ WORKERS: workers });
+      const text = await (await fetch(`${management}/metrics`)).text();
+      for (const [, metric] of text.matchAll(/^# TYPE (\S+ \S+)$/gm)) exposed.add(metric);
+    }
     await directory.remove();
 
-    const exposed = [...text.matchAll(/^# TYPE (\S+ \S+)$/gm)].map(([, metric]) => metric);
-    expect([...DOCUMENTED].sort()).toEqual(exposed.sort());
+    expect([...DOCUMENTED].sort()).toEqual([...exposed].sort());
   });
 
   it('include all that the alerts watch and the dashboard shows', () => {

@@ -192,7 +192,9 @@ describe('A service whose workers cannot start', () => {
     const { status, complaint } = await directory.failedStart({ ...TWO, PORT: `${taken.port}` });
     taken.free();
 
-    expect(complaint).toMatch(/^plant-store: HOST and PORT: cannot listen on [^\n]+\n$/);
+    expect(complaint).toMatch(
+      /^plant-store: HOST and PORT: cannot listen on [^\n]+ is the service already running[^\n]+\n$/,
+    );
     expect(status).toBe(1);
   });
 });
