@@ -78,6 +78,7 @@ describe('A bearer token (RFC 6750)', () => {
     { what: 'two tokens', value: `Bearer ${TOKEN} ${TOKEN}`, challenge: INVALID, reason: 'malformed' },
     { what: 'other characters', value: 'Bearer "writer', challenge: INVALID, reason: 'malformed' },
     { what: 'an unknown token', value: 'Bearer -._~+/=', challenge: INVALID, reason: 'unknown' },
+    { what: 'a scheme in lower case', value: 'bearer -._~+/=', challenge: INVALID, reason: 'unknown' },
     { what: 'a reason of the verifier', value: 'Bearer of-others', challenge: INVALID, reason: 'wrong-audience' },
     { what: 'an expired token', value: 'Bearer over', challenge: INVALID, reason: 'expired', principal: 'over' },
     {

@@ -3,7 +3,7 @@ import type { JwtSettings } from '../../src/auth/jwt-settings.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { AUDIENCE, EC, JwtService, newKey, now, RSA } from '../support/identity-provider.js';
 import { create, refusal, TOKEN } from '../support/client.js';
-import { fakeIntervalsInEachTest, skipSecond } from '../support/clocks.js';
+import { fakeIntervalsInEachTest, skipHour, skipSecond } from '../support/clocks.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { until } from '../support/until.js';
@@ -92,6 +92,15 @@ describe('Keys', () => {
     jwt.provider.requests.length = 0;
     jest.advanceTimersByTime(RELOAD_INTERVAL);
     await until('the keys are fetched', () => jwt.provider.requests.includes('/jwks'));
+  });
+
+  it('are accepted although the provider has been away for an hour', async () => {
+    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
+    await jwt.provider.stop();
+    // By default, jose forgets keys after ten minutes.
+    skipHour();
+
+    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
   });
 
   it('are not fetched for each token with an unknown key', async () => {

@@ -1,5 +1,5 @@
 import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN } from '../support/client.js';
-import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import { ServiceDirectory } from '../support/service-directory.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -44,16 +44,6 @@ describe('The log on stdout', () => {
     await service.stop();
 
     expect([...service.stdout.matchAll(/^\{"level":"(\w+)"/gm)].map(([, logged]) => logged)).toEqual(expected);
-  });
-
-  it('has the failed requests alone with LOG_REQUESTS=failed', async () => {
-    const { service, url } = await directory.start({ ...WITH_TOKEN, LOG_REQUESTS: 'failed' });
-    expect(await create(url)).toEqual(CREATED);
-    expect(await create(url, { id: 1, name: 'Ficus' })).toEqual(refusal(409));
-    await service.stop();
-
-    expect(service.stdout.match(/"message":"request"/g)).toHaveLength(1);
-    expect(service.stdout).toContain('"error":409');
   });
 
   /** Causes an error that the service takes for a defect: it logs it and answers with error 500. */

@@ -440,9 +440,9 @@ export default [
     reason: 'With LOG_REQUESTS=failed, the log has those with an error alone.',
     file: LOGGER,
     find: "if (requests === 'all' || request.error !== undefined) this",
-    replace: 'if (requests !== undefined) this',
-    spec: 'test/logging/log',
-    test: 'LOG_REQUESTS=failed',
+    replace: "if (requests === 'all' || request.status !== 200) this",
+    spec: 'test/config/environment',
+    test: 'LOG_REQUESTS lets',
     isBuilt: true,
   },
   {

@@ -29,3 +29,8 @@ export function skipSecond(): void {
 export function setClockBack(): void {
   jest.spyOn(Date, 'now').mockImplementation(() => wall() - 3_600_000);
 }
+
+/** Lets an hour pass on the wall clock. */
+export function skipHour(): void {
+  jest.spyOn(Date, 'now').mockImplementation(() => wall() + 3_600_000);
+}
