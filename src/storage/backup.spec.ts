@@ -43,8 +43,10 @@ describe('A backup', () => {
 
 describe('A restore', () => {
   it('refuses a table that a start would refuse, and leaves nothing behind', async () => {
+    await backUp(file, target);
     await openSqliteDatabase(target, (database) => {
-      database.exec('CREATE TABLE plants (id INTEGER, name TEXT, tag TEXT)');
+      // The same columns without a primary key.
+      database.exec('CREATE TABLE copy AS SELECT * FROM plants; DROP TABLE plants; ALTER TABLE copy RENAME TO plants');
       database.close();
     });
     const before = readdirSync(directory);

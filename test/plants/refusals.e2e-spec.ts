@@ -1,10 +1,11 @@
+import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { TOKEN } from '../support/client.js';
 import { sharedService } from '../support/service.js';
 
 const ID = 'id must be an integer from -9223372036854775808 to 9223372036854775807';
 const NAME = 'name must be a string without U+0000 and unpaired surrogates';
 const TAG = 'tag must be a string without U+0000 and unpaired surrogates';
-const OBJECT = 'The body must be a JSON object with the fields of a NewPlant: id, name and optionally tag';
+const OBJECT = ERROR_TABLE[422].message.slice(0, -1);
 
 const service = sharedService();
 

@@ -137,7 +137,7 @@ export class ServiceDirectory {
     const database = this.openDatabase(file);
     database.exec(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
-       INSERT INTO plants SELECT 1000 + 7 * i, 'plant ' || i, CASE i % 3 WHEN 0 THEN 'a, "b"' WHEN 1 THEN 'indoor' END FROM n`,
+       INSERT INTO plants (id, name, tag) SELECT 1000 + 7 * i, 'plant ' || i, CASE i % 3 WHEN 0 THEN 'a, "b"' WHEN 1 THEN 'indoor' END FROM n`,
     );
     database.close();
   }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { validateSync } from 'class-validator';
 import fc from 'fast-check';
 import { parse } from 'yaml';
-import { FIELD_NAMES } from '../../contract/plant-fields.js';
+import { FIELD_NAMES, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
 import { isText } from './is-text.js';
 import { isNewPlant, NewPlantDto } from './plant.dto.js';
 
@@ -44,12 +44,12 @@ describe('isNewPlant', () => {
     fc.constantFrom(undefined, null, 7, '7', true),
     fc.anything({ withBigInt: true }),
   );
-  const usual: Readonly<Record<string, fc.Arbitrary<unknown>>> = { id: int64, name: text, tag: text };
+  const usual: Readonly<Record<FieldType, fc.Arbitrary<unknown>>> = { int64, text };
   const plants = fc.record(
     Object.fromEntries(
       FIELD_NAMES.map((name) => [
         name,
-        fc.oneof({ weight: 4, arbitrary: usual[name] ?? values }, { weight: 1, arbitrary: values }),
+        fc.oneof({ weight: 4, arbitrary: usual[PLANT_FIELDS[name].type] }, { weight: 1, arbitrary: values }),
       ]),
     ),
     { requiredKeys: [] },
