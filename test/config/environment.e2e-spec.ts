@@ -131,7 +131,7 @@ async function timeOf(event: Promise<unknown>): Promise<number> {
 async function openRequest(url: string): Promise<Client> {
   const client = await Client.open(url);
   client.socket.write(message({ framing: ['Content-Length: 25', 'Expect: 100-continue'], body: '' }));
-  while (!client.received.includes('100 Continue')) await once(client.socket, 'data');
+  await client.receives('100 Continue');
   return client;
 }
 

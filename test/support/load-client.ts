@@ -29,8 +29,20 @@ export class Client {
     );
   }
 
-  async answered(count: number): Promise<void> {
-    while (this.answers.length < count) await once(this.socket, 'data');
+  /** Waits until this many answers have come. */
+  answered(count: number): Promise<void> {
+    return this.#until(`${count} answers have come`, () => this.answers.length >= count);
+  }
+
+  /** Waits until this text has come. */
+  receives(text: string): Promise<void> {
+    return this.#until(`${text} has come`, () => this.received.includes(text));
+  }
+
+  /** @throws {Error} if the condition does not hold when the connection ends, or not in time */
+  async #until(what: string, hasCome: () => boolean): Promise<void> {
+    await until(what, () => hasCome() || this.socket.closed);
+    if (!hasCome()) throw new Error(`The connection has ended before ${what}: ${this.received.slice(0, 2_000)}`);
   }
 }
 

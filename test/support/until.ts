@@ -1,7 +1,13 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 
 /** Milliseconds after which a test fails: less than the time limit of Jest, which does not end a loop. */
 const LIMIT = 60_000;
+
+/** Questions in a row, before pauses leave the processor to the service. */
+const IN_A_ROW = 50;
+
+/** Milliseconds of a pause. */
+const PAUSE = 2;
 
 /**
  * Asks again and again until a condition holds.
@@ -10,8 +16,8 @@ const LIMIT = 60_000;
  */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + LIMIT;
-  while (!(await condition())) {
+  for (let asked = 1; !(await condition()); asked += 1) {
     if (performance.now() > end) throw new Error(`Waited ${LIMIT} ms in vain until ${what}`);
-    await setImmediate();
+    await (asked < IN_A_ROW ? setImmediate() : setTimeout(PAUSE));
   }
 }
