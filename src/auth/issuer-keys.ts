@@ -22,10 +22,10 @@ const COOLDOWN = 1_000;
 const FETCH_TIMEOUT = 5_000;
 
 /**
- * Requests that wait for a fetch, at most. They all wait for the same one, and each holds a connection: strangers get a
- * twentieth of the default MAX_CONNECTIONS.
+ * Requests that wait for a fetch, at most. They all wait for the same one. Each holds a connection and, if strangers send
+ * chunks of one byte, 6 MB: what Node has parsed of the body.
  */
-const MAX_WAITING = 100;
+const MAX_WAITING = 20;
 
 /** From jose, with `redirect: manual`: a redirect could lead into the operator's own network. */
 type FetchOptions = Parameters<FetchImplementation>[1];

@@ -71,6 +71,7 @@ const ATTACKS: [title: string, patterns: readonly hostile.Pattern[], setting?: P
   ['pipeline creates in chunks of one byte without end', [hostile.endlessTinyChunks]],
   ['pipeline requests without end', [hostile.endlessRequests]],
   ['pipeline creates without end', [hostile.endlessCreations]],
+  ['send chunks of one byte with a token whose key the provider does not send', [hostile.tinyChunksOfUnknownKeys], JWT],
   ['do not read large answers', [hostile.unreadEchoes]],
   ['do not read large answers through TLS', [hostile.unreadEchoes], TLS],
   ['do not read large answers of two bytes a character', [hostile.unreadWideEchoes]],

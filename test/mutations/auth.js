@@ -294,7 +294,7 @@ export default [
     find: 'if (this.#waiting >= MAX_WAITING) throw new ContractException(503);',
     replace: '',
     spec: 'test/auth/identity-provider-faults',
-    test: 'holds 100 requests',
+    test: 'holds 20 requests',
   },
   {
     name: 'auth: holder of an expired JWT',
