@@ -6,7 +6,7 @@ const POLL_INTERVAL = 100;
 /** Milliseconds without a further change, so that a program that writes line by line, or several files, has finished. */
 const QUIET_TIME = 200;
 
-/** Milliseconds of changes after which the quiet time begins in any case: some files are rewritten again and again. */
+/** Milliseconds of changes after which the quiet time ends in any case: some files are rewritten again and again. */
 const LONGEST_CHANGE = 500;
 
 /**

@@ -85,6 +85,11 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
       answer: { status: 401, body: { statusCode: 401, error: 'Unauthorized' }, challenge: REALM },
     },
     {
+      what: 'refuses a token in the query',
+      request: { path: '/sheds?access_token=gardener', token: null },
+      answer: { status: 401, challenge: REALM },
+    },
+    {
       what: 'refuses a token without the required scope as Nest does',
       request: { path: '/sheds', token: 'visitor' },
       answer: { status: 403, body: { statusCode: 403, error: 'Forbidden' }, challenge: SCOPE },

@@ -58,8 +58,8 @@ export default [
     find: 'new Authentication({ authorization }, verifier)',
     replace:
       'Object.assign(new Authentication({ authorization }, verifier), { query: (request as { query?: object }).query })',
-    spec: 'test/auth/authentication',
-    test: 'RFC 6750',
+    spec: 'test/embedding/own-routes',
+    test: 'refuses a token in the query',
   },
   {
     name: 'auth: scheme in one case',
@@ -367,8 +367,8 @@ export default [
     file: 'src/files/watch-files.ts',
     find: 'if (performance.now() - firstSeen < LONGEST_CHANGE) timer.refresh();',
     replace: 'timer.refresh();',
-    spec: 'test/auth/token-file',
-    test: 'every 50 ms',
+    spec: 'src/files/watch-files',
+    test: 'that changes all the time',
   },
   {
     name: 'auth: end of a fault of the token file',
@@ -378,6 +378,7 @@ export default [
     replace: '',
     spec: 'test/auth/token-file',
     test: 'when it can be used again',
+    isBuilt: true,
   },
   {
     name: 'auth: token file that is not read again',

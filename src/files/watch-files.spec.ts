@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync, unwatchFile, watchFile, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { jest } from '@jest/globals';
+import { watchFiles } from './watch-files.js';
+
+describe('watchFiles', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  const file = join(directory, 'file');
+
+  beforeEach(() => {
+    writeFileSync(file, '');
+    jest.useFakeTimers({ doNotFake: ['Date', 'nextTick', 'queueMicrotask', 'setImmediate', 'setInterval'] });
+  });
+
+  afterEach(() => void jest.useRealTimers());
+
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  /** Rewrites the file until the watcher sees it, and lets 100 ms pass. */
+  async function change(): Promise<void> {
+    let text = '';
+    const rewriting = setInterval(() => writeFileSync(file, (text += 'x')), 10);
+    await new Promise<void>((resolve) => {
+      const listener = (): void => {
+        unwatchFile(file, listener);
+        resolve();
+      };
+      watchFile(file, listener);
+    });
+    clearInterval(rewriting);
+    jest.advanceTimersByTime(100);
+  }
+
+  it('waits until a change is complete, and also reports a file that changes all the time', async () => {
+    let calls = 0;
+    const stop = watchFiles([file], () => (calls += 1));
+    const callsAfter: number[] = [];
+    for (let changes = 1; changes <= 10; changes += 1) {
+      await change();
+      callsAfter.push(calls);
+    }
+    jest.advanceTimersByTime(200);
+    callsAfter.push(calls);
+    stop();
+
+    // The quiet time of 200 ms begins after 400 ms of changes in any case.
+    expect(callsAfter).toEqual([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2]);
+  });
+});
