@@ -39,8 +39,8 @@ export interface PlantsModuleOptions {
     | undefined;
   /**
    * Called once for each plant that was created, when it is durable; not for one that was there already. An error is
-   * logged and changes no answer. The plant counts towards the bytes of the requests in flight until the call ends. It is
-   * not a queue: a crash after the commit loses the call.
+   * logged and changes no answer. Until the call ends, the request counts towards those in flight. It is not a queue: a
+   * crash after the commit loses the call.
    */
   readonly onPlantCreated?: PlantCreatedListener | undefined;
 }
