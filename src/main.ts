@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { EXIT_STATUS, type ExitStatus } from './contract/operator-error.js';
-import { describeError } from './process/describe-error.js';
+import { EXIT_STATUS, type ExitStatus, OperatorError } from './contract/operator-error.js';
+import { describeError, withoutUserInformation } from './process/describe-error.js';
 import { onStopSignals } from './process/stop-signals.js';
 import { readVersion } from './config/version.js';
 
@@ -27,6 +27,9 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
 };
 
+/** https://nodejs.org/api/process.html#exit-codes */
+const UNSETTLED = 13;
+
 const parameters = process.argv.slice(2);
 if (parameters.length === 0) parameters.push('start');
 const isService = parameters[0] === 'start';
@@ -42,6 +45,11 @@ process.stdout.on('error', (error: Error) => {
   if (!isService) process.exit('code' in error && error.code === 'EPIPE' ? EXIT_STATUS.done : report(error));
 });
 process.stderr.on('error', () => undefined);
+// Node's status where nothing is left to wait for, but the command has not ended: a driver has lost a promise.
+process.on('exit', () => {
+  if (process.exitCode === UNSETTLED)
+    process.exitCode = report(new OperatorError('the program has ended before its work was done'));
+});
 
 const program = new Command('plant-store')
   .description('A service that stores plants, and the commands to operate it. DATABASE_URL names the store.')
@@ -65,9 +73,9 @@ try {
   process.exit(report(error));
 }
 
-/** Removes the value of a misspelled option, which may be a URL with a password. */
+/** Removes the value of a misspelled option, and user information, which is in a URL that is no command. */
 function withoutValue(text: string): string {
-  return text.replace(/(unknown option '[^'=]*)=.*'/, "$1'");
+  return withoutUserInformation(text.replace(/(unknown option '[^'=]*)=.*'/, "$1'"));
 }
 
 /** Prints an error, and returns the exit status. */

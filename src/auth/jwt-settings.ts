@@ -1,3 +1,5 @@
+import { isLoopbackHost } from '../contract/loopback-host.js';
+
 export const JWT_TYPES = ['at+jwt', 'JWT'] as const;
 
 /** RFC 9068 §4 requires it, so that ID tokens are refused. */
@@ -31,9 +33,4 @@ export function assertJwtSettings({ issuer, audience, jwksUrl, type = DEFAULT_JW
 /** Returns whether the URL is https, or http to a loopback host. */
 export function isHttpsOrLoopback({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
-}
-
-/** Returns whether only this machine reaches the host; a URL has an IPv6 address in brackets. */
-export function isLoopbackHost(host: string): boolean {
-  return /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/.test(host);
 }

@@ -1,4 +1,5 @@
 import { EXIT_STATUS } from '../contract/operator-error.js';
+import { withoutUserInformation } from '../process/describe-error.js';
 
 /** How a command reports its result. */
 export interface ReportOptions {
@@ -17,14 +18,16 @@ export const RUN_AGAIN = 'run the same command again';
 /** If a signal interrupts the program, prints a line that says what is stored, and how to go on. */
 export function onInterruption(describe: () => string): void {
   process.once('exit', (status) => {
-    if (status === EXIT_STATUS.interrupted) process.stderr.write(`plant-store: interrupted: ${describe()}\n`);
+    if (status === EXIT_STATUS.interrupted) {
+      process.stderr.write(`plant-store: interrupted: ${withoutUserInformation(describe())}\n`);
+    }
   });
 }
 
 /** Prints the result of a command: words on stderr, or one line of JSON on stdout. A bigint becomes a JSON number. */
 export function printSummary(summary: object, words: string, { json, dataOnStdout = false }: ReportOptions): void {
-  if (json === true) (dataOnStdout ? process.stderr : process.stdout).write(`${toJson(summary)}\n`);
-  else process.stderr.write(`${words}\n`);
+  const stream = json === true && !dataOnStdout ? process.stdout : process.stderr;
+  stream.write(`${withoutUserInformation(json === true ? toJson(summary) : words)}\n`);
 }
 
 /** Returns a number and its noun, such as `1 plant` or `2 plants`. */

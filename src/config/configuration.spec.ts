@@ -11,6 +11,10 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   DATABASE_URL: [
     ...['plants.db', 'sqlite:', 'sqlite: plants.db', 'sqlite:plants.db\n', 'mysql://user:secret@localhost/plants'],
     'postgres://user:secret@localhost/plants?sslmode=prefer',
+    'postgres://user:secret@localhost/plants?port=abc',
+    'postgres://user:secret@localhost/plants?max=100',
+    'postgres://user:secret@localhost/plants?sslmode=verify-full&sslmode=disable',
+    'postgres://user:secret@localhost/plants?host=db.example.com',
     'postgres://user:secret@host:port/plants',
     'postgres://user:sec@ret@localhost/plants',
     'postgres://user:1/secret@localhost/plants',
@@ -78,6 +82,21 @@ describe('A variable without another one that it needs', () => {
       new RegExp(`^${other} must be set, because ${name} is set: [^\n]+, for example [^\n]+$`),
     );
   });
+});
+
+describe('The URL of a PostgreSQL server', () => {
+  it.each(['db.example.com', '192.0.2.1', '[2001:db8::1]'])('on another machine needs sslmode: %s', (host) => {
+    expect(complaintAbout({ DATABASE_URL: `postgres://user:secret@${host}/plants` })).toMatch(
+      /^DATABASE_URL must have sslmode, .+: verify-full, .+ or disable .+, for example \S+sslmode=verify-full$/,
+    );
+    const { databaseUrl } = parseConfiguration({ DATABASE_URL: `postgres://user@${host}/plants?sslmode=disable` });
+    expect(databaseUrl).toContain('sslmode=disable');
+  });
+
+  it.each(['localhost', '127.0.0.1', '[::1]', '%2Frun%2Fpostgresql', 'localhost:5433'])(
+    'on this machine needs no sslmode: %s',
+    (host) => expect(() => parseConfiguration({ DATABASE_URL: `postgres://user@${host}/plants` })).not.toThrow(),
+  );
 });
 
 describe('One port for both listeners', () => {

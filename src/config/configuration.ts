@@ -6,7 +6,14 @@ import { badUsage, OperatorError } from '../contract/operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
-import { DATABASE_DEFAULTS, isDatabaseUrl, sqliteFile } from '../storage/engines.js';
+import {
+  DATABASE_DEFAULTS,
+  DATABASE_URL_RULE,
+  isDatabaseUrl,
+  lacksSslMode,
+  sqliteFile,
+  SSL_MODE_RULE,
+} from '../storage/engines.js';
 import { readEnvFile } from './env-file.js';
 import {
   isHostName,
@@ -55,9 +62,7 @@ const SETTINGS = {
   databaseUrl: {
     default: 'sqlite:data/plants.db',
     read: (text) => (isDatabaseUrl(text) ? text : undefined),
-    rule:
-      'a URL that begins with sqlite: or postgres://, where user and password are percent-encoded (p@ss is p%40ss) and ' +
-      'sslmode is disable, require, verify-ca or verify-full, for example sqlite:data/plants.db or postgres://user@localhost/plants',
+    rule: DATABASE_URL_RULE,
   },
   databaseStartTimeout: { default: DATABASE_DEFAULTS.startTimeout, read: readTime, rule: TIME_RULE },
   storeTimeout: { default: DATABASE_DEFAULTS.timeout, read: readTime, rule: TIME_RULE },
@@ -198,6 +203,7 @@ export function parseConfiguration(variables: Variables): Configuration {
   if (port !== 0 && port === settings.managementPort && settings.host === settings.managementHost) {
     throw badUsage(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
   }
+  if (lacksSslMode(settings.databaseUrl)) throw badUsage(`DATABASE_URL must have ${SSL_MODE_RULE}`);
   if (settings.workers > 1 && sqliteFile(settings.databaseUrl) === ':memory:') {
     throw badUsage('WORKERS must be 1 with a database in memory, which processes cannot share');
   }

@@ -1,9 +1,9 @@
 import 'reflect-metadata';
 import cluster from 'node:cluster';
 import { Logger } from '@nestjs/common';
-import { isLoopbackHost } from '../auth/jwt-settings.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
+import { isLoopbackHost } from '../contract/loopback-host.js';
 import { EXIT_STATUS } from '../contract/operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import { docsOrigins } from '../management/docs-origins.js';

@@ -1,4 +1,6 @@
+import { isLoopbackHost } from '../contract/loopback-host.js';
 import { OperatorError } from '../contract/operator-error.js';
+import { readRegularFile } from '../files/regular-file.js';
 import type { PlantRepository, PlantSnapshot } from './plant-repository.js';
 
 /** Settings of a store beside its URL. */
@@ -18,12 +20,11 @@ export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout
 /** An engine of databases. Each function gets a URL that the engine accepts. */
 interface Engine {
   readonly schemes: readonly string[];
-  /** The form of a URL, for a message. */
-  readonly form: string;
   accepts(url: string): boolean;
   /** Returns the URL for an operator, without user, password and parameters. */
   nameOf(url: string): string;
-  load(): Promise<Driver>;
+  /** Checks the files that the URL names, and loads the driver. */
+  load(url: string): Promise<Driver>;
 }
 
 /** The functions of an engine that need its driver; see those of the same names below. */
@@ -35,14 +36,39 @@ interface Driver {
 
 const SQLITE: Engine = {
   schemes: ['sqlite'],
-  form: 'sqlite:data/plants.db',
   accepts: (url) => /^sqlite:\S.*$/.test(url),
   nameOf: (url) => url,
   load: () => import('./sqlite-repository.js'),
 };
 
-/** The modes of libpq without `allow` and `prefer`, which let an attacker on the network disable TLS. */
-const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
+/**
+ * The parameters of a PostgreSQL URL, and their values. The driver would take any other one for a setting of its own. The
+ * modes are those of libpq without `allow` and `prefer`, which let an attacker on the network disable TLS.
+ */
+const POSTGRES_PARAMETERS: Readonly<Record<string, RegExp>> = {
+  application_name: /./,
+  // A socket's directory.
+  host: /^\//,
+  options: /./,
+  sslcert: /./,
+  sslkey: /./,
+  sslmode: /^(?:disable|require|verify-ca|verify-full)$/,
+  sslrootcert: /./,
+};
+
+/** What a URL must be, for a message. */
+export const DATABASE_URL_RULE =
+  'a URL that begins with sqlite: or postgres://, where user and password are percent-encoded (p@ss is p%40ss), sslmode ' +
+  'is disable, require, verify-ca (with sslrootcert) or verify-full, and other parameters are ' +
+  `${Object.keys(POSTGRES_PARAMETERS)
+    .filter((name) => !name.startsWith('sslmode'))
+    .join(', ')} alone, ` +
+  'for example sqlite:data/plants.db or postgres://user@localhost/plants';
+
+/** What the URL of a server on another machine must have, for a message. */
+export const SSL_MODE_RULE =
+  'sslmode, because its server is on another machine: verify-full, with sslrootcert for an authority of your own; or ' +
+  'disable in a network where nobody can read passwords, for example postgres://user@db.example.com/plants?sslmode=verify-full';
 
 /**
  * A URL with at most one @, which ends user and password (RFC 3986 §3.2.1). In a password, an @ is ambiguous, and one of
@@ -52,16 +78,27 @@ const POSTGRES_URL = /^postgres(?:ql)?:\/\/(?:[^/?#@]*@)?[^#@]*$/;
 
 const POSTGRES: Engine = {
   schemes: ['postgres', 'postgresql'],
-  form: `postgres://user:password@host:5432/plants, where user and password are percent-encoded and sslmode is one of ${SSL_MODES.join(', ')}; verify-ca needs sslrootcert`,
   accepts(url) {
     if (!POSTGRES_URL.test(url) || !URL.canParse(url)) return false;
     const { username, password, hostname, pathname, searchParams } = new URL(url);
-    const isDecodable = [username, password, hostname, pathname].every(canDecode);
-    const mode = searchParams.get('sslmode') ?? 'disable';
-    return isDecodable && SSL_MODES.includes(mode) && (mode !== 'verify-ca' || searchParams.has('sslrootcert'));
+    const parameters = [...searchParams];
+    return (
+      [username, password, hostname, pathname].every(canDecode) &&
+      parameters.every(([name, value]) => POSTGRES_PARAMETERS[name]?.test(value) === true) &&
+      // Of a repeated one, the driver takes the last value.
+      new Set(searchParams.keys()).size === parameters.length &&
+      (searchParams.get('sslmode') !== 'verify-ca' || searchParams.has('sslrootcert'))
+    );
   },
   nameOf: postgresName,
-  load: () => import('./postgres-repository.js').catch(refuseMissingPackage),
+  async load(url) {
+    const { searchParams } = new URL(url);
+    for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+      const file = searchParams.get(name);
+      if (file !== null) readRegularFile(file, name === 'sslkey' ? 'secret' : 'public');
+    }
+    return import('./postgres-repository.js').catch(refuseMissingPackage);
+  },
 };
 
 const ENGINES = [SQLITE, POSTGRES];
@@ -74,13 +111,13 @@ const ENGINES = [SQLITE, POSTGRES];
  * @throws {OperatorError} when it cannot be opened; the message is one line for the operator
  */
 export async function openRepository(url: string, options: Partial<DatabaseOptions> = {}): Promise<PlantRepository> {
-  const driver = await engineOf(url).load();
+  const driver = await engineOf(url).load(url);
   return driver.openRepository(url, { ...DATABASE_DEFAULTS, ...options });
 }
 
 /** Takes a snapshot, and changes nothing; undefined if there is no store, or no table of plants in it. */
 export async function openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined> {
-  return (await engineOf(url).load()).openSnapshot(url, options);
+  return (await engineOf(url).load(url)).openSnapshot(url, options);
 }
 
 /**
@@ -90,12 +127,20 @@ export async function openSnapshot(url: string, options: DatabaseOptions): Promi
  * @throws {OperatorError} with one line for the operator
  */
 export async function tryOutDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
-  return (await engineOf(url).load()).tryOutDatabase(url, options);
+  return (await engineOf(url).load(url)).tryOutDatabase(url, options);
 }
 
 /** Returns whether `openRepository` accepts this URL. */
 export function isDatabaseUrl(url: string): boolean {
   return engineOfScheme(url)?.accepts(url) === true;
+}
+
+/** Returns whether a URL names a server on another machine, and leaves it open whether a password travels in clear text. */
+export function lacksSslMode(url: string): boolean {
+  if (!POSTGRES.accepts(url)) return false;
+  const { hostname, searchParams } = new URL(url);
+  const isSocket = searchParams.has('host') || hostname.toLowerCase().startsWith('%2f');
+  return !isSocket && !isLoopbackHost(hostname) && !searchParams.has('sslmode');
 }
 
 /** Returns the URL of a database without user, password and parameters. */
@@ -122,9 +167,9 @@ export function postgresName(url: string): string {
 /** @throws {OperatorError} when no engine accepts the URL */
 function engineOf(url: string): Engine {
   const engine = engineOfScheme(url);
-  if (engine?.accepts(url) === true) return engine;
-  const forms = ENGINES.map(({ form }) => form).join(' or ');
-  throw new OperatorError(`a database URL must be of the form ${forms}`);
+  if (engine?.accepts(url) !== true) throw new OperatorError(`a database URL must be ${DATABASE_URL_RULE}`);
+  if (lacksSslMode(url)) throw new OperatorError(`a database URL must have ${SSL_MODE_RULE}`);
+  return engine;
 }
 
 function engineOfScheme(url: string): Engine | undefined {

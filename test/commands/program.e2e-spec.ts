@@ -29,6 +29,22 @@ describe('plant-store', () => {
     expect(stdout).toMatch(new RegExp(`\nExamples?:\n(?:.*\n)* .*plant-store ${name}\\b`));
   });
 
+  it('says with status 1 that its work can no longer end', async () => {
+    directory.write(
+      'lost.mjs',
+      `import fs from 'node:fs/promises';
+       import { syncBuiltinESMExports } from 'node:module';
+       fs.open = () => new Promise(() => {});
+       syncBuiltinESMExports();`,
+    );
+
+    expect(await directory.run('import', ['plants.ndjson'], { NODE_OPTIONS: '--import=./lost.mjs' })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/plant-store: the program has ended before its work was done\n$/) as unknown,
+    });
+  });
+
   it('starts the service as the command start, too', async () => {
     const { service } = await directory.start(WITH_TOKEN, { wrapper: ['sh', '-c', 'exec "$@" start', 'sh'] });
 
@@ -60,7 +76,6 @@ describe('A service that cannot start ends with status 1 and', () => {
   it('the stack of a defect', async () => {
     const code = `
       import { Server } from 'node:net';
-import { ROOT } from '../support/root.js';
       Server.prototype.listen = function () { process.nextTick(() => this.emit('error', new RangeError('a defect'))) };`;
     const options = `--import=data:text/javascript,${encodeURIComponent(code)}`;
 

@@ -32,6 +32,14 @@ describe('A command that cannot do its work fails with one line, and changes not
     { command: 'import --rejects elsewhere/a', status: 1, complaint: /there is no directory .*elsewhere: create/ },
     { command: 'import --rejects data/plants.db', status: 1, complaint: /name another file for the rejected rows$/ },
     { command: 'export --too=postgres://plants:password@a/b', status: 2, complaint: /unknown option '--too'$/ },
+    { command: 'postgres://plants:pass/w@rd@a/b', status: 2, complaint: /unknown command 'postgres:\/\/a\/b'$/ },
+    {
+      command: 'restore postgres://plants:password@a/b',
+      url: 'sqlite:none.db',
+      status: 1,
+      complaint: /no file postgres:\/\/a\/b:/,
+    },
+    { command: 'import postgres://plants:password@a/b', status: 2, complaint: /no file postgres:\/\/a\/b:/ },
     { command: 'check now', status: 2, complaint: /too many arguments for 'check'/ },
   ])('$command', async ({ command, url = '', status, complaint }) => {
     await directory.store([]);
