@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { OperatorError } from '../contract/operator-error.js';
 import { appendToFile, createFile, replaceFile } from '../files/durable-files.js';
+import { unwritable } from '../files/file-errors.js';
 import { readRegularFile } from '../files/regular-file.js';
 import type { StaticToken } from './static-tokens.js';
 
@@ -69,7 +70,7 @@ function formatInstant(instant: Date): string {
  * @throws {OperatorError} if the file cannot be used or written, or has a token of this name
  */
 export function addToken(file: string, token: StaticToken): void {
-  explain(unwritable(file), () => {
+  write(file, () => {
     const line = `${formatToken(token)}\n`;
     if (createFile(file, line)) return;
     const text = readTokenFile(file);
@@ -91,7 +92,7 @@ export function removeTokens(file: string, name: string): void {
   if (!hasToken(text, file, name)) throw new OperatorError(`${file} has no token named ${name}`);
   const rest = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
   // Replaces the target of a symbolic link, and not the link.
-  explain(unwritable(file), () => replaceFile(realpathSync(file), rest.join('') || NO_TOKENS));
+  write(file, () => replaceFile(realpathSync(file), rest.join('') || NO_TOKENS));
 }
 
 /** @throws {OperatorError} at a wrong line, so that a person can look at it */
@@ -99,15 +100,11 @@ function hasToken(text: string, file: string, name: string): boolean {
   return parseTokens(text, file).some((token) => token.name === name);
 }
 
-function unwritable(file: string): string {
-  return `${file} cannot be written: this user must be able to write it and its directory`;
-}
-
 /** Gives errors of the file system a message for the operator. */
-function explain<Result>(message: string, work: () => Result): Result {
+function write(file: string, work: () => void): void {
   try {
-    return work();
+    work();
   } catch (error) {
-    throw error instanceof OperatorError ? error : new OperatorError(`${message} (${String(error)})`, { cause: error });
+    throw unwritable(file, error);
   }
 }
