@@ -33,8 +33,8 @@ export function checkOptions(options: PlantsModuleOptions): PlantsModuleOptions 
     throw new TypeError(`PlantsModule: there is no option ${unknown}; there are ${Object.keys(RULES).join(', ')}`);
   }
   for (const [name, [isValid, words]] of Object.entries(RULES)) {
-    if (!isValid(options[name as keyof PlantsModuleOptions]))
-      throw new TypeError(`PlantsModule: the option ${name} must be ${words}`);
+    const value: unknown = options[name as keyof PlantsModuleOptions];
+    if (!isValid(value)) throw new TypeError(`PlantsModule: the option ${name} must be ${words}`);
   }
   return options;
 }

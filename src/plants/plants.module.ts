@@ -91,6 +91,7 @@ const optionProviders: FactoryProvider[] = [
   exports: [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService, TokenVerifier],
 })
 export class PlantsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
+  /** Nothing is its path before the application has set its prefix. */
   #isPlantsPath: (path: string) => boolean = () => false;
   #closing: Promise<void> | undefined;
 
@@ -122,7 +123,7 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     return super.forRootAsync(options);
   }
 
-  /** By now the application has set its prefix, and the settings of its router. */
+  /** The application has set its prefix and its router by now. */
   onModuleInit(): void {
     if (this.#adapter) this.#isPlantsPath = plantsPathMatcher(this.config, this.#adapter);
   }
