@@ -99,7 +99,7 @@ describe('PlantsModule', () => {
   });
 
   it('does not start with the URL of an unknown engine, and says so', async () => {
-    expect(await startWith({ repository: 'plants.db' })).toMatch(/must be of the form sqlite:[^\n]+$/);
+    expect(await startWith({ repository: 'plants.db' })).toMatch(/^OperatorError: .*sqlite: or postgres:[^\n]+$/);
   });
 
   it('starts with undefined options', async () => {
