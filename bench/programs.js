@@ -21,8 +21,9 @@ const SERVER_CORE = '0';
 const CLIENT_CORE = '1';
 export const ALL_CORES = `0-${availableParallelism() - 1}`;
 
-const service = (main) => ({
-  command: [process.execPath, resolve(main)],
+/** Starts the service of a built checkout as its `npm start` does, with the flags of V8. */
+const service = (directory) => ({
+  command: [process.execPath, ...startFlags(directory), resolve(directory, 'dist/main.js')],
   environment: { ACCESS_TOKENS: TOKEN, PORT: '0', MANAGEMENT_PORT: '0', DATABASE_URL: 'sqlite:plants.db' },
   withoutLog: { LOG_REQUESTS: 'failed' },
 });
@@ -34,7 +35,7 @@ const peer = (file, { runtime = process.execPath, ...rest } = {}) => ({
 
 /** The programs, which are started in the directory of their data; each prints the address that it listens on. */
 export const PROGRAMS = {
-  'plant-store': service(join(import.meta.dirname, '../dist/main.js')),
+  'plant-store': service(join(import.meta.dirname, '..')),
   bare: peer('bare.js', { keepsNothing: true }),
   'by-hand': peer('by-hand.js'),
   'fastify-sqlite': peer('fastify-sqlite.js'),
@@ -44,9 +45,14 @@ export const PROGRAMS = {
   'fastify-pg': peer('fastify-pg.js'),
 };
 
+function startFlags(directory) {
+  const { scripts } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+  return scripts.start.split(' ').slice(1, -1);
+}
+
 /** Adds the service of another built checkout, as the program `before`. */
 export function addBefore(directory) {
-  PROGRAMS.before = service(join(directory, 'dist/main.js'));
+  PROGRAMS.before = service(directory);
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { setHeapFlags } from '../process/heap.js';
 
 export function configure(command: Command): void {
   command
@@ -10,7 +9,6 @@ export function configure(command: Command): void {
 }
 
 async function start(): Promise<void> {
-  setHeapFlags();
   const configuration = loadConfiguration();
   // Imported here, so that a wrong setting is reported before the service loads.
   const { startService } = await import('../process/service.js');

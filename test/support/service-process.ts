@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { MAIN } from './command.js';
+import { MAIN, V8_FLAGS } from './command.js';
 import { type LaunchOptions, NodeProcess, type Variables } from './node-process.js';
 import { freePort } from './ports.js';
 import { WORKERS } from './workers.js';
@@ -14,7 +14,7 @@ export class ServiceProcess extends NodeProcess {
     const workers = variables.WORKERS ?? `${WORKERS}`;
     // Several workers cannot listen on a port that the system chooses.
     const port = workers === '1' ? 0 : freePort();
-    super([MAIN], { PORT: `${port}`, MANAGEMENT_PORT: 'off', WORKERS: workers, ...variables }, options);
+    super([...V8_FLAGS, MAIN], { PORT: `${port}`, MANAGEMENT_PORT: 'off', WORKERS: workers, ...variables }, options);
   }
 
   /** Waits until the service listens, and returns {base_url}. */
