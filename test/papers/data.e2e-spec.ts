@@ -74,6 +74,29 @@ describe('The guide to the data', () => {
     expect(directory.names(`backups/${backup}`)).toEqual(['Monstera']);
   });
 
+  it('has a trial of an import that changes nothing', () => {
+    directory.write('plants.ndjson', '{"id":1,"name":"Ficus"}\n{"id":2,"name":"Aloe"}\n');
+    const [backup = '', trial = '', remove = ''] = lineOf(/(plant-store backup trial\.db\n.+\n.+)\n/).split('\n');
+
+    expect(run(backup)).toMatchObject({ status: 0 });
+    expect(run(trial).stderr).toMatch(/1 created, 0 repeated, 1 conflict, 0 rejected\n$/);
+    expect(run(remove)).toMatchObject({ status: 0 });
+    expect(directory.names()).toEqual(['Monstera']);
+    expect(readdirSync(directory.path).sort()).toEqual(['backups', 'bin', 'data', 'plants.ndjson']);
+  });
+
+  it('has a move to another store, and a comparison by digests', () => {
+    directory.write('new-url', 'sqlite:other.db\n');
+    const here = (command: string): string => command.replace('/etc/plant-store/new-url', 'new-url');
+
+    const move = here(lineOf(/^ +(plant-store export \| .*)$/m));
+    expect(run(move).stderr).toMatch(/^1 created, /m);
+    expect(run(move).stderr).toMatch(/^0 created, 1 repeated, /m);
+    const digest = run('plant-store verify');
+    expect(digest).toMatchObject({ status: 0 });
+    expect(run(here(lineOf(/^ +(DATABASE_URL=\S+ \S+ plant-store verify)$/m))).stderr).toBe(digest.stderr);
+  });
+
   it('has all exit statuses', () => {
     const statuses = GUIDE.tableIn('Exit status').map(([status]) => Number(status));
 

@@ -98,7 +98,7 @@ describe('The files for systemd, containers and Kubernetes', () => {
     for (const text of [UNIT, BACKUP_UNIT]) {
       expect(matches(text, /^EnvironmentFile=(.*)$/gm)).toEqual(['/etc/plant-store/environment']);
     }
-    expect(read('deploy/plant-store')).toContain('--env-file=/etc/plant-store/environment ');
+    expect(read('deploy/plant-store')).toContain('ENV_FILE=/etc/plant-store/environment ');
   });
 
   it('let a backup that fails start a unit that tells somebody', () => {
