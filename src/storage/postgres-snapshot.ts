@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { FIELD_NAMES, PLANT_FIELDS } from '../contract/plant-fields.js';
 import { unreadable } from './errors.js';
 import { COLUMN_LIST, plantOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
@@ -9,8 +10,17 @@ import { findTables } from './postgres-schema.js';
 /** Milliseconds that a query may take: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
 
-/** Rows that are in memory at a time. Each may have a plant of 1 MB. */
-const FETCHED_ROWS = 32;
+/** Rows that one message brings. */
+const FETCHED_ROWS = 256;
+
+/** Whether the values of a plant have few bytes together. CAST, because an operator may have made columns of other types. */
+const IS_SHORT = `${FIELD_NAMES.map((name) => `coalesce(octet_length(CAST(${name} AS text)), 0)`).join(' + ')} < 16384`;
+
+/** A row of the cursor: whether the plant is short, and its columns. The texts of a long one are read later. */
+const ROW = [
+  IS_SHORT,
+  ...FIELD_NAMES.map((name) => (PLANT_FIELDS[name].type === 'text' ? `CASE WHEN ${IS_SHORT} THEN ${name} END` : name)),
+].join();
 
 /**
  * Takes a snapshot in a transaction, on a connection of its own: it takes none of those that add plants, and its queries
@@ -53,12 +63,17 @@ class PostgresSnapshot implements PlantSnapshot {
 
   async *plants(after?: bigint): AsyncIterable<StoredPlant> {
     const condition = after === undefined ? 'true' : `id > '${after}'`;
-    await this.#query(`DECLARE reading CURSOR FOR SELECT ${COLUMN_LIST} FROM plants WHERE ${condition} ORDER BY id`);
+    await this.#query(`DECLARE reading CURSOR FOR SELECT ${ROW} FROM plants WHERE ${condition} ORDER BY id`);
     try {
       let rows: unknown[][];
       do {
         rows = await this.#query(`FETCH ${FETCHED_ROWS} FROM reading`);
-        for (const row of rows) yield plantOf(row);
+        for (const [isShort, ...row] of rows) {
+          const plant = plantOf(row);
+          if (isShort === true) yield plant;
+          // One long plant at a time: all of a message would not fit into memory.
+          else yield* await this.find([plant.id]);
+        }
       } while (rows.length === FETCHED_ROWS);
     } finally {
       // Fails, too, if a query has failed.

@@ -288,6 +288,16 @@ export default [
     project: 'postgres',
   },
   {
+    name: 'storage: long plants in one message',
+    reason: 'An export has one long plant at a time in memory.',
+    file: 'src/storage/postgres-snapshot.ts',
+    find: '`CASE WHEN ${IS_SHORT} THEN ${name} END`',
+    replace: 'name',
+    spec: 'test/storage/database-server',
+    test: 'reads one long plant at a time',
+    project: 'postgres',
+  },
+  {
     name: 'storage: start without an end',
     reason: 'A start waits for a server for DATABASE_START_TIMEOUT.',
     file: POSTGRES,

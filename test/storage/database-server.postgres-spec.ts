@@ -1,3 +1,4 @@
+import { DATABASE_DEFAULTS, openRepository, openSnapshot } from '../../src/storage/engines.js';
 import { CREATED, create, monstera, refusal } from '../support/client.js';
 import { FaultProxy } from '../support/fault-proxy.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
@@ -69,6 +70,26 @@ describe('A statement', () => {
 
     expect(await create(url, monstera(1))).toEqual(refusal(409));
     expect(proxy.passed - passed).toBeLessThan(10_000);
+  });
+
+  it('of a snapshot reads one long plant at a time', async () => {
+    const url = proxy.url(database);
+    const repository = await openRepository(url);
+    const name = 'x'.repeat(1_000_000);
+    for (let id = 0n; id < 16n; id += 1n) await repository.add([{ id, name }]);
+    const snapshot = await openSnapshot(url, DATABASE_DEFAULTS);
+    const { passed } = proxy;
+    const read = [];
+    for await (const { id, name: found } of snapshot?.plants() ?? []) {
+      read.push(id);
+      expect(found).toBe(name);
+      // The server sends about 10 kB besides.
+      expect(proxy.passed - passed).toBeLessThan(read.length * name.length + 100_000);
+    }
+
+    expect(read).toHaveLength(16);
+    await snapshot?.close();
+    await repository.close();
   });
 
   it('is retried after an error that may be over at the next attempt, and after no other one', async () => {
