@@ -69,7 +69,7 @@ describe('Keys', () => {
     expect(await jwt.create(old)).toBe(200);
   });
 
-  it('that were withdrawn are refused after five minutes, although no token has a new one', async () => {
+  it('that were withdrawn are refused after the next fetch, within five minutes, although no token has a new one', async () => {
     const old = await jwt.provider.token('plants:write');
     expect(await jwt.create(old)).toBe(200);
     jwt.provider.rotate([await newKey('RS256', 'second')]);
@@ -143,7 +143,7 @@ describe('A provider that is unavailable', () => {
     await until('the token is accepted', async () => (await jwt.create(token)) === 200);
   });
 
-  it('and does not answer delays no token that needs no provider', async () => {
+  it('delays no token that does not need it, while it does not answer', async () => {
     let release = (): void => undefined;
     const released = new Promise<object>((resolve) => (release = () => resolve({})));
     jwt.provider.reply = () => released;

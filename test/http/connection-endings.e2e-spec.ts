@@ -9,7 +9,7 @@ import {
   type Parts,
   plant,
 } from '../support/http-messages.js';
-import { RawClient } from '../support/raw-client.js';
+import { converse, RawClient } from '../support/raw-client.js';
 import { SLOW, SlowService } from '../support/slow-service.js';
 
 const BAD = 'garbage\r\n\r\n';
@@ -92,6 +92,10 @@ describe('A connection', () => {
       await service.settled();
       service.release();
       await client.release();
+
+      const [answer] = await converse(service.port, message({ body: plant(3) }));
+      expectPlant(answer, 3, KEEP_ALIVE);
+      expect(await service.ids()).toContain(3);
     });
   });
 

@@ -24,6 +24,8 @@ const WINDOWS = Math.round((MINUTES * 60_000) / WINDOW);
 const SETTLED = 300;
 /** Seconds of a flat curve from which a growth can be told from the noise. */
 const ENOUGH = 600;
+/** True if the run is long enough to tell a flat curve from one that grows. */
+const SHOWS_GROWTH = MINUTES * 60 >= SETTLED + ENOUGH;
 /** Growth from the first half of that time to the second, as a share. */
 const MAX_GROWTH = 0.05;
 /** Bytes that the service may occupy at most. */
@@ -55,11 +57,11 @@ async function watch(management: string, samples: number[], signal: AbortSignal)
   }
 }
 
-/** Returns by how much the second half of the settled samples is above the first; 0 if they are few. */
+/** Returns by how much the second half of the settled samples is above the first. */
 function growthOf(samples: readonly number[]): number {
   const settled = samples.slice(SETTLED);
   const middle = Math.floor(settled.length / 2);
-  return settled.length < ENOUGH ? 0 : median(settled.slice(middle)) / median(settled.slice(0, middle)) - 1;
+  return median(settled.slice(middle)) / median(settled.slice(0, middle)) - 1;
 }
 
 /** Single peaks do not change it. */
@@ -92,7 +94,7 @@ describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (
   }
 
   it(
-    'get only 200, 409 and a few 503, lose no plant, and the memory of the service is flat',
+    `get only 200, 409 and a few 503, lose no plant, and the service stays below 320 MB${SHOWS_GROWTH ? ' without growth' : ''}`,
     async () => {
       let service = launch();
       let url = service.listening();
@@ -151,9 +153,12 @@ describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (
       for (const [firstId, least] of stored) {
         expect((await rowsFrom(firstId)).length).toBeGreaterThanOrEqual(least);
       }
-      report(`growth ${(100 * growthOf(samples)).toFixed(1)} %, peak ${Math.round(peak / 1e6)} MB`);
+      report(`peak ${Math.round(peak / 1e6)} MB`);
       expect(peak).toBeLessThan(MAX_RESIDENT);
-      expect(growthOf(samples)).toBeLessThan(MAX_GROWTH);
+      if (SHOWS_GROWTH) {
+        report(`growth ${(100 * growthOf(samples)).toFixed(1)} %`);
+        expect(growthOf(samples)).toBeLessThan(MAX_GROWTH);
+      }
     },
     180_000 + MINUTES * 120_000,
   );

@@ -26,7 +26,7 @@ describe('An answer of the public port', () => {
   const note = (message: unknown): void => void messages.push(message as RequestMessage);
 
   beforeAll(async () => {
-    service = await startService({ limits: { request: 100 } });
+    service = await startService({ limits: { request: 1_000 } });
     subscribe(REQUEST_CHANNEL, note);
   });
 

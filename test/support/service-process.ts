@@ -63,6 +63,8 @@ export class ServiceProcess extends NodeProcess {
 
 /** Returns the resident set that the management listener at this URL shows, in bytes. */
 export async function residentOf(management: string): Promise<number> {
-  const response = await fetch(`${management}/metrics`, { signal: AbortSignal.timeout(60_000) });
+  // A connection that the listener has closed as idle meanwhile would fail.
+  const headers = { Connection: 'close' };
+  const response = await fetch(`${management}/metrics`, { headers, signal: AbortSignal.timeout(60_000) });
   return Number(/^process_resident_memory_bytes (\S+)$/m.exec(await response.text())?.[1]);
 }
