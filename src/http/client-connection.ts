@@ -39,7 +39,7 @@ export class ClientConnection {
   #timer: NodeJS.Timeout | undefined;
   /** True if the client has got a 200. */
   #hasSucceeded = false;
-  /** When the service began to read again after it had kept input unread. */
+  /** When the service began to read again after it had kept input unread; Infinity while it does. */
   #readingSince = -Infinity;
   /** The request that Node has reported as late, which it does once; `next` if its headers are not complete. */
   #late: PublicRequest | 'next' | undefined;
@@ -57,11 +57,12 @@ export class ClientConnection {
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
+    socket.on('pause', () => (this.#readingSince = Infinity));
     // Also emitted when something reads a body, and when Node's parser has completed a message.
     socket.on('resume', () => {
       if (this.#isHeld) socket.pause();
       if (socket.isPaused()) return;
-      this.#readingSince = performance.now();
+      if (this.#readingSince === Infinity) this.#readingSince = performance.now();
       this.#checkLate();
     });
   }

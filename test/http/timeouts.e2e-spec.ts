@@ -142,6 +142,25 @@ describe('A request that is too slow', () => {
   });
 });
 
+describe('Half the headers of a request', () => {
+  const service = sharedService({ limits: { headers: 400, request: 3_600_000 } });
+
+  it.each([
+    ['a new connection', []],
+    ['a connection that has had an answer', [message()]],
+  ])('are refused with error 408 long before REQUEST_TIMEOUT, on %s', async (_what, before) => {
+    const client = await RawClient.connect(service.port);
+    for (const bytes of before) {
+      await client.send(bytes);
+      expectPlant(await client.answer(), 1, KEEP_ALIVE);
+    }
+    await client.send('POST /plants HTTP/1.1\r\nHost: ');
+
+    expectRefusal(await client.answer(), 408, CLOSE);
+    await client.hangUp();
+  });
+});
+
 describe('An idle connection', () => {
   const service = sharedService({ limits: { keepAlive: 100 } });
 

@@ -49,7 +49,7 @@ describe('A service with a certificate', () => {
   beforeEach(async () => {
     installCertificate(directory);
     const certificate = readCertificate(directory.file('tls.crt'), directory.file('tls.key'));
-    service = await startService({ certificate, limits: { headers: 2_000, connections: 2 } });
+    service = await startService({ certificate, limits: { headers: 1_000, request: 3_600_000, connections: 2 } });
   });
 
   afterEach(() => service.close());

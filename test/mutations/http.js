@@ -384,6 +384,15 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'http: late headers on a connection that was never kept unread',
+    reason: 'The headers of a request have 10 seconds, whatever REQUEST_TIMEOUT is.',
+    file: CONNECTION,
+    find: 'if (this.#readingSince === Infinity) this.#readingSince = performance.now();',
+    replace: 'this.#readingSince = performance.now();',
+    spec: 'test/http/timeouts',
+    test: 'Half the headers',
+  },
+  {
     name: 'http: late request that was kept unread',
     reason: 'A request that the service keeps unread is not late.',
     file: CONNECTION,
