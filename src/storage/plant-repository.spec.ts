@@ -63,13 +63,10 @@ describe('a batch of plants', () => {
   });
 
   it('may hold an id more than once: the first one counts', async () => {
-    const outcomes = await repository.add([
-      { id: 1n, name: 'Monstera' },
-      { id: 1n, name: 'Ficus' },
-      { id: 1n, name: 'Monstera' },
-    ]);
+    const monstera = { id: 1n, name: 'Monstera' };
+    const outcomes = await repository.add([monstera, { id: 1n, name: 'Ficus' }, { ...monstera }, monstera]);
 
-    expect(outcomes).toEqual(['created', 'conflict', 'repeated']);
+    expect(outcomes).toEqual(['created', 'conflict', 'repeated', 'repeated']);
     expect(await store.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
   });
 });

@@ -139,35 +139,36 @@ class PostgresRepository extends PlantRepository {
   /** Adds the plants that are missing, so that it can be repeated after any failure. */
   async #attempt(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     const created = await this.#insert(firstOfEachId(batch));
-    const taken = batch.filter((plant) => !created.has(plant));
-    const sameness = await this.#compare(taken);
-    return batch.map((plant) => {
-      if (created.has(plant)) return 'created';
-      return sameness.get(plant) === true ? 'repeated' : 'conflict';
+    // `delete` returns true once for each id: further plants with it are compared with the first one.
+    const isCreated = batch.map(({ id }) => created.delete(id));
+    const sameness = await this.#compare(batch.filter((_, index) => isCreated[index] === false));
+    return isCreated.map((is) => {
+      if (is) return 'created';
+      return sameness.shift() === true ? 'repeated' : 'conflict';
     });
   }
 
-  /** Inserts the plants whose ids are free, and returns them. */
-  async #insert(plants: ReadonlyMap<bigint, StoredPlant>): Promise<ReadonlySet<StoredPlant | undefined>> {
+  /** Inserts the plants whose ids are free, and returns these ids. */
+  async #insert(plants: readonly StoredPlant[]): Promise<Set<bigint>> {
     // In the order of ids: two batches that wait for each other's ids would deadlock.
-    const inOrder = [...plants.values()].sort((one, other) => (one.id < other.id ? -1 : 1));
+    const inOrder = [...plants].sort((one, other) => (one.id < other.id ? -1 : 1));
     const rows = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(inOrder)} RETURNING id`);
-    return new Set(rows.map(([id]) => plants.get(id as bigint)));
+    return new Set(rows.map(([id]) => id as bigint));
   }
 
   /** Returns whether each of these plants is the stored one that has its id. */
-  async #compare(taken: readonly StoredPlant[]): Promise<ReadonlyMap<StoredPlant | undefined, boolean>> {
-    if (taken.length === 0) return new Map();
+  async #compare(taken: readonly StoredPlant[]): Promise<boolean[]> {
+    if (taken.length === 0) return [];
     const rows = await this.pool.transact(comparisonOf(taken));
     // Another attempt finds these ids free.
     if (rows.length < taken.length) throw new PlantDeletedError();
-    return new Map(rows.map(([index, isSame]) => [taken[Number(index)], isSame === true]));
+    const same = new Set(rows.filter(([, isSame]) => isSame === true).map(([index]) => index));
+    return taken.map((_, index) => same.has(index));
   }
 }
 
-/** Returns the first plant of each id. */
-function firstOfEachId(batch: readonly StoredPlant[]): ReadonlyMap<bigint, StoredPlant> {
+function firstOfEachId(batch: readonly StoredPlant[]): StoredPlant[] {
   const plants = new Map<bigint, StoredPlant>();
   for (const plant of batch) if (!plants.has(plant.id)) plants.set(plant.id, plant);
-  return plants;
+  return [...plants.values()];
 }
