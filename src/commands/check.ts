@@ -17,9 +17,9 @@ export function configure(command: Command): void {
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
   // TLS takes longer to load than the help.
-  const { expiryOf, loadCertificate, openTokens } = await import('../process/start-files.js');
+  const { expiryOf, loadValidCertificate, openTokens } = await import('../process/start-files.js');
   const tokens = openTokens(configuration).count;
-  const expires = expiryOf(loadCertificate(configuration));
+  const expires = expiryOf(loadValidCertificate(configuration));
   const isPresent = await tryOutDatabase(configuration.databaseUrl, configuration.store);
   printSummary(
     { tokens, certificate: expires === undefined ? null : { expires }, database: isPresent ? 'present' : 'new' },

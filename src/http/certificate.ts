@@ -40,3 +40,11 @@ export function isSameCertificate(one: Certificate, other: Certificate): boolean
 export function certificateExpiry({ cert }: Certificate): Date {
   return new Date(new X509Certificate(cert).validTo);
 }
+
+/** Returns why clients refuse a certificate now: it has expired, or it is not valid yet. Undefined for a valid one. */
+export function validityFault({ cert }: Certificate): string | undefined {
+  const { validFrom, validTo } = new X509Certificate(cert);
+  const [from, to] = [new Date(validFrom), new Date(validTo)];
+  if (to < new Date()) return `the certificate has expired at ${to.toISOString()}: renew it`;
+  return from > new Date() ? `the certificate is not valid before ${from.toISOString()}` : undefined;
+}

@@ -6,8 +6,9 @@ import type { StaticTokens } from '../auth/static-tokens.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
+import { OperatorError } from '../contract/operator-error.js';
 import { watchFiles } from '../files/watch-files.js';
-import { type Certificate, certificateExpiry, isSameCertificate } from '../http/certificate.js';
+import { type Certificate, certificateExpiry, isSameCertificate, validityFault } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import { ManagedService } from '../management/managed-service.js';
@@ -107,6 +108,9 @@ export class PublicService extends ManagedService {
     try {
       const read = loadCertificate(this.configuration);
       if (read === undefined || this.#certificate === undefined || isSameCertificate(read, this.#certificate)) return;
+      const fault = validityFault(read);
+      // If the previous one is no better, the new one is what the operator wants.
+      if (fault !== undefined && validityFault(this.#certificate) === undefined) throw new OperatorError(fault);
       (this.#app?.getHttpServer() as Server).setSecureContext(read);
       this.#certificate = read;
       const expiry = certificateExpiry(read).toISOString();

@@ -1,7 +1,8 @@
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { type Configuration, forVariable } from '../config/configuration.js';
-import { type Certificate, certificateExpiry, readCertificate } from '../http/certificate.js';
+import { OperatorError } from '../contract/operator-error.js';
+import { type Certificate, certificateExpiry, readCertificate, validityFault } from '../http/certificate.js';
 
 /** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
 export function openTokens(configuration: Configuration): StaticTokens {
@@ -24,6 +25,19 @@ export function openTokens(configuration: Configuration): StaticTokens {
 export function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Certificate | undefined {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
   return forVariable('TLS_CERT_FILE and TLS_KEY_FILE', () => readCertificate(tlsCertFile, tlsKeyFile));
+}
+
+/**
+ * Reads the certificate of the public port, which must be valid now. The start accepts any: a renewed one replaces it.
+ *
+ * @returns undefined if none is configured
+ * @throws {OperatorError} if it cannot be used
+ */
+export function loadValidCertificate(configuration: Configuration): Certificate | undefined {
+  const certificate = loadCertificate(configuration);
+  const fault = certificate && validityFault(certificate);
+  if (fault !== undefined) throw new OperatorError(`TLS_CERT_FILE: ${fault}`);
+  return certificate;
 }
 
 /** Returns when a certificate expires; undefined without one. */

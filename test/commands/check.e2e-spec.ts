@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TOKEN } from '../support/client.js';
-import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { installCertificate } from '../support/certificates.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line } from '../support/token-file.js';
 
 const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
@@ -34,6 +35,31 @@ describe('plant-store check', () => {
       certificate: { expires: expect.stringMatching(/^\d{4}-/) as unknown },
       database: 'present',
     });
+  });
+
+  it.each([
+    { pair: 'expired', complaint: 'the certificate has expired at 2021-01-01T00:00:00.000Z: renew it' },
+    { pair: 'future', complaint: 'the certificate is not valid before 2199-01-01T00:00:00.000Z' },
+  ] as const)('fails with status 1 for a certificate that is $pair', async ({ pair, complaint }) => {
+    expect(await directory.run('check', [], installCertificate(directory, pair))).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `plant-store: TLS_CERT_FILE: ${complaint}\n`,
+    });
+  });
+
+  it('refuses a table without a primary key, as the start does, and changes nothing', async () => {
+    const database = directory.openDatabase('plants.db');
+    database.exec("CREATE TABLE plants (id integer, name text, tag text); INSERT INTO plants VALUES (1, 'a', 'b')");
+    database.close();
+    const variables = { ...WITH_TOKEN, DATABASE_URL: 'sqlite:plants.db' };
+    const before = readFileSync(directory.file('plants.db'));
+
+    const checked = await directory.run('check', [], variables);
+
+    expect(checked).toMatchObject({ status: 1, stdout: '' });
+    expect(readFileSync(directory.file('plants.db')).equals(before)).toBe(true);
+    expect(await directory.failedStart(variables)).toEqual({ status: 1, complaint: checked.stderr });
   });
 
   const UNREACHABLE = 'postgres://u:secret@localhost/plants?host=/nowhere';

@@ -65,6 +65,12 @@ describe('plant-store restore', () => {
       prepare: () => change('PRAGMA journal_mode = WAL'),
     },
     {
+      what: 'has a table without a primary key, which the start refuses',
+      complaint: 'backup.db cannot be used: ON CONFLICT clause does not match',
+      prepare: () =>
+        change('CREATE TABLE other AS SELECT * FROM plants; DROP TABLE plants; ALTER TABLE other RENAME TO plants'),
+    },
+    {
       what: "is another program's database",
       complaint: 'has no table of plants',
       prepare: () => change('ALTER TABLE plants RENAME TO stones'),

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServiceDirectory, Variables } from './service-directory.js';
 
-type Pair = 'first' | 'second';
+type Pair = 'first' | 'second' | 'expired' | 'future';
 
 /** Returns a self-signed certificate or its key. */
 export function readPem(name: `${Pair}.${'crt' | 'key'}`): string {
