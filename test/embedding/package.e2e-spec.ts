@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join, posix } from 'node:path';
 import ts from 'typescript';
-import { create, CREATED, TOKEN } from '../support/client.js';
+import { create, CREATED, MONSTERA, TOKEN } from '../support/client.js';
 import {
   EXAMPLE,
   FRAMEWORKS,
@@ -12,7 +12,9 @@ import {
   type ModuleSettings,
   PackedPackage,
 } from '../support/hosts/installation.js';
+import { NodeProcess } from '../support/node-process.js';
 import { ROOT } from '../support/root.js';
+import { CURL, ServiceDirectory } from '../support/service-directory.js';
 import { createRegistry } from '../support/hosts/registry.js';
 
 /** The packages that a Nest application has. */
@@ -38,27 +40,53 @@ describe('The package', () => {
     return [...imports].map(([, name = '']) => name);
   }
 
-  it('has the code that its entry loads, with types and source maps, the documentation, and nothing else', () => {
+  /** Returns the files that the entry of the module loads. */
+  function codeOfModule(): Set<string> {
     const code = new Set(['dist/index.js']);
     for (const path of code) {
       const own = importsOf(path).filter((name) => name.startsWith('.'));
       for (const name of own) code.add(posix.join(posix.dirname(path), name));
     }
-    const others = ['package.json', 'plant-store.js', 'README.md', 'LICENSE', 'contract/openapi.yaml'];
-    const guides = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
-    const compiled = [...code].flatMap((path) => [path, `${path}.map`, path.replace(/js$/, 'd.ts')]);
+    return code;
+  }
 
-    expect(paths.sort()).toEqual([...others, ...guides.map((name) => `docs/${name}`), ...compiled].sort());
+  it('has the code that its entry loads, with types and source maps, and loads nothing of the service with it', () => {
+    const code = codeOfModule();
+
+    expect(paths).toEqual(expect.arrayContaining([...code].flatMap((path) => [path, path.replace(/js$/, 'd.ts')])));
     for (const path of code) {
+      expect(path).not.toMatch(/^dist\/(?:main|chunks)/);
       expect(JSON.parse(textOf(`${path}.map`))).toMatchObject({ sourcesContent: [expect.any(String)] });
     }
+  });
+
+  it('has no link to a file that is not in it', () => {
+    const guides = paths.filter((path) => path.endsWith('.md'));
+    const links = guides.flatMap((path) =>
+      [...textOf(path).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, target = '']) =>
+        posix.join(posix.dirname(path), target),
+      ),
+    );
+
+    expect(links).toContain('docs/embedding.md');
+    expect(links.filter((path) => !paths.includes(path) && path !== 'docs/docs-page.png')).toEqual([]);
+  });
+
+  it('has a manifest whose addresses agree with one another', () => {
+    const { homepage, repository, bugs } = JSON.parse(textOf('package.json')) as {
+      homepage: string;
+      repository: { url: string };
+      bugs: { url: string };
+    };
+
+    expect([repository.url, bugs.url]).toEqual([`git+${homepage}.git`, `${homepage}/issues`]);
   });
 
   it('depends on each package that it imports', () => {
     const { dependencies, peerDependencies, peerDependenciesMeta } = installation.manifest;
     const named = { ...dependencies, ...peerDependencies, ...peerDependenciesMeta };
     const imported = paths
-      .filter((path) => /\.(?:js|d\.ts)$/.test(path))
+      .filter((path) => /\.(?:js|d\.ts)$/.test(path) && !/^(?:plant-store|dist\/(?:main|chunks|swagger-ui))/.test(path))
       .flatMap(importsOf)
       .filter((name) => !/^(?:\.|node:)/.test(name))
       .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? '');
@@ -80,14 +108,6 @@ describe('The package', () => {
     expect(resolve('plant-store/dist/index.js')).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED');
   });
 
-  it('has a program that says where the service is', () => {
-    const program = join(installation.package, 'plant-store.js');
-    const { status, stderr } = spawnSync(process.execPath, [program], { encoding: 'utf8' });
-
-    expect(status).toBe(1);
-    expect(stderr).toMatch(/^plant-store: only a clone of the repository has the service.*\n$/);
-  });
-
   it.each<[...ModuleSettings, RegExp]>([
     ['NodeNext', 'NodeNext', /^$/],
     ['Node20', 'NodeNext', /^$/],
@@ -102,14 +122,13 @@ describe('The package', () => {
     expect(plantStore.install('commonjs').diagnose({ 'host.ts': source }, [module, resolution])).toMatch(expected);
   });
 
-  it('asks for the driver that is missing: on Node before 24 also for that of SQLite', async () => {
-    const bare = plantStore.install('module', ['@nestjs/platform-express', '@nestjs/platform-fastify']);
+  it('asks for the driver of PostgreSQL if it is missing, and has that of SQLite', async () => {
+    const bare = plantStore.install('module');
     const start = (repository: string): Promise<string> =>
       bare.startHosts([{ platform: 'express', token: TOKEN, repository }]).printed(/^(\[\d+\])$/m);
 
     await expect(start('postgres://localhost/plants')).rejects.toThrow('pg is not installed: npm install pg');
-    if (Number.parseInt(process.versions.node) >= 24) await start('sqlite::memory:');
-    else await expect(start('sqlite::memory:')).rejects.toThrow('npm install @photostructure/sqlite');
+    await start('sqlite::memory:');
   });
 });
 
@@ -138,7 +157,17 @@ describe('npm install', () => {
 
     expect(await host.npmInstall(url, [plantStore.tarball])).not.toMatch(/deprecated|ERESOLVE|peer/);
 
-    const added = ['@nestjs/passport', 'jose', 'passport', 'passport-http-bearer', 'passport-strategy', 'pause'];
+    const added = [
+      '@nestjs/passport',
+      '@photostructure/sqlite',
+      '@photostructure/sqlite/node_modules/node-addon-api',
+      'jose',
+      'node-gyp-build',
+      'passport',
+      'passport-http-bearer',
+      'passport-strategy',
+      'pause',
+    ];
     expect(installedIn(host).filter((name) => !before.has(name))).toEqual([...added, 'plant-store', 'utils-merge']);
 
     host.compile(EXAMPLE, 'main.js');
@@ -146,5 +175,57 @@ describe('npm install', () => {
     expect(await create(await running.printed(/^The garden is open: (.+)$/m))).toEqual(CREATED);
     await running.stop();
     expect(running.stderr).toBe('');
+  });
+});
+
+/** Returns the processes that this one has started, and those that they have started. */
+function processesOf(pid = 0): number[] {
+  const { stdout } = spawnSync('pgrep', ['-P', `${pid}`], { encoding: 'utf8' });
+  const children = stdout.split('\n').slice(0, -1).map(Number);
+  return [...children.flatMap((child) => processesOf(child)), ...children];
+}
+
+describe('npx in an empty directory', () => {
+  const registry = createRegistry(join(ROOT, 'node_modules'));
+  const directory = ServiceDirectory.ofEachTest();
+
+  beforeAll(() => once(registry.listen(0, '127.0.0.1'), 'listening'));
+
+  afterAll(() => {
+    registry.close();
+    registry.closeAllConnections();
+  });
+
+  it('runs the service, which creates plants in the working directory, and each command', async () => {
+    const { port } = registry.address() as AddressInfo;
+    const npm = { HOME: directory.file('home'), npm_config_registry: `http://127.0.0.1:${port}` };
+    const npx = ['sh', '-c', 'shift; exec npm exec --yes "$@"', 'sh'];
+    const run = (...parameters: string[]): NodeProcess => {
+      const variables = { ...npm, PORT: '0', MANAGEMENT_PORT: 'off' };
+      const words = ['--package', plantStore.tarball, '--', 'plant-store', ...parameters];
+      return new NodeProcess(words, variables, { workingDirectory: directory.path, wrapper: npx });
+    };
+
+    const service = run();
+    const curl = await service.printed(CURL);
+    const [, url = '', token = ''] = /^curl -i (\S+)\/plants[^]+Bearer ([\w-]+)'/.exec(curl) ?? [];
+    expect(await create(url, MONSTERA, token)).toEqual(CREATED);
+    for (const command of [
+      'token list',
+      'backup copy.db',
+      'export',
+      'verify',
+      'check',
+      'restore --help',
+      'import --help',
+    ]) {
+      const ended = run(...command.split(' '));
+      expect([command, await ended.ended, ended.stderr]).toMatchObject([command, 0, expect.anything()]);
+      if (command === 'export') expect(ended.stdout).toBe('{"id":1,"name":"Monstera","tag":"indoor"}\n');
+    }
+    // npm does not forward its signals: a terminal sends them to both.
+    const [program = 0] = processesOf(service.child.pid);
+    process.kill(program, 'SIGTERM');
+    expect(await service.ended).toBe(0);
   });
 });

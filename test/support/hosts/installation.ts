@@ -153,19 +153,16 @@ export class Installation {
 }
 
 /** The packages that `host.ts` needs beside those of the package. */
-export const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify', '@photostructure/sqlite'];
+export const FRAMEWORKS = ['@nestjs/platform-express', '@nestjs/platform-fastify'];
 
-/** The package as `npm pack` makes it from dist/, and the hosts that it is installed in. */
+/** The package as `pack.js` makes it from dist/, and the hosts that it is installed in. */
 export class PackedPackage {
   readonly tarball: string;
   readonly #directory = mkdtempSync(join(tmpdir(), 'plant-store-package-'));
   readonly #installations: Installation[] = [];
 
   constructor() {
-    execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', this.#directory], {
-      cwd: ROOT,
-      stdio: 'ignore',
-    });
+    execFileSync(process.execPath, [join(ROOT, 'pack.js'), this.#directory], { stdio: 'ignore' });
     const [filename = ''] = readdirSync(this.#directory);
     this.tarball = join(this.#directory, filename);
   }

@@ -3,6 +3,15 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 
+/** Packages of which the repository has another version than their users ask for, see CONTRIBUTING.md. */
+const OVERRIDDEN = ['content-disposition', 'cookie', 'file-type'];
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+}
+
 /** The directories of the versions of a package; the copy at the top, which the repository itself uses, is the first. */
 type Versions = Map<string, string>;
 
@@ -45,11 +54,18 @@ function collect(modules: string, packages: Map<string, Versions>): void {
 function describePackage(name: string, versions: Versions, registry: string): object {
   const described = Array.from(versions, ([version, directory]) => {
     const tarball = `${registry}/${encodeURIComponent(name)}/${version}`;
-    return [version, { ...readManifest(directory), dist: { tarball } }] as const;
+    return [version, { ...withOwnVersions(readManifest(directory)), dist: { tarball } }] as const;
   });
   return { name, 'dist-tags': { latest: described[0]?.[0] }, versions: Object.fromEntries(described) };
 }
 
-function readManifest(directory: string): { readonly name: string; readonly version: string } {
-  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as { name: string; version: string };
+/** Takes any version of what the repository overrides: npx, unlike an application, has no overrides. */
+function withOwnVersions(manifest: Manifest): Manifest {
+  const { dependencies = {} } = manifest;
+  const own = Object.keys(dependencies).filter((name) => OVERRIDDEN.includes(name));
+  return { ...manifest, dependencies: { ...dependencies, ...Object.fromEntries(own.map((name) => [name, '*'])) } };
+}
+
+function readManifest(directory: string): Manifest {
+  return JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8')) as Manifest;
 }
