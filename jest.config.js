@@ -30,6 +30,7 @@ export default {
         '<rootDir>/test/**/*.postgres-spec.ts',
       ],
       globals: { ENGINE: 'postgres' },
+      setupFilesAfterEnv: ['<rootDir>/test/support/postgres-hooks.ts'],
     },
     {
       ...project,

@@ -1,6 +1,5 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, type Server, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { until } from './until.js';
 
@@ -15,23 +14,21 @@ export interface RawAnswer {
 /** Bytes, as an array or as a Latin-1 string. */
 export type Bytes = string | Uint8Array;
 
-/** The sockets of the service by the port of the client: both are in this process. */
+/** The sockets of the services in this process by the port of the client. */
 const accepted = new Map<number, Socket>();
 
-function note(message: unknown): void {
-  const { socket } = message as { readonly socket: Socket };
-  const port = socket.remotePort ?? 0;
-  accepted.set(port, socket);
-  socket.once('close', () => {
-    if (accepted.get(port) === socket) accepted.delete(port);
+/** Lets clients see which of their bytes a service in this process has read, and when it closes a connection. */
+export function observeConnections(server: Server): void {
+  server.on('connection', (socket) => {
+    const port = socket.remotePort ?? 0;
+    accepted.set(port, socket);
+    socket.once('close', () => {
+      if (accepted.get(port) === socket) accepted.delete(port);
+    });
   });
 }
 
-subscribe('net.server.socket', note);
-// The spec files of a process share its channels.
-afterAll(() => unsubscribe('net.server.socket', note));
-
-/** Waits until the servers of this process have closed all connections. */
+/** Waits until the services in this process have closed all connections. */
 export function everyConnectionIsClosed(): Promise<void> {
   return until('every connection is closed', () => accepted.size === 0);
 }

@@ -7,7 +7,7 @@ import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import type { Certificate } from '../../src/http/certificate.js';
 import type { ServerLimits } from '../../src/http/server-limits.js';
 import { TOKEN } from './client.js';
-import { everyConnectionIsClosed } from './raw-client.js';
+import { everyConnectionIsClosed, observeConnections } from './raw-client.js';
 import { newStore, type Row, type Store } from './store.js';
 
 /** The application of the program in this process, on a free port, with its own database. */
@@ -69,8 +69,10 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     },
     logger: { log: ignore, warn: ignore, error: (...parts: unknown[]) => log.push(parts.join('\n')) },
   });
+  const server = app.getHttpServer() as Server;
+  observeConnections(server);
   await app.listen(0, '127.0.0.1');
-  const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
+  const { port } = server.address() as AddressInfo;
   return {
     port,
     url: `${options.certificate ? 'https' : 'http'}://127.0.0.1:${port}${basePath}`,

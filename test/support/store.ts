@@ -60,7 +60,10 @@ function newSqliteStore(): Store {
 /** The server of this spec file; the first store starts it. */
 let server: Promise<PostgresServer> | undefined;
 
-afterAll(async () => (await server)?.remove());
+/** Stops the server of this spec file, if a store has started it. */
+export async function removePostgresServer(): Promise<void> {
+  await (await server)?.remove();
+}
 
 /** Unused databases: to create one takes longer than most tests. */
 const free: string[] = [];
