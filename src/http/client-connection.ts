@@ -58,7 +58,7 @@ export class ClientConnection {
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
     socket.on('pause', () => (this.#readingSince = Infinity));
-    // Also emitted when something reads a body, and when Node's parser has completed a message.
+    // Also emitted when something reads a body, and when the client has taken what Node waited for.
     socket.on('resume', () => {
       if (this.#isHeld) socket.pause();
       if (socket.isPaused()) return;

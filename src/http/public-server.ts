@@ -106,7 +106,7 @@ export class PublicServer {
     return connection;
   }
 
-  /** Closes the connection that has waited for its client the longest, first those that never had a 200. */
+  /** Closes the connection that has waited the longest, unless all are in use. */
   #closeLongestWaiting(): void {
     let longest: [peer: string, connection: ClientConnection] | undefined;
     for (const entry of this.#connections) if (entry[1].waitsLongerThan(longest?.[1])) longest = entry;

@@ -7,8 +7,8 @@ export interface ServerLimits {
   /** Between two requests of a connection, which then closes without an answer. */
   readonly keepAlive: number;
   /**
-   * Open connections. A further one replaces the one that has waited for its client the longest, first those that never
-   * had a 200; if all are in use, it is answered 503.
+   * Open connections. A further one replaces the one that has waited the longest for its client, or for an identity
+   * provider, first those that never had a 200; if all are in use, it is answered 503.
    */
   readonly connections: number;
 }
