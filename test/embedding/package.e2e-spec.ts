@@ -178,7 +178,7 @@ describe('npm install', () => {
   });
 });
 
-/** Returns the processes that this one has started, and those that they have started. */
+/** Returns the processes that this one has started, and before each of them those that it has started. */
 function processesOf(pid = 0): number[] {
   const { stdout } = spawnSync('pgrep', ['-P', `${pid}`], { encoding: 'utf8' });
   const children = stdout.split('\n').slice(0, -1).map(Number);
@@ -223,9 +223,10 @@ describe('npx in an empty directory', () => {
       expect([command, await ended.ended, ended.stderr]).toMatchObject([command, 0, expect.anything()]);
       if (command === 'export') expect(ended.stdout).toBe('{"id":1,"name":"Monstera"}\n');
     }
-    // npm does not forward its signals: a terminal sends them to both.
-    const [program = 0] = processesOf(service.child.pid);
-    process.kill(program, 'SIGTERM');
+    // To the service itself, because npm does not forward its signals.
+    const [program] = processesOf(service.child.pid);
+    expect(program).toBeGreaterThan(0);
+    process.kill(Number(program), 'SIGTERM');
     expect(await service.ended).toBe(0);
   });
 });
