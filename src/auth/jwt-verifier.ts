@@ -59,7 +59,7 @@ export class JwtVerifier extends TokenVerifier {
     assertJwtSettings(settings);
     this.#settings = settings;
     this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl);
-    this.#timer = setInterval(() => void this.#reload(), RELOAD_INTERVAL).unref();
+    this.#timer = setInterval(() => void this.fetchKeys(), RELOAD_INTERVAL).unref();
   }
 
   override onApplicationShutdown(): void {
@@ -80,8 +80,11 @@ export class JwtVerifier extends TokenVerifier {
     return result;
   }
 
-  /** Known keys stay in use while the issuer cannot be reached. IssuerKeys logs it. */
-  async #reload(): Promise<void> {
+  /**
+   * Fetches the keys of the issuer. Call it at the start, so that no token waits for them. Known keys stay in use while
+   * the issuer cannot be reached, and IssuerKeys logs it.
+   */
+  async fetchKeys(): Promise<void> {
     await this.#keys.reload().catch(() => undefined);
     // Forgets tokens of withdrawn keys. Verifications in progress still write to the old map.
     this.#verified = new Map();

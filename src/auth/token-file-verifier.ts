@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
 import { watchFiles } from '../files/watch-files.js';
 import { type StaticToken, StaticTokens } from './static-tokens.js';
 import { parseTokens, readTokenFile } from './token-file.js';
@@ -18,7 +18,7 @@ interface TokenFileOptions {
  * Verifies the static tokens of a file. PlantsModule reads the file, and reads it again when it changes. A file that
  * cannot be used changes nothing: the tokens that were read last stay valid.
  */
-export class TokenFileVerifier extends StaticTokens implements OnModuleInit, OnApplicationShutdown {
+export class TokenFileVerifier extends StaticTokens {
   readonly #logger = new Logger('Authentication');
   /** The text whose tokens are in use, and when the file had it last. */
   #last: { readonly text: string; readonly at: Date } | undefined;
@@ -51,7 +51,7 @@ export class TokenFileVerifier extends StaticTokens implements OnModuleInit, OnA
   }
 
   /** Nest calls it once more if the verifier is also a provider of the host. */
-  onModuleInit(): void {
+  override onModuleInit(): void {
     // The program has read the file already, to report a fault before it opens its ports.
     if (this.#last === undefined) this.read();
     this.#stopWatching();

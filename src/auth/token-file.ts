@@ -74,7 +74,7 @@ export function addToken(file: string, token: StaticToken): void {
     const line = `${formatToken(token)}\n`;
     if (createFile(file, line)) return;
     const text = readTokenFile(file);
-    if (text !== '' && hasToken(text, file, token.name)) {
+    if (text.trim() !== '' && hasToken(text, file, token.name)) {
       throw new OperatorError(`${token.name} already has a token: choose another name, or revoke it first`);
     }
     const endOfLine = /(?:^|\n)$/.test(text) ? '' : '\n';

@@ -68,18 +68,25 @@ export abstract class TokenVerifier {
   /** @throws {HttpException} for example ServiceUnavailableException (error 503); anything else is error 500 */
   abstract verify(token: string): VerificationResult | Promise<VerificationResult>;
 
+  /** Nest calls it before the application listens. */
+  onModuleInit?(): unknown;
+
   /** Nest calls it when the application closes. */
   onApplicationShutdown?(signal?: string): unknown;
 }
 
-/** Asks several verifiers in turn; the first that knows the token decides. */
+/** Asks several verifiers in turn; the first that knows the token decides. Nest knows this one alone, so it passes hooks on. */
 export class TokenVerifiers extends TokenVerifier {
   constructor(private readonly verifiers: readonly TokenVerifier[]) {
     super();
   }
 
-  override onApplicationShutdown(): void {
-    for (const verifier of this.verifiers) verifier.onApplicationShutdown?.();
+  override async onModuleInit(): Promise<void> {
+    for (const verifier of this.verifiers) await verifier.onModuleInit?.();
+  }
+
+  override async onApplicationShutdown(): Promise<void> {
+    for (const verifier of this.verifiers) await verifier.onApplicationShutdown?.();
   }
 
   override async verify(token: string): Promise<Principal | RefusalReason> {

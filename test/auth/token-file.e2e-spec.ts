@@ -15,6 +15,7 @@ import { TokenFileVerifier } from '../../src/auth/token-file-verifier.js';
 import { create, CREATED, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { fakeIntervalsInEachTest } from '../support/clocks.js';
 import { ask } from '../support/connections.js';
+import { AUDIENCE, IdentityProvider, RSA } from '../support/identity-provider.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';
@@ -166,6 +167,21 @@ describe('ACCESS_TOKENS_FILE', () => {
     await until('its end is logged', () =>
       service.stdout.includes('tokens can be used again; number of tokens now: 1'),
     );
+  });
+
+  it('is reloaded beside an identity provider, whose keys are fetched before a token needs them', async () => {
+    const provider = new IdentityProvider();
+    await provider.start([RSA]);
+    const file = directory.write('tokens', line('gardener', SECOND_TOKEN));
+    const issuer = { JWT_ISSUER: provider.issuer, JWT_AUDIENCE: AUDIENCE };
+    const { url } = await directory.start({ ...issuer, ACCESS_TOKENS_FILE: 'tokens' });
+    expect(await ask(url, SECOND_TOKEN)).toBe(200);
+
+    await until('the keys are fetched', () => provider.requests.includes('/jwks'));
+    put(file, line('gardener', TOKEN));
+    await untilAnswer(401, url, SECOND_TOKEN);
+    expect(await create(url)).toEqual(CREATED);
+    await provider.stop();
   });
 
   it.each(['2020-01-01T00:00:00Z', '2999-01-01T00:00:00Z'])(

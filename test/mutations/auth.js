@@ -353,6 +353,16 @@ export default [
     test: 'A token file',
   },
   {
+    name: 'auth: hooks of several verifiers',
+    reason: 'A change of the token file takes effect within a second, also where JWTs are accepted.',
+    file: 'src/auth/token-verifier.ts',
+    find: 'await verifier.onModuleInit?.()',
+    replace: 'await Promise.resolve(verifier)',
+    spec: 'test/auth/token-file',
+    test: 'beside an identity provider',
+    isBuilt: true,
+  },
+  {
     name: 'auth: file that is not watched',
     reason: 'A running service uses a change of the token file.',
     file: TOKEN_FILE_VERIFIER,
