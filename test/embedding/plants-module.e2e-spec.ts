@@ -16,10 +16,10 @@ import {
   type StoredPlant,
   TokenVerifier,
 } from '../../src/index.js';
+import { MONSTERA } from '../support/client.js';
 import {
   type Application,
   HostLog,
-  MONSTERA,
   newAdapter,
   newApplication,
   PLATFORMS,
@@ -180,7 +180,9 @@ describe('PlantsModule', () => {
     const { port } = app.getHttpServer().address() as AddressInfo;
     const tokens = ['Authorization', 'Bearer token', 'authorization', 'Bearer no'];
     const headers = ['Host', 'plants', 'Content-Type', 'application/json', ...tokens];
-    const outgoing = request({ port, host: '127.0.0.1', method: 'POST', path: '/plants', headers }).end(MONSTERA);
+    const outgoing = request({ port, host: '127.0.0.1', method: 'POST', path: '/plants', headers }).end(
+      JSON.stringify(MONSTERA),
+    );
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
 
     expect(await json(answer)).toMatchObject({ error: 401 });
@@ -192,7 +194,7 @@ describe('PlantsModule', () => {
     await app.listen(0, '127.0.0.1');
     const session = connect(await app.getUrl());
     const headers = { 'content-type': 'application/json', authorization: 'Bearer token' };
-    const stream = session.request({ ':method': 'POST', ':path': '/plants', ...headers }).end(MONSTERA);
+    const stream = session.request({ ':method': 'POST', ':path': '/plants', ...headers }).end(JSON.stringify(MONSTERA));
 
     expect(await text(stream)).toBe('{"name":"Monstera"}');
     session.close();

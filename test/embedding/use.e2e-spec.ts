@@ -12,32 +12,32 @@ import {
 import { type Application, newAdapter, PLATFORMS, send } from '../support/hosts/application.js';
 
 const OPTIONS = { repository: 'sqlite::memory:', authentication: false } as const;
-const MONSTERA = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
+const PLANT = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
 
 describe('PlantsService in a host without a server', () => {
   it('creates plants as POST /plants does, and refuses them with the same errors', async () => {
     const app = await NestFactory.createApplicationContext(PlantsModule.forRoot(OPTIONS), { logger: false });
     const plants = app.get(PlantsService);
 
-    const created = await plants.create(MONSTERA, { principal: { name: 'gardener' } });
+    const created = await plants.create(PLANT, { principal: { name: 'gardener' } });
 
     expect(created).toBeInstanceOf(PlantDto);
     expect(created).toEqual({ name: 'Monstera', tag: 'indoor' });
-    expect(await plants.create(MONSTERA)).toEqual(created);
-    await expect(plants.create({ ...MONSTERA, name: 'Aloe' })).rejects.toMatchObject({ error: 409 });
-    await expect(plants.create({ ...MONSTERA, id: 2n ** 63n })).rejects.toMatchObject({ error: 422 });
-    await expect(plants.create({ ...MONSTERA, tag: '\0' })).rejects.toThrow('tag must be a string');
+    expect(await plants.create(PLANT)).toEqual(created);
+    await expect(plants.create({ ...PLANT, name: 'Aloe' })).rejects.toMatchObject({ error: 409 });
+    await expect(plants.create({ ...PLANT, id: 2n ** 63n })).rejects.toMatchObject({ error: 422 });
+    await expect(plants.create({ ...PLANT, tag: '\0' })).rejects.toThrow('tag must be a string');
     await app.close();
-    await expect(plants.create(MONSTERA)).rejects.toMatchObject({ name: 'ContractException', error: 503 });
+    await expect(plants.create(PLANT)).rejects.toMatchObject({ name: 'ContractException', error: 503 });
   });
 });
 
 describe('PlantsService', () => {
-  it.each([null, undefined, 7, 'Monstera', [MONSTERA], {}, { ...MONSTERA, id: 1 }, () => MONSTERA])(
+  it.each([null, undefined, 7, 'Monstera', [PLANT], {}, { ...PLANT, id: 1 }, () => PLANT])(
     'refuses anything but a NewPlant with error 422: %p',
     async (value) => {
       const app = await NestFactory.createApplicationContext(PlantsModule.forRoot(OPTIONS), { logger: false });
-      const created = app.get(PlantsService).create(value as typeof MONSTERA);
+      const created = app.get(PlantsService).create(value as typeof PLANT);
 
       await expect(created).rejects.toMatchObject({ name: 'ContractException', error: 422 });
       await app.close();
@@ -70,7 +70,7 @@ describe('PlantsModule', () => {
     class HostModule {}
     const app = await NestFactory.createApplicationContext(HostModule, { logger: false });
 
-    expect(await app.get(Garden, { strict: false }).plants.create(MONSTERA)).toBeInstanceOf(PlantDto);
+    expect(await app.get(Garden, { strict: false }).plants.create(PLANT)).toBeInstanceOf(PlantDto);
     await app.close();
   });
 
@@ -79,7 +79,7 @@ describe('PlantsModule', () => {
     const builder = Test.createTestingModule({ imports: [unusable] });
     const module = await builder.overrideProvider(PLANTS_OPTIONS).useValue(OPTIONS).compile();
 
-    expect(await module.get(PlantsService, { strict: false }).create(MONSTERA)).toBeInstanceOf(PlantDto);
+    expect(await module.get(PlantsService, { strict: false }).create(PLANT)).toBeInstanceOf(PlantDto);
     await module.close();
   });
 });

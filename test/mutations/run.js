@@ -33,6 +33,9 @@ const TEST_TIMEOUT = 10_000;
 /** Milliseconds for all tests of a mutation: a defect may be a loop without an end. */
 const RUN_TIMEOUT = 300_000;
 
+/** The endings of the names of spec files. */
+const ENDINGS = ['.spec.ts', '.e2e-spec.ts', '.postgres-spec.ts'];
+
 /** Stands for the name of a failing test where the defect ends Jest, or lets it run for too long. */
 const NO_RESULT = '(the tests end without a result)';
 
@@ -56,8 +59,12 @@ const mutations = all.filter(({ name }) => parts.length === 0 || parts.some((par
 
 await copyCheckout();
 const outdated = mutations.filter(({ file, find }) => read(file).split(find).length !== 2);
+const withoutSpec = mutations.filter(
+  ({ spec }) => !ENDINGS.some((ending) => existsSync(join(copy, `${spec}${ending}`))),
+);
 for (const { name, file, find } of outdated) console.log(`DOES NOT APPLY  ${name}: ${file} must have once: ${find}`);
-if (outdated.length > 0) process.exit(1);
+for (const { name, spec } of withoutSpec) console.log(`HAS NO SPEC  ${name}: ${spec}`);
+if (outdated.length + withoutSpec.length > 0) process.exit(1);
 if (check) process.exit(0);
 
 /** The mutations that are caught, each with a pattern of the names of the tests that catch it. */

@@ -13,7 +13,7 @@ import { ServiceDirectory } from '../support/service-directory.js';
 
 const BINARIES = join(ROOT, 'node_modules/.bin');
 const GUIDE = new Paper('docs/clients.md');
-const MONSTERA = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
+const PLANT = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -55,7 +55,7 @@ describe("The guide's JavaScript", () => {
     const call = CALL.replace(/await .*(?=;)/, 'console.log(JSON.stringify($&))');
 
     expect(JSON.parse(await runClient(preparation + call))).toEqual({ name: 'Monstera', tag: 'indoor' });
-    expect(await service.rows()).toEqual([MONSTERA]);
+    expect(await service.rows()).toEqual([PLANT]);
   });
 
   it('sends the plant again after error 503', async () => {
@@ -63,7 +63,7 @@ describe("The guide's JavaScript", () => {
     await runClient(CALL);
 
     expect(verifier.isInterrupted).toBe(false);
-    expect(await service.rows()).toEqual([MONSTERA]);
+    expect(await service.rows()).toEqual([PLANT]);
   });
 
   it('throws the number and the message of a refusal', async () => {
@@ -101,6 +101,6 @@ console.log(JSON.stringify({ name, number }));
     const answer = await run(process.execPath, 'client.mjs', service.url, TOKEN);
 
     expect(JSON.parse(answer)).toEqual({ name: 'Monstera' });
-    expect(await service.rows()).toEqual([MONSTERA]);
+    expect(await service.rows()).toEqual([PLANT]);
   });
 });

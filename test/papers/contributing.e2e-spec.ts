@@ -6,7 +6,7 @@ import { ROOT } from '../support/root.js';
 const CONTRIBUTING = new Paper('CONTRIBUTING.md');
 
 /** The documents of the repository. */
-const PAPERS = ['.', 'docs', 'bench'].flatMap((directory) =>
+const PAPERS = ['.', 'docs', 'bench', 'test', 'test/support'].flatMap((directory) =>
   readdirSync(join(ROOT, directory))
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(directory, name)),

@@ -2,7 +2,7 @@ import { created, post, refusal, TOKEN } from '../support/client.js';
 import { sharedService } from '../support/service.js';
 import type { Row } from '../support/store.js';
 
-const MONSTERA = '{"id":1,"name":"Monstera","tag":"indoor"}';
+const BODY = '{"id":1,"name":"Monstera","tag":"indoor"}';
 const MONSTERA_ROW: Row = { id: 1n, name: 'Monstera', tag: 'indoor' };
 
 /** A text that a trim or a normalisation would change. */
@@ -17,7 +17,7 @@ describe('POST /plants', () => {
   beforeEach(() => service.store.query('DELETE FROM plants'));
 
   it.each<{ what: string; body: string; stored: Row }>([
-    { what: 'the name and the tag', body: MONSTERA, stored: MONSTERA_ROW },
+    { what: 'the name and the tag', body: BODY, stored: MONSTERA_ROW },
     { what: 'no tag', body: '{"id":1,"name":"Aloe"}', stored: { id: 1n, name: 'Aloe', tag: null } },
     { what: 'an empty name and tag', body: '{"id":1,"name":"","tag":""}', stored: { id: 1n, name: '', tag: '' } },
     {
@@ -27,7 +27,7 @@ describe('POST /plants', () => {
     },
     {
       what: 'no unknown field',
-      body: MONSTERA.replace('}', ',"x":{"id":2,"id":3},"y":1,"y":2,"__proto__":{"tag":"no"},"access_token":"no"}'),
+      body: BODY.replace('}', ',"x":{"id":2,"id":3},"y":1,"y":2,"__proto__":{"tag":"no"},"access_token":"no"}'),
       stored: MONSTERA_ROW,
     },
     { what: 'a plant of 1 MiB', body: `{"id":1,"name":"${LARGE}"}`, stored: { id: 1n, name: LARGE, tag: null } },
@@ -54,7 +54,7 @@ describe('POST /plants', () => {
   });
 
   it('checks token, path, method, body present, media type, size, JSON, fields and store in this order', async () => {
-    await post(service.url, MONSTERA);
+    await post(service.url, BODY);
     let attempt = { token: 'wrong', path: '/trees', method: 'PUT', body: '', type: 'text/plain' };
     /** The errors of one request, in the order in which it gets them, each with its correction. */
     const errors: [error: number, correction: Partial<typeof attempt>][] = [
@@ -66,7 +66,7 @@ describe('POST /plants', () => {
       [413, { body: '{"id":' }],
       [400, { body: '{"id":"1","name":"Ficus"}' }],
       [422, { body: '{"id":1,"name":"Ficus"}' }],
-      [409, { body: MONSTERA }],
+      [409, { body: BODY }],
     ];
     const send = async (): Promise<unknown> => {
       const { token, path, method, body, type } = attempt;
@@ -82,7 +82,7 @@ describe('POST /plants', () => {
   });
 
   describe('with an id that exists', () => {
-    beforeEach(() => post(service.url, MONSTERA));
+    beforeEach(() => post(service.url, BODY));
 
     it('and the same name and tag gives the same answer, and stores nothing', async () => {
       const answer = await post(service.url, '{"tag":"indoor","name":"Monstera","id":1.0}');

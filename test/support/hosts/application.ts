@@ -3,14 +3,13 @@ import type { DynamicModule, INestApplication, LoggerService, NestApplicationOpt
 import { type AbstractHttpAdapter, NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { MONSTERA } from '../client.js';
 
 export const PLATFORMS = ['express', 'fastify'] as const;
 
 type Platform = (typeof PLATFORMS)[number];
 
 export type Application = INestApplication<Server>;
-
-export const MONSTERA = '{"id": 1, "name": "Monstera"}';
 
 /** The warnings and errors that Nest's logger gets. */
 export class HostLog implements LoggerService {
@@ -47,7 +46,7 @@ export async function send(
     method = 'POST',
     path = '/plants',
     token = 'token',
-    body = method === 'POST' ? MONSTERA : null,
+    body = method === 'POST' ? JSON.stringify(MONSTERA) : null,
   }: {
     readonly method?: string;
     readonly path?: string;
