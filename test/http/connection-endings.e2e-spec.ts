@@ -10,7 +10,7 @@ import {
   plant,
 } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
-import { SLOW, SlowService } from '../support/slow-service.js';
+import { SLOW, SlowService, UNVERIFIABLE, WITHOUT_SCOPE } from '../support/slow-service.js';
 
 const BAD = 'garbage\r\n\r\n';
 const CONNECT = { line: 'CONNECT plants.example:80 HTTP/1.1' };
@@ -109,9 +109,12 @@ describe('A connection', () => {
       [401, 'for its token', { authorization: [] }],
       [401, 'for its token, with Connection: close', { framing: [length, 'Connection: close'], authorization: [] }],
       [401, 'for its token, in chunks', { framing: ['Transfer-Encoding: chunked'], body: inChunks, authorization: [] }],
+      [403, 'for the scope of its token', WITHOUT_SCOPE],
       [404, 'for its path', { line: 'POST /elsewhere HTTP/1.1' }],
       [413, 'for its size', {}],
+      [415, 'for its media type', { type: ['Content-Type: text/plain'] }],
       [417, 'for its expectation', { more: ['Expect: a-miracle'] }],
+      [503, 'for the absence of its identity provider', UNVERIFIABLE],
     ];
 
     it.each(refusals)('delivers error %d %s to a client that sends all before it reads', async (error, _, parts) => {

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { TOKEN } from '../support/client.js';
 import { Client, creation } from '../support/load-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
@@ -28,9 +27,14 @@ describe('Connections', () => {
     for (let id = 0; id < 20; id += 1) {
       const client = await createPlant(url, id);
       client.socket.write(creation(id).replace('Content-Type', 'Expect: 100-continue\r\nContent-Type').slice(0, -1));
-      while (!client.received.includes('100 Continue')) await once(client.socket, 'data');
+      await client.receives('100 Continue');
       clients.push(client);
     }
+
+    // Each of them loses its place to the next one at the latest, so that they never add up.
+    const others = await Promise.all(Array.from({ length: 200 }, () => Client.open(url)));
+    await Promise.all(others.map(({ closed }) => closed));
+    for (const { answers } of others) expect([[503], []]).toContainEqual(answers);
 
     const refused = await Client.open(url);
     await refused.closed;
@@ -41,6 +45,9 @@ describe('Connections', () => {
     clients[0]?.socket.end();
     await clients[0]?.closed;
     clients.push(await createPlant(url, 100));
+    clients[1]?.socket.write('}');
+    await clients[1]?.answered(2);
+    expect(clients[1]?.answers).toEqual([200, 200]);
     for (const { socket } of clients) socket.destroy();
   });
 

@@ -90,7 +90,9 @@ export function expectRefusal(
   const challenge: unknown = expect.stringMatching(/^Bearer realm="[^"]+"(, error="invalid_token")?$/);
   const headersOf: Record<number, Record<string, unknown>> = {
     401: { 'www-authenticate': challenge },
+    403: { 'www-authenticate': expect.stringContaining('error="insufficient_scope"') as unknown },
     405: { allow: 'POST' },
+    503: { 'retry-after': '1' },
   };
   const body = { error, message: expect.stringMatching(/^\S.*\.$/) as unknown };
   expectAnswer(answer, '400 Bad Request', { ...headersOf[error], ...headers }, method === 'HEAD' ? undefined : body);
