@@ -3,8 +3,9 @@ import { setImmediate } from 'node:timers/promises';
 import { principalOf } from '../auth/authentication.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { PREFLIGHT_STATUS } from './cross-origin.js';
+import { LateRequest } from './late-request.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
-import { PublicRequest } from './public-request.js';
+import { type PublicRequest } from './public-request.js';
 import { PublicResponse, renderRefusal } from './public-response.js';
 
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
@@ -19,12 +20,12 @@ export type PublicHandler = (request: PublicRequest, response: PublicResponse) =
  * One connection of a client: one loop over one queue of requests and refusals, which runs the first until the client
  * has taken its answer.
  *
- * | state     | the connection                    | next state                                                      |
- * |-----------|-----------------------------------|-----------------------------------------------------------------|
- * | waiting   | has nothing in its queue          | running, when a request or bad input arrives                    |
- * | running   | has passed a request to Fastify   | answering or closing, when the answer leaves: `startAnswer`     |
- * | answering | waits until its answer is taken   | running if there is more in the queue, otherwise waiting        |
- * | closing   | sends its last answer, and a FIN  | none: input is discarded until the client closes, or its time is over |
+ * | state     | the connection                   | next state                                                          |
+ * |-----------|----------------------------------|---------------------------------------------------------------------|
+ * | waiting   | has nothing in its queue         | running, when a request arrives; closing, when there is bad input   |
+ * | running   | has passed a request to Fastify  | answering, when the answer leaves; closing, if it is the last one   |
+ * | answering | waits until its answer is taken  | running or closing if a request or a refusal waits; else waiting    |
+ * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes or its time is over |
  *
  * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
  * loses its connection after some time.
@@ -35,14 +36,11 @@ export class ClientConnection {
   #since = performance.now();
   /** Requests, by their responses, and refusals of input that is not HTTP, in order; the first one is in progress. */
   #queue: (PublicResponse | ContractException)[] = [];
-  /** Ends the client's time. */
+  /** Ends the client's time to take an answer, and to close after the last one. */
   #timer: NodeJS.Timeout | undefined;
   /** True if the client has got a 200. */
   #hasSucceeded = false;
-  /** When the service began to read again after it had kept input unread; Infinity while it does. */
-  #readingSince = -Infinity;
-  /** The request that Node has reported as late, which it does once; `next` if its headers are not complete. */
-  #late: PublicRequest | 'next' | undefined;
+  readonly #late: LateRequest;
 
   /**
    * @param handle answers a request; called for one request at a time
@@ -57,14 +55,9 @@ export class ClientConnection {
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
-    socket.on('pause', () => (this.#readingSince = Infinity));
     // Also emitted when something reads a body, and when the client has taken what Node waited for.
-    socket.on('resume', () => {
-      if (this.#isHeld) socket.pause();
-      if (socket.isPaused()) return;
-      if (this.#readingSince === Infinity) this.#readingSince = performance.now();
-      this.#checkLate();
-    });
+    socket.on('resume', () => this.#isHeld && socket.pause());
+    this.#late = new LateRequest(socket, timeout, () => this.#failInput(new ContractException(408)));
   }
 
   /** True while nothing has arrived that needs an answer. */
@@ -91,7 +84,7 @@ export class ClientConnection {
   /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
   accept(response: PublicResponse): void {
     response.client = this;
-    if (this.#late === 'next') this.#late = response.req;
+    this.#late.noteHeaders(response.req);
     this.#enqueue(response);
   }
 
@@ -99,10 +92,8 @@ export class ClientConnection {
   fail(error: ParserError): void {
     const exception = exceptionFor(error);
     if (exception === undefined) this.socket.destroy();
-    else if (exception.error === 408) {
-      this.#late = this.#incompleteRequest ?? 'next';
-      this.#checkLate();
-    } else this.#failInput(exception);
+    else if (exception.error === 408) this.#late.report(this.#incompleteRequest);
+    else this.#failInput(exception);
   }
 
   /** Answers with an error after the requests in progress, and closes the connection. */
@@ -132,7 +123,6 @@ export class ClientConnection {
     this.#since = performance.now();
     clearTimeout(this.#timer);
     if (state === 'answering' || state === 'closing') this.#closeAfter(this.timeout);
-    else this.#checkLate();
   }
 
   #enqueue(entry: PublicResponse | ContractException): void {
@@ -222,17 +212,6 @@ export class ClientConnection {
     // The error is in the body of a request, which has its own answer.
     if (this.#incompleteRequest !== undefined) this.#incompleteRequest.fail(exception);
     else this.refuse(exception);
-  }
-
-  /** Refuses the late request, but not before the service has read for as long as the client has to complete it. */
-  #checkLate(): void {
-    if (this.#late instanceof PublicRequest && this.#late.complete) this.#late = undefined;
-    const isAnswered = this.#state === 'answering' || this.#state === 'closing';
-    if (this.#late === undefined || isAnswered || this.socket.isPaused()) return;
-    const left = this.#readingSince + this.timeout - performance.now();
-    clearTimeout(this.#timer);
-    if (left > 0) this.#timer = setTimeout(() => this.#checkLate(), left);
-    else this.#failInput(new ContractException(408));
   }
 }
 

@@ -1,6 +1,7 @@
 const ADAPTER = 'src/http/fastify-adapter.ts';
 const CERTIFICATE = 'src/http/certificate.ts';
 const CONNECTION = 'src/http/client-connection.ts';
+const LATE = 'src/http/late-request.ts';
 const CROSS_ORIGIN = 'src/http/cross-origin.ts';
 const ERROR = 'src/http/parser-error.ts';
 const NOT_FOUND = 'src/http/not-found.controller.ts';
@@ -213,7 +214,7 @@ export default [
     name: 'http: answer that is not taken',
     reason: 'A client that does not take its answer within REQUEST_TIMEOUT loses its connection.',
     file: CONNECTION,
-    find: "if (state === 'answering' || state === 'closing') this.#closeAfter(this.timeout);\n    else ",
+    find: "if (state === 'answering' || state === 'closing') this.#closeAfter(this.timeout);",
     replace: '',
     spec: 'test/http/timeouts',
     test: 'does not take the answer',
@@ -386,7 +387,7 @@ export default [
   {
     name: 'http: late headers on a connection that was never kept unread',
     reason: 'The headers of a request have 10 seconds, whatever REQUEST_TIMEOUT is.',
-    file: CONNECTION,
+    file: LATE,
     find: 'if (this.#readingSince === Infinity) this.#readingSince = performance.now();',
     replace: 'this.#readingSince = performance.now();',
     spec: 'test/http/timeouts',
@@ -395,7 +396,7 @@ export default [
   {
     name: 'http: late request that was kept unread',
     reason: 'A request that the service keeps unread is not late.',
-    file: CONNECTION,
+    file: LATE,
     find: "socket.on('pause', () => (this.#readingSince = Infinity));",
     replace: '',
     spec: 'test/http/slow-store',
@@ -404,7 +405,7 @@ export default [
   {
     name: 'http: time of a late request that was kept unread',
     reason: 'It has its whole REQUEST_TIMEOUT from when the service reads again.',
-    file: CONNECTION,
+    file: LATE,
     find: 'this.#readingSince = performance.now();',
     replace: 'this.#readingSince = -Infinity;',
     spec: 'test/http/timeouts',
@@ -413,8 +414,8 @@ export default [
   {
     name: 'http: late request that is never refused',
     reason: 'It has no longer than that: Node reports a late request once.',
-    file: CONNECTION,
-    find: 'this.#timer = setTimeout(() => this.#checkLate(), left);',
+    file: LATE,
+    find: 'this.#timer = setTimeout(() => this.#check(), left);',
     replace: ';',
     spec: 'test/http/timeouts',
     test: 'of which half its head was read',
