@@ -1,8 +1,8 @@
-import { open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { EXIT_STATUS, OperatorError } from '../contract/operator-error.js';
+import { badUsage, EXIT_STATUS, OperatorError } from '../contract/operator-error.js';
 import { FIELD_NAMES, listed } from '../contract/plant-fields.js';
 import { unreadable } from '../files/file-errors.js';
 import { type Outcome, type PlantRepository, RepositoryUnavailableError } from '../storage/plant-repository.js';
@@ -99,10 +99,14 @@ function openStdin(): Readable {
   return process.stdin;
 }
 
+/** Opens a regular file. To open a pipe could wait for ever, and no signal would end that. */
 async function openFile(file: string): Promise<Readable> {
-  const handle = await open(file).catch((error: unknown) => {
+  try {
+    if ((await stat(file)).isFile()) return (await open(file)).createReadStream();
+  } catch (error) {
     throw unreadable(file, error);
-  });
-  if ((await handle.stat()).isDirectory()) throw new OperatorError(`${file} is a directory: name a file`);
-  return handle.createReadStream();
+  }
+  throw badUsage(
+    `${file} is not a regular file: name one, or pass its plants to stdin, as in plant-store import - < ${file}`,
+  );
 }

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { OperatorError } from '../contract/operator-error.js';
 import { createFile, makeDirectory, publish } from '../files/durable-files.js';
 import { messageOf, UnusableDatabaseError } from './errors.js';
-import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
+import { assertSound, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { hasPlants, schemaVersion, tryOut } from './sqlite-schema.js';
 
@@ -119,8 +119,7 @@ function assertFree(target: string, advice: string): void {
 /** Opens a database, and checks all of it. */
 function openSound(file: string): Promise<SqliteDatabase> {
   return openSqliteDatabase(file, (database) => {
-    const found = String(firstValue(database, 'PRAGMA integrity_check'));
-    if (found !== 'ok') throw new UnusableDatabaseError(`is damaged: ${found.replaceAll('\n', ' ')}`);
+    assertSound(database);
     if (!hasPlants(database)) throw new UnusableDatabaseError('has no table of plants');
     schemaVersion(database);
     return database;

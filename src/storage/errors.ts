@@ -54,9 +54,13 @@ export function requireTable<Snapshot>(snapshot: Snapshot | undefined): Snapshot
   return snapshot;
 }
 
-/** Makes the error of a snapshot. */
-export function unreadable(error: unknown): RepositoryUnavailableError {
-  return unavailable('the database cannot be read', error);
+/**
+ * Makes the error of a snapshot.
+ *
+ * @param database as the operator names it, without a password
+ */
+export function unreadable(database: string, error: unknown, reason?: string): RepositoryUnavailableError {
+  return unavailable(`the database ${database} cannot be read`, error, reason);
 }
 
 /** Reads the message of an error, which in Jest may be of another realm, where `instanceof` fails. */

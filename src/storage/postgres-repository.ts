@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { DatabaseOptions } from './engines.js';
+import { type DatabaseOptions, postgresName } from './engines.js';
 import { requireTable, unavailable, unreadable } from './errors.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import {
@@ -128,7 +128,7 @@ class PostgresRepository extends PlantRepository {
     try {
       return requireTable(await openSnapshot(this.url, this.options));
     } catch (error) {
-      throw unreadable(error);
+      throw unreadable(postgresName(this.url), error);
     }
   }
 

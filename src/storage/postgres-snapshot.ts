@@ -1,9 +1,10 @@
 import pg from 'pg';
 import { FIELD_NAMES, PLANT_FIELDS } from '../contract/plant-fields.js';
+import { postgresName } from './engines.js';
 import { unreadable } from './errors.js';
 import { COLUMN_LIST, plantOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
-import { postgresStartError } from './postgres-errors.js';
+import { describePostgresError, postgresStartError } from './postgres-errors.js';
 import { connectionSettings } from './postgres-pool.js';
 import { findTables } from './postgres-schema.js';
 
@@ -39,7 +40,7 @@ export async function openSnapshotOf(url: string, timeout: number): Promise<Plan
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     // The transaction takes its snapshot with its first query.
     const { hasPlants } = await findTables((statement) => query(client, statement));
-    if (hasPlants) return new PostgresSnapshot(client);
+    if (hasPlants) return new PostgresSnapshot(client, url);
   } catch (error) {
     await client.end();
     throw postgresStartError(url, error);
@@ -49,7 +50,10 @@ export async function openSnapshotOf(url: string, timeout: number): Promise<Plan
 }
 
 class PostgresSnapshot implements PlantSnapshot {
-  constructor(private readonly client: pg.Client) {}
+  constructor(
+    private readonly client: pg.Client,
+    private readonly url: string,
+  ) {}
 
   async count(): Promise<number> {
     const [row] = await this.#query('SELECT count(*) FROM plants');
@@ -89,7 +93,7 @@ class PostgresSnapshot implements PlantSnapshot {
     try {
       return await query(this.client, statement);
     } catch (error) {
-      throw unreadable(error);
+      throw unreadable(postgresName(this.url), error, describePostgresError(error));
     }
   }
 }

@@ -67,6 +67,13 @@ export function firstValue(database: Sqlite.DatabaseSyncInstance, sql: string): 
   return value;
 }
 
+/** @throws {UnusableDatabaseError} if any page of the database is damaged */
+export function assertSound(database: Sqlite.DatabaseSyncInstance): void {
+  // Reads all of it, and describes the first error.
+  const found = String(firstValue(database, 'PRAGMA integrity_check(1)'));
+  if (found !== 'ok') throw new UnusableDatabaseError(`is damaged: ${found.replaceAll('\n', ' ')}; restore a backup`);
+}
+
 async function loadDriver(): Promise<typeof Sqlite> {
   try {
     return (await import(DRIVER)) as typeof Sqlite;

@@ -72,6 +72,13 @@ export function sqliteFailure(error: unknown): Failure | undefined {
   return find(error)?.failure;
 }
 
+/** Explains an error in the log of a running service, and to the operator of a command. */
+export function describeSqliteError(error: unknown): string {
+  const known = find(error);
+  // Files that are gone have a message of their own.
+  return known === undefined || known === NOT_OPENED ? messageOf(error) : `it ${known.advice} (${messageOf(error)})`;
+}
+
 /** Makes the line for the operator after opening the database failed with `error`. */
 export function sqliteStartError(file: string, error: unknown): OperatorError {
   const unknown = `cannot be used: ${messageOf(error)}; if another program made its table plants, name another file`;

@@ -5,8 +5,8 @@ import { type DatabaseOptions, pathOf } from './engines.js';
 import { rowOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { Retry } from './retry.js';
-import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
-import { sqliteFailure } from './sqlite-errors.js';
+import { assertSound, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
+import { describeSqliteError, sqliteFailure } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
 import { COMPARE, hasPlants, INSERT, tryOut, updateSqliteSchema } from './sqlite-schema.js';
 import { openSnapshotOf } from './sqlite-snapshot.js';
@@ -51,6 +51,7 @@ export async function tryOutDatabase(url: string): Promise<boolean> {
   const file = pathOf(url);
   if (!existsSync(file)) return false;
   return openSqliteDatabase(file, (database) => {
+    assertSound(database);
     const isPresent = hasPlants(database);
     tryOut(database);
     database.close();
@@ -99,7 +100,9 @@ class SqliteRepository extends PlantRepository {
     try {
       return await this.#batches.run(() => this.#attempt(batch));
     } catch (error) {
-      throw sqliteFailure(error) === undefined ? error : unavailable('the database did not confirm them', error);
+      throw sqliteFailure(error) === undefined
+        ? error
+        : unavailable('the database did not confirm them', error, describeSqliteError(error));
     }
   }
 
@@ -111,7 +114,7 @@ class SqliteRepository extends PlantRepository {
     try {
       await this.#checks.run(attempt);
     } catch (error) {
-      throw unavailable('the database cannot store plants', error);
+      throw unavailable('the database cannot store plants', error, describeSqliteError(error));
     }
   }
 
@@ -121,7 +124,7 @@ class SqliteRepository extends PlantRepository {
       this.#files?.assertInPlace();
       return requireTable(await openSnapshotOf(this.path));
     } catch (error) {
-      throw unreadable(error);
+      throw unreadable(this.path ?? ':memory:', error);
     }
   }
 

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { unreadable } from './errors.js';
 import { COLUMN_LIST, plantOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
+import { describeSqliteError } from './sqlite-errors.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { hasPlants, schemaVersion } from './sqlite-schema.js';
 
@@ -21,7 +22,7 @@ export async function openSnapshotOf(file: string): Promise<PlantSnapshot | unde
     // The transaction takes its snapshot when it reads for the first time.
     database.exec('BEGIN');
     schemaVersion(database);
-    if (hasPlants(database)) return new SqliteSnapshot(database);
+    if (hasPlants(database)) return new SqliteSnapshot(database, file);
     database.close();
     return undefined;
   });
@@ -34,7 +35,10 @@ class SqliteSnapshot implements PlantSnapshot {
    */
   readonly #reading = new Set<object>();
 
-  constructor(private readonly database: SqliteDatabase) {}
+  constructor(
+    private readonly database: SqliteDatabase,
+    private readonly file: string,
+  ) {}
 
   count(): Promise<number> {
     return this.#read(() => Number(firstValue(this.database, 'SELECT count(*) FROM plants')));
@@ -60,7 +64,7 @@ class SqliteSnapshot implements PlantSnapshot {
         if (rows % ROWS_IN_A_TURN === 0) await setImmediate();
       }
     } catch (error) {
-      throw unreadable(error);
+      throw unreadable(this.file, error, describeSqliteError(error));
     } finally {
       this.#reading.delete(all);
     }
@@ -77,7 +81,7 @@ class SqliteSnapshot implements PlantSnapshot {
     try {
       return query();
     } catch (error) {
-      throw unreadable(error);
+      throw unreadable(this.file, error, describeSqliteError(error));
     }
   }
 }

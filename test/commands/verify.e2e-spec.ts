@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { TOKEN } from '../support/client.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
 import { ServiceDirectory } from '../support/service-directory.js';
@@ -30,6 +30,24 @@ describe('plant-store verify', () => {
     expect(await directory.run('verify', [], OTHER)).toEqual(digest);
     await directory.store([{ id: 100_000n, name: '' }], 'other.db');
     expect(await directory.run('verify', [], OTHER)).not.toEqual(digest);
+  });
+});
+
+describe('A damaged database', () => {
+  it.each(['check', 'export', 'verify'])('is one line of %s, with the next step', async (command) => {
+    await directory.store([]);
+    directory.fill(100_000);
+    const file = directory.file('data/plants.db');
+    const bytes = readFileSync(file);
+    writeFileSync(file, bytes.fill(0xaa, 400_000, 500_000));
+
+    const { status, stderr } = await directory.run(command);
+
+    expect(status).toBe(1);
+    expect(stderr).toMatch(
+      /^plant-store: the database \S*data\/plants\.db [^\n]*is damaged[^\n]*restore a backup[^\n]*\n$/,
+    );
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1);
   });
 });
 

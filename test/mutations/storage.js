@@ -441,7 +441,7 @@ export default [
   {
     name: 'storage: backup of a damaged database',
     reason: 'A backup appears checked, or not at all.',
-    file: BACKUP,
+    file: 'src/storage/sqlite-database.ts',
     find: "if (found !== 'ok') throw",
     replace: "if (found === '') throw",
     spec: 'test/commands/backup',

@@ -58,7 +58,7 @@ describe('A database that is damaged in place', () => {
     writeFileSync(file, bytes.fill(0xaa, 8_192), { flag: 'r+' });
 
     expect(await create(url, monstera(50_000))).toEqual(refusal(503));
-    await service.printed(/did not confirm them: (database disk image is malformed)/);
+    await service.printed(/(is damaged; restore a backup or name another file \(database disk image is malformed\))/);
   });
 });
 
