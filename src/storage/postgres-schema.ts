@@ -100,7 +100,11 @@ export async function tryOut(
   }
 }
 
-/** Returns a statement that inserts the plants whose ids are free. Not with unnest, whose rows Citus counts wrongly. */
+/**
+ * Returns a statement that inserts the plants whose ids are free. Not with unnest, whose rows Citus counts wrongly:
+ *
+ *     INSERT INTO plants (id,name,tag) VALUES ('1','Monstera','indoor'),('2','Aloe',NULL) ON CONFLICT (id) DO NOTHING
+ */
 export function insertionOf(plants: readonly StoredPlant[]): string {
   const rows = plants.map((plant) => `(${rowOf(plant).map(literal).join()})`).join();
   return `INSERT INTO plants (${COLUMN_LIST}) VALUES ${rows} ON CONFLICT (id) DO NOTHING`;
@@ -111,7 +115,11 @@ const COMPARED_AS: Readonly<Record<FieldType, string>> = { int64: 'bigint', text
 
 /**
  * Returns a statement that compares plants with the stored ones that have their ids. Each row is the index of a plant, and
- * whether every field is the same. The server reads no text of another length.
+ * whether every field is the same. The server reads no text of another length:
+ *
+ *     SELECT sent.index, plants.id::bigint IS NOT DISTINCT FROM sent.id::bigint AND plants.name::text COLLATE "C" IS …
+ *     FROM (VALUES (0, '1','Monstera','indoor'),(1, '2','Aloe',NULL)) AS sent (index, id,name,tag)
+ *     JOIN plants ON plants.id = sent.id::bigint
  */
 export function comparisonOf(plants: readonly StoredPlant[]): string {
   const rows = plants.map((plant, index) => `(${index}, ${rowOf(plant).map(literal).join()})`).join();

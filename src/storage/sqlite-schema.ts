@@ -12,6 +12,7 @@ const STEPS = [
 /** Parameters in the order of the columns, such as `?1`. */
 const PARAMETERS = FIELD_NAMES.map((_, index) => `?${index + 1}`);
 
+/** `INSERT INTO plants (id,name,tag) VALUES (?1,?2,?3) ON CONFLICT (id) DO NOTHING` */
 export const INSERT = `INSERT INTO plants (${COLUMN_LIST}) VALUES (${PARAMETERS.join()}) ON CONFLICT (id) DO NOTHING`;
 
 const HAVE_SAME_LENGTHS = FIELD_NAMES.filter((name) => PLANT_FIELDS[name].type === 'text').map(
@@ -23,7 +24,11 @@ const ARE_SAME = FIELD_NAMES.map((name, index) => `${name} IS ${PARAMETERS[index
 
 /**
  * Compares a plant with the stored one that has its id: 1 if every field is the same, otherwise 0. CASE makes sure that
- * SQLite reads no text of another length.
+ * SQLite reads no text of another length:
+ *
+ *     SELECT CASE WHEN octet_length(name) IS octet_length(?2) AND octet_length(tag) IS octet_length(?3)
+ *       THEN id IS ?1 COLLATE BINARY AND name IS ?2 COLLATE BINARY AND tag IS ?3 COLLATE BINARY ELSE 0 END
+ *     FROM plants WHERE id = ?1
  */
 export const COMPARE =
   `SELECT CASE WHEN ${HAVE_SAME_LENGTHS.join(' AND ')} THEN ${ARE_SAME.join(' AND ')} ELSE 0 END ` +
