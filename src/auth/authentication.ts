@@ -19,21 +19,24 @@ export const REFUSAL_CHANNEL = 'plant-store:authentication-refused';
 
 const refused = channel(REFUSAL_CHANNEL);
 
-/**
- * The authentication of one request. BearerStrategy gets it from the guard in place of the request, and keeps its result
- * in it. It is pending at first, and has a principal or a refusal in the end.
- */
+/** The authentication of one request. It is pending at first, and has a principal or a refusal in the end. */
 export class Authentication {
   principal: Principal | undefined;
   refusal: AuthenticationRefused | undefined;
 
-  /**
-   * @param headers the only header that may have a token (RFC 6750 §2.1)
-   * @param verifier comes with the request, because all applications of the process share the strategy
-   */
+  /** @param verifier comes with the request, because all applications of the process share the strategy */
+  constructor(readonly verifier: TokenVerifier) {}
+}
+
+/**
+ * What passport gets in place of a request. Passport writes to it, under a name that a host may have chosen (`property`
+ * of PassportModule), so it is neither the request nor its authentication.
+ */
+export class BearerRequest {
+  /** @param headers the only header that may have a token (RFC 6750 §2.1) */
   constructor(
     readonly headers: { readonly authorization: string | undefined },
-    readonly verifier: TokenVerifier,
+    readonly authentication: Authentication,
   ) {}
 }
 

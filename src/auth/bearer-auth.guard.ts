@@ -5,6 +5,7 @@ import { ERROR_TABLE } from '../contract/error-table.js';
 import {
   Authentication,
   authenticationOf,
+  BearerRequest,
   principalOf,
   refusalOf,
   setAuthentication,
@@ -76,9 +77,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   async #authenticate(context: ExecutionContext, request: GuardedRequest, verifier: TokenVerifier): Promise<Principal> {
-    // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
-    const authorization = authorizationOf(request)?.replace(/ {2,}/, ' ');
-    setAuthentication(request, new Authentication({ authorization }, verifier));
+    setAuthentication(request, new Authentication(verifier));
     // Passport calls BearerStrategy.validate, unless the header has no token.
     await super.canActivate(context);
     const principal = principalOf(request);
@@ -88,8 +87,12 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /** From the request itself, passport-http-bearer would also take a token in the query or the body. */
-  override getRequest(context: ExecutionContext): Authentication | undefined {
-    return authenticationOf(context.switchToHttp().getRequest());
+  override getRequest(context: ExecutionContext): BearerRequest | undefined {
+    const request = context.switchToHttp().getRequest<GuardedRequest>();
+    // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
+    const authorization = authorizationOf(request)?.replace(/ {2,}/, ' ');
+    const authentication = authenticationOf(request);
+    return authentication && new BearerRequest({ authorization }, authentication);
   }
 
   /** Returns what the strategy has returned, where Nest's own method would throw without a challenge. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
-import { Authentication } from './authentication.js';
+import { BearerRequest } from './authentication.js';
 import { isBearerToken } from './bearer-auth-options.js';
 import { checkResult, type Principal } from './token-verifier.js';
 
@@ -18,11 +18,12 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   /**
    * Returns the principal, or false for a refusal.
    *
-   * @param authentication what BearerAuthGuard makes of the request, and keeps the result; passport gets the request
-   *   itself from any other guard with this strategy, and refuses it
+   * @param request of BearerAuthGuard, whose authentication keeps the result; from any other guard with this strategy,
+   *   passport gets the request itself, which is refused
    */
-  async validate(authentication: unknown, token: string): Promise<Principal | false> {
-    if (!(authentication instanceof Authentication)) return false;
+  async validate(request: unknown, token: string): Promise<Principal | false> {
+    if (!(request instanceof BearerRequest)) return false;
+    const { authentication } = request;
     const result = isBearerToken(token) ? checkResult(await authentication.verifier.verify(token)) : 'malformed';
     if (typeof result === 'string') {
       authentication.refusal = { reason: result };

@@ -18,6 +18,9 @@ const LONGER_ID = 32;
 
 const GO_ON = `${RUN_AGAIN}: it goes on where this one ended`;
 
+/** The file of --rejects exists now. */
+const GO_ON_WITH_REJECTS = 'run it again with another file for --rejects: it goes on where this one ended';
+
 interface ImportOptions extends ReportOptions {
   readonly format?: Format;
   readonly rejects?: string;
@@ -52,7 +55,8 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   const rejected = Rejects.open(rejects);
   const repository = await openStore(configuration);
   const counts: Record<Result, number> = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
-  onInterruption(() => `${describe(counts)}; ${GO_ON}`);
+  const goOn = rejects === undefined ? GO_ON : GO_ON_WITH_REJECTS;
+  onInterruption(() => `${describe(counts)}; ${goOn}`);
   try {
     // The rules of POST /plants take longer to load than the help.
     const { createReader, withoutByteOrderMark } = await import('./data/read-rows.js');

@@ -7,7 +7,10 @@ import { sqliteFile } from '../storage/engines.js';
 
 export async function openStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {
   assertOnDisk(databaseUrl);
-  return openRepository(databaseUrl, store);
+  return openRepository(databaseUrl, {
+    ...store,
+    onWait: (reason) => process.stderr.write(`Waiting for the database: ${reason}\n`),
+  });
 }
 
 /** Takes a snapshot of a store that exists, which stays as it is. */

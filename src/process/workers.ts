@@ -31,17 +31,22 @@ export class Workers extends ManagedService {
   }
 
   /**
-   * Starts a worker and, when it listens, the others. Resolves when all of them listen. If the first one ends before, it
-   * has told the operator why, and this process ends, too.
+   * Starts a worker and, when it listens, the others. Resolves when each of them listens or has ended: one that cannot
+   * start is started again, and does not keep the others from serving. If the first one ends before it listens, this
+   * process ends, too.
    */
   async listen(): Promise<Address> {
     const first = this.#fork();
-    const endProcess = (code: number): never => process.exit(code > 0 ? code : EXIT_STATUS.failed);
+    const endProcess = (code: number, killer: string | null): never => {
+      // Otherwise it has told the operator why.
+      if (killer !== null) this.#logger.error(`The first worker has ended with ${killer} before it listened`);
+      process.exit(code > 0 ? code : EXIT_STATUS.failed);
+    };
     first.prependOnceListener('exit', endProcess);
     const [address] = (await once(first, 'listening')) as [Address];
     first.off('exit', endProcess);
-    for (let forked = 1; forked < this.count; forked += 1) this.#fork();
-    while (this.#listening.size < this.count) await once(cluster, 'listening');
+    const others = Array.from({ length: this.count - 1 }, () => this.#fork());
+    await Promise.all(others.map((worker) => Promise.race([once(worker, 'listening'), once(worker, 'exit')])));
     return address;
   }
 

@@ -1,5 +1,14 @@
-import { Controller, Get, Module, Req, ServiceUnavailableException, UseFilters, UseGuards } from '@nestjs/common';
-import { AuthGuard } from '@nestjs/passport';
+import {
+  Controller,
+  Get,
+  Global,
+  Module,
+  Req,
+  ServiceUnavailableException,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
+import { AuthGuard, PassportModule } from '@nestjs/passport';
 import {
   BearerAuthGuard,
   ContractExceptionFilter,
@@ -63,6 +72,30 @@ class GardenModule {}
 
 const REALM = 'Bearer realm="plants"';
 const SCOPE = `${REALM}, error="insufficient_scope", scope="plants:write"`;
+
+/** Registers a place for the user of its own guards, for all modules. */
+@Global()
+@Module({ imports: [PassportModule.register({ property: 'principal' })], exports: [PassportModule] })
+class PassportOfHostModule {}
+
+@Module({ imports: [PassportOfHostModule, GardenModule] })
+class GardenWithPassportModule {}
+
+describe.each(PLATFORMS)(
+  "The module's guard beside a host's PassportModule with another property, on %s,",
+  (platform) => {
+    it.each(['/sheds', '/plants'])('refuses a stranger, and passes a valid token: %s', async (path) => {
+      const app = await newApplication(GardenWithPassportModule, { adapter: newAdapter(platform) });
+      const method = path === '/plants' ? 'POST' : 'GET';
+      const error = path === '/plants' ? { status: 400, body: { error: 401 } } : { status: 401 };
+
+      expect(await send(app, { path, token: null, method })).toMatchObject(error);
+      expect(await send(app, { path, token: 'wrong', method })).toMatchObject(error);
+      expect(await send(app, { path, token: 'gardener', method })).toMatchObject({ status: 200 });
+      await app.close();
+    });
+  },
+);
 
 describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (platform) => {
   let app: Application;
