@@ -45,6 +45,9 @@ const REASONS: Readonly<Record<string, RefusalReason>> = {
   ERR_JOSE_NOT_SUPPORTED: 'malformed',
 };
 
+/** The last instant of a Date (ECMAScript, Time Values and Time Range). */
+const LAST_INSTANT = 8_640_000_000_000_000;
+
 /** Verifies access tokens of one issuer (RFC 7519, RFC 9068, RFC 8725). */
 export class JwtVerifier extends TokenVerifier {
   readonly #settings: JwtSettings;
@@ -111,7 +114,7 @@ export class JwtVerifier extends TokenVerifier {
       issuer,
       // RFC 9068 §2.2.3: a JWT without `scope` was granted nothing.
       scopes: typeof scope === 'string' ? scope.split(' ') : [],
-      expires: new Date((exp + TOLERANCE) * 1_000),
+      expires: new Date(Math.min((exp + TOLERANCE) * 1_000, LAST_INSTANT)),
     };
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { badUsage } from '../contract/operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
@@ -13,7 +13,8 @@ type Variables = Readonly<Record<string, string | undefined>>;
  */
 export function readEnvFile(file?: string): Variables {
   const path = file ?? '.env';
-  if (file === undefined && !existsSync(path)) return {};
+  // A link without a target is a secret that is not mounted.
+  if (file === undefined && lstatSync(path, { throwIfNoEntry: false }) === undefined) return {};
   const bytes = readRegularFile(path, 'trusted');
   const text = decode(bytes, path);
   text.split(/\r?\n/).forEach((line, index) => {

@@ -74,9 +74,12 @@ function hasMethods(value: unknown, names: readonly string[]): boolean {
 
 /** Returns whether the value is undefined, or an object without other members than these, which pass their tests. */
 function hasOnly(value: unknown = {}, tests: Readonly<Record<string, Test>>): boolean {
-  if (typeof value !== 'object' || value === null) return false;
+  // A Map or a list would hide its members.
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return false;
   const members = Object.entries(value);
-  return members.every(([name, member]) => name in tests && (member === undefined || tests[name]?.(member)));
+  return members.every(
+    ([name, member]) => Object.hasOwn(tests, name) && (member === undefined || tests[name]?.(member) === true),
+  );
 }
 
 function optional(isValid: (text: string) => boolean): Test {

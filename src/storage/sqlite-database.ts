@@ -1,43 +1,61 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type * as Sqlite from '@photostructure/sqlite';
 import { createFile, makeDirectory } from '../files/durable-files.js';
 import { UnusableDatabaseError } from './errors.js';
-import { sqliteStartError } from './sqlite-errors.js';
+import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 
 export type { DatabaseSyncInstance as SqliteDatabase } from '@photostructure/sqlite';
 
 /** Node has SQLite itself from 24 on. For older versions, a package has the same API. */
 const DRIVER = Number.parseInt(process.versions.node) >= 24 ? 'node:sqlite' : '@photostructure/sqlite';
 
-/** Milliseconds that a statement waits for a lock, which blocks the process. */
-const BUSY_TIMEOUT = 5_000;
+/** Milliseconds that the opening waits for a lock of another process. */
+const OPEN_TIMEOUT = 5_000;
+
+/** Milliseconds between two attempts. */
+const RETRY_INTERVAL = 20;
+
+/** See DatabaseOptions. */
+interface OpenOptions {
+  readonly createsDirectory?: boolean | undefined;
+  readonly onWait?: ((reason: string) => void) | undefined;
+}
 
 /**
  * Opens a database, or creates it, and does the first work on it.
  *
  * @param file a path, or `:memory:`
- * @param work fails, or has the database from now on
+ * @param work fails, or has the database from now on; runs again while another process has a lock that it needs
  * @param options.createsDirectory whether the directory of the database is created if it is missing
+ * @param options.onWait called once if there is such a lock, with the reason in one line for the operator
  * @throws {OperatorError} when the database cannot be opened, or `work` fails
  */
 export async function openSqliteDatabase<Result>(
   file: string,
   work: (database: Sqlite.DatabaseSyncInstance) => Result,
-  { createsDirectory = false }: { readonly createsDirectory?: boolean | undefined } = {},
+  { createsDirectory = false, onWait }: OpenOptions = {},
 ): Promise<Result> {
-  let database: Sqlite.DatabaseSyncInstance | undefined;
-  try {
-    // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
-    const path = file === ':memory:' ? file : resolve(file);
-    if (path !== ':memory:') makeFile(path, createsDirectory);
-    const { DatabaseSync } = await loadDriver();
-    database = new DatabaseSync(path);
-    database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT}`);
-    return work(database);
-  } catch (error) {
-    database?.close();
-    throw sqliteStartError(file, error);
+  const end = performance.now() + OPEN_TIMEOUT;
+  for (let announce = onWait; ; announce = undefined) {
+    let database: Sqlite.DatabaseSyncInstance | undefined;
+    try {
+      // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
+      const path = file === ':memory:' ? file : resolve(file);
+      if (path !== ':memory:') makeFile(path, createsDirectory);
+      const { DatabaseSync } = await loadDriver();
+      database = new DatabaseSync(path);
+      // While SQLite itself waits for a lock, it blocks the process, and no signal arrives.
+      database.exec('PRAGMA busy_timeout = 0');
+      return work(database);
+    } catch (error) {
+      database?.close();
+      const reason = sqliteStartError(file, error);
+      if (sqliteFailure(error) !== 'transient' || performance.now() > end) throw reason;
+      announce?.(reason.message);
+    }
+    await setTimeout(RETRY_INTERVAL);
   }
 }
 

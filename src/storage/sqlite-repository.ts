@@ -28,17 +28,15 @@ const SETTINGS = [
 ];
 
 /** Opens or creates a SQLite database whose commits are on disk when they return. */
-export function openRepository(url: string, { timeout, createsDirectory }: DatabaseOptions): Promise<PlantRepository> {
+export function openRepository(url: string, { timeout, ...options }: DatabaseOptions): Promise<PlantRepository> {
   const file = pathOf(url);
   const open = (database: SqliteDatabase): PlantRepository => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
     tryOut(database);
-    // While SQLite waits for a lock, it blocks the process. `Retry` waits without that.
-    database.exec('PRAGMA busy_timeout = 0');
     return new SqliteRepository(database, file === ':memory:' ? undefined : resolve(file), timeout);
   };
-  return openSqliteDatabase(file, open, { createsDirectory });
+  return openSqliteDatabase(file, open, options);
 }
 
 /**

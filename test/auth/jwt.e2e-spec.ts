@@ -57,6 +57,12 @@ describe('A client with an access token of a real provider', () => {
   });
 });
 
+describe('A token with an expiry that no Date holds', () => {
+  it('is valid', async () => {
+    expect(await jwt.create(await jwt.sign(jwt.claims({ exp: 9_223_372_036_854_775_000 })))).toBe(200);
+  });
+});
+
 describe('Keys', () => {
   it('may be rotated: a new key is accepted within a second, and an old one as long as it is published', async () => {
     const old = await jwt.provider.token('plants:write');

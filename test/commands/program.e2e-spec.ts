@@ -30,6 +30,7 @@ describe('plant-store', () => {
   });
 
   it('says with status 1 that its work can no longer end', async () => {
+    directory.write('plants.ndjson', '');
     directory.write(
       'lost.mjs',
       `import fs from 'node:fs/promises';

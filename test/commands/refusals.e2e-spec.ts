@@ -30,6 +30,7 @@ describe('A command that cannot do its work fails with one line, and changes not
     },
     { command: 'export elsewhere/a.csv', status: 1, complaint: /there is no directory .*elsewhere: create it first$/ },
     { command: 'import --rejects elsewhere/a', status: 1, complaint: /there is no directory .*elsewhere: create/ },
+    { command: 'import --rejects data', status: 2, complaint: /data is not a regular file: name another file/ },
     { command: 'import --rejects data/plants.db', status: 1, complaint: /name another file for the rejected rows$/ },
     { command: 'export --too=postgres://plants:password@a/b', status: 2, complaint: /unknown option '--too'$/ },
     { command: 'postgres://plants:pass/w@rd@a/b', status: 2, complaint: /unknown command 'postgres:\/\/a\/b'$/ },

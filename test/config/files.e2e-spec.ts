@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync } from 'node:fs';
+import { chmodSync, chownSync, symlinkSync } from 'node:fs';
 import { TOKEN } from '../support/client.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { line } from '../support/token-file.js';
@@ -72,6 +72,12 @@ describe.each(FILES.filter(({ name }) => !['tls.crt', 'sslrootcert', 'sslcert'].
 );
 
 describe('.env', () => {
+  it('that is a link without a target is refused: a secret is not mounted', async () => {
+    symlinkSync('nowhere', directory.file('.env'));
+
+    await expectRefusal({}, /there is no file \.env/);
+  });
+
   it.each([`ACCESS_TOKENS=${TOKEN}`, `DATABASE_URL=${URL_WITH_PASSWORD}`])(
     'must not let other users read %s',
     async (text) => {

@@ -100,6 +100,17 @@ describe('Several processes on one file', () => {
 });
 
 describe('A start', () => {
+  it('that waits for the lock of another process says so, and ends at a signal', async () => {
+    await directory.store([]);
+    const other = directory.openDatabase();
+    other.exec('BEGIN EXCLUSIVE');
+    const service = directory.launch(WITH_TOKEN);
+    await service.printed(/(The start waits for the database: .+ is locked by another process)/);
+
+    expect(await service.stop()).toBe(0);
+    other.close();
+  });
+
   it('refuses a database that is damaged', async () => {
     await directory.store([]);
     directory.fill(1_000);
@@ -117,7 +128,9 @@ describe('A start', () => {
     await directory.store([]);
     directory.openDatabase().exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
 
-    const { complaint } = await directory.failedStart(WITH_TOKEN);
-    expect(complaint).toMatch(/data\/plants\.db is locked by another process; stop it first\n$/);
+    const service = directory.launch(WITH_TOKEN);
+
+    expect(await service.ended).toBe(1);
+    expect(service.stderr).toMatch(/data\/plants\.db is locked by another process; stop it first\n$/);
   });
 });

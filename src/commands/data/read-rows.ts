@@ -16,10 +16,22 @@ export function createReader(format: Format, maxLength: number): RowReader {
 
 /** Yields the chunks of a file without its byte order mark. */
 export async function* withoutByteOrderMark(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let isFirst = true;
+  /** The first bytes, until there are as many as in a mark. */
+  let begin: Buffer | undefined = Buffer.alloc(0);
   for await (const chunk of input) {
-    const hasMark = isFirst && chunk.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
-    isFirst = false;
-    yield hasMark ? chunk.subarray(BYTE_ORDER_MARK.length) : chunk;
+    if (begin === undefined) {
+      yield chunk;
+      continue;
+    }
+    begin = Buffer.concat([begin, chunk]);
+    if (begin.length < BYTE_ORDER_MARK.length) continue;
+    yield withoutMark(begin);
+    begin = undefined;
   }
+  if (begin !== undefined) yield withoutMark(begin);
+}
+
+function withoutMark(begin: Buffer): Buffer {
+  const hasMark = begin.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  return hasMark ? begin.subarray(BYTE_ORDER_MARK.length) : begin;
 }

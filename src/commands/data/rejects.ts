@@ -1,5 +1,5 @@
-import { closeSync, fstatSync, openSync, writeFileSync } from 'node:fs';
-import { OperatorError } from '../../contract/operator-error.js';
+import { closeSync, fstatSync, openSync, statSync, writeFileSync } from 'node:fs';
+import { badUsage, OperatorError } from '../../contract/operator-error.js';
 import { unwritable } from '../../files/file-errors.js';
 import type { Row, RowReader } from './rows.js';
 
@@ -41,6 +41,10 @@ export class Rejects {
 }
 
 function openForAppending(file: string): number {
+  // To open a pipe would wait for its reader.
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+    throw badUsage(`${file} is not a regular file: name another file for the rejected rows`);
+  }
   try {
     return openSync(file, 'a', 0o600);
   } catch (error) {

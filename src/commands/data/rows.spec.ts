@@ -106,6 +106,7 @@ describe('A row of CSV', () => {
       file: '"id","name"\r\n"1","a"\r\n',
       rows: [[2, 1n, 'a', undefined]],
     },
+    { what: 'may follow a byte order mark', file: '\ufeffid,name\n1,a\n', rows: [[2, 1n, 'a', undefined]] },
     { what: 'may have an id such as 1e3', file: 'id,name\n1e3,a\n', rows: [[2, 1_000n, 'a', undefined]] },
     {
       what: 'may have several lines',
