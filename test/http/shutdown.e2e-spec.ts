@@ -159,7 +159,8 @@ describe('SIGTERM', () => {
       const client = await Client.open(url).catch(() => undefined);
       if (client === undefined) return true;
       client.socket.write(message({ line: 'GET / HTTP/1.1', framing: [], body: '' }));
-      await Promise.race([client.answered(1), client.closed]);
+      // The service may close the connection before it has read the request.
+      await Promise.race([client.answered(1).catch(() => undefined), client.closed]);
       client.socket.destroy();
       return !/^Connection: keep-alive\r$/im.test(client.received);
     });
