@@ -62,7 +62,7 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
     const { createReader, withoutByteOrderMark } = await import('./data/read-rows.js');
     const reader = createReader(format, configuration.bodyLimit + LONGER_ID);
     for await (const rows of withProgress(reader.rows(withoutByteOrderMark(input)), 'rows')) {
-      const results = await add(repository, rows);
+      const results = await add(repository, rows, goOn);
       rows.forEach((row, index) => {
         const result = results[index] ?? 'rejected';
         counts[result] += 1;
@@ -80,13 +80,17 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   if (counts.rejected + counts.conflict > 0) process.exitCode = EXIT_STATUS.findings;
 }
 
-/** Adds the plants of rows, and returns the result of each row. */
-async function add(repository: PlantRepository, rows: readonly Row[]): Promise<readonly Result[]> {
+/**
+ * Adds the plants of rows, and returns the result of each row.
+ *
+ * @param goOn what to do if the store is unavailable
+ */
+async function add(repository: PlantRepository, rows: readonly Row[], goOn: string): Promise<readonly Result[]> {
   const plants = rows.flatMap(({ plant }) => plant ?? []);
   if (plants.length === 0) return rows.map(() => 'rejected');
   const outcomes = await repository.add(plants).catch((cause: unknown) => {
     throw cause instanceof RepositoryUnavailableError
-      ? new OperatorError(`${cause.message}; ${GO_ON}`, { cause })
+      ? new OperatorError(`${cause.message}; ${goOn}`, { cause })
       : cause;
   });
   const outcomeOf = new Map(plants.map((plant, index) => [plant, outcomes[index]]));

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
 import { badUsage, OperatorError } from '../contract/operator-error.js';
-import { databaseName, openRepository, openSnapshot } from '../storage/engines.js';
+import { databaseName, openRepository, openSnapshot, sqliteFile } from '../storage/engines.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
-import { sqliteFile } from '../storage/engines.js';
 
 export async function openStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {
   assertOnDisk(databaseUrl);

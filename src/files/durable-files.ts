@@ -117,7 +117,7 @@ export async function publish(draft: string, target: string): Promise<void> {
 }
 
 /** Flushes a directory to disk, so that the names in it survive a power cut. Does nothing on Windows. */
-export function syncDirectory(path: string): void {
+function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(path, 'r');
   fsyncSync(descriptor);

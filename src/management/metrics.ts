@@ -25,7 +25,7 @@ interface GaugedService {
 const LEFT_OUT = /^nodejs_active_(?:handles|requests|resources_total)/;
 
 /** Creates the registry of a process, with the metrics of Node.js. */
-export function createRegistry(): Registry {
+function createRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const { name } of registry.getMetricsAsArray()) {

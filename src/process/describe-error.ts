@@ -20,7 +20,7 @@ export function addressError(variables: string, address: string, error: unknown)
 }
 
 /** How a process has ended; the text is for the operator. */
-export interface ProcessEnd {
+interface ProcessEnd {
   readonly text: string;
   readonly status: ExitStatus;
 }
