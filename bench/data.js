@@ -30,7 +30,7 @@ export async function compareData(plants, url, query) {
     const own = await measure(directory, [process.execPath, MAIN, ...parameters], { DATABASE_URL: store });
     const theirCells = peer
       ? [tool, peer.seconds.toFixed(1), peer.cpu.toFixed(1), (peer.seconds / own.seconds).toFixed(2)]
-      : [tool === undefined ? '' : `${tool} is not installed`, '', '', ''];
+      : [`${tool} is not installed`, '', '', ''];
     rows.push([name, count, own.seconds.toFixed(1), own.cpu.toFixed(1), own.memory.toFixed(0), ...theirCells]);
     console.error(rows.at(-1).join(' '));
   };
@@ -49,14 +49,8 @@ export async function compareData(plants, url, query) {
       '.output theirs.csv',
       QUERY,
     ]);
-    await compare('SQLite copy to SQLite', sqlite, ['copy', '--to', 'sqlite:copy.db']);
     count = Math.min(plants, MAX_POSTGRES);
-    if (count < plants) {
-      await writeCsv(join(directory, 'plants.csv'), count);
-      await measure(directory, [process.execPath, MAIN, 'import', ...csv, 'plants.csv'], {
-        DATABASE_URL: 'sqlite:less.db',
-      });
-    }
+    if (count < plants) await writeCsv(join(directory, 'plants.csv'), count);
     await query('CREATE TABLE theirs (id bigint PRIMARY KEY, name text NOT NULL, tag text)');
     await compare('PostgreSQL import', url, ['import', ...csv, 'plants.csv'], 'psql', [
       url,
@@ -68,8 +62,6 @@ export async function compareData(plants, url, query) {
       '-qc',
       `\\copy (${QUERY}) TO 'theirs-postgres.csv' CSV HEADER`,
     ]);
-    await query('TRUNCATE plants');
-    await compare('SQLite copy to PostgreSQL', count < plants ? 'sqlite:less.db' : sqlite, ['copy', '--to', url]);
     return rows;
   } finally {
     rmSync(directory, { recursive: true });
@@ -90,7 +82,7 @@ async function writeCsv(file, plants) {
 }
 
 function isInstalled(tool) {
-  return tool !== undefined && spawnSync(tool, ['--version']).status === 0;
+  return spawnSync(tool, ['--version']).status === 0;
 }
 
 /** Runs a program to its end, and samples its CPU seconds in user mode and its peak RSS in megabytes. */
