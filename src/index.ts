@@ -7,7 +7,7 @@ export { type Principal, type RefusalReason, TokenVerifier, type VerificationRes
 export { ContractException } from './contract/contract.exception.js';
 export { ContractExceptionFilter } from './contract/contract-exception.filter.js';
 export { type ErrorNumber } from './contract/error-table.js';
-export { OperatorError } from './contract/operator-error.js';
+export { OperatorError } from './operator-error.js';
 export { NewPlantDto, PlantDto } from './plants/dto/plant.dto.js';
 export { PlantsController } from './plants/plants.controller.js';
 export { PlantsModule } from './plants/plants.module.js';

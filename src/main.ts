@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { EXIT_STATUS, type ExitStatus, OperatorError } from './contract/operator-error.js';
+import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js';
 import { describeError, withoutUserInformation } from './process/describe-error.js';
 import { onStopSignals } from './process/stop-signals.js';
 import { readVersion } from './config/version.js';

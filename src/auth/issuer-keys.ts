@@ -10,7 +10,7 @@ import {
   type RemoteJWKSet,
 } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
-import { isHttpsOrLoopback } from './jwt-settings.js';
+import { isHttpsOrLoopback } from '../loopback-host.js';
 
 /**
  * Milliseconds from the beginning of a fetch to the next one. Strangers make up unknown keys, and must not make the

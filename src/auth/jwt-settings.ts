@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../contract/loopback-host.js';
+import { isHttpsOrLoopback } from '../loopback-host.js';
 
 export const JWT_TYPES = ['at+jwt', 'JWT'] as const;
 
@@ -28,9 +28,4 @@ export function assertJwtSettings({ issuer, audience, jwksUrl, type = DEFAULT_JW
     [JWT_TYPES.includes(type), 'type', `one of ${JWT_TYPES.join(', ')}`],
   ];
   for (const [isMet, name, rule] of rules) if (!isMet) throw new TypeError(`JwtVerifier: ${name} must be ${rule}`);
-}
-
-/** Returns whether the URL is https, or http to a loopback host. */
-export function isHttpsOrLoopback({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
 }

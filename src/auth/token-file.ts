@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs';
-import { OperatorError } from '../contract/operator-error.js';
+import { OperatorError } from '../operator-error.js';
 import { appendToFile, createFile, replaceFile } from '../files/durable-files.js';
 import { unwritable } from '../files/file-errors.js';
 import { readRegularFile } from '../files/regular-file.js';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { badUsage } from '../contract/operator-error.js';
+import { badUsage } from '../operator-error.js';
 import { backUp } from '../storage/backup.js';
 import { fileOf } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';

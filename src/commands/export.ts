@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, fstatSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { badUsage, OperatorError } from '../contract/operator-error.js';
+import { badUsage, OperatorError } from '../operator-error.js';
 import { FIELD_NAMES } from '../contract/plant-fields.js';
 import { publish } from '../files/durable-files.js';
 import { unwritable } from '../files/file-errors.js';

@@ -2,7 +2,7 @@ import { open, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { badUsage, EXIT_STATUS, OperatorError } from '../contract/operator-error.js';
+import { badUsage, EXIT_STATUS, OperatorError } from '../operator-error.js';
 import { FIELD_NAMES, listed } from '../contract/plant-fields.js';
 import { unreadable } from '../files/file-errors.js';
 import { type Outcome, type PlantRepository, RepositoryUnavailableError } from '../storage/plant-repository.js';

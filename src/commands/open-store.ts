@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
-import { badUsage, OperatorError } from '../contract/operator-error.js';
+import { badUsage, OperatorError } from '../operator-error.js';
 import { databaseName, openRepository, openSnapshot, sqliteFile } from '../storage/engines.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 

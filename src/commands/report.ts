@@ -1,4 +1,4 @@
-import { EXIT_STATUS } from '../contract/operator-error.js';
+import { EXIT_STATUS } from '../operator-error.js';
 import { withoutUserInformation } from '../process/describe-error.js';
 
 /** How a command reports its result. */

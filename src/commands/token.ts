@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
 import { addToken, parseInstant, parseTokens, readTokenFile, removeTokens } from '../auth/token-file.js';
 import { loadConfiguration } from '../config/configuration.js';
-import { badUsage } from '../contract/operator-error.js';
+import { badUsage } from '../operator-error.js';
 import { JSON_OPTION, printSummary, type ReportOptions, toJson } from './report.js';
 
 export function configure(command: Command): void {

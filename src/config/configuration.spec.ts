@@ -1,5 +1,5 @@
 import { variableNames } from '../../test/support/variable-names.js';
-import { OperatorError } from '../contract/operator-error.js';
+import { OperatorError } from '../operator-error.js';
 import { type Configuration, parseConfiguration } from './configuration.js';
 
 /** Invalid values of each variable. */

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DEFAULT_SCOPE, isBearerToken, isScope } from '../auth/bearer-auth-options.js';
 import { DEFAULT_JWT_TYPE, JWT_TYPES } from '../auth/jwt-settings.js';
-import { badUsage, OperatorError } from '../contract/operator-error.js';
+import { badUsage, OperatorError } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';

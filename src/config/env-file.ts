@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { badUsage } from '../contract/operator-error.js';
+import { badUsage } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;

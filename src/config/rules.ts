@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { isHttpsOrLoopback } from '../auth/jwt-settings.js';
+import { isHttpsOrLoopback } from '../loopback-host.js';
 
 // Each function reads the text of a variable, and returns undefined if the text breaks the rule.
 

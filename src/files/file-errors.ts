@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { badUsage, OperatorError } from '../contract/operator-error.js';
+import { badUsage, OperatorError } from '../operator-error.js';
 
 /**
  * Returns an error for the operator instead of one of the system, if it is one, after reading a file failed.

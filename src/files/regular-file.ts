@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
-import { badUsage } from '../contract/operator-error.js';
+import { badUsage } from '../operator-error.js';
 import { unreadable } from './file-errors.js';
 
 /**

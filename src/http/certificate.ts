@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { OperatorError } from '../contract/operator-error.js';
+import { OperatorError } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 
 /** The TLS options of the public port: a certificate with its chain and its private key, both PEM. */

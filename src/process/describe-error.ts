@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { EXIT_STATUS, type ExitStatus, OperatorError } from '../contract/operator-error.js';
+import { EXIT_STATUS, type ExitStatus, OperatorError } from '../operator-error.js';
 import { RepositoryUnavailableError } from '../storage/plant-repository.js';
 
 /** What to do about the errors of `listen`, by their codes. */

@@ -6,7 +6,7 @@ import type { StaticTokens } from '../auth/static-tokens.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
-import { OperatorError } from '../contract/operator-error.js';
+import { OperatorError } from '../operator-error.js';
 import { watchFiles } from '../files/watch-files.js';
 import { type Certificate, certificateExpiry, isSameCertificate, validityFault } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';

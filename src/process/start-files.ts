@@ -1,7 +1,7 @@
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { type Configuration, forVariable } from '../config/configuration.js';
-import { OperatorError } from '../contract/operator-error.js';
+import { OperatorError } from '../operator-error.js';
 import { type Certificate, certificateExpiry, readCertificate, validityFault } from '../http/certificate.js';
 
 /** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */

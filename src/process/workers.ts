@@ -1,7 +1,7 @@
 import cluster, { type Address, type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { Logger } from '@nestjs/common';
-import { EXIT_STATUS } from '../contract/operator-error.js';
+import { EXIT_STATUS } from '../operator-error.js';
 import { ManagedService } from '../management/managed-service.js';
 import { WorkerMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, lstatSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { OperatorError } from '../contract/operator-error.js';
+import { OperatorError } from '../operator-error.js';
 import { createFile, makeDirectory, publish } from '../files/durable-files.js';
 import { messageOf, UnusableDatabaseError } from './errors.js';
 import { assertSound, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';

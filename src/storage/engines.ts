@@ -1,5 +1,5 @@
-import { isLoopbackHost } from '../contract/loopback-host.js';
-import { OperatorError } from '../contract/operator-error.js';
+import { isLoopbackHost } from '../loopback-host.js';
+import { OperatorError } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 import type { PlantRepository, PlantSnapshot } from './plant-repository.js';
 

@@ -1,4 +1,4 @@
-import { OperatorError } from '../contract/operator-error.js';
+import { OperatorError } from '../operator-error.js';
 import { FIELD_NAMES, listed } from '../contract/plant-fields.js';
 import { RepositoryUnavailableError } from './plant-repository.js';
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { OperatorError } from '../contract/operator-error.js';
+import type { OperatorError } from '../operator-error.js';
 import { postgresName } from './engines.js';
 import { type Failure, messageOf, startError, UnusableDatabaseError } from './errors.js';
 

@@ -1,4 +1,4 @@
-import type { OperatorError } from '../contract/operator-error.js';
+import type { OperatorError } from '../operator-error.js';
 import { type Failure, messageOf, startError } from './errors.js';
 
 /** Errors of SQLite that are no defects. */

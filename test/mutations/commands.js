@@ -47,7 +47,7 @@ export default [
   {
     name: 'config: status of a bad value',
     reason: 'The exit status for a bad configuration is 2.',
-    file: 'src/contract/operator-error.ts',
+    file: 'src/operator-error.ts',
     find: '{ status: EXIT_STATUS.badUsage, cause }',
     replace: '{ cause }',
     spec: 'test/config/environment',

@@ -1,7 +1,7 @@
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { EXIT_STATUS } from '../../src/contract/operator-error.js';
+import { EXIT_STATUS } from '../../src/operator-error.js';
 import { MAIN } from '../support/command.js';
 import { Paper } from '../support/paper.js';
 import { ROOT } from '../support/root.js';

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { EXIT_STATUS } from '../../src/contract/operator-error.js';
+import { EXIT_STATUS } from '../../src/operator-error.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { findViolation } from '../../src/http/message-rules.js';

@@ -1,4 +1,4 @@
-import { OperatorError } from '../../contract/operator-error.js';
+import { OperatorError } from '../../operator-error.js';
 import { parseNewPlant } from '../../plants/pipes/new-plant.pipe.js';
 import { decode, encode, type Row, type RowReader, tooLong, toRow } from './rows.js';
 

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, statSync, writeFileSync } from 'node:fs';
-import { badUsage, OperatorError } from '../../contract/operator-error.js';
+import { badUsage, OperatorError } from '../../operator-error.js';
 import { unwritable } from '../../files/file-errors.js';
 import type { Row, RowReader } from './rows.js';
 

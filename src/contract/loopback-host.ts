@@ -1,4 +1,0 @@
-/** Returns whether only this machine reaches the host; a URL has an IPv6 address in brackets. */
-export function isLoopbackHost(host: string): boolean {
-  return /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/.test(host);
-}
