@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { ServiceDirectory } from '../support/service-directory.js';
 
@@ -41,7 +40,7 @@ describe('plant-store export', () => {
     await directory.store([]);
     directory.fill(100_000);
     const running = directory.command('export', []);
-    await once(running.child.stdout, 'data');
+    await running.printed(/("id")/);
     running.child.stdout.destroy();
 
     expect(await running.ended).toBe(0);

@@ -4,9 +4,8 @@ import { connect } from 'node:tls';
 import { installCertificate, readPem } from '../support/certificates.js';
 import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ask } from '../support/connections.js';
-import { message } from '../support/http-messages.js';
 import { AUDIENCE, IdentityProvider, now, RSA, signToken } from '../support/identity-provider.js';
-import { Client, creation } from '../support/load-client.js';
+import { Client, creation, openRequest } from '../support/load-client.js';
 import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, type Started, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line } from '../support/token-file.js';
@@ -125,14 +124,6 @@ async function timeOf(event: Promise<unknown>): Promise<number> {
   const begun = performance.now();
   await event;
   return performance.now() - begun;
-}
-
-/** Opens a connection with a request whose body the service waits for. */
-async function openRequest(url: string): Promise<Client> {
-  const client = await Client.open(url);
-  client.socket.write(message({ framing: ['Content-Length: 25', 'Expect: 100-continue'], body: '' }));
-  await client.receives('100 Continue');
-  return client;
 }
 
 /** Returns the status of the management listener's answer to a request with this Host. */

@@ -10,6 +10,7 @@ import {
   plant,
 } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
+import { until } from '../support/until.js';
 import { SLOW, SlowService, UNVERIFIABLE, WITHOUT_SCOPE } from '../support/slow-service.js';
 
 const BAD = 'garbage\r\n\r\n';
@@ -167,7 +168,10 @@ describe('A connection', () => {
     await client.send(message({ authorization: [], framing: [`Content-Length: ${Number.MAX_SAFE_INTEGER}`] }));
 
     expectRefusal(await client.answer(), 401, CLOSE);
-    while (client.isHeld) await client.hand(' '.repeat(100_000));
+    await until('the service has closed its socket', async () => {
+      await client.hand(' '.repeat(100_000));
+      return !client.isHeld;
+    });
     client.reset();
   });
 });

@@ -17,6 +17,9 @@ const STANDSTILL = 20;
 /** An attack without end has shown its peak when the service has answered so many honest requests. */
 const ENOUGH = 200;
 
+/** Milliseconds after which an attack has failed to end: less than the time limit of Jest. */
+const PATIENCE = 150_000;
+
 const directory = ServiceDirectory.ofEachTest();
 
 interface Outcome {
@@ -36,6 +39,7 @@ async function attack(patterns: readonly hostile.Pattern[], variables: Variables
   const honest: (number | undefined)[] = [];
   const samples: number[] = [];
   const isEndless = patterns.some((pattern) => pattern.isEndless);
+  const began = performance.now();
   let slowest = 0;
   try {
     let unchanged = 0;
@@ -45,6 +49,7 @@ async function attack(patterns: readonly hostile.Pattern[], variables: Variables
       slowest = Math.max(slowest, performance.now() - started);
       samples.push(await residentOf(management));
       const sent = attacks.reduce((sum, clients) => sum + clients.sent, 0);
+      if (performance.now() - began > PATIENCE) throw new Error(`Not over after ${honest.length} honest requests`);
       unchanged = sent === before && attacks.every(({ isOpen }) => isOpen) ? unchanged + 1 : 0;
       before = sent;
     }

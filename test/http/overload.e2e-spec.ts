@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { Client, creation } from '../support/load-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
+import { until } from '../support/until.js';
 import { WORKERS } from '../support/workers.js';
 
 const directory = ServiceDirectory.ofEachTest();
@@ -27,15 +28,10 @@ function memory(): number {
 }
 
 /** Waits until this many clients have an answer, and returns them. */
-function answeredOf(count: number): Promise<Client[]> {
-  return new Promise((resolve) => {
-    const look = (): void => {
-      const answered = clients.filter(({ received }) => received !== '');
-      if (answered.length >= count) resolve(answered);
-    };
-    look();
-    for (const { socket } of clients) socket.on('data', look);
-  });
+async function answeredOf(count: number): Promise<Client[]> {
+  const answered = (): Client[] => clients.filter(({ received }) => received !== '');
+  await until(`${count} clients have an answer`, () => answered().length >= count);
+  return answered();
 }
 
 describe('More load than the service can handle', () => {

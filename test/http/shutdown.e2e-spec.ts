@@ -1,10 +1,9 @@
-import { once } from 'node:events';
 import { TOKEN } from '../support/client.js';
 import { ask } from '../support/connections.js';
 import { installCertificate } from '../support/certificates.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { chunkedMessage, message, plant } from '../support/http-messages.js';
-import { Client, refusesConnections } from '../support/load-client.js';
+import { Client, HEAD, openRequest, refusesConnections } from '../support/load-client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { until } from '../support/until.js';
@@ -25,15 +24,6 @@ async function open(sent: string, options = {}): Promise<Client> {
   return client;
 }
 
-/** Opens a connection with a request that the service has begun to read. */
-async function openRequest(): Promise<Client> {
-  const client = await open(HEAD);
-  while (!client.received.includes('100 Continue')) await once(client.socket, 'data');
-  return client;
-}
-
-const HEAD = message({ framing: ['Content-Length: 25', 'Expect: 100-continue'], body: '' });
-
 describe('SIGTERM', () => {
   it.each([
     ['is silent', ''],
@@ -51,7 +41,7 @@ describe('SIGTERM', () => {
   });
 
   it('answers a request in flight with Connection: close', async () => {
-    const client = await openRequest();
+    const client = await openRequest(url);
 
     service.signal('SIGTERM');
     await refusesConnections(url);
@@ -126,7 +116,7 @@ describe('SIGTERM', () => {
   });
 
   it('waits SHUTDOWN_TIMEOUT for a body that does not come, and no longer', async () => {
-    await openRequest();
+    await openRequest(url);
 
     expect(await service.stop('SIGTERM')).toBe(0);
     expect(service.lines.at(-1)).toContain('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
@@ -134,7 +124,7 @@ describe('SIGTERM', () => {
 
   it('ends the service immediately when a second signal follows', async () => {
     ({ service, url } = await directory.start({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '60m' }));
-    await openRequest();
+    await openRequest(url);
     service.signal('SIGTERM');
     await refusesConnections(url);
 

@@ -9,6 +9,7 @@ import { Client } from '../support/load-client.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
+import { inTime } from '../support/until.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -20,7 +21,7 @@ function lastCreation(id: number): string {
 /** Opens a connection, and waits for an event of it. */
 async function open(port: number, pair: 'first' | 'second' = 'first', event = 'secureConnect'): Promise<TLSSocket> {
   const socket = connect({ port, host: '127.0.0.1', ca: readPem(`${pair}.crt`) });
-  await once(socket, event);
+  await inTime(once(socket, event), () => `the event ${event} comes`);
   return socket;
 }
 
@@ -39,7 +40,8 @@ async function readAll(socket: Socket): Promise<string> {
   let text = '';
   socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
   socket.on('end', () => socket.destroy()).on('error', () => undefined);
-  await new Promise((resolve) => socket.once('close', resolve));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await inTime(closed, () => `the connection is closed, which has ${JSON.stringify(text)}`);
   return text;
 }
 
@@ -166,7 +168,7 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
     const { service, port } = await start();
     const known = await open(port);
     known.write(message());
-    await once(known, 'data');
+    await inTime(once(known, 'data'), () => 'the request is answered');
     const clients = [known, await open(port), await openPlainly(port)];
 
     const before = performance.now();

@@ -5,7 +5,7 @@ import { TOKEN } from '../support/client.js';
 import { send } from '../support/connections.js';
 import { Client } from '../support/load-client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
-import { until } from '../support/until.js';
+import { inTime, until } from '../support/until.js';
 
 let directory: ServiceDirectory;
 let management: string;
@@ -89,10 +89,12 @@ describe('The management listener', () => {
       while (!isOver) await (await open(management)).closed;
     });
 
-    for (let turn = 0; turn < 100; turn += 1) expect(await statusOf('/health/live', ['Host: localhost'])).toBe(200);
-
-    isOver = true;
-    await Promise.all(clients);
+    try {
+      for (let turn = 0; turn < 100; turn += 1) expect(await statusOf('/health/live', ['Host: localhost'])).toBe(200);
+    } finally {
+      isOver = true;
+      await Promise.all(clients);
+    }
   });
 
   it('closes a connection that is idle for a few seconds, with and without a request before', async () => {
@@ -127,7 +129,8 @@ describe('The management listener', () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const get = async (path: string): Promise<number | undefined> => {
       const outgoing = request(`${management}${path}`, { agent }).end();
-      const [answer] = (await once(outgoing, 'response')) as [IncomingMessage];
+      const responds = once(outgoing, 'response') as Promise<[IncomingMessage]>;
+      const [answer] = await inTime(responds, () => `GET ${path} is answered`);
       await text(answer);
       return answer.statusCode;
     };

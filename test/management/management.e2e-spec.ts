@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
-import { once } from 'node:events';
-import { connect } from 'node:net';
 import { parse } from 'yaml';
 import { readVersion } from '../../src/config/version.js';
 import { installCertificate, readPem } from '../support/certificates.js';
 import { create, SECOND_TOKEN, TOKEN } from '../support/client.js';
+import { plant } from '../support/http-messages.js';
+import { openRequest } from '../support/load-client.js';
 import { Paper } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
@@ -164,14 +164,7 @@ describe('A service that stops', () => {
   });
 
   it('answers 503 to /health/ready from SIGTERM on, while a request is in flight', async () => {
-    const { hostname, port } = new URL(url);
-    const client = connect(Number(port), hostname);
-    client.write(
-      `POST /plants HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n` +
-        'Content-Type: application/json\r\nContent-Length: 23\r\nExpect: 100-continue\r\n\r\n',
-    );
-    // With 100 Continue, the service has accepted the request.
-    await once(client, 'data');
+    const client = await openRequest(url);
 
     service.signal('SIGTERM');
     expect(await readiness(503)).toMatchObject({
@@ -181,7 +174,7 @@ describe('A service that stops', () => {
     await expect(fetch(url)).rejects.toThrow();
     expect(await get('/health/live')).toMatchObject({ status: 200 });
 
-    client.write('{"id":1,"name":"Ficus"}');
+    client.socket.write(plant(1));
     expect(await service.ended).toBe(0);
   });
 });

@@ -18,7 +18,10 @@ describe('A service that is idle', () => {
   it('ends with status 0 while SIGHUP arrives', async () => {
     const { service } = await directory.start();
     let status: number | null | undefined;
-    void service.ended.then((ended) => (status = ended));
+    service.ended.then(
+      (ended) => (status = ended),
+      () => undefined,
+    );
 
     service.signal('SIGTERM');
     await until('it has ended', () => {

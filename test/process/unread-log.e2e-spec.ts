@@ -5,7 +5,7 @@ import { message } from '../support/http-messages.js';
 import { Client, refusesConnections } from '../support/load-client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
-import { until } from '../support/until.js';
+import { inTime, until } from '../support/until.js';
 import { Workload } from '../support/workload.js';
 
 /** Creates whose lines are more than the system keeps for the reader of the log: the others wait in the service. */
@@ -30,7 +30,8 @@ async function startUnread(shutdownTimeout: string): Promise<{ service: ServiceP
 
 /** Returns the exit status of the service, whose output has not been read to its end. */
 async function statusOf(service: ServiceProcess): Promise<number | null> {
-  const [status] = (await once(service.child, 'exit')) as [number | null];
+  const exits = once(service.child, 'exit') as Promise<[number | null]>;
+  const [status] = await inTime(exits, () => 'the service has ended');
   service.releaseOutput();
   return status;
 }

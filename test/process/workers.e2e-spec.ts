@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { rmSync } from 'node:fs';
-import { type IncomingMessage, request } from 'node:http';
 import { create, CREATED, monstera, TOKEN } from '../support/client.js';
 import { ask, newAgent, send } from '../support/connections.js';
 import { storeFrom, violationsIn } from '../support/history.js';
+import { plant } from '../support/http-messages.js';
+import { openRequest } from '../support/load-client.js';
 import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { until } from '../support/until.js';
@@ -234,19 +234,15 @@ describe('The primary that is killed', () => {
 describe('A signal', () => {
   it('to all processes at once lets a request in flight be answered', async () => {
     const { service, url } = await directory.start(TWO);
-    const headers = { Authorization: `Bearer ${TOKEN}`, 'Content-Type': 'application/json', Expect: '100-continue' };
-    const outgoing = request(`${url}/plants`, { method: 'POST', agent: false, headers });
-    outgoing.flushHeaders();
-    await once(outgoing, 'continue');
+    const client = await openRequest(url);
 
     for (const worker of service.workers()) process.kill(worker, 'SIGTERM');
     service.signal('SIGTERM');
     await service.printed(/(Stopping after SIGTERM)/);
-    outgoing.end('{"id": 1, "name": "Ficus"}');
-    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
-    response.resume();
+    client.socket.write(plant(1));
+    await client.answered(1);
 
-    expect(response.statusCode).toBe(200);
+    expect(client.answers).toEqual([200]);
     expect(await service.ended).toBe(0);
   });
 

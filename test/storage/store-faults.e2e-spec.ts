@@ -18,7 +18,8 @@ describe('A disk without space', () => {
     const { service, url } = await directory.start(WITH_TOKEN, { wrapper: LIMITED });
     const name = 'n'.repeat(10_000);
     let id = 1;
-    while ((await create(url, { id, name })).status === 200) id += 1;
+    // Fewer than 100 of them fit.
+    while (id < 100 && (await create(url, { id, name })).status === 200) id += 1;
     expect(id).toBeGreaterThan(10);
     expect(await create(url, { id, name })).toEqual(refusal(503));
     expect(ids()).toEqual(Array.from({ length: id - 1 }, (_, index) => index + 1));

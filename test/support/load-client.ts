@@ -1,18 +1,18 @@
 import { once } from 'node:events';
 import { connect, type Socket, type TcpSocketConnectOpts } from 'node:net';
 import { message } from './http-messages.js';
-import { until } from './until.js';
+import { inTime, until } from './until.js';
 
 /** A connection, and everything that has come on it. */
 export class Client {
   received = '';
-  readonly closed: Promise<unknown>;
+  readonly #closed: Promise<void>;
 
   private constructor(readonly socket: Socket) {
     socket.setEncoding('latin1').on('data', (text: string) => (this.received += text));
     // A reset does not matter to the tests, which look at what came before it.
     socket.on('error', () => undefined);
-    this.closed = new Promise((resolve) => socket.once('close', resolve));
+    this.#closed = new Promise((resolve) => socket.once('close', () => resolve()));
   }
 
   static async open(url: string, options: Partial<TcpSocketConnectOpts> = {}): Promise<Client> {
@@ -20,6 +20,11 @@ export class Client {
     const socket = connect({ host: hostname, port: Number(port), ...options });
     await once(socket, 'connect');
     return new Client(socket);
+  }
+
+  /** Resolves when the connection is closed. */
+  get closed(): Promise<void> {
+    return inTime(this.#closed, () => `the connection is closed, which has ${this.#beginning}`);
   }
 
   /** The status 200 or the error number of each answer, in order. */
@@ -42,13 +47,28 @@ export class Client {
   /** @throws {Error} if the condition does not hold when the connection ends, or not in time */
   async #until(what: string, hasCome: () => boolean): Promise<void> {
     await until(what, () => hasCome() || this.socket.closed);
-    if (!hasCome()) throw new Error(`The connection has ended before ${what}: ${this.received.slice(0, 2_000)}`);
+    if (!hasCome()) throw new Error(`The connection has ended before ${what}: ${this.#beginning}`);
+  }
+
+  get #beginning(): string {
+    return JSON.stringify(this.received.slice(0, 2_000));
   }
 }
+
+/** The head of a request with a body of 25 bytes, which the client sends once the service asks for it. */
+export const HEAD = message({ framing: ['Content-Length: 25', 'Expect: 100-continue'], body: '' });
 
 /** Returns a request that creates a plant, whose name has this many characters. */
 export function creation(id: number, size = 0): string {
   return message({ body: JSON.stringify({ id, name: 'n'.repeat(size) }) });
+}
+
+/** Opens a connection with the head of a request, for whose body of 25 bytes the service waits. */
+export async function openRequest(url: string): Promise<Client> {
+  const client = await Client.open(url);
+  client.socket.write(HEAD);
+  await client.receives('100 Continue');
+  return client;
 }
 
 /** Waits until the service refuses connections. */

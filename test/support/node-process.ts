@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { inTime } from './until.js';
 
 export type Variables = Readonly<Record<string, string>>;
 
@@ -13,9 +14,8 @@ export interface LaunchOptions {
 export class NodeProcess {
   stdout = '';
   stderr = '';
-  /** The exit status, or null if a signal ended the process; resolves when both streams are read to their ends. */
-  readonly ended: Promise<number | null>;
   readonly child: ChildProcessWithoutNullStreams;
+  readonly #ended: Promise<number | null>;
 
   constructor(
     parameters: readonly string[],
@@ -26,12 +26,17 @@ export class NodeProcess {
     this.child = spawn(command, rest, { cwd: workingDirectory, env: { PATH: process.env.PATH, ...variables } });
     this.child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
-    this.ended = once(this.child, 'close').then(([status]: (number | null)[]) => status ?? null);
+    this.#ended = once(this.child, 'close').then(([status]: (number | null)[]) => status ?? null);
+  }
+
+  /** The exit status, or null if a signal ended the process; resolves when both streams are read to their ends. */
+  get ended(): Promise<number | null> {
+    return inTime(this.#ended, () => `the process has ended, which has printed ${this.#output}`);
   }
 
   /** Waits until stdout or stderr matches the pattern, and returns the pattern's first group. */
   printed(pattern: RegExp): Promise<string> {
-    return new Promise((resolve, reject) => {
+    const printed = new Promise<string>((resolve, reject) => {
       const look = (): void => {
         const [, found] = pattern.exec(this.stdout) ?? pattern.exec(this.stderr) ?? [];
         if (found !== undefined) resolve(found);
@@ -39,8 +44,9 @@ export class NodeProcess {
       look();
       this.child.stdout.on('data', look);
       this.child.stderr.on('data', look);
-      void this.ended.then((status) => reject(new Error(`It ended with ${String(status)}: ${this.stderr}`)));
+      void this.#ended.then((status) => reject(new Error(`It ended with ${String(status)}: ${this.stderr}`)));
     });
+    return inTime(printed, () => `the process prints ${pattern}, which has printed ${this.#output}`);
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -51,5 +57,9 @@ export class NodeProcess {
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     this.signal(signal);
     return this.ended;
+  }
+
+  get #output(): string {
+    return JSON.stringify([this.stdout.slice(-2_000), this.stderr.slice(-2_000)]);
   }
 }
