@@ -1,21 +1,40 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Run } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
-import { until } from '../support/until.js';
+import { inTime } from '../support/until.js';
+import { importing } from '../support/workers.js';
 
 const OTHER: Variables = { DATABASE_URL: 'sqlite:other.db' };
 
 const directory = ServiceDirectory.ofEachTest();
 
-/** Starts a command, and sends it a signal when a condition holds. Returns its exit status. */
+/** The files in it before a command. */
+let before: string[];
+
+/** Lets a command print a line and wait before it gives its file its name, when it asks that the draft be on disk. */
+const HELD = importing(
+  "import { promises } from 'node:fs'; import { syncBuiltinESMExports } from 'node:module'; const { open } = promises;" +
+    "promises.open = async (path, flags) => { if (flags !== 'r+') return open(path, flags);" +
+    "console.error('held'); return new Promise(() => setInterval(() => undefined, 1_000)); }; syncBuiltinESMExports();",
+);
+
+/** Starts a command, and sends it a signal before it gives its file its name. Returns its exit status. */
 async function interrupt(
   [command = '', ...parameters]: readonly string[],
   variables: Variables | undefined,
   signal: NodeJS.Signals,
-  hasBegun: () => boolean,
 ): Promise<number | null> {
-  const running = directory.command(command, parameters, variables);
-  await until(`${command} has begun`, hasBegun);
+  const running = directory.command(command, parameters, { ...variables, ...HELD });
+  await running.printed(/^(held)$/m);
+  expect(readdirSync(directory.path).length).toBeGreaterThan(before.length);
+  return running.stop(signal);
+}
+
+/** Starts an import of these lines, of which no end comes, and sends it a signal once it has read almost all of them. */
+async function interruptImport(lines: string, signal: NodeJS.Signals): Promise<number | null> {
+  const running = directory.command('import', [], OTHER);
+  const read = new Promise((resolve) => running.child.stdin.write(lines, resolve));
+  await inTime(read, () => `the import has read its lines, which has printed ${running.stderr}`);
   return running.stop(signal);
 }
 
@@ -28,29 +47,25 @@ describe.each<{ command: readonly string[]; signal: NodeJS.Signals; variables?: 
   { command: ['backup', 'copy.db'], signal: 'SIGTERM', file: 'copy.db' },
   { command: ['restore', 'backup.db'], signal: 'SIGHUP', variables: OTHER, file: 'other.db' },
 ])('plant-store $command.0', ({ command, signal, variables, file }) => {
-  let before: string[];
-
   beforeEach(async () => {
     await directory.store([]);
-    directory.fill(200_000);
+    directory.fill(2_000);
     await run(['backup', 'backup.db']);
     before = readdirSync(directory.path);
   });
 
-  const hasDraft = (): boolean => readdirSync(directory.path).length > before.length;
-
   it(`leaves no file when ${signal} interrupts it`, async () => {
-    expect(await interrupt(command, variables, signal, hasDraft)).toBe(130);
+    expect(await interrupt(command, variables, signal)).toBe(130);
     expect(readdirSync(directory.path)).toEqual(before);
   });
 
   it('leaves no part of its file when SIGKILL ends it, and can run again', async () => {
-    expect(await interrupt(command, variables, 'SIGKILL', hasDraft)).toBeNull();
+    expect(await interrupt(command, variables, 'SIGKILL')).toBeNull();
     expect(existsSync(directory.file(file))).toBe(false);
 
     const { status, stdout } = await run([...command, '--json'], variables);
     expect(status).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ file, plants: 200_000 });
+    expect(JSON.parse(stdout)).toMatchObject({ file, plants: 2_000 });
   });
 });
 
@@ -59,13 +74,16 @@ describe('plant-store import', () => {
     await directory.store([]);
     directory.fill(100_000);
     await run(['export', 'plants.ndjson']);
-    const command = ['import', 'plants.ndjson'];
-    const hasStore = (): boolean => existsSync(directory.file('other.db-wal'));
+    const lines = readFileSync(directory.file('plants.ndjson'), 'utf8').split(/^/m);
 
-    expect(await interrupt(command, OTHER, 'SIGINT', hasStore)).toBe(130);
-    expect(await interrupt(command, OTHER, 'SIGKILL', hasStore)).toBeNull();
+    expect(await interruptImport(lines.slice(0, 30_000).join(''), 'SIGINT')).toBe(130);
+    const interrupted = directory.rows('other.db').length;
+    expect(interrupted).toBeGreaterThan(0);
+    expect(await interruptImport(lines.slice(0, 60_000).join(''), 'SIGKILL')).toBeNull();
+    const killed = directory.rows('other.db').length;
+    expect(killed).toBeGreaterThan(interrupted);
 
-    expect(await run(command, OTHER)).toMatchObject({ status: 0 });
+    expect(await run(['import', 'plants.ndjson'], OTHER)).toMatchObject({ status: 0 });
     expect(await run(['verify'], OTHER)).toEqual(await run(['verify']));
   });
 });

@@ -25,7 +25,8 @@ export const UNWATCHED = importing(
     'fs.watchFile = () => undefined; syncBuiltinESMExports();',
 );
 
-function importing(code: string): Readonly<Record<string, string>> {
+/** Returns variables that run code of a test in a process, before its own. */
+export function importing(code: string): Readonly<Record<string, string>> {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` };
 }
 
