@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { IncomingMessage } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import type { Principal, RefusalReason, TokenVerifier } from './token-verifier.js';
+import type { Principal, RefusalReason } from './token-verifier.js';
 
 /** Why the guard has refused a request; also a message of the diagnostics channel. */
 export interface AuthenticationRefused {
@@ -19,46 +19,24 @@ export const REFUSAL_CHANNEL = 'plant-store:authentication-refused';
 
 const refused = channel(REFUSAL_CHANNEL);
 
-/** The authentication of one request. It is pending at first, and has a principal or a refusal in the end. */
-export class Authentication {
-  principal: Principal | undefined;
-  refusal: AuthenticationRefused | undefined;
+const PRINCIPAL = Symbol('principal');
 
-  /** @param verifier comes with the request, because all applications of the process share the strategy */
-  constructor(readonly verifier: TokenVerifier) {}
-}
+const REFUSAL = Symbol('refusal');
 
-/**
- * What passport gets in place of a request. Passport writes to it, under a name that a host may have chosen (`property`
- * of PassportModule), so it is neither the request nor its authentication.
- */
-export class BearerRequest {
-  /** @param headers the only header that may have a token (RFC 6750 §2.1) */
-  constructor(
-    readonly headers: { readonly authorization: string | undefined },
-    readonly authentication: Authentication,
-  ) {}
-}
-
-const AUTHENTICATION = Symbol('authentication');
-
-/** Node's request; not a WeakMap, because each garbage collection visits all entries of those. */
+/** Node's request, with one of these after its authentication; not in a WeakMap, all of whose entries each garbage collection visits. */
 interface Authenticated {
-  [AUTHENTICATION]?: Authentication;
+  [PRINCIPAL]?: Principal;
+  [REFUSAL]?: AuthenticationRefused;
 }
 
-/** Keeps the authentication with its request. */
-export function setAuthentication(request: object, authentication: Authentication): void {
-  nodeRequest(request)[AUTHENTICATION] = authentication;
-}
-
-export function authenticationOf(request: object): Authentication | undefined {
-  return nodeRequest(request)[AUTHENTICATION];
+/** Keeps the principal with its request. */
+export function setPrincipal(request: object, principal: Principal): void {
+  nodeRequest(request)[PRINCIPAL] = principal;
 }
 
 /** Returns the principal of a request that the guard has passed. Until then, the request waits for its verifier. */
 export function principalOf(request: object): Principal | undefined {
-  return authenticationOf(request)?.principal;
+  return nodeRequest(request)[PRINCIPAL];
 }
 
 /** Passes the principal of the request; undefined if the host authenticates. */
@@ -66,16 +44,15 @@ export const CurrentPrincipal = createParamDecorator((_data: unknown, context: E
   principalOf(context.switchToHttp().getRequest<object>()),
 );
 
-/** Returns why the guard has refused a request; undefined if it has not. */
-export function refusalOf(request: object): AuthenticationRefused | undefined {
-  return authenticationOf(request)?.refusal;
-}
-
 /** Keeps the refusal with its request, for the log line, and publishes it. */
 export function setRefusal(request: object, refusal: AuthenticationRefused): void {
-  const authentication = authenticationOf(request);
-  if (authentication !== undefined) authentication.refusal = refusal;
+  nodeRequest(request)[REFUSAL] = refusal;
   if (refused.hasSubscribers) refused.publish(refusal);
+}
+
+/** Returns why the guard has refused a request; undefined if it has not. */
+export function refusalOf(request: object): AuthenticationRefused | undefined {
+  return nodeRequest(request)[REFUSAL];
 }
 
 /** Returns Node's request, which Fastify wraps and Express passes on. */

@@ -2,18 +2,10 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import {
-  Authentication,
-  authenticationOf,
-  BearerRequest,
-  principalOf,
-  refusalOf,
-  setAuthentication,
-  setRefusal,
-} from './authentication.js';
+import { principalOf, setPrincipal, setRefusal } from './authentication.js';
 import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
-import { STRATEGY } from './bearer.strategy.js';
-import type { Principal, TokenVerifier } from './token-verifier.js';
+import { BearerRequest, STRATEGY, TokenRefused } from './bearer.strategy.js';
+import type { Principal } from './token-verifier.js';
 
 interface ScopeRequirement {
   /** Defaults to the scope of the options. */
@@ -67,37 +59,29 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    * @throws {ForbiddenException} if the token lacks the required scope
    */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
-    const { verifier } = this.authOptions;
-    if (verifier === false) return true;
-    const request = context.switchToHttp().getRequest<GuardedRequest>();
+    if (this.authOptions.hostDecides) return true;
+    const request = requestOf(context);
     // The service binds the guard globally, and PlantsController binds it again.
-    const principal = principalOf(request) ?? (await this.#authenticate(context, request, verifier));
+    if (principalOf(request) === undefined) await super.canActivate(context);
+    const principal = principalOf(request);
+    // There is none if passport has found no token.
+    if (principal === undefined) throw this.#refuse(context);
     this.#authorize(context, principal);
     return true;
   }
 
-  async #authenticate(context: ExecutionContext, request: GuardedRequest, verifier: TokenVerifier): Promise<Principal> {
-    setAuthentication(request, new Authentication(verifier));
-    // Passport calls BearerStrategy.validate, unless the header has no token.
-    await super.canActivate(context);
-    const principal = principalOf(request);
-    if (principal === undefined) throw this.#refuse(context, request);
-    request.user = principal;
-    return principal;
-  }
-
-  /** From the request itself, passport-http-bearer would also take a token in the query or the body. */
-  override getRequest(context: ExecutionContext): BearerRequest | undefined {
-    const request = context.switchToHttp().getRequest<GuardedRequest>();
+  /** Returns what passport gets: from the request itself, it would also take a token in the query or the body. */
+  override getRequest(context: ExecutionContext): BearerRequest {
     // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
-    const authorization = authorizationOf(request)?.replace(/ {2,}/, ' ');
-    const authentication = authenticationOf(request);
-    return authentication && new BearerRequest({ authorization }, authentication);
+    const authorization = authorizationOf(requestOf(context))?.replace(/ {2,}/, ' ');
+    return new BearerRequest({ authorization }, this.authOptions.verifier);
   }
 
-  /** Returns what the strategy has returned, where Nest's own method would throw without a challenge. */
-  override handleRequest<User>(error: Error | null, user: User): User {
-    if (error) throw error;
+  /** Takes what BearerStrategy has returned or thrown, and keeps the principal with the request. */
+  override handleRequest<User>(error: Error | null, user: User, _info: unknown, context: ExecutionContext): User {
+    if (error) throw error instanceof TokenRefused ? this.#refuse(context, error) : error;
+    const request = requestOf(context);
+    if (user) setPrincipal(request, (request.user = user as Principal & User));
     return user;
   }
 
@@ -113,12 +97,17 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     throw new ForbiddenException(ERROR_TABLE[403].message);
   }
 
-  #refuse(context: ExecutionContext, request: GuardedRequest): UnauthorizedException {
+  /** @param refused undefined if passport has found no token */
+  #refuse(context: ExecutionContext, refused?: TokenRefused): UnauthorizedException {
+    const request = requestOf(context);
     // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
     const isAttempt = /^bearer +./i.test(request.headers.authorization ?? '');
-    // Passport did not ask the strategy if there is no refusal yet.
-    const refusal = refusalOf(request) ?? { reason: isAttempt ? 'malformed' : 'missing' };
-    setRefusal(request, { ...refusal, address: request.ip });
+    setRefusal(request, {
+      reason: refused?.reason ?? (isAttempt ? 'malformed' : 'missing'),
+      principal: refused?.holder?.name,
+      issuer: refused?.holder?.issuer,
+      address: request.ip,
+    });
     this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
     return new UnauthorizedException(ERROR_TABLE[401].message);
   }
@@ -128,6 +117,10 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     const response = context.switchToHttp().getResponse<unknown>();
     this.adapterHost.httpAdapter.setHeader(response, 'WWW-Authenticate', `${this.#challenge}${error}`);
   }
+}
+
+function requestOf(context: ExecutionContext): GuardedRequest {
+  return context.switchToHttp().getRequest();
 }
 
 /**

@@ -1,12 +1,34 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
-import { BearerRequest } from './authentication.js';
 import { isBearerToken } from './bearer-auth-options.js';
-import { checkResult, type Principal } from './token-verifier.js';
+import { checkResult, type Principal, type RefusalReason, type TokenVerifier } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */
 export const STRATEGY = 'plant-store-bearer';
+
+/** What BearerAuthGuard hands to passport in place of a request. Passport and Nest write to it. */
+export class BearerRequest {
+  /**
+   * @param headers the only header that may have a token (RFC 6750 §2.1)
+   * @param verifier comes with the request, because all applications of the process share the strategy
+   */
+  constructor(
+    readonly headers: { readonly authorization: string | undefined },
+    readonly verifier: TokenVerifier,
+  ) {}
+}
+
+/** Tells BearerAuthGuard why a token is refused. */
+export class TokenRefused extends Error {
+  /** @param holder the principal of a token that has expired */
+  constructor(
+    readonly reason: RefusalReason,
+    readonly holder?: Principal,
+  ) {
+    super(reason);
+  }
+}
 
 /** Hands the token of a request to the verifier. */
 @Injectable()
@@ -16,25 +38,18 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   }
 
   /**
-   * Returns the principal, or false for a refusal.
+   * Returns the principal of a token, or false if the request comes from another guard than BearerAuthGuard.
    *
-   * @param request of BearerAuthGuard, whose authentication keeps the result; from any other guard with this strategy,
-   *   passport gets the request itself, which is refused
+   * @throws {TokenRefused} if the token is not valid
    */
   async validate(request: unknown, token: string): Promise<Principal | false> {
     if (!(request instanceof BearerRequest)) return false;
-    const { authentication } = request;
-    const result = isBearerToken(token) ? checkResult(await authentication.verifier.verify(token)) : 'malformed';
-    if (typeof result === 'string') {
-      authentication.refusal = { reason: result };
-      return false;
-    }
+    if (!isBearerToken(token)) throw new TokenRefused('malformed');
+    const result = checkResult(await request.verifier.verify(token));
+    if (typeof result === 'string') throw new TokenRefused(result);
     // A verifier may return a principal that it remembers.
-    if (result.expires !== undefined && result.expires.getTime() <= Date.now()) {
-      authentication.refusal = { reason: 'expired', principal: result.name, issuer: result.issuer };
-      return false;
-    }
-    authentication.principal = result;
+    if (result.expires !== undefined && result.expires.getTime() <= Date.now())
+      throw new TokenRefused('expired', result);
     return result;
   }
 }

@@ -71,7 +71,8 @@ const optionProviders: FactoryProvider[] = [
     provide: BearerAuthOptions,
     inject: [CHECKED_OPTIONS, TokenVerifier],
     useFactory: (options: PlantsModuleOptions, verifier: TokenVerifier): BearerAuthOptions => ({
-      verifier: options.authentication === false ? false : verifier,
+      verifier,
+      hostDecides: options.authentication === false,
       scope: options.scope ?? DEFAULT_SCOPE,
       realm: options.realm ?? DEFAULT_REALM,
     }),
