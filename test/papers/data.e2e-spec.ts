@@ -2,6 +2,7 @@ import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { EXIT_STATUS } from '../../src/operator-error.js';
+import { post } from '../support/client.js';
 import { MAIN } from '../support/command.js';
 import { Paper } from '../support/paper.js';
 import { ROOT } from '../support/root.js';
@@ -95,6 +96,29 @@ describe('The guide to the data', () => {
     const digest = run('plant-store verify');
     expect(digest).toMatchObject({ status: 0 });
     expect(run(here(lineOf(/^ +(DATABASE_URL=\S+ \S+ plant-store verify)$/m))).stderr).toBe(digest.stderr);
+  });
+
+  it('has statements that correct and delete a plant, at once and while the service runs', async () => {
+    await directory.store([{ id: 2n, name: 'Ficus' }]);
+    const { url } = await directory.start();
+    const statements = [...GUIDE.text.matchAll(/plants\.db "((?:UPDATE|DELETE) .*)"$/gm)].map(([, sql = '']) => sql);
+    expect(statements).toHaveLength(2);
+
+    const database = directory.openDatabase();
+    for (const statement of statements) database.exec(statement);
+
+    expect((await post(url, '{"id": 1, "name": "Monstera"}')).body).toMatchObject({ error: 409 });
+    expect(await post(url, '{"id": 1, "name": "Aloe"}')).toMatchObject({ status: 200 });
+    expect(await post(url, '{"id": 2, "name": "Another"}')).toMatchObject({ status: 200 });
+    expect(directory.names()).toEqual(['Aloe', 'Another']);
+  });
+
+  it('has the columns of the table in SQLite', async () => {
+    await directory.store([]);
+    const [{ sql } = { sql: '' }] = directory.openDatabase().all<{ sql: string }>('SELECT sql FROM sqlite_schema');
+    const columns = GUIDE.tableIn('Read plants with SQL').map(([name = '', type = '']) => `${name} ${type}`);
+
+    expect(sql).toContain(`(${columns.join(', ')})`);
   });
 
   it('has all exit statuses', () => {

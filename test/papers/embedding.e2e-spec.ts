@@ -1,6 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import * as index from '../../src/index.js';
+import { checkOptions } from '../../src/plants/check-options.js';
+import type { PlantsModuleOptions } from '../../src/plants/plants.module-definition.js';
 import { EXAMPLE, PackedPackage } from '../support/hosts/installation.js';
+import { Paper } from '../support/paper.js';
 import { ROOT } from '../support/root.js';
 
 const GUIDE = readFileSync(join(ROOT, 'docs/embedding.md'), 'utf8');
@@ -66,5 +70,29 @@ describe('The guide to embedding', () => {
       [true, ['Ficus', 'Monstera']],
     ]);
     expect(await running.ended).toBe(0);
+  });
+});
+
+describe('The reference of embedding', () => {
+  const REFERENCE = new Paper('docs/embedding-reference.md');
+
+  it('has the options that the module takes', () => {
+    const names = REFERENCE.tableIn('Options').map(([name = '']) => name.replace(/\..*/, ''));
+    const wrong = { another: 1 } as unknown as PlantsModuleOptions;
+
+    // The message lists all options. Nest's builder takes isGlobal, and not the options themselves.
+    expect(() => checkOptions(wrong)).toThrow(/there is no option another; there are /);
+    for (const name of names.filter((option) => option !== 'isGlobal')) {
+      expect(() => checkOptions(wrong)).toThrow(new RegExp(`there are .*\\b${name}\\b`));
+    }
+    expect(new Set(names).size).toBe(8);
+  });
+
+  it('has each name that src/index.ts exports', () => {
+    const source = readFileSync(join(ROOT, 'src/index.ts'), 'utf8');
+    const types = [...source.matchAll(/\btype (\w+)/g)].map(([, name]) => name);
+    const documented = REFERENCE.tableIn('Exports').flatMap(([names = '']) => names.replaceAll('`', '').split(', '));
+
+    expect(documented.sort()).toEqual([...Object.keys(index), ...types].sort());
   });
 });
