@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js';
 import { describeError, withoutUserInformation } from './process/describe-error.js';
-import { onStopSignals } from './process/stop-signals.js';
+import { onSignals } from './process/signals.js';
 import { readVersion } from './config/version.js';
 
 /** Each command is in a file of its own, which adds its options, help and action when it is used. */
@@ -35,11 +35,9 @@ if (parameters.length === 0) parameters.push('start');
 const isService = parameters[0] === 'start';
 // Only the user of the program can read the files that it creates.
 process.umask(0o077);
-onStopSignals(() => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted));
+const end = (): void => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted);
 // SIGHUP ends a command. A service reloads its files with it, and ignores it while it starts.
-process.on('SIGHUP', () => {
-  if (!isService) process.exit(EXIT_STATUS.interrupted);
-});
+onSignals(end, isService ? undefined : end);
 // Losing the reader of its log must not stop the service. A command ends: its reader, such as head, has read enough.
 process.stdout.on('error', (error: Error) => {
   if (!isService) process.exit('code' in error && error.code === 'EPIPE' ? EXIT_STATUS.done : report(error));

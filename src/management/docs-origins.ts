@@ -5,5 +5,5 @@
 export function docsOrigins(host: string, port: number): readonly string[] {
   const own = host.includes(':') ? `[${host}]` : host;
   const loopback = /^(?:0\.0\.0\.0|::)$/.test(host) ? ['127.0.0.1', '[::1]'] : [];
-  return [own, 'localhost', ...loopback].map((name) => `http://${name}:${port}`);
+  return [own, 'localhost', ...loopback].map((name) => new URL(`http://${name}:${port}`).origin);
 }

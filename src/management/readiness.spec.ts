@@ -4,7 +4,7 @@ import { ManagedService } from './managed-service.js';
 import { Readiness } from './readiness.js';
 
 class RunningService extends ManagedService {
-  override baseUrl = 'http://127.0.0.1:3000';
+  override state = { name: 'serving', baseUrl: 'http://127.0.0.1:3000' } as const;
 
   override metrics(): Promise<string> {
     return Promise.resolve('');

@@ -2,7 +2,6 @@ import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createApplication } from '../app.module.js';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
-import type { StaticTokens } from '../auth/static-tokens.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
@@ -11,13 +10,13 @@ import { watchFiles } from '../files/watch-files.js';
 import { type Certificate, certificateExpiry, isSameCertificate, validityFault } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
+import { docsOrigins } from '../management/docs-origins.js';
 import { ManagedService } from '../management/managed-service.js';
 import { Metrics } from '../management/metrics.js';
-import { shareMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { addressError } from './describe-error.js';
-import { expiryOf, loadCertificate, openTokens } from './start-files.js';
+import { expiryOf, loadCertificate, type StartFiles } from './start-files.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;
@@ -25,35 +24,40 @@ const BACKLOG = 4_096;
 /** Serves the public port with this process. */
 export class PublicService extends ManagedService {
   #app: PublicApplication | undefined;
-  #tokens: StaticTokens | undefined;
   #certificate: Certificate | undefined;
+  readonly #tokens: StartFiles['tokens'];
   readonly #metrics = new Metrics(readVersion(), {
     queueDepth: () => this.#app?.get(GroupCommit, { strict: false }).depth,
     certificateExpiry: () => expiryOf(this.#certificate),
-    tokenExpiry: () => this.#tokens?.nextExpiry(),
+    tokenExpiry: () => this.#tokens.nextExpiry(),
     tokenFileRead: () => (this.#tokens instanceof TokenFileVerifier ? this.#tokens.lastRead : undefined),
   });
 
   constructor(
     private readonly configuration: Configuration,
+    files: StartFiles,
     repository: PlantRepository,
     private readonly logger: StructuredLogger,
   ) {
     super(repository);
-    shareMetrics(this.#metrics.registry);
+    this.#tokens = files.tokens;
+    this.#certificate = files.certificate;
+  }
+
+  get registry(): Metrics['registry'] {
+    return this.#metrics.registry;
   }
 
   /**
-   * Reads the tokens and the certificate, creates the application, and listens.
+   * Creates the application, and listens.
    *
-   * @param docsOrigins the origins of the docs page, which creates plants
+   * @param managementPort the port of the docs page, which creates plants
    * @throws {OperatorError} with a message for the operator
    */
-  async listen(docsOrigins: readonly string[]): Promise<AddressInfo> {
-    const { host, port, logRequests, tlsCertFile, tlsKeyFile } = this.configuration;
-    const tokens = (this.#tokens = openTokens(this.configuration));
-    this.#certificate = loadCertificate(this.configuration);
-    const app = (this.#app = await this.#createApplication(tokens, docsOrigins));
+  async listen(managementPort: number | 'off'): Promise<AddressInfo> {
+    const { host, port, logRequests, tlsCertFile, tlsKeyFile, managementHost } = this.configuration;
+    const origins = managementPort === 'off' ? [] : docsOrigins(managementHost, managementPort);
+    const app = (this.#app = await this.#createApplication(origins));
     this.logger.logRequests(logRequests);
     await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
       throw addressError('HOST and PORT', `${host}:${port}`, error);
@@ -71,7 +75,7 @@ export class PublicService extends ManagedService {
   }
 
   override metrics(): Promise<string> {
-    return this.#metrics.registry.metrics();
+    return this.registry.metrics();
   }
 
   /** Resolves when the requests in flight are answered and the store is closed. */
@@ -79,13 +83,13 @@ export class PublicService extends ManagedService {
     await this.#app?.close();
   }
 
-  async #createApplication(tokens: TokenVerifier, docsOrigins: readonly string[]): Promise<PublicApplication> {
+  async #createApplication(docsPageOrigins: readonly string[]): Promise<PublicApplication> {
     const { configuration } = this;
     return createApplication({
       basePath: configuration.basePath,
       plants: {
         repository: this.repository,
-        authentication: { verifier: await createVerifier(tokens, configuration) },
+        authentication: { verifier: await createVerifier(this.#tokens, configuration) },
         scope: configuration.requiredScope,
         body: { limit: configuration.bodyLimit },
       },
@@ -96,7 +100,7 @@ export class PublicService extends ManagedService {
           connections: configuration.maxConnections,
         },
         trustProxy: configuration.trustProxy,
-        origins: new Set([...configuration.corsOrigins, ...docsOrigins]),
+        origins: new Set([...configuration.corsOrigins, ...docsPageOrigins]),
         certificate: this.#certificate,
       },
       logger: this.logger,

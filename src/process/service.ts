@@ -8,13 +8,14 @@ import { EXIT_STATUS } from '../operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import { docsOrigins } from '../management/docs-origins.js';
 import type { Management } from '../management/management-listener.js';
-import { answerPrimary } from '../management/worker-metrics.js';
+import { answerPrimary, shareMetrics } from '../management/worker-metrics.js';
 import { databaseName, openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { addressError } from './describe-error.js';
 import { createFirstToken } from './first-token.js';
 import { PublicService } from './public-service.js';
-import { onStopSignals } from './stop-signals.js';
+import { onSignals } from './signals.js';
+import { openStartFiles } from './start-files.js';
 import { Workers } from './workers.js';
 
 const logger = new Logger('PlantStore');
@@ -23,8 +24,8 @@ const logger = new Logger('PlantStore');
 type Service = PublicService | Workers;
 
 /**
- * Starts the service, which runs until a signal stops the process. It opens the store, listens for its operators and
- * then for its clients, and announces itself. A worker opens the store and listens for clients.
+ * Starts the service, which runs until a signal stops the process. The process serves its clients itself, is the primary
+ * of workers that do, or is one of these workers.
  *
  * @throws {OperatorError} with a message for the operator; any other error is a defect
  */
@@ -34,31 +35,52 @@ export async function startService(configuration: Configuration): Promise<void> 
   if (worker !== undefined) answerPrimary();
   const log = await StructuredLogger.create(configuration.logLevel, worker?.id);
   Logger.overrideLogger(log);
+  const files = openStartFiles(configuration);
   const repository = await openStore(configuration);
 
-  const isPrimary = configuration.workers > 1 && worker === undefined;
-  const service: Service = isPrimary
-    ? new Workers(configuration.workers, repository)
-    : new PublicService(configuration, repository, log);
-  const management = worker === undefined ? await listenForOperators(service, configuration) : undefined;
-  const { managementHost, managementPort } = configuration;
-  const docsPort = management?.port ?? managementPort;
-  const address = await service.listen(docsPort === 'off' ? [] : docsOrigins(managementHost, docsPort));
-  const baseUrl = (service.baseUrl = baseUrlOf(configuration, address));
+  if (worker !== undefined) {
+    const service = new PublicService(configuration, files, repository, log);
+    shareMetrics(service.registry, worker.id);
+    await runWorker(service, configuration, log);
+  } else if (configuration.workers > 1) {
+    await run(new Workers(configuration.workers, repository), configuration, log);
+  } else {
+    await run(new PublicService(configuration, files, repository, log), configuration, log);
+  }
+}
 
+/** Listens for operators and then for clients, announces the service, and stops it at a signal. */
+async function run(service: Service, configuration: Configuration, log: StructuredLogger): Promise<void> {
+  const management = await listenForOperators(service, configuration);
+  const address = await service.listen(management?.port ?? 'off');
+  const baseUrl = baseUrlOf(configuration, address);
+  service.state = { name: 'serving', baseUrl };
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
-  onStopSignals((signal) => {
-    logger.log(`Stopping after ${signal}`);
-    if (worker === undefined) limitStop(configuration);
-    // A signal to all processes of the service reaches a worker twice. The primary ends workers that take too long.
-    else onStopSignals(() => undefined);
-    void stop(service, management, log);
-  });
-  process.on('SIGHUP', () => {
-    logger.log('Reloading after SIGHUP');
-    service.reload();
-  });
-  if (worker === undefined) announce(baseUrl, service, management, configuration, log);
+  onSignals(
+    (signal) => {
+      logger.log(`Stopping after ${signal}`);
+      // A load balancer learns of it while requests are still answered.
+      service.state = { name: 'stopping', baseUrl };
+      limitStop(configuration);
+      void stop(service, management, log);
+    },
+    () => reload(service),
+  );
+  announce(baseUrl, service, management, configuration, log);
+}
+
+/** Listens for clients. The primary does the rest, and ends a worker that takes too long to stop. */
+async function runWorker(service: PublicService, configuration: Configuration, log: StructuredLogger): Promise<void> {
+  await service.listen(configuration.managementPort);
+  onSignals(
+    (signal) => {
+      logger.log(`Stopping after ${signal}`);
+      // A signal to all processes of the service reaches a worker twice.
+      onSignals(() => undefined);
+      void stop(service, undefined, log);
+    },
+    () => reload(service),
+  );
 }
 
 /** Opens the store, and creates it if it does not exist. */
@@ -100,9 +122,14 @@ function announce(
   if (firstToken !== undefined) void log.flush().then(() => process.stderr.write(firstToken));
 }
 
+function reload(service: Service): void {
+  logger.log('Reloading after SIGHUP');
+  service.reload();
+}
+
 /** Ends the process after SHUTDOWN_TIMEOUT, or at a second signal, whatever it waits for. Workers end with it. */
 function limitStop({ shutdownTimeout }: Configuration): void {
-  onStopSignals(() => process.exit());
+  onSignals(() => process.exit());
   setTimeout(() => {
     logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
     process.exit();
@@ -111,8 +138,6 @@ function limitStop({ shutdownTimeout }: Configuration): void {
 
 /** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
 async function stop(service: Service, management: Management | undefined, log: StructuredLogger): Promise<void> {
-  // A load balancer learns of the shutdown while requests are still answered.
-  service.isStopping = true;
   try {
     await service.close();
     await management?.application.close();

@@ -4,6 +4,17 @@ import { type Configuration, forVariable } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { type Certificate, certificateExpiry, readCertificate, validityFault } from '../http/certificate.js';
 
+/** What a start reads before it opens the store, so that a fault in them leaves no new store. */
+export interface StartFiles {
+  readonly tokens: StaticTokens;
+  readonly certificate: Certificate | undefined;
+}
+
+/** @throws {OperatorError} if the token file or the certificate cannot be used */
+export function openStartFiles(configuration: Configuration): StartFiles {
+  return { tokens: openTokens(configuration), certificate: loadCertificate(configuration) };
+}
+
 /** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
 export function openTokens(configuration: Configuration): StaticTokens {
   const { accessTokens, accessTokensFile, firstTokenFile } = configuration;

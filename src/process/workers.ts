@@ -86,10 +86,10 @@ export class Workers extends ManagedService {
 
   #replace(ended: Worker, reason: string): void {
     this.#listening.delete(ended);
-    if (this.isStopping) return;
+    if (this.state.name === 'stopping') return;
     this.#logger.error(`Worker ${ended.id} has ended, and another one starts: ${reason}`);
     setTimeout(() => {
-      if (this.isStopping) return;
+      if (this.state.name === 'stopping') return;
       this.#metrics.restarts.inc();
       this.#fork();
     }, RESTART_DELAY);

@@ -1,9 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { NodeProcess } from '../support/node-process.js';
 import { ServiceDirectory } from '../support/service-directory.js';
-
-/** Runs a command on a terminal of its own; `script` of util-linux (Debian: bsdutils) writes what that shows to stdout. */
-const ON_TERMINAL = { wrapper: ['sh', '-c', 'exec script -qefc "$*" /dev/null', 'sh'] };
+import { ON_TERMINAL } from '../support/terminal.js';
 
 const [WRAP_OFF, WRAP_ON, CTRL_C, CTRL_D] = ['\x1b[?7l', '\x1b[?7h', '\x03', '\x04'];
 

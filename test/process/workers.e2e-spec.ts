@@ -69,26 +69,39 @@ describe('A service with WORKERS=2', () => {
     expect(status).toBe(2);
   });
 
-  it('refuses PORT=0, because its workers need the same port', async () => {
-    const { status, complaint } = await directory.failedStart({ ...TWO, PORT: '0' });
+  it.each(['PORT', 'MANAGEMENT_PORT'])('refuses %s=0, because its workers need to know the port', async (name) => {
+    const { status, complaint } = await directory.failedStart({ ...TWO, [name]: '0' });
 
-    expect(complaint).toMatch(/^plant-store: PORT must not be 0 with WORKERS, [^\n]+\n$/);
+    expect(complaint).toMatch(new RegExp(`^plant-store: ${name} must not be 0 with WORKERS, [^\\n]+\\n$`));
     expect(status).toBe(2);
   });
 
-  it('shows sums over its workers, and the start of the primary, in the metrics', async () => {
+  it('shows each of its workers, and the start of the primary, in the metrics', async () => {
     const { service, url, management } = await directory.startManaged({ WORKERS: '2' });
     await withEachWorker(service, () => ask(url));
 
     const text = await (await fetch(`${management}/metrics`)).text();
 
-    expect(valueOf(text, 'plant_store_plants_total{outcome="repeated"}')).toBe(1);
-    expect(valueOf(text, 'plant_store_plants_total{outcome="created"}')).toBe(1);
-    expect(valueOf(text, 'plant_store_http_requests_total{status="200",error=""}')).toBe(2);
+    const created = [1, 2].map((worker) =>
+      valueOf(text, `plant_store_plants_total{outcome="created",worker="${worker}"}`),
+    );
+    expect(created.sort()).toEqual([0, 1]);
+    for (const worker of [1, 2]) {
+      expect(valueOf(text, `plant_store_http_requests_total{status="200",error="",worker="${worker}"}`)).toBe(1);
+    }
     expect(valueOf(text, 'process_start_time_seconds')).toBeLessThanOrEqual(Date.now() / 1_000);
     // Each name once: Prometheus refuses a page with a metric that is declared twice.
     const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
     expect(names).toHaveLength(new Set(names).size);
+  });
+
+  it('lets the docs page of its management listener create plants', async () => {
+    const { service, url, management } = await directory.startManaged({ WORKERS: '2' });
+    const headers = { Origin: management, 'Access-Control-Request-Method': 'POST' };
+
+    const preflights = await withEachWorker(service, () => fetch(`${url}/plants`, { method: 'OPTIONS', headers }));
+
+    expect(preflights.map(({ status }) => status)).toEqual([204, 204]);
   });
 
   it('writes whole log lines to a pipe, even while their reader is slow', async () => {

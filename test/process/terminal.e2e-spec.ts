@@ -1,0 +1,16 @@
+import { refusesConnections } from '../support/load-client.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import { ON_TERMINAL } from '../support/terminal.js';
+
+const directory = ServiceDirectory.ofEachTest();
+
+describe('A service whose terminal is closed', () => {
+  it.each(['1', '2'])('stops, with WORKERS=%s', async (workers) => {
+    const terminal = directory.launch({ ...WITH_TOKEN, WORKERS: workers }, ON_TERMINAL);
+    const url = await terminal.printed(/Listening: POST (\S+)\/plants/);
+
+    await terminal.stop('SIGKILL');
+
+    await refusesConnections(url);
+  });
+});
