@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { decodeJwt, errors, jwtVerify } from 'jose';
+import { decodeJwt, errors, jwtVerify, type JWTVerifyOptions, type JWTVerifyResult } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { assertJwtSettings, DEFAULT_JWT_TYPE, type JwtSettings } from './jwt-settings.js';
@@ -97,14 +97,17 @@ export class JwtVerifier extends TokenVerifier {
     const { issuer, audience, type = DEFAULT_JWT_TYPE } = this.#settings;
     // Before the signature: a token of another issuer is no reason to fetch keys.
     if (decodeJwt(token).iss !== issuer) return 'wrong-issuer';
-    const { payload } = await jwtVerify(token, this.#keys.find, {
+    const rules: JWTVerifyOptions = {
       algorithms: ALGORITHMS,
       issuer,
       audience,
       ...(type !== 'JWT' && { typ: type }),
       requiredClaims: ['exp'],
       clockTolerance: TOLERANCE,
-    }).catch(unlessExpired);
+    };
+    const { payload } = await jwtVerify(token, this.#keys.find, rules)
+      .catch((error: unknown) => verifyWithEach(error, token, rules))
+      .catch(unlessExpired);
     const { iat = 0, sub, client_id: client, scope, exp = 0 } = payload;
     if (iat > Date.now() / 1_000 + TOLERANCE) return 'not-yet-valid';
     const name = sub ?? client ?? issuer;
@@ -117,6 +120,22 @@ export class JwtVerifier extends TokenVerifier {
       expires: new Date(Math.min((exp + TOLERANCE) * 1_000, LAST_INSTANT)),
     };
   }
+}
+
+/**
+ * Verifies a token again after jwtVerify has failed: several keys may fit one that does not name its key. jose's error
+ * has these keys: https://github.com/panva/jose/blob/main/docs/jwks/remote/functions/createRemoteJWKSet.md
+ */
+async function verifyWithEach(error: unknown, token: string, rules: JWTVerifyOptions): Promise<JWTVerifyResult> {
+  if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+  for await (const key of error) {
+    try {
+      return await jwtVerify(token, key, rules);
+    } catch (fault) {
+      if (!(fault instanceof errors.JWSSignatureVerificationFailed)) throw fault;
+    }
+  }
+  throw new errors.JWSSignatureVerificationFailed();
 }
 
 /**

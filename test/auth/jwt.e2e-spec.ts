@@ -119,6 +119,18 @@ describe('Keys', () => {
     expect(jwt.provider.requests.filter((path) => path === '/jwks').length).toBeLessThan(10);
   });
 
+  it('are all tried for a token that names none of them', async () => {
+    const second = await newKey('RS256', 'second');
+    jwt.provider.rotate([RSA, second]);
+    const header = { kid: undefined };
+
+    expect(await jwt.create(await jwt.sign(jwt.claims(), header, RSA))).toBe(200);
+    expect(await jwt.create(await jwt.sign(jwt.claims(), header, second))).toBe(200);
+    expect(await jwt.create(await jwt.sign(jwt.claims({ exp: now() - 31 }), header, second))).toBe(401);
+    expect(await jwt.create(await jwt.sign(jwt.claims(), header, await newKey('RS256', 'third')))).toBe(401);
+    expect(jwt.reasons).toEqual(['expired', 'wrong-signature']);
+  });
+
   it('come from jwksUrl alone, with its query', async () => {
     const other = await startWith({ jwksUrl: new URL(`${jwt.provider.issuer}/jwks?key=1`) });
     jwt.provider.reply = () => ({ status: 404 });
