@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
 import { badUsage, OperatorError } from '../operator-error.js';
-import { databaseName, openRepository, openSnapshot, sqliteFile } from '../storage/engines.js';
+import { databaseName, sqliteFile } from '../storage/database-url.js';
+import { openRepository, openSnapshot } from '../storage/engines.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 
 export async function openStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {

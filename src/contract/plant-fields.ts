@@ -7,8 +7,8 @@ interface PlantField {
 }
 
 /**
- * The fields of a NewPlant, in the order of columns and of CSV. All SQL, the comparison of a repeated id, the files of the
- * data commands and the texts that name the fields are made from this list.
+ * The fields of a NewPlant, in the order of columns and of CSV. The files of the data commands and the texts that name the
+ * fields are made from this list.
  */
 export const PLANT_FIELDS = {
   id: { type: 'int64', isRequired: true },

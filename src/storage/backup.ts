@@ -120,7 +120,7 @@ function assertFree(target: string, advice: string): void {
 function openSound(file: string): Promise<SqliteDatabase> {
   return openSqliteDatabase(file, (database) => {
     assertSound(database);
-    if (!hasPlants(database)) throw new UnusableDatabaseError('has no table of plants');
+    if (!hasPlants(database)) throw new UnusableDatabaseError('it has no table of plants');
     schemaVersion(database);
     return database;
   });

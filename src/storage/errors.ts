@@ -8,14 +8,18 @@ import { RepositoryUnavailableError } from './plant-repository.js';
  */
 export type Failure = 'transient' | 'unavailable';
 
-/** The database cannot be used. The message is a predicate: it completes a line that begins with the database's name. */
+/** The database is not one that the service can use. The message begins with "it", which is the database. */
 export class UnusableDatabaseError extends Error {
   override readonly name = 'UnusableDatabaseError';
 }
 
-/** The schema was made by a newer version of the program. */
-export const NEWER_SCHEMA =
-  'has a schema that is newer than this version; run the version that made it, or a newer one';
+/** @throws {UnusableDatabaseError} when a newer version of the program has made the schema */
+export function assertNotNewer(version: number, current: number): void {
+  if (version <= current) return;
+  throw new UnusableDatabaseError(
+    'it has a schema that is newer than this version; run the version that made it, or a newer one',
+  );
+}
 
 /**
  * Refuses a table that an operator or another program has made, if it lacks columns.
@@ -28,30 +32,18 @@ export function assertColumns(columns: readonly unknown[], advice: string): void
   const missing = FIELD_NAMES.filter((name) => !columns.includes(name));
   if (missing.length === 0) return;
   throw new UnusableDatabaseError(
-    `has a table plants without ${listed(missing, 'and')}; add what is missing, or, if another program made the table, ${advice}`,
+    `it has a table plants without ${listed(missing, 'and')}; add what is missing, or, ${advice}`,
   );
 }
 
 /**
- * Makes the one line for the operator.
+ * Makes the line for the operator after a database could not be opened.
  *
  * @param database as the operator names it, without a password
- * @param predicate used unless `error` brings its own
+ * @param reason the message of the error, perhaps with advice
  */
-export function startError(database: string, error: unknown, predicate: string): OperatorError {
-  const reason = error instanceof UnusableDatabaseError ? error.message : predicate;
-  return new OperatorError(`the database ${database} ${reason}`, { cause: error });
-}
-
-/** Makes the error that a repository throws. */
-export function unavailable(what: string, error: unknown, reason = messageOf(error)): RepositoryUnavailableError {
-  return new RepositoryUnavailableError(`${what}: ${reason}`, { cause: error });
-}
-
-/** Returns a snapshot of a running store, whose table must be there. */
-export function requireTable<Snapshot>(snapshot: Snapshot | undefined): Snapshot {
-  if (snapshot === undefined) throw new Error('it has no table of plants');
-  return snapshot;
+export function cannotBeUsed(database: string, error: unknown, reason: string): OperatorError {
+  return new OperatorError(`the database ${database} cannot be used: ${reason}`, { cause: error });
 }
 
 /**
@@ -59,11 +51,30 @@ export function requireTable<Snapshot>(snapshot: Snapshot | undefined): Snapshot
  *
  * @param database as the operator names it, without a password
  */
-export function unreadable(database: string, error: unknown, reason?: string): RepositoryUnavailableError {
-  return unavailable(`the database ${database} cannot be read`, error, reason);
+export function cannotBeRead(database: string, error: unknown, reason = messageOf(error)): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`the database ${database} cannot be read: ${reason}`, { cause: error });
+}
+
+/** Makes the error of a batch. */
+export function notConfirmed(error: unknown, reason: string): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`the database did not confirm them: ${reason}`, { cause: error });
+}
+
+/** Makes the error of a check. */
+export function cannotStore(error: unknown, reason: string): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`the database cannot store plants: ${reason}`, { cause: error });
+}
+
+/** Returns a snapshot of a running store, whose table must be there. */
+export function requireTable<Snapshot>(snapshot: Snapshot | undefined): Snapshot {
+  if (snapshot === undefined) throw new UnusableDatabaseError('it has no table of plants');
+  return snapshot;
 }
 
 /** Reads the message of an error, which in Jest may be of another realm, where `instanceof` fails. */
 export function messageOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
+  const { message, errors } = Object(error) as { readonly message?: unknown; readonly errors?: unknown };
+  // Node's error of a host with several addresses has no message of its own.
+  if (message === '' && Array.isArray(errors)) return errors.map(messageOf).join('; ');
+  return typeof message === 'string' && message !== '' ? message : String(error);
 }

@@ -1,28 +1,27 @@
 import { randomInt } from 'node:crypto';
-import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../contract/plant-fields.js';
+import { FIELD_NAMES } from '../contract/plant-fields.js';
 import type { StoredPlant } from './plant-repository.js';
-
-/** The columns of the table of plants in SQL, in the order of each row: the fields of a plant. */
-export const COLUMN_LIST = FIELD_NAMES.join();
 
 /** A value of a row, for both drivers; null for an absent one. */
 export type ColumnValue = bigint | string | null;
 
-/** Returns the plant of a row. */
-export function plantOf(row: readonly unknown[]): StoredPlant {
-  const plant: Partial<Record<FieldName, unknown>> = {};
-  FIELD_NAMES.forEach((name, index) => (plant[name] = row[index] ?? undefined));
-  return plant as StoredPlant;
-}
+/** A row of a plant. All SQL names the columns in this order. */
+type PlantRow = readonly [id: bigint, name: string, tag: string | null];
 
 /** Returns the row of a plant. */
-export function rowOf(plant: StoredPlant): ColumnValue[] {
-  return FIELD_NAMES.map((name) => plant[name] ?? null);
+export function rowOf({ id, name, tag }: StoredPlant): PlantRow {
+  return [id, name, tag ?? null];
+}
+
+/** Returns the plant of a row. */
+export function plantOf(row: readonly unknown[]): StoredPlant {
+  const [id, name, tag] = row as PlantRow;
+  return { id, name, tag: tag ?? undefined };
 }
 
 /** Returns whether the database has stored a row as it is. */
-export function isSameRow(row: readonly ColumnValue[], stored: readonly unknown[] | undefined): boolean {
-  return row.every((value, index) => value === stored?.[index]);
+export function isSameRow(row: PlantRow, stored: readonly unknown[]): boolean {
+  return row.every((value, index) => value === stored[index]);
 }
 
 /** Returns the length of a plant's texts, for limits of memory. */
@@ -42,10 +41,7 @@ export function lengthOf(plant: StoredPlant): number {
  */
 export function trialPlants(): StoredPlant[] {
   const id = -(2n ** 62n) - BigInt(randomInt(2 ** 47));
-  const values: Readonly<Record<FieldType, ColumnValue>> = { int64: id, text: `a${'\u{1fab4}'.repeat(1_000)}` };
-  const rowWith = (has: (name: FieldName) => boolean): ColumnValue[] =>
-    FIELD_NAMES.map((name) => (has(name) ? values[PLANT_FIELDS[name].type] : null));
-  const complete = plantOf(rowWith(() => true));
-  const minimal = plantOf(rowWith((name) => PLANT_FIELDS[name].isRequired));
-  return [complete, { ...minimal, id: id + 1n }];
+  const name = `a${'\u{1fab4}'.repeat(1_000)}`;
+  const complete: Required<StoredPlant> = { id, name, tag: name };
+  return [complete, { id: id + 1n, name }];
 }

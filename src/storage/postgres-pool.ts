@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig, type QueryArrayResult } from 'pg';
 import type { ColumnValue } from './plant-columns.js';
-import { isConnectionUsableAfter, isUnanswered } from './postgres-errors.js';
+import { isUnanswered } from './postgres-errors.js';
 
 /** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
 const types = new pg.TypeOverrides();
@@ -24,18 +24,24 @@ const WATCH_TIMEOUT = 1_000;
 const SERVER_SHARE = 0.8;
 
 /**
- * Transactions on at most two connections.
+ * Transactions on at most two connections. A connection has one of four states:
  *
- * Closing a connection does not end its statement: the server's backend goes on waiting for its lock, and each attempt
- * would leave one more. Therefore the server itself ends a statement that takes too long, and a connection without an
- * answer keeps its place in the pool while the server executes its statement. Such a statement waits for something that
- * no timeout of the server ends, such as a synchronous standby. If the server does not execute it, the connection is dead.
+ * - idle: it waits for a statement in the pool.
+ * - busy: it executes one. After its answer, the connection is idle. After an error it is closed, because the error may be
+ *   that of the connection, or leave a transaction open.
+ * - unanswered: the client has given up on a statement that the server may still execute. The connection keeps its place
+ *   in the pool: closing it does not end the statement, and each further attempt would leave one more backend.
+ * - closed: it has left the pool. An unanswered connection is closed as soon as the server does not execute its statement
+ *   any more.
+ *
+ * The server itself ends a statement that takes too long, before the client gives up. So only two kinds are unanswered: a
+ * commit that waits for a synchronous standby, which no timeout of the server ends, and a statement on a dead connection.
  */
 export class PostgresPool {
   /** Milliseconds that a statement may take. */
   readonly #timeout: number;
   readonly #pool: pg.Pool;
-  /** One more connection, for questions about statements without an answer. */
+  /** One more connection, for questions about unanswered statements. */
   readonly #watch: pg.Pool;
   #isClosed = false;
 
@@ -52,7 +58,7 @@ export class PostgresPool {
    * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#send(statements, { timeout: this.#timeout, isReusable: isConnectionUsableAfter });
+    const results = await this.#send(statements, this.#timeout);
     return results.at(-1)?.rows ?? [];
   }
 
@@ -62,11 +68,8 @@ export class PostgresPool {
    * @param timeout milliseconds that the server may take for each
    */
   async rehearse(statements: readonly string[], timeout = this.#timeout): Promise<unknown[][]> {
-    const results = await this.#send(['BEGIN', ...statements, 'ROLLBACK'].join('; '), {
-      timeout: Math.min(timeout, this.#timeout),
-      // After an error, the connection is still in the transaction.
-      isReusable: () => false,
-    });
+    const message = ['BEGIN', ...statements, 'ROLLBACK'].join('; ');
+    const results = await this.#send(message, Math.min(timeout, this.#timeout));
     // The last result is that of ROLLBACK.
     return results.at(-2)?.rows ?? [];
   }
@@ -76,15 +79,8 @@ export class PostgresPool {
     await Promise.all([this.#pool.end(), this.#watch.end()]);
   }
 
-  /**
-   * Sends statements in one message, and returns the result of each.
-   *
-   * @param options.isReusable returns whether the connection can be used again after an error
-   */
-  async #send(
-    statements: string,
-    { timeout, isReusable }: { readonly timeout: number; readonly isReusable: (error: unknown) => boolean },
-  ): Promise<QueryArrayResult[]> {
+  /** Sends statements in one message, and returns the result of each. */
+  async #send(statements: string, timeout: number): Promise<QueryArrayResult[]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
@@ -96,14 +92,14 @@ export class PostgresPool {
       return [results].flat();
     } catch (error) {
       if (isUnanswered(error)) void this.#closeOnceEnded(client, mark);
-      else client.release(!isReusable(error));
+      else client.release(true);
       throw error;
     }
   }
 
-  /** Closes a connection without an answer, as soon as the server does not execute its statement any more. */
+  /** Closes an unanswered connection, as soon as the server does not execute its statement any more. */
   async #closeOnceEnded(client: pg.PoolClient, mark: string): Promise<void> {
-    // While the server does not answer, keep the connection: closing it would only make room for one more.
+    // A question without an answer leaves the connection unanswered.
     while (!this.#isClosed && (await this.#isExecuting(mark).catch(() => true))) await setTimeout(WATCH_INTERVAL);
     client.release(true);
   }

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import { type DatabaseOptions, postgresName } from './engines.js';
-import { requireTable, unavailable, unreadable } from './errors.js';
+import { postgresName } from './database-url.js';
+import type { DatabaseOptions } from './engines.js';
+import { cannotBeRead, cannotStore, notConfirmed, requireTable } from './errors.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import {
   describePostgresError,
@@ -85,7 +86,6 @@ export function openSnapshot(url: string, { timeout }: DatabaseOptions): Promise
 
 class PostgresRepository extends PlantRepository {
   readonly #batches: Retry;
-  readonly #checks: Retry;
   /** Milliseconds that a check may take. */
   readonly #checkTimeout: number;
 
@@ -95,32 +95,27 @@ class PostgresRepository extends PlantRepository {
     private readonly options: DatabaseOptions,
   ) {
     super();
-    const isTransient = (error: unknown): boolean => postgresFailure(error) === 'transient';
-    const pause = (): number => Math.random() * RETRY_INTERVAL;
     this.#checkTimeout = Math.min(options.timeout, CHECK_TIMEOUT);
-    this.#batches = new Retry(options.timeout, isTransient, pause);
-    // One interval less, so that the last error wins over the timeout.
-    this.#checks = new Retry(this.#checkTimeout - RETRY_INTERVAL, isTransient, pause);
+    this.#batches = retryWithin(options.timeout);
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     try {
       return await this.#batches.run(() => this.#attempt(batch));
     } catch (error) {
-      throw postgresFailure(error) === undefined
-        ? error
-        : unavailable('the database did not confirm them', error, describePostgresError(error));
+      throw postgresFailure(error) === undefined ? error : notConfirmed(error, describePostgresError(error));
     }
   }
 
   override async check(): Promise<void> {
     const timeout = this.#checkTimeout;
     try {
-      const checked = this.#checks.run(() => tryOut(this.pool, { timeout }));
+      // One interval less, so that the last error wins over the timeout.
+      const checked = retryWithin(timeout - RETRY_INTERVAL).run(() => tryOut(this.pool, { timeout }));
       const isLate = await Promise.race([checked.then(() => false), setTimeout(timeout, true, { ref: false })]);
       if (isLate) throw new Error(`it did not answer within ${timeout} ms`);
     } catch (error) {
-      throw unavailable('the database cannot store plants', error, describePostgresError(error));
+      throw cannotStore(error, describePostgresError(error));
     }
   }
 
@@ -128,7 +123,7 @@ class PostgresRepository extends PlantRepository {
     try {
       return requireTable(await openSnapshot(this.url, this.options));
     } catch (error) {
-      throw unreadable(postgresName(this.url), error);
+      throw cannotBeRead(postgresName(this.url), error);
     }
   }
 
@@ -165,6 +160,12 @@ class PostgresRepository extends PlantRepository {
     const same = new Set(rows.filter(([, isSame]) => isSame === true).map(([index]) => index));
     return taken.map((_, index) => same.has(index));
   }
+}
+
+/** Returns a Retry for errors that may be over at the next attempt. */
+function retryWithin(timeout: number): Retry {
+  const isTransient = (error: unknown): boolean => postgresFailure(error) === 'transient';
+  return new Retry(timeout, isTransient, () => Math.random() * RETRY_INTERVAL);
 }
 
 function firstOfEachId(batch: readonly StoredPlant[]): StoredPlant[] {

@@ -1,9 +1,8 @@
-import { FIELD_NAMES, type FieldType, PLANT_FIELDS } from '../contract/plant-fields.js';
-import { COLUMN_LIST, isSameRow, rowOf, trialPlants } from './plant-columns.js';
+import { assertColumns, assertNotNewer, UnusableDatabaseError } from './errors.js';
+import { isSameRow, rowOf, trialPlants } from './plant-columns.js';
 import type { StoredPlant } from './plant-repository.js';
-import { otherTable, USE_ANOTHER_SCHEMA } from './postgres-errors.js';
+import { USE_ANOTHER_SCHEMA } from './postgres-errors.js';
 import { literal, type PostgresPool } from './postgres-pool.js';
-import { assertColumns, NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
 
 /**
  * The steps from an empty database to the current schema. Published steps never change. They must not fail on what is
@@ -77,7 +76,7 @@ export async function findTables(query: (statement: string) => Promise<unknown[]
   const [hasPlants, isNumbered] = tables ?? [];
   const [newest] = isNumbered === true ? await query('SELECT max(version) FROM plant_store_schema') : [];
   const version = Number(newest?.[0] ?? 0);
-  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
+  assertNotNewer(version, STEPS.length);
   if (hasPlants === true && version === 0) assertColumns((await query(COLUMNS_OF_PLANTS)).flat(), USE_ANOTHER_SCHEMA);
   return { hasPlants: hasPlants === true, version };
 }
@@ -94,41 +93,35 @@ export async function tryOut(
   { steps = [], timeout }: { readonly steps?: readonly string[]; readonly timeout?: number } = {},
 ): Promise<void> {
   const plants = trialPlants();
-  const added = await pool.rehearse([...steps, `${insertionOf(plants)} RETURNING ${COLUMN_LIST}`], timeout);
+  const added = await pool.rehearse([...steps, `${insertionOf(plants)} RETURNING id, name, tag`], timeout);
   if (!plants.every((plant) => added.some((row) => isSameRow(rowOf(plant), row)))) {
-    throw new UnusableDatabaseError(otherTable('it changes values'));
+    throw new UnusableDatabaseError(`it has a table plants that changes values; ${USE_ANOTHER_SCHEMA}`);
   }
 }
 
-/**
- * Returns a statement that inserts the plants whose ids are free. Not with unnest, whose rows Citus counts wrongly:
- *
- *     INSERT INTO plants (id,name,tag) VALUES ('1','Monstera','indoor'),('2','Aloe',NULL) ON CONFLICT (id) DO NOTHING
- */
+/** Returns a statement that inserts the plants whose ids are free. Not with unnest, whose rows Citus counts wrongly. */
 export function insertionOf(plants: readonly StoredPlant[]): string {
-  const rows = plants.map((plant) => `(${rowOf(plant).map(literal).join()})`).join();
-  return `INSERT INTO plants (${COLUMN_LIST}) VALUES ${rows} ON CONFLICT (id) DO NOTHING`;
+  const rows = plants.map((plant) => `(${valuesOf(plant)})`);
+  return `INSERT INTO plants (id, name, tag) VALUES ${rows.join()} ON CONFLICT (id) DO NOTHING`;
 }
-
-/** The types that a comparison has. An operator may have made the columns with others, such as one that ignores case. */
-const COMPARED_AS: Readonly<Record<FieldType, string>> = { int64: 'bigint', text: 'text COLLATE "C"' };
 
 /**
  * Returns a statement that compares plants with the stored ones that have their ids. Each row is the index of a plant, and
- * whether every field is the same. The server reads no text of another length:
- *
- *     SELECT sent.index, plants.id::bigint IS NOT DISTINCT FROM sent.id::bigint AND plants.name::text COLLATE "C" IS …
- *     FROM (VALUES (0, '1','Monstera','indoor'),(1, '2','Aloe',NULL)) AS sent (index, id,name,tag)
- *     JOIN plants ON plants.id = sent.id::bigint
+ * whether they are the same. The server reads no text of another length. The casts are for columns of an operator with
+ * other types or collations, such as one that ignores case.
  */
 export function comparisonOf(plants: readonly StoredPlant[]): string {
-  const rows = plants.map((plant, index) => `(${index}, ${rowOf(plant).map(literal).join()})`).join();
-  const areSame = FIELD_NAMES.map((name) => {
-    const type = COMPARED_AS[PLANT_FIELDS[name].type];
-    return `plants.${name}::${type} IS NOT DISTINCT FROM sent.${name}::${type}`;
-  });
-  return (
-    `SELECT sent.index, ${areSame.join(' AND ')} FROM (VALUES ${rows}) AS sent (index, ${COLUMN_LIST}) ` +
-    'JOIN plants ON plants.id = sent.id::bigint'
-  );
+  const rows = plants.map((plant, index) => `(${index}, ${valuesOf(plant)})`);
+  return `
+    SELECT
+      sent.index,
+      plants.name::text COLLATE "C" IS NOT DISTINCT FROM sent.name::text AND
+      plants.tag::text COLLATE "C" IS NOT DISTINCT FROM sent.tag::text
+    FROM (VALUES ${rows.join()}) AS sent (index, id, name, tag)
+    JOIN plants ON plants.id = sent.id::bigint`;
+}
+
+/** Returns the values of a plant in SQL, such as `'1','Monstera',NULL`. */
+function valuesOf(plant: StoredPlant): string {
+  return rowOf(plant).map(literal).join();
 }

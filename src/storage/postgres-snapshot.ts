@@ -1,33 +1,29 @@
 import pg from 'pg';
-import { FIELD_NAMES, PLANT_FIELDS } from '../contract/plant-fields.js';
-import { postgresName } from './engines.js';
-import { unreadable } from './errors.js';
-import { COLUMN_LIST, plantOf } from './plant-columns.js';
+import { postgresName } from './database-url.js';
+import { cannotBeRead } from './errors.js';
+import { plantOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { describePostgresError, postgresStartError } from './postgres-errors.js';
 import { connectionSettings } from './postgres-pool.js';
 import { findTables } from './postgres-schema.js';
 
-/** Milliseconds that a query may take: to count 100 million plants takes a minute. */
+/** Milliseconds that a query may take, locks apart: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
 
 /** Rows that one message brings. */
 const FETCHED_ROWS = 256;
 
-/** Whether the values of a plant have few bytes together. CAST, because an operator may have made columns of other types. */
-const IS_SHORT = `${FIELD_NAMES.map((name) => `coalesce(octet_length(CAST(${name} AS text)), 0)`).join(' + ')} < 16384`;
+/** Whether the texts of a plant are short together. Casts, because an operator may have made columns of other types. */
+const IS_SHORT = 'coalesce(octet_length(name::text), 0) + coalesce(octet_length(tag::text), 0) < 16384';
 
-/** A row of the cursor: whether the plant is short, and its columns. The texts of a long one are read later. */
-const ROW = [
-  IS_SHORT,
-  ...FIELD_NAMES.map((name) => (PLANT_FIELDS[name].type === 'text' ? `CASE WHEN ${IS_SHORT} THEN ${name} END` : name)),
-].join();
+/** Whether a plant is short, and its columns. The texts of a long one are read later. */
+const ROW = `${IS_SHORT}, id, CASE WHEN ${IS_SHORT} THEN name END, CASE WHEN ${IS_SHORT} THEN tag END`;
 
 /**
  * Takes a snapshot in a transaction, on a connection of its own: it takes none of those that add plants, and its queries
  * may take longer. Behind a pooler in transaction mode, it stays on one connection to the server.
  *
- * @param timeout milliseconds that the client waits for the connection
+ * @param timeout milliseconds that the client waits for the connection, and the server for a lock
  * @returns undefined if there is no table of plants
  * @throws {OperatorError} when the database cannot be read
  */
@@ -38,6 +34,7 @@ export async function openSnapshotOf(url: string, timeout: number): Promise<Plan
   try {
     await client.connect();
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    await client.query(`SET LOCAL lock_timeout = ${timeout}`);
     // The transaction takes its snapshot with its first query.
     const { hasPlants } = await findTables((statement) => query(client, statement));
     if (hasPlants) return new PostgresSnapshot(client, url);
@@ -61,13 +58,13 @@ class PostgresSnapshot implements PlantSnapshot {
   }
 
   async find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
-    const rows = await this.#query(`SELECT ${COLUMN_LIST} FROM plants WHERE id = ANY ('{${ids.join()}}'::bigint[])`);
+    const rows = await this.#query(`SELECT id, name, tag FROM plants WHERE id = ANY ('{${ids.join()}}'::bigint[])`);
     return rows.map(plantOf);
   }
 
   async *plants(after?: bigint): AsyncIterable<StoredPlant> {
-    const condition = after === undefined ? 'true' : `id > '${after}'`;
-    await this.#query(`DECLARE reading CURSOR FOR SELECT ${ROW} FROM plants WHERE ${condition} ORDER BY id`);
+    const condition = after === undefined ? '' : `WHERE id > '${after}'`;
+    await this.#query(`DECLARE reading CURSOR FOR SELECT ${ROW} FROM plants ${condition} ORDER BY id`);
     try {
       let rows: unknown[][];
       do {
@@ -93,7 +90,7 @@ class PostgresSnapshot implements PlantSnapshot {
     try {
       return await query(this.client, statement);
     } catch (error) {
-      throw unreadable(postgresName(this.url), error, describePostgresError(error));
+      throw cannotBeRead(postgresName(this.url), error, describePostgresError(error));
     }
   }
 }

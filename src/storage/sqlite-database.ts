@@ -4,6 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import type * as Sqlite from '@photostructure/sqlite';
 import { createFile, makeDirectory } from '../files/durable-files.js';
 import { UnusableDatabaseError } from './errors.js';
+import type { ColumnValue } from './plant-columns.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 
 export type { DatabaseSyncInstance as SqliteDatabase } from '@photostructure/sqlite';
@@ -65,7 +66,9 @@ function makeFile(path: string, createsDirectory: boolean): void {
   if (createsDirectory) makeDirectory(directory);
   // A slip in the URL must not make another store.
   if (!existsSync(directory)) {
-    throw new UnusableDatabaseError(`is in a directory that does not exist; create ${directory}, or correct its URL`);
+    throw new UnusableDatabaseError(
+      `it is in a directory that does not exist; create ${directory}, or correct its URL`,
+    );
   }
   if (process.getuid?.() === 0) createFile(path);
 }
@@ -79,17 +82,25 @@ export function prepare(database: Sqlite.DatabaseSyncInstance, sql: string): Sql
   return statement;
 }
 
+/** Returns the first row; an empty one if there is none. */
+export function firstRow(
+  statement: Sqlite.StatementSyncInstance,
+  ...values: readonly ColumnValue[]
+): readonly unknown[] {
+  return (statement.get(...values) ?? []) as readonly unknown[];
+}
+
 /** Returns the first column of the first row; undefined without a row. */
 export function firstValue(database: Sqlite.DatabaseSyncInstance, sql: string): unknown {
-  const [value] = (prepare(database, sql).get() ?? []) as readonly unknown[];
-  return value;
+  return firstRow(prepare(database, sql))[0];
 }
 
 /** @throws {UnusableDatabaseError} if any page of the database is damaged */
 export function assertSound(database: Sqlite.DatabaseSyncInstance): void {
   // Reads all of it, and describes the first error.
   const found = String(firstValue(database, 'PRAGMA integrity_check(1)'));
-  if (found !== 'ok') throw new UnusableDatabaseError(`is damaged: ${found.replaceAll('\n', ' ')}; restore a backup`);
+  if (found === 'ok') return;
+  throw new UnusableDatabaseError(`it is damaged: ${found.replaceAll('\n', ' ')}; restore a backup`);
 }
 
 async function loadDriver(): Promise<typeof Sqlite> {
@@ -97,7 +108,7 @@ async function loadDriver(): Promise<typeof Sqlite> {
     return (await import(DRIVER)) as typeof Sqlite;
   } catch (error) {
     throw new UnusableDatabaseError(
-      `needs the package ${DRIVER}, with its binary for this platform, on Node before 24: npm install ${DRIVER}, or ` +
+      `it needs the package ${DRIVER}, with its binary for this platform, on Node before 24: npm install ${DRIVER}, or ` +
         'use a newer Node',
       { cause: error },
     );

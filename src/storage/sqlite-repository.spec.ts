@@ -42,7 +42,7 @@ describe('the SQLite database', () => {
 
   it.each([
     ['(id INTEGER PRIMARY KEY, name TEXT)', 'table plants has no column named tag'],
-    ['(id TEXT PRIMARY KEY, name TEXT, tag TEXT)', 'has a table plants of another program, which changes values'],
+    ['(id TEXT PRIMARY KEY, name TEXT, tag TEXT)', 'it has a table plants that changes values'],
     ['(id INTEGER, name TEXT, tag TEXT, PRIMARY KEY (id, name))', 'ON CONFLICT clause does not match any PRIMARY KEY'],
     ['(id INTEGER PRIMARY KEY, name TEXT, tag TEXT, bed TEXT NOT NULL)', 'NOT NULL constraint failed: plants.bed'],
     ['(id INTEGER PRIMARY KEY, name TEXT UNIQUE, tag TEXT)', 'UNIQUE constraint failed: plants.name'],
@@ -54,12 +54,18 @@ describe('the SQLite database', () => {
     await expect(tryOutDatabase(`sqlite:${file}`, DATABASE_DEFAULTS)).rejects.toThrow(reason);
   });
 
+  it('is refused with a trigger that ignores plants', async () => {
+    other.exec('CREATE TRIGGER ignoring BEFORE INSERT ON plants WHEN new.tag IS NULL BEGIN SELECT RAISE(IGNORE); END');
+
+    await expect(open()).rejects.toThrow('it has a table plants that changes values');
+  });
+
   it('is refused with the columns that are missing where an operator has made the table', async () => {
     other.exec('DROP TABLE plants; CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT); PRAGMA user_version = 0');
 
     await expect(open()).rejects.toThrow(
-      `the database ${file} has a table plants without tag; add what is missing, or, if another program made the table, ` +
-        'name another file',
+      `the database ${file} cannot be used: it has a table plants without tag; add what is missing, or, if another ` +
+        'program made its table plants, name another file',
     );
     other.exec('ALTER TABLE plants ADD COLUMN tag TEXT');
     await (await open()).close();
@@ -98,7 +104,8 @@ describe('the SQLite database', () => {
     other.exec('PRAGMA user_version = 9999');
 
     await expect(open()).rejects.toThrow(
-      `the database ${file} has a schema that is newer than this version; run the version that made it, or a newer one`,
+      `the database ${file} cannot be used: it has a schema that is newer than this version; run the version that made ` +
+        'it, or a newer one',
     );
   });
 

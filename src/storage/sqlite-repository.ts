@@ -1,11 +1,19 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { requireTable, unavailable, unreadable } from './errors.js';
-import { type DatabaseOptions, pathOf } from './engines.js';
+import { pathOf } from './database-url.js';
+import type { DatabaseOptions } from './engines.js';
+import { cannotBeRead, cannotStore, notConfirmed, requireTable } from './errors.js';
 import { rowOf } from './plant-columns.js';
 import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 import { Retry } from './retry.js';
-import { assertSound, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
+import {
+  assertSound,
+  firstRow,
+  firstValue,
+  openSqliteDatabase,
+  prepare,
+  type SqliteDatabase,
+} from './sqlite-database.js';
 import { describeSqliteError, sqliteFailure } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
 import { COMPARE, hasPlants, INSERT, tryOut, updateSqliteSchema } from './sqlite-schema.js';
@@ -64,7 +72,7 @@ export function openSnapshot(url: string): Promise<PlantSnapshot | undefined> {
 
 class SqliteRepository extends PlantRepository {
   readonly #batches: Retry;
-  readonly #checks: Retry;
+  readonly #checkTimeout: number;
   /** Undefined for a database in memory. */
   readonly #files: SqliteFiles | undefined;
   readonly #begin;
@@ -80,9 +88,8 @@ class SqliteRepository extends PlantRepository {
     timeout: number,
   ) {
     super();
-    const isTransient = (error: unknown): boolean => sqliteFailure(error) === 'transient';
-    this.#batches = new Retry(timeout, isTransient, () => RETRY_INTERVAL);
-    this.#checks = new Retry(Math.min(timeout, CHECK_TIMEOUT), isTransient, () => RETRY_INTERVAL);
+    this.#batches = retryWithin(timeout);
+    this.#checkTimeout = Math.min(timeout, CHECK_TIMEOUT);
     // SQLite follows symbolic links to the file.
     const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
     this.#files = path === undefined ? undefined : new SqliteFiles(path, String(realPath));
@@ -98,9 +105,7 @@ class SqliteRepository extends PlantRepository {
     try {
       return await this.#batches.run(() => this.#attempt(batch));
     } catch (error) {
-      throw sqliteFailure(error) === undefined
-        ? error
-        : unavailable('the database did not confirm them', error, describeSqliteError(error));
+      throw sqliteFailure(error) === undefined ? error : notConfirmed(error, describeSqliteError(error));
     }
   }
 
@@ -110,9 +115,9 @@ class SqliteRepository extends PlantRepository {
       tryOut(this.database);
     };
     try {
-      await this.#checks.run(attempt);
+      await retryWithin(this.#checkTimeout).run(attempt);
     } catch (error) {
-      throw unavailable('the database cannot store plants', error, describeSqliteError(error));
+      throw cannotStore(error, describeSqliteError(error));
     }
   }
 
@@ -122,7 +127,7 @@ class SqliteRepository extends PlantRepository {
       this.#files?.assertInPlace();
       return requireTable(await openSnapshotOf(this.path));
     } catch (error) {
-      throw unreadable(this.path ?? ':memory:', error);
+      throw cannotBeRead(this.path ?? ':memory:', error);
     }
   }
 
@@ -153,7 +158,13 @@ class SqliteRepository extends PlantRepository {
   #add(plant: StoredPlant): Outcome {
     const row = rowOf(plant);
     if (this.#insert.run(...row).changes > 0) return 'created';
-    const [isSame] = this.#compare.get(...row) as unknown as [bigint];
+    const [isSame] = firstRow(this.#compare, ...row);
     return isSame === 1n ? 'repeated' : 'conflict';
   }
+}
+
+/** Returns a Retry for errors that a lock of another process causes. */
+function retryWithin(timeout: number): Retry {
+  const isTransient = (error: unknown): boolean => sqliteFailure(error) === 'transient';
+  return new Retry(timeout, isTransient, () => RETRY_INTERVAL);
 }

@@ -1,7 +1,7 @@
-import { FIELD_NAMES, PLANT_FIELDS } from '../contract/plant-fields.js';
-import { assertColumns, NEWER_SCHEMA, UnusableDatabaseError } from './errors.js';
-import { COLUMN_LIST, isSameRow, rowOf, trialPlants } from './plant-columns.js';
-import { firstValue, prepare, type SqliteDatabase } from './sqlite-database.js';
+import { assertColumns, assertNotNewer, UnusableDatabaseError } from './errors.js';
+import { isSameRow, rowOf, trialPlants } from './plant-columns.js';
+import { firstRow, firstValue, prepare, type SqliteDatabase } from './sqlite-database.js';
+import { NAME_ANOTHER_FILE } from './sqlite-errors.js';
 
 /** The steps from an empty database to the current schema. Published steps never change. */
 const STEPS = [
@@ -9,30 +9,21 @@ const STEPS = [
   'CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT',
 ];
 
-/** Parameters in the order of the columns, such as `?1`. */
-const PARAMETERS = FIELD_NAMES.map((_, index) => `?${index + 1}`);
-
-/** `INSERT INTO plants (id,name,tag) VALUES (?1,?2,?3) ON CONFLICT (id) DO NOTHING` */
-export const INSERT = `INSERT INTO plants (${COLUMN_LIST}) VALUES (${PARAMETERS.join()}) ON CONFLICT (id) DO NOTHING`;
-
-const HAVE_SAME_LENGTHS = FIELD_NAMES.filter((name) => PLANT_FIELDS[name].type === 'text').map(
-  (name) => `octet_length(${name}) IS octet_length(${PARAMETERS[FIELD_NAMES.indexOf(name)]})`,
-);
-
-/** BINARY, because the table of an operator may have a column that ignores case. */
-const ARE_SAME = FIELD_NAMES.map((name, index) => `${name} IS ${PARAMETERS[index]} COLLATE BINARY`);
+export const INSERT = 'INSERT INTO plants (id, name, tag) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING';
 
 /**
- * Compares a plant with the stored one that has its id: 1 if every field is the same, otherwise 0. CASE makes sure that
- * SQLite reads no text of another length:
- *
- *     SELECT CASE WHEN octet_length(name) IS octet_length(?2) AND octet_length(tag) IS octet_length(?3)
- *       THEN id IS ?1 COLLATE BINARY AND name IS ?2 COLLATE BINARY AND tag IS ?3 COLLATE BINARY ELSE 0 END
- *     FROM plants WHERE id = ?1
+ * Compares a plant with the stored one that has its id: 1 if they are the same, otherwise 0. CASE makes sure that SQLite
+ * reads no text of another length. BINARY, because the table of an operator may have a column that ignores case.
  */
-export const COMPARE =
-  `SELECT CASE WHEN ${HAVE_SAME_LENGTHS.join(' AND ')} THEN ${ARE_SAME.join(' AND ')} ELSE 0 END ` +
-  'FROM plants WHERE id = ?1';
+export const COMPARE = `
+  SELECT CASE
+    WHEN octet_length(name) IS octet_length(?2) AND octet_length(tag) IS octet_length(?3)
+    THEN name IS ?2 COLLATE BINARY AND tag IS ?3 COLLATE BINARY
+    ELSE 0
+  END
+  FROM plants WHERE id = ?1`;
+
+export const SELECT = 'SELECT id, name, tag FROM plants';
 
 /**
  * Brings the schema up to date. The number of steps that were made is in `user_version`.
@@ -62,9 +53,9 @@ function makeSteps(database: SqliteDatabase): void {
  */
 export function schemaVersion(database: SqliteDatabase): number {
   const version = Number(firstValue(database, 'PRAGMA user_version'));
-  if (version > STEPS.length) throw new UnusableDatabaseError(NEWER_SCHEMA);
+  assertNotNewer(version, STEPS.length);
   if (version > 0 || !hasPlants(database)) return version;
-  assertColumns(prepare(database, "SELECT name FROM pragma_table_info('plants')").all().flat(), 'name another file');
+  assertColumns(prepare(database, "SELECT name FROM pragma_table_info('plants')").all().flat(), NAME_ANOTHER_FILE);
   return STEPS.length;
 }
 
@@ -80,14 +71,12 @@ export function tryOut(database: SqliteDatabase): void {
   database.exec('BEGIN IMMEDIATE');
   try {
     makeSteps(database);
+    const insert = prepare(database, INSERT);
+    const find = prepare(database, `${SELECT} WHERE id = ?`);
     for (const plant of trialPlants()) {
-      const row = rowOf(plant);
-      prepare(database, INSERT).run(...row);
-      const stored: unknown = prepare(database, `SELECT ${COLUMN_LIST} FROM plants WHERE id = ?`).get(plant.id);
-      if (!isSameRow(row, stored as unknown[] | undefined)) {
-        throw new UnusableDatabaseError(
-          'has a table plants of another program, which changes values; name another file',
-        );
+      insert.run(...rowOf(plant));
+      if (!isSameRow(rowOf(plant), firstRow(find, plant.id))) {
+        throw new UnusableDatabaseError(`it has a table plants that changes values; ${NAME_ANOTHER_FILE}`);
       }
     }
   } finally {

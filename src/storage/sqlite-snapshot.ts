@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { unreadable } from './errors.js';
-import { COLUMN_LIST, plantOf } from './plant-columns.js';
+import { cannotBeRead } from './errors.js';
+import { plantOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { describeSqliteError } from './sqlite-errors.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
-import { hasPlants, schemaVersion } from './sqlite-schema.js';
+import { hasPlants, schemaVersion, SELECT } from './sqlite-schema.js';
 
 /** Rows that are read before the process does other work: reading from SQLite never waits. */
 const ROWS_IN_A_TURN = 100;
@@ -46,25 +46,25 @@ class SqliteSnapshot implements PlantSnapshot {
 
   find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
     return this.#read(() => {
-      const find = prepare(this.database, `SELECT ${COLUMN_LIST} FROM plants WHERE id = ?`);
+      const find = prepare(this.database, `${SELECT} WHERE id = ?`);
       return ids.flatMap((id) => find.all(id) as unknown[][]).map(plantOf);
     });
   }
 
   async *plants(after?: bigint): AsyncIterable<StoredPlant> {
-    const condition = after === undefined ? 'true' : 'id > ?';
-    const parameters = after === undefined ? [] : [after];
-    const all = prepare(this.database, `SELECT ${COLUMN_LIST} FROM plants WHERE ${condition} ORDER BY id`);
+    const condition = after === undefined ? '' : 'WHERE id > ?';
+    const values = after === undefined ? [] : [after];
+    const all = prepare(this.database, `${SELECT} ${condition} ORDER BY id`);
     this.#reading.add(all);
     let rows = 0;
     try {
-      for (const row of all.iterate(...parameters) as Iterable<unknown[]>) {
+      for (const row of all.iterate(...values) as Iterable<unknown[]>) {
         yield plantOf(row);
         rows += 1;
         if (rows % ROWS_IN_A_TURN === 0) await setImmediate();
       }
     } catch (error) {
-      throw unreadable(this.file, error, describeSqliteError(error));
+      throw cannotBeRead(this.file, error, describeSqliteError(error));
     } finally {
       this.#reading.delete(all);
     }
@@ -81,7 +81,7 @@ class SqliteSnapshot implements PlantSnapshot {
     try {
       return query();
     } catch (error) {
-      throw unreadable(this.file, error, describeSqliteError(error));
+      throw cannotBeRead(this.file, error, describeSqliteError(error));
     }
   }
 }

@@ -41,7 +41,7 @@ describe('plant-store backup', () => {
 
     const { status, stderr } = await directory.run('backup', ['backup.db']);
 
-    expect(stderr).toMatch(/^plant-store: the database data\/plants\.db is damaged: [^\n]+\n$/);
+    expect(stderr).toMatch(/^plant-store: the database data\/plants\.db cannot be used: it is damaged: [^\n]+\n$/);
     expect(status).toBe(1);
     expect(readdirSync(directory.path)).toEqual(['data']);
   });

@@ -72,11 +72,11 @@ describe('plant-store check', () => {
       status: 2,
       complaint: /TLS_KEY_FILE: there is no file a: name one that exists/,
     },
-    { variables: { DATABASE_URL: 'sqlite:words' }, status: 1, complaint: /not a SQLite database/ },
+    { variables: { DATABASE_URL: 'sqlite:words' }, status: 1, complaint: /file is not a database; restore a backup/ },
     {
       variables: { DATABASE_URL: UNREACHABLE, DATABASE_START_TIMEOUT: '1ms' },
       status: 1,
-      complaint: /the database postgres:\/\/localhost\/plants cannot be reached/,
+      complaint: /the database postgres:\/\/localhost\/plants cannot be used: /,
     },
   ])('fails with status $status and one line for $variables', async ({ variables, status, complaint }) => {
     directory.write('words', 'Monstera, indoor\n'.repeat(99));

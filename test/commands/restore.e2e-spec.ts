@@ -56,7 +56,7 @@ describe('plant-store restore', () => {
   it.each<{ what: string; complaint: string; prepare: () => unknown }>([
     {
       what: 'is no database',
-      complaint: 'backup.db is not a SQLite database',
+      complaint: 'backup.db cannot be used: file is not a database; restore a backup',
       prepare: () => directory.write('backup.db', 'Monstera, indoor\n'.repeat(99)),
     },
     {

@@ -45,7 +45,7 @@ describe('A damaged database', () => {
 
     expect(status).toBe(1);
     expect(stderr).toMatch(
-      /^plant-store: the database \S*data\/plants\.db [^\n]*is damaged[^\n]*restore a backup[^\n]*\n$/,
+      /^plant-store: the database \S*data\/plants\.db [^\n]*(?:malformed|damaged)[^\n]*restore a backup[^\n]*\n$/,
     );
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
   });

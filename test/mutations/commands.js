@@ -27,7 +27,7 @@ export default [
   {
     name: 'config: password in the log',
     reason: 'A URL may have a password.',
-    file: 'src/storage/engines.ts',
+    file: 'src/storage/database-url.ts',
     find: 'return `${protocol}//${host}${pathname}`;',
     replace: 'return url;',
     spec: 'test/storage/database-server',
@@ -177,7 +177,7 @@ export default [
   {
     name: 'storage: URL of another machine without sslmode',
     reason: 'A password must not travel in clear text without a decision.',
-    file: 'src/storage/engines.ts',
+    file: 'src/storage/database-url.ts',
     find: "!isLoopbackHost(hostname) && !searchParams.has('sslmode')",
     replace: 'hostname === url',
     spec: 'src/config/configuration',
@@ -186,7 +186,7 @@ export default [
   {
     name: 'storage: parameters of a URL',
     reason: 'Every parameter of the URL is checked.',
-    file: 'src/storage/engines.ts',
+    file: 'src/storage/database-url.ts',
     find: 'POSTGRES_PARAMETERS[name]?.test(value) === true',
     replace: 'POSTGRES_PARAMETERS[name]?.test(value) !== false',
     spec: 'src/config/configuration',

@@ -59,7 +59,7 @@ describe('A database that is damaged in place', () => {
     writeFileSync(file, bytes.fill(0xaa, 8_192), { flag: 'r+' });
 
     expect(await create(url, monstera(50_000))).toEqual(refusal(503));
-    await service.printed(/(is damaged; restore a backup or name another file \(database disk image is malformed\))/);
+    await service.printed(/(database disk image is malformed; restore a backup or name another file)/);
   });
 });
 
@@ -106,7 +106,9 @@ describe('A start', () => {
     const other = directory.openDatabase();
     other.exec('BEGIN EXCLUSIVE');
     const service = directory.launch(WITH_TOKEN);
-    await service.printed(/(The start waits for the database: .+ is locked by another process)/);
+    await service.printed(
+      /(The start waits for the database: .+ database is locked; stop the other process that uses it)/,
+    );
 
     expect(await service.stop()).toBe(0);
     other.close();
@@ -120,7 +122,7 @@ describe('A start', () => {
     expect(await directory.failedStart(WITH_TOKEN)).toEqual({
       status: 1,
       complaint:
-        'plant-store: the database data/plants.db is not a SQLite database, or is damaged; ' +
+        'plant-store: the database data/plants.db cannot be used: database disk image is malformed; ' +
         'restore a backup or name another file\n',
     });
   });
@@ -132,6 +134,8 @@ describe('A start', () => {
     const service = directory.launch(WITH_TOKEN);
 
     expect(await service.ended).toBe(1);
-    expect(service.stderr).toMatch(/data\/plants\.db is locked by another process; stop it first\n$/);
+    expect(service.stderr).toMatch(
+      /data\/plants\.db cannot be used: database is locked; stop the other process that uses it\n$/,
+    );
   });
 });
