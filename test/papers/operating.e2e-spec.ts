@@ -108,8 +108,8 @@ describe("The guide's log messages", () => {
 
 describe("The guide's errors", () => {
   it('are exactly those of the error table', () => {
-    const documented = new Paper('docs/operating.md')
-      .tableIn('Errors')
+    const documented = new Paper('docs/troubleshooting.md')
+      .tableIn('Requests are refused')
       .flatMap(([numbers = '']) => numbers.split(', '));
 
     expect(documented.sort()).toEqual(Object.keys(ERROR_TABLE).sort());
