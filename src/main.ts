@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js';
+import { unwritable } from './files/file-errors.js';
 import { describeError, withoutUserInformation } from './process/describe-error.js';
 import { onSignals } from './process/signals.js';
 import { readVersion } from './config/version.js';
@@ -40,7 +41,8 @@ const end = (): void => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.
 onSignals(end, isService ? undefined : end);
 // Losing the reader of its log must not stop the service. A command ends: its reader, such as head, has read enough.
 process.stdout.on('error', (error: Error) => {
-  if (!isService) process.exit('code' in error && error.code === 'EPIPE' ? EXIT_STATUS.done : report(error));
+  if (!isService)
+    process.exit('code' in error && error.code === 'EPIPE' ? EXIT_STATUS.done : report(unwritable('stdout', error)));
 });
 process.stderr.on('error', () => undefined);
 // Node's status where nothing is left to wait for, but the command has not ended: a driver has lost a promise.

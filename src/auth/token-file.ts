@@ -11,10 +11,11 @@ const NO_TOKENS = '# no tokens\n';
 /**
  * Reads the text of a token file.
  *
+ * @param ifMissing advice for the operator if there is no such file
  * @throws {OperatorError} if it cannot be read, or if users other than its owner and its group can read it
  */
-export function readTokenFile(file: string): string {
-  return readRegularFile(file, 'secret', 'create it with plant-store token create').toString('utf8');
+export function readTokenFile(file: string, ifMissing = 'create it with plant-store token create'): string {
+  return readRegularFile(file, 'secret', ifMissing).toString('utf8');
 }
 
 /**
@@ -73,7 +74,7 @@ export function addToken(file: string, token: StaticToken): void {
   write(file, () => {
     const line = `${formatToken(token)}\n`;
     if (createFile(file, line)) return;
-    const text = readTokenFile(file);
+    const text = readTokenFile(file, 'it is a link that leads nowhere, so remove it');
     if (text.trim() !== '' && hasToken(text, file, token.name)) {
       throw new OperatorError(`${token.name} already has a token: choose another name, or revoke it first`);
     }

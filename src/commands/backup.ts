@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { badUsage } from '../operator-error.js';
+import { assertFileName, unwritable } from '../files/file-errors.js';
 import { backUp } from '../storage/backup.js';
 import { fileOf } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
@@ -19,8 +19,10 @@ async function run(target: string, options: ReportOptions): Promise<void> {
     loadConfiguration().databaseUrl,
     'back up PostgreSQL with its own tools: pg_dump, or pg_basebackup',
   );
-  if (target === '') throw badUsage('the name of the file is empty: name a file');
+  assertFileName(target);
   onInterruption(() => `there is no ${target}; ${RUN_AGAIN}`);
-  const plants = await backUp(file, target);
+  const plants = await backUp(file, target).catch((error: unknown) => {
+    throw unwritable(target, error);
+  });
   printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
 }

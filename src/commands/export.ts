@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { closeSync, fstatSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { badUsage, OperatorError } from '../operator-error.js';
+import { OperatorError } from '../operator-error.js';
 import { FIELD_NAMES } from '../contract/plant-fields.js';
 import { publish } from '../files/durable-files.js';
-import { unwritable } from '../files/file-errors.js';
+import { assertFileName, unwritable } from '../files/file-errors.js';
 import { inBatches } from './data/batches.js';
 import { encodePlants, type Format, formatOf, formatOption, HEADERS } from './data/formats.js';
 import { withProgress } from './data/progress.js';
@@ -32,7 +32,7 @@ export function configure(command: Command): void {
 }
 
 async function run(file = '-', { format = formatOf(file), json }: ExportOptions): Promise<void> {
-  if (file === '') throw badUsage('the name of the file is empty: name a file');
+  assertFileName(file);
   const configuration = loadConfiguration();
   const snapshot = await openExistingSnapshot(configuration);
   const isFile = file !== '-';

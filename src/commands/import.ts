@@ -9,7 +9,7 @@ import { type Outcome, type PlantRepository, RepositoryUnavailableError } from '
 import { type Format, formatOf, formatOption } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { Rejects } from './data/rejects.js';
-import type { Row } from './data/rows.js';
+import type { Row, RowReader } from './data/rows.js';
 import { openStore } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
@@ -58,10 +58,8 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   const goOn = rejects === undefined ? GO_ON : GO_ON_WITH_REJECTS;
   onInterruption(() => `${describe(counts)}; ${goOn}`);
   try {
-    // The rules of POST /plants take longer to load than the help.
-    const { createReader, withoutByteOrderMark } = await import('./data/read-rows.js');
-    const reader = createReader(format, configuration.bodyLimit + LONGER_ID);
-    for await (const rows of withProgress(reader.rows(withoutByteOrderMark(input)), 'rows')) {
+    const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
+    for await (const rows of withProgress(reader.rows(input), 'rows')) {
       const results = await add(repository, rows, goOn);
       rows.forEach((row, index) => {
         const result = results[index] ?? 'rejected';
@@ -78,6 +76,12 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   }
   printSummary(counts, describe(counts), { json });
   if (counts.rejected + counts.conflict > 0) process.exitCode = EXIT_STATUS.findings;
+}
+
+/** Imports the reader now: the rules of POST /plants take longer to load than the help. */
+async function createReader(format: Format, maxLength: number): Promise<RowReader> {
+  if (format === 'csv') return new (await import('./data/csv.js')).CsvReader(maxLength);
+  return new (await import('./data/ndjson.js')).NdjsonReader(maxLength);
 }
 
 /**

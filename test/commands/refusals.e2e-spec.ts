@@ -14,10 +14,17 @@ describe('A command that cannot do its work fails with one line, and changes not
     { command: 'backup b.db', url: MEMORY, status: 2, complaint: /in memory/ },
     { command: 'backup b.db', url: 'sqlite:none.db', status: 1, complaint: /no database none\.db: DATABASE_URL/ },
     { command: 'backup elsewhere/b.db', status: 1, complaint: /there is no directory .*elsewhere/ },
+    {
+      command: 'backup data/plants.db/b.db',
+      status: 1,
+      complaint: /plants\.db is not a directory: name a file elsewhere$/,
+    },
+    { command: 'backup b/', status: 2, complaint: /b\/ is the name of a directory: name a file$/ },
     { command: 'backup data/plants.db', status: 1, complaint: /data\/plants\.db already exists: name another file$/ },
     { command: 'restore b.db', url: 'sqlite:none.db', status: 1, complaint: /there is no file b\.db/ },
     { command: 'restore b.db', url: POSTGRES, status: 2, complaint: /plant-store import, or with pg_restore/ },
     { command: 'export ', status: 2, complaint: /name of the file is empty/ },
+    { command: 'export a/', status: 2, complaint: /a\/ is the name of a directory: name a file$/ },
     { command: 'export', url: MEMORY, status: 2, complaint: /in memory/ },
     { command: 'export', url: 'sqlite:none.db', status: 1, complaint: /no database none\.db: DATABASE_URL/ },
     { command: 'export data/plants.db', status: 1, complaint: /data\/plants\.db already exists: name another file$/ },
@@ -30,6 +37,7 @@ describe('A command that cannot do its work fails with one line, and changes not
     },
     { command: 'export elsewhere/a.csv', status: 1, complaint: /there is no directory .*elsewhere: create it first$/ },
     { command: 'import --rejects elsewhere/a', status: 1, complaint: /there is no directory .*elsewhere: create/ },
+    { command: 'import --rejects a/', status: 2, complaint: /a\/ is the name of a directory: name a file$/ },
     { command: 'import --rejects data', status: 2, complaint: /data is not a regular file: name another file/ },
     { command: 'import --rejects data/plants.db', status: 1, complaint: /name another file for the rejected rows$/ },
     { command: 'export --too=postgres://plants:password@a/b', status: 2, complaint: /unknown option '--too'$/ },
@@ -53,6 +61,19 @@ describe('A command that cannot do its work fails with one line, and changes not
     expect(run.stderr.trimEnd()).toMatch(complaint);
     expect(readdirSync(directory.path)).toEqual(['data']);
     expect(readFileSync(directory.file('data/plants.db')).equals(before)).toBe(true);
+  });
+
+  it('any command that cannot write its result to stdout', async () => {
+    await directory.store([]);
+    const wrapper = ['sh', '-c', 'exec "$@" > /dev/full', 'sh'];
+
+    expect(await directory.run('verify', ['--json'], {}, '', { wrapper })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^plant-store: stdout cannot be written \(ENOSPC\): its disk is full[^\n]+\n$/,
+      ) as unknown,
+    });
   });
 
   it('a misspelled command, with a suggestion', async () => {

@@ -42,6 +42,23 @@ describe('Ctrl+C during a progress bar', () => {
 });
 
 describe('plant-store import', () => {
+  it('shows each rejected row on a line of its own, which the end of the progress does not erase', async () => {
+    await directory.store([]);
+    directory.write('rows.ndjson', '{"id":x}\n{"id":1,"name":"Monstera"}\n{"id":y}\n');
+    const running = onTerminal('import', 'rows.ndjson');
+
+    expect(await running.ended).toBe(3);
+    const shown = running.stdout.split('\r\n');
+    const [saved, erased] = ['\x1b7', '\x1b[K'];
+    // What is shown at the end is erased at the saved position.
+    expect(shown.slice(0, 3).map((line) => line.split(erased).at(-1))).toEqual([
+      expect.stringMatching(/^line 1: The row is not JSON/),
+      expect.stringMatching(/^line 3: The row is not JSON/),
+      expect.stringContaining('1 created'),
+    ]);
+    expect(shown[2]?.startsWith(saved)).toBe(true);
+  });
+
   it('says on a terminal that it reads stdin', async () => {
     await directory.store([]);
     const running = onTerminal('import');

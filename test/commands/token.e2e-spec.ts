@@ -143,8 +143,12 @@ describe('plant-store token', () => {
       status: 2,
       complaint: /: there is no file nowhere: create it with plant-store token create/,
     },
-    { command: 'create --name x --file tokens/x', status: 1, complaint: /: tokens\/x cannot be written/ },
-    { command: 'create --name x --file broken', status: 2, complaint: /: there is no file broken/ },
+    { command: 'create --name x --file tokens/x', status: 1, complaint: /tokens is not a directory: name/ },
+    {
+      command: 'create --name x --file broken',
+      status: 2,
+      complaint: /no file broken: it is a link that leads nowhere, so remove it$/m,
+    },
     { command: 'create --name x --file public', status: 2, complaint: /chmod 600/ },
     { command: 'create --name x --file bad', status: 1, complaint: /line 1, is not a token/ },
   ])('$command fails with status $status, and changes nothing', async ({ command, status, complaint, variables }) => {

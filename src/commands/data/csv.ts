@@ -3,7 +3,7 @@ import { OperatorError } from '../../operator-error.js';
 import { FIELD_NAMES, type FieldName, type FieldType, listed, PLANT_FIELDS } from '../../contract/plant-fields.js';
 import { toNewPlant } from '../../plants/dto/plant.dto.js';
 import { exactInteger } from '../../plants/pipes/exact-json.js';
-import { decode, encode, type Row, type RowReader, tooLong, toRow } from './rows.js';
+import { decode, encode, type Row, type RowReader, tooLong, toRow, withoutByteOrderMark } from './rows.js';
 
 /** The import rejects rows of up to this multiple of the maximum length. A longer one ends it, to bound memory. */
 const MAX_LENGTHS = 16;
@@ -55,7 +55,7 @@ export class CsvReader implements RowReader {
 
   async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
     let isLineEnded = false;
-    for await (const chunk of input) {
+    for await (const chunk of withoutByteOrderMark(input)) {
       if (this.#parser.errored !== null) break;
       this.#parser.write(chunk);
       isLineEnded = chunk.at(-1) === '\n'.charCodeAt(0);
@@ -64,15 +64,23 @@ export class CsvReader implements RowReader {
       yield rows;
     }
     this.#parser.end();
-    const rows: Row[] = [];
+    const rows: Row[][] = [];
+    let isHeaderLast = false;
     try {
-      for await (const record of this.#parser as AsyncIterable<CsvRecord>) rows.push(...this.#read(record));
+      for await (const record of this.#parser as AsyncIterable<CsvRecord>) {
+        isHeaderLast = this.#header === undefined;
+        rows.push(this.#read(record));
+      }
     } catch (error) {
       throw error instanceof CsvError ? this.#describe(error) : error;
     }
     if (this.#header === undefined) throw new OperatorError(`The file is empty. ${WRONG_HEADER}`);
-    if (!isLineEnded) rows.push(withoutEnd(rows.pop()));
-    yield rows;
+    if (!isLineEnded) {
+      if (isHeaderLast)
+        throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
+      rows.push((rows.pop() ?? []).map(withoutEnd));
+    }
+    yield rows.flat();
   }
 
   /** The columns `line` and `reason` come first. An import ignores columns of other names. */
@@ -145,14 +153,8 @@ function readInteger(text: string): bigint | null {
   return /^-?0\d/.test(text) ? null : (exactInteger(text) ?? null);
 }
 
-/**
- * Rejects a last row whose line has no end: its last field may have been cut off.
- *
- * @param row undefined if it is the header
- */
-function withoutEnd(row: Row | undefined): Row {
-  if (row === undefined)
-    throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
+/** Rejects a last row whose line has no end: its last field may have been cut off. */
+function withoutEnd({ line, source }: Row): Row {
   const reason = 'The last line has no end, so the file may be cut off: complete the row, and end its line.';
-  return { line: row.line, source: row.source, reason };
+  return { line, source, reason };
 }

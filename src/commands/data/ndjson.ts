@@ -1,6 +1,6 @@
 import { OperatorError } from '../../operator-error.js';
 import { parseNewPlant } from '../../plants/pipes/new-plant.pipe.js';
-import { decode, encode, type Row, type RowReader, tooLong, toRow } from './rows.js';
+import { decode, encode, type Row, type RowReader, tooLong, toRow, withoutByteOrderMark } from './rows.js';
 
 /** A line of CSV: it has a comma before anything that begins a JSON object or array. */
 const LOOKS_LIKE_CSV = /^[^{[]*,/;
@@ -17,7 +17,7 @@ export class NdjsonReader implements RowReader {
 
   async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
     let rest = '';
-    for await (const chunk of input) {
+    for await (const chunk of withoutByteOrderMark(input)) {
       // Each character is one byte, until the line is decoded.
       const [end = '', ...lines] = chunk.toString('latin1').split('\n');
       // A row that is too long already is rejected, however it goes on.

@@ -1,3 +1,9 @@
+/** Erases the line of the terminal. */
+const ERASE = '\r\x1b[K';
+
+/** Saves the position of the cursor (DECSC), where cli-progress erases the bar at the end. */
+const SAVE = '\x1b7';
+
 /**
  * Yields batches and, if stderr is a terminal, shows there how many of their items are done: as a bar with the remaining
  * time, or as a count if there is no total.
@@ -35,4 +41,9 @@ export async function* withProgress<Item>(
     stop();
     process.off('exit', stop);
   }
+}
+
+/** Prints a line on stderr, above the progress where that is shown. */
+export function printAboveProgress(line: string): void {
+  process.stderr.write(process.stderr.isTTY ? `${ERASE}${line}\n${SAVE}` : `${line}\n`);
 }

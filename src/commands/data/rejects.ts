@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, openSync, statSync, writeFileSync } from 'node:fs';
 import { badUsage, OperatorError } from '../../operator-error.js';
-import { unwritable } from '../../files/file-errors.js';
+import { assertFileName, unwritable } from '../../files/file-errors.js';
+import { printAboveProgress } from './progress.js';
 import type { Row, RowReader } from './rows.js';
 
 /** Tells of the rows that an import rejects: their line and reason on stderr, or also the rows themselves in a file. */
@@ -18,6 +19,7 @@ export class Rejects {
    */
   static open(file: string | undefined): Rejects {
     if (file === undefined) return new Rejects(undefined, undefined);
+    assertFileName(file);
     const descriptor = openForAppending(file);
     if (fstatSync(descriptor).size === 0) return new Rejects(file, descriptor);
     closeSync(descriptor);
@@ -26,7 +28,7 @@ export class Rejects {
 
   add(row: Row, reason: string, reader: RowReader): void {
     if (this.file === undefined || this.descriptor === undefined) {
-      process.stderr.write(`line ${row.line}: ${reason}\n`);
+      printAboveProgress(`line ${row.line}: ${reason}`);
       return;
     }
     const text = `${this.#hasHeader ? '' : reader.rejectsHeader()}${reader.reject(row, reason)}`;

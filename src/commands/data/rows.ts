@@ -2,6 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { ContractException } from '../../contract/contract.exception.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
 /** A row of a file: a plant, or the reason why it is none. */
 export type Row = RowSource &
   ({ readonly plant: StoredPlant; readonly reason?: never } | { readonly plant?: never; readonly reason: string });
@@ -27,6 +29,28 @@ export interface RowReader {
 
   /** Returns a rejected row with its line and the reason, and the end of the line. Each character is one byte. */
   reject(row: Row, reason: string): string;
+}
+
+/** Yields the chunks of a file without its byte order mark. */
+export async function* withoutByteOrderMark(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  /** The first bytes, until there are as many as in a mark. */
+  let begin: Buffer | undefined = Buffer.alloc(0);
+  for await (const chunk of input) {
+    if (begin === undefined) {
+      yield chunk;
+      continue;
+    }
+    begin = Buffer.concat([begin, chunk]);
+    if (begin.length < BYTE_ORDER_MARK.length) continue;
+    yield withoutMark(begin);
+    begin = undefined;
+  }
+  if (begin !== undefined) yield withoutMark(begin);
+}
+
+function withoutMark(begin: Buffer): Buffer {
+  const hasMark = begin.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
+  return hasMark ? begin.subarray(BYTE_ORDER_MARK.length) : begin;
 }
 
 /** Returns the row with the plant that `read` returns, or with the reason why it refuses to. */
