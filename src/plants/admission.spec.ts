@@ -48,27 +48,27 @@ describe('Admission', () => {
     const first = admission.admit(answer);
     const second = admission.admit(newAnswer());
 
-    expect(admission.charge(first, 8 * MIB)).toBe(true);
-    admission.enter(first, 4 * MIB);
-    expect(admission.charge(second, 4 * MIB)).toBe(true);
+    expect(admission.chargeBody(first, 8 * MIB)).toBe(true);
+    admission.addPlant(first, 4 * MIB);
+    expect(admission.chargeBody(second, 4 * MIB)).toBe(true);
     expect(fill(admission)).toHaveLength(0);
-    expect(admission.charge(second, 1)).toBe(false);
-    expect(admission.charge(admission.admit(newAnswer()), 4 * MIB)).toBe(true);
-    admission.leave(first);
+    expect(admission.chargeBody(second, 1)).toBe(false);
+    expect(admission.chargeBody(admission.admit(newAnswer()), 4 * MIB)).toBe(true);
+    admission.removePlant(first);
     expect(fill(admission)).toHaveLength(0);
     answer.emit('close');
-    expect(admission.charge(admission.admit(newAnswer()), 12 * MIB)).toBe(true);
+    expect(admission.chargeBody(admission.admit(newAnswer()), 12 * MIB)).toBe(true);
   });
 
   it('counts a plant whose client has gone until it has left', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
     const place = admission.admit(answer);
-    admission.enter(place, 16 * MIB);
+    admission.addPlant(place, 16 * MIB);
     answer.emit('close');
 
     expect(fill(admission)).toHaveLength(0);
-    admission.leave(place);
+    admission.removePlant(place);
     expect(fill(admission)).toHaveLength(2_048);
   });
 
@@ -78,33 +78,33 @@ describe('Admission', () => {
     const place = admission.admit(answer);
     answer.emit('close');
 
-    expect(admission.charge(place, 1)).toBe(false);
-    expect(() => admission.enter(place, 1)).toThrow(ContractException);
+    expect(admission.chargeBody(place, 1)).toBe(false);
+    expect(() => admission.addPlant(place, 1)).toThrow(ContractException);
   });
 
   it('counts calls of the host like requests, until their plants have left', () => {
     const admission = new Admission(MIB);
     const calls = Array.from({ length: 2_048 }, () => {
       const place = admission.admit();
-      admission.enter(place, 1);
+      admission.addPlant(place, 1);
       return place;
     });
 
     expect(fill(admission)).toHaveLength(0);
-    for (const place of calls.slice(0, 2)) admission.leave(place);
+    for (const place of calls.slice(0, 2)) admission.removePlant(place);
     expect(fill(admission)).toHaveLength(2);
   });
 
   it('has room for two bodies of the greatest length', () => {
     const admission = new Admission(254 * MIB);
 
-    expect(admission.charge(admission.admit(newAnswer()), 508 * MIB)).toBe(true);
+    expect(admission.chargeBody(admission.admit(newAnswer()), 508 * MIB)).toBe(true);
   });
 
   it('closes the oldest connection that has not taken its answer for one that wants its place', () => {
     const admission = new Admission(MIB);
     const answers = [newAnswer(), newAnswer(), newAnswer(), newAnswer()];
-    for (const answer of answers) admission.charge(admission.admit(answer), 4 * MIB);
+    for (const answer of answers) admission.chargeBody(admission.admit(answer), 4 * MIB);
     for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
     admission.admit(newAnswer());
 

@@ -8,11 +8,18 @@ const MAX_PLACES = 2_048;
 const MAX_BYTES = 16_777_216;
 
 /**
- * The place of a request of a client, or of a call of the host, in the account of Admission. It counts as long as its
- * client has not taken the answer, or its plant is needed. Only a request has an answer.
+ * The place of a request of a client, or of a call of the host, in the account of Admission. It is taken as long as the
+ * client has not taken the answer, or the plant is needed:
+ *
+ * ```text
+ * admit ──► the client takes the answer, or goes ──────────┐
+ *   └─────► chargeBody ──► addPlant ──► removePlant ───────┴──► free
+ * ```
+ *
+ * A call of the host has a plant alone.
  */
 export interface Place {
-  /** Until the client has taken it, or has gone. */
+  /** Undefined when the client has taken it, or has gone, and for a call of the host. */
   answer: ServerResponse | undefined;
   /** True until the plant is stored, and the host has been told. */
   hasPlant: boolean;
@@ -22,7 +29,8 @@ export interface Place {
 
 /**
  * Bounds the memory that requests of clients and calls of the host occupy: their number, and the bytes of their bodies
- * and plants, for all of them together.
+ * and plants, for all of them together. When there is no room, clients that do not take their answers lose their
+ * connections; if that makes no room, requests get error 503.
  */
 export class Admission {
   readonly #maxBytes: number;
@@ -31,10 +39,11 @@ export class Admission {
    * collection: each time it is rehashed, V8 keeps the old table, with what was in it.
    */
   readonly #places: Place[] = [];
+  /** The sum of the bytes of all places. */
   #bytes = 0;
   #isClosed = false;
-  /** Resolves the promise that `close` waits for. */
-  #notePlantLeft = (): void => undefined;
+  /** Wakes `close`. */
+  #onPlantRemoved = (): void => undefined;
 
   /** @param bodyLimit the greatest length of one body, in bytes */
   constructor(readonly bodyLimit: number) {
@@ -42,52 +51,51 @@ export class Admission {
   }
 
   /**
-   * Admits a request, or a call if there is no answer.
+   * Takes a place for a request, or for a call of the host if there is no answer.
    *
-   * @throws {ContractException} 503 if there are too many, or after `close`
+   * @throws {ContractException} 503 if there is no room, or after `close`
    */
   admit(answer?: ServerResponse): Place {
-    if (this.#isFull) this.#removeUntaken();
+    if (this.#isFull) this.#disconnectUntaken();
     if (this.#isFull || this.#isClosed) throw new ContractException(503);
     const place: Place = { answer, hasPlant: false, bytes: 0 };
     this.#places.push(place);
-    answer?.once('close', () => this.#endAnswer(place));
+    answer?.once('close', () => this.#removeAnswer(place));
     return place;
   }
 
-  /** Charges bytes of the body, and returns whether there is room for them. */
-  charge(place: Place, bytes: number): boolean {
+  /** Counts bytes of the body of a request, and returns whether there is room for them. */
+  chargeBody(place: Place, bytes: number): boolean {
     if (place.answer === undefined) return false;
-    this.#add(place, bytes);
-    if (this.#bytes > this.#maxBytes) this.#removeUntaken();
+    this.#charge(place, bytes);
+    if (this.#bytes > this.#maxBytes) this.#disconnectUntaken();
     if (this.#bytes <= this.#maxBytes) return true;
     // Its connection may stay open for seconds, but its body is discarded.
-    this.#endAnswer(place);
+    this.#removeAnswer(place);
     return false;
   }
 
   /**
-   * Counts the plant of a request or a call, too, until `leave`. There is always room for the plant of a body that had
-   * room.
+   * Counts the plant, too, until `removePlant`. There is always room for the plant of a body that had room.
    *
    * @throws {ContractException} 503 if the client has gone
    */
-  enter(place: Place, bytes: number): void {
+  addPlant(place: Place, bytes: number): void {
     if (!this.#places.includes(place)) throw new ContractException(503);
     place.hasPlant = true;
-    this.#add(place, bytes);
+    this.#charge(place, bytes);
   }
 
-  leave(place: Place): void {
+  removePlant(place: Place): void {
     place.hasPlant = false;
-    this.#removeUnneeded(place);
-    this.#notePlantLeft();
+    this.#freeUnneeded(place);
+    this.#onPlantRemoved();
   }
 
-  /** Waits until all plants have left, and admits nothing from then on. */
+  /** Waits until all plants are removed, and admits nothing from then on. */
   async close(): Promise<void> {
     while (this.#places.some(({ hasPlant }) => hasPlant)) {
-      await new Promise<void>((resolve) => (this.#notePlantLeft = resolve));
+      await new Promise<void>((resolve) => (this.#onPlantRemoved = resolve));
     }
     this.#isClosed = true;
   }
@@ -96,34 +104,36 @@ export class Admission {
     return this.#places.length >= MAX_PLACES || this.#bytes >= this.#maxBytes;
   }
 
-  #add(place: Place, bytes: number): void {
+  #charge(place: Place, bytes: number): void {
     place.bytes += bytes;
     this.#bytes += bytes;
   }
 
-  /** Closes the connections of clients that have not taken their answer, the oldest first, until there is room. */
-  #removeUntaken(): void {
+  /** Closes the connections of clients that do not take their answers, the oldest first, until there is room. */
+  #disconnectUntaken(): void {
     for (const place of [...this.#places]) {
       if (!this.#isFull) return;
-      const { answer } = place;
-      if (answer === undefined) continue;
-      // On Node 20, a response that waits for the one before it emits no `close` when the connection closes.
-      const isUntaken = answer.headersSent && answer.writableLength > 0;
-      if (!isUntaken && !answer.req.socket.destroyed) continue;
-      answer.destroy();
-      this.#endAnswer(place);
+      if (place.answer === undefined || !isUntaken(place.answer)) continue;
+      place.answer.destroy();
+      this.#removeAnswer(place);
     }
   }
 
-  #endAnswer(place: Place): void {
+  #removeAnswer(place: Place): void {
     if (place.answer === undefined) return;
     place.answer = undefined;
-    this.#removeUnneeded(place);
+    this.#freeUnneeded(place);
   }
 
-  #removeUnneeded(place: Place): void {
+  #freeUnneeded(place: Place): void {
     if (place.answer !== undefined || place.hasPlant) return;
     this.#places.splice(this.#places.indexOf(place), 1);
     this.#bytes -= place.bytes;
   }
+}
+
+/** Returns whether an answer is written, but not taken by its client, or will never be. */
+function isUntaken({ headersSent, writableLength, req }: ServerResponse): boolean {
+  // On Node 20, a response that waits for the one before it emits no `close` when the connection closes.
+  return (headersSent && writableLength > 0) || req.socket.destroyed;
 }

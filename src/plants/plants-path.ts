@@ -14,17 +14,16 @@ interface Fastify {
 }
 
 /**
- * Returns a function that tells whether the application's router takes a path for that of `POST /plants`. It knows the
- * global prefix and its exclusions, but not what RouterModule adds.
+ * Returns whether the application's router takes a path for that of `POST /plants`. It knows the global prefix and its
+ * exclusions, but not what RouterModule adds.
  */
-export function plantsPathMatcher(config: ApplicationConfig, adapter: AbstractHttpAdapter): (path: string) => boolean {
+export function isPlantsPath(path: string, config: ApplicationConfig, adapter: AbstractHttpAdapter): boolean {
   const { caseSensitive, ignoreTrailingSlash } = routingOf(adapter);
-  const normalize = (path: string): string => {
-    const trimmed = ignoreTrailingSlash && path.endsWith('/') ? path.slice(0, -1) : path;
+  const normalize = (text: string): string => {
+    const trimmed = ignoreTrailingSlash && text.endsWith('/') ? text.slice(0, -1) : text;
     return caseSensitive ? trimmed : trimmed.toLowerCase();
   };
-  const ours = normalize(plantsPath(config));
-  return (path) => normalize(path) === ours;
+  return normalize(path) === normalize(plantsPath(config));
 }
 
 function plantsPath(config: ApplicationConfig): string {

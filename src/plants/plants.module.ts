@@ -1,12 +1,5 @@
-import {
-  type DynamicModule,
-  type FactoryProvider,
-  Logger,
-  Module,
-  type OnApplicationShutdown,
-  type OnModuleInit,
-} from '@nestjs/common';
-import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { type DynamicModule, type FactoryProvider, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import { BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
@@ -19,7 +12,6 @@ import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
 import { assertAsyncOptions, assertOptions, checkOptions } from './check-options.js';
-import { plantsPathMatcher } from './plants-path.js';
 import { PlantsController } from './plants.controller.js';
 import {
   type ASYNC_OPTIONS_TYPE,
@@ -30,7 +22,7 @@ import {
   type PlantsModuleOptions,
 } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
-import { unparsedBodyWhere } from './unparsed-body.js';
+import { UnparsedPlants } from './unparsed-body.js';
 
 /** The providers of what the module's options describe. */
 const optionProviders: FactoryProvider[] = [
@@ -88,28 +80,25 @@ const optionProviders: FactoryProvider[] = [
 /** `POST /plants` for any Nest application. Nothing in this module acts on other routes. */
 @Module({
   controllers: [PlantsController],
-  providers: [PlantsService, GroupCommit, BearerAuthGuard, BearerStrategy, ContractExceptionFilter, ...optionProviders],
+  providers: [
+    PlantsService,
+    GroupCommit,
+    BearerAuthGuard,
+    BearerStrategy,
+    ContractExceptionFilter,
+    UnparsedPlants,
+    ...optionProviders,
+  ],
   exports: [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService, TokenVerifier],
 })
-export class PlantsModule extends ConfigurableModuleClass implements OnModuleInit, OnApplicationShutdown {
-  /** Nothing is its path before the application has set its prefix. */
-  #isPlantsPath: (path: string) => boolean = () => false;
+export class PlantsModule extends ConfigurableModuleClass implements OnApplicationShutdown {
   #closing: Promise<void> | undefined;
 
   constructor(
     private readonly repository: PlantRepository,
     private readonly admission: Admission,
-    private readonly config: ApplicationConfig,
-    private readonly adapterHost: HttpAdapterHost,
   ) {
     super();
-    // Nest emits `init` when the application gets its adapter, before it registers its body parser in `app.init()`:
-    // https://docs.nestjs.com/faq/http-adapter. It has emitted already, except in a test, which creates the application
-    // from its module. Middleware of a MiddlewareConsumer would come after the parser of Express:
-    // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
-    adapterHost.init$.subscribe(() => {
-      this.#adapter?.use(unparsedBodyWhere((path) => this.#isPlantsPath(path)));
-    });
   }
 
   /** @throws {TypeError} if there are no options */
@@ -124,19 +113,9 @@ export class PlantsModule extends ConfigurableModuleClass implements OnModuleIni
     return super.forRootAsync(options);
   }
 
-  /** The application has set its prefix and its router by now. */
-  onModuleInit(): void {
-    if (this.#adapter) this.#isPlantsPath = plantsPathMatcher(this.config, this.#adapter);
-  }
-
   /** Nest calls this after the server has sent its last answer, and again if the application is closed twice. */
   onApplicationShutdown(): Promise<void> {
     return (this.#closing ??= this.#close());
-  }
-
-  /** An application context without a server has none. */
-  get #adapter(): AbstractHttpAdapter | null {
-    return this.adapterHost.httpAdapter as AbstractHttpAdapter | null;
   }
 
   async #close(): Promise<void> {

@@ -48,7 +48,7 @@ export class PlantsService {
    */
   async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
     // A UTF-16 unit occupies up to two bytes.
-    this.admission.enter(place, PLANT_COST + 2 * lengthOf(plant));
+    this.admission.addPlant(place, PLANT_COST + 2 * lengthOf(plant));
     let notification: Promise<void> | undefined;
     try {
       const outcome = await this.groupCommit.add(plant);
@@ -61,8 +61,8 @@ export class PlantsService {
       throw error;
     } finally {
       // The call of the host keeps the plant in memory.
-      if (notification === undefined) this.admission.leave(place);
-      else void notification.then(() => this.admission.leave(place));
+      if (notification === undefined) this.admission.removePlant(place);
+      else void notification.then(() => this.admission.removePlant(place));
     }
   }
 

@@ -1,4 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { Injectable } from '@nestjs/common';
+import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
+import { isPlantsPath } from './plants-path.js';
 
 type Middleware = (request: IncomingMessage, response: unknown, next: () => void) => void;
 
@@ -12,6 +15,22 @@ type Middleware = (request: IncomingMessage, response: unknown, next: () => void
 export function unparsedBody(): Middleware {
   // Express and Fastify have cut off the path that the middleware is registered for.
   return unparsedBodyWhere((path) => path === '' || path === '/');
+}
+
+/** Registers such middleware for the path of PlantsController. */
+@Injectable()
+export class UnparsedPlants {
+  constructor(config: ApplicationConfig, adapterHost: HttpAdapterHost) {
+    // Nest emits `init` when the application gets its adapter, before it registers its body parser in `app.init()`:
+    // https://docs.nestjs.com/faq/http-adapter. It has emitted already, except in a test, which creates the application
+    // from its module. Middleware of a MiddlewareConsumer would come after the parser of Express:
+    // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
+    adapterHost.init$.subscribe(() => {
+      // An application context without a server has none.
+      const adapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
+      adapter?.use(unparsedBodyWhere((path) => isPlantsPath(path, config, adapter)));
+    });
+  }
 }
 
 /**

@@ -1,8 +1,7 @@
 const ADMISSION = 'src/plants/admission.ts';
 const BODY = 'src/plants/pipes/body.pipe.ts';
 const DTO = 'src/plants/dto/plant.dto.ts';
-const INT64 = 'src/plants/dto/is-int64.ts';
-const TEXT = 'src/plants/dto/is-text.ts';
+const FIELD_TYPES = 'src/plants/dto/field-types.ts';
 const INTEGER = 'src/plants/pipes/exact-json.ts';
 const MODULE = 'src/plants/plants.module.ts';
 const PATH = 'src/plants/plants-path.ts';
@@ -107,7 +106,7 @@ export default [
   {
     name: 'plants: U+0000',
     reason: 'U+0000 is refused, because not every store can hold it.',
-    file: TEXT,
+    file: FIELD_TYPES,
     find: '/[\\0\\p{Surrogate}]/u',
     replace: '/\\p{Surrogate}/u',
     spec: 'test/plants/refusals',
@@ -116,7 +115,7 @@ export default [
   {
     name: 'plants: 2^63',
     reason: 'id is −2^63 … 2^63−1.',
-    file: INT64,
+    file: FIELD_TYPES,
     find: '2n ** 63n - 1n',
     replace: '2n ** 63n',
     spec: 'test/plants/refusals',
@@ -286,7 +285,7 @@ export default [
     name: 'plants: place of a request',
     reason: 'A request gives back its place when its client has taken the answer.',
     file: ADMISSION,
-    find: "answer?.once('close', () => this.#endAnswer(place));",
+    find: "answer?.once('close', () => this.#removeAnswer(place));",
     replace: '',
     spec: 'src/plants/admission',
   },
@@ -364,8 +363,8 @@ export default [
     name: 'plants: paths below the route',
     reason: "The module keeps the host's parsers away from its own route alone.",
     file: PATH,
-    find: 'return (path) => normalize(path) === ours;',
-    replace: 'return (path) => normalize(path).startsWith(ours);',
+    find: 'return normalize(path) === normalize(plantsPath(config));',
+    replace: 'return normalize(path).startsWith(normalize(plantsPath(config)));',
     spec: 'test/embedding/body',
     test: 'and leaves that of',
   },
@@ -400,8 +399,8 @@ export default [
     name: 'plants: guard of other modules',
     reason: 'The module acts on no other route of its host.',
     file: MODULE,
-    find: 'providers: [PlantsService,',
-    replace: "providers: [{ provide: 'APP_GUARD', useExisting: BearerAuthGuard }, PlantsService,",
+    find: 'providers: [\n    PlantsService,',
+    replace: "providers: [\n    { provide: 'APP_GUARD', useExisting: BearerAuthGuard },\n    PlantsService,",
     spec: 'test/embedding/hosts',
     test: "does not change the host's own routes",
     isBuilt: true,

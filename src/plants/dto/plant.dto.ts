@@ -2,8 +2,7 @@ import { Expose } from 'class-transformer';
 import { ValidateIf, validateSync } from 'class-validator';
 import { ContractException } from '../../contract/contract.exception.js';
 import { FIELD_NAMES } from '../../contract/plant-fields.js';
-import { IsInt64, isInt64 } from './is-int64.js';
-import { IsText, isText } from './is-text.js';
+import { IsInt64, isInt64, IsText, isText } from './field-types.js';
 
 /** The Plant of the contract. Expose is for hosts whose ClassSerializerInterceptor uses the strategy excludeAll. */
 export class PlantDto {

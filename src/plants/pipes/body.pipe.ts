@@ -59,7 +59,7 @@ export class BodyPipe implements PipeTransform<GetExchange, AdmittedBody | Promi
     if (!isParsed && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);
     const place = this.admission.admit('raw' in response ? response.raw : response);
     if (isParsed) return { body: this.#takeParsed(request, raw), place };
-    const body = readBody(raw, length, bodyLimit, (bytes) => this.admission.charge(place, bytes));
+    const body = readBody(raw, length, bodyLimit, (bytes) => this.admission.chargeBody(place, bytes));
     return body instanceof Uint8Array ? { body, place } : body.then((collected) => ({ body: collected, place }));
   }
 
