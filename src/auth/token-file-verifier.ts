@@ -78,11 +78,16 @@ export class TokenFileVerifier extends StaticTokens {
       this.#logger.error(`${(error as Error).message}; keeping the tokens read before`);
       return;
     }
-    if (this.#isFailing) this.#logger.log(`${this.file} can be used again; number of tokens now: ${this.count}`);
-    else if (before === undefined) this.#logger.log(`${this.file} is in use; number of tokens now: ${this.count}`);
-    else if (this.#last?.text !== before)
-      this.#logger.log(`${this.file} has changed; number of tokens now: ${this.count}`);
+    const change = this.#changeSince(before);
+    if (change !== undefined) this.#logger.log(`${this.file} ${change}; number of tokens now: ${this.count}`);
     this.#isFailing = false;
+  }
+
+  /** Returns what the log says of a file that was read, if there is anything new. */
+  #changeSince(before: string | undefined): string | undefined {
+    if (this.#isFailing) return 'can be used again';
+    if (before === undefined) return 'is in use';
+    return this.#last?.text === before ? undefined : 'has changed';
   }
 
   #isMissing(): boolean {
