@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Outcome, PlantRepository, type StoredPlant } from '../../src/storage/plant-repository.js';
 import { expectPlant, KEEP_ALIVE, message, plant } from '../support/http-messages.js';
@@ -9,14 +11,17 @@ import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 /** Together longer than one read of a socket, so that the end of one of them stays unread meanwhile. */
 const COUNT = 600;
 
-/** Stores as another repository does, on a disk whose syncs take longer. */
+/** Stores as another repository does, after some delay. */
 class SlowRepository extends PlantRepository {
-  constructor(private readonly inner: PlantRepository) {
+  constructor(
+    private readonly inner: PlantRepository,
+    private readonly delay: () => Promise<unknown>,
+  ) {
     super();
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    await wait(10);
+    await this.delay();
     return this.inner.add(batch);
   }
 
@@ -25,12 +30,31 @@ class SlowRepository extends PlantRepository {
   }
 }
 
+describe('A connection on which a further request waits', () => {
+  it('is not read, although the body of the one before was', async () => {
+    const sockets: Socket[] = [];
+    const note = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket);
+    const paused: (boolean | undefined)[] = [];
+    const service = await startService({
+      repository: (inner) => new SlowRepository(inner, () => Promise.resolve(paused.push(sockets[0]?.isPaused()))),
+    });
+
+    subscribe('net.server.socket', note);
+    await converse(service.port, message({ body: plant(1) }) + message({ body: plant(2) }), { count: 2 });
+    unsubscribe('net.server.socket', note);
+
+    await service.close();
+    // While the first one is stored, and while the second one is.
+    expect(paused).toEqual([true, false]);
+  });
+});
+
 describe('Pipelined requests are all answered with 200', () => {
   const directory = ServiceDirectory.ofEachTest();
 
   it('although together they take longer than REQUEST_TIMEOUT', async () => {
     const service = await startService({
-      repository: (inner) => new SlowRepository(inner),
+      repository: (inner) => new SlowRepository(inner, () => wait(10)),
       limits: { headers: 500, request: 1_000 },
     });
     const bytes = Array.from({ length: COUNT }, (_, id) => message({ body: plant(id) })).join('');
