@@ -1,13 +1,21 @@
+import { readdirSync } from 'node:fs';
 import { TOKEN } from '../support/client.js';
 import { Client, creation } from '../support/load-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import type { ServiceProcess } from '../support/service-process.js';
 import { jwtOfUnknownKey, SilentProvider } from '../support/silent-provider.js';
+import { until } from '../support/until.js';
 
 const directory = ServiceDirectory.ofEachTest();
 const provider = SilentProvider.ofSuite();
 
 async function start(maxConnections: string, variables: Variables = {}) {
   return directory.start({ ...WITH_TOKEN, MAX_CONNECTIONS: maxConnections, ...variables });
+}
+
+/** Returns how many files and connections a process has open. */
+function descriptorsOf({ pid }: ServiceProcess): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
 }
 
 /** Creates a plant on a connection of its own, which stays open. */
@@ -21,7 +29,7 @@ async function createPlant(url: string, id: number): Promise<Client> {
 
 describe('Connections', () => {
   it('beyond MAX_CONNECTIONS get error 503 without a request while all others are in use', async () => {
-    const { url } = await start('20');
+    const { service, url } = await start('20');
     const clients: Client[] = [];
     // Each has an answer, so that the service knows of it, and then half a request.
     for (let id = 0; id < 20; id += 1) {
@@ -31,8 +39,13 @@ describe('Connections', () => {
       clients.push(client);
     }
 
-    // Each of them loses its place to the next one at the latest, so that they never add up.
-    const others = await Promise.all(Array.from({ length: 200 }, () => Client.open(url)));
+    // Each of them loses its place to the next one at the latest, so that they never add up: even if they stay.
+    const before = descriptorsOf(service);
+    const others = await Promise.all(Array.from({ length: 200 }, () => Client.open(url, { allowHalfOpen: true })));
+    const isOver = ({ received, socket }: Client): boolean => received !== '' || socket.readableEnded || socket.closed;
+    await until('the service has answered or closed each of them', () => others.every(isOver));
+    expect(descriptorsOf(service)).toBeLessThan(before + 10);
+    for (const { socket } of others) socket.end();
     await Promise.all(others.map(({ closed }) => closed));
     for (const { answers } of others) expect([[503], []]).toContainEqual(answers);
 

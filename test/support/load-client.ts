@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect, type Socket, type TcpSocketConnectOpts } from 'node:net';
+import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { message } from './http-messages.js';
 import { inTime, until } from './until.js';
 
@@ -15,7 +15,7 @@ export class Client {
     this.#closed = new Promise((resolve) => socket.once('close', () => resolve()));
   }
 
-  static async open(url: string, options: Partial<TcpSocketConnectOpts> = {}): Promise<Client> {
+  static async open(url: string, options: Partial<TcpNetConnectOpts> = {}): Promise<Client> {
     const { hostname, port } = new URL(url);
     const socket = connect({ host: hostname, port: Number(port), ...options });
     await once(socket, 'connect');
