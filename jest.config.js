@@ -37,7 +37,7 @@ export default {
       displayName: 'workers',
       testMatch: [
         '<rootDir>/test/storage/crash.e2e-spec.ts',
-        '<rootDir>/test/http/{memory,overload,shutdown}.e2e-spec.ts',
+        '<rootDir>/test/http/{memory,overload}.e2e-spec.ts',
         '<rootDir>/test/process/unread-log.e2e-spec.ts',
       ],
       globals: { WORKERS: 2 },

@@ -52,8 +52,8 @@ describe('SIGTERM', () => {
     expect(await service.ended).toBe(0);
   });
 
-  it('ends the service at once after strange clients of every kind, none of which owes it a body', async () => {
-    ({ service, url } = await directory.start({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '60m' }));
+  it.each(['1', '2'])('ends WORKERS=%s at once after strange clients, none of which owes a body', async (workers) => {
+    ({ service, url } = await directory.start({ ...WITH_TOKEN, WORKERS: workers, SHUTDOWN_TIMEOUT: '60m' }));
     const valid = message();
     const stranger = message({ authorization: [] });
     const behaviours = [
@@ -131,7 +131,8 @@ describe('SIGTERM', () => {
     expect(await service.stop('SIGINT')).toBe(0);
   });
 
-  it('cuts no answer and loses no plant under load', async () => {
+  it.each(['1', '2'])('cuts no answer and loses no plant under load with WORKERS=%s', async (workers) => {
+    ({ service, url } = await directory.start({ ...WITH_TOKEN, WORKERS: workers }));
     const workload = new Workload(() => url, { token: TOKEN, clients: 64, seed: 3 });
     await workload.operations(1_000);
 

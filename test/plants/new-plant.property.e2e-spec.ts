@@ -35,7 +35,7 @@ describe('POST /plants with random plants', () => {
           { id, name: Buffer.from(name), tag: tag === undefined ? null : Buffer.from(tag) },
         ]);
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
     expect(service.log()).toEqual([]);
   });
