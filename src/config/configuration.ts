@@ -182,13 +182,27 @@ export function loadConfiguration(): Configuration {
  * @throws {OperatorError} at the first variable that cannot be used
  */
 export function parseConfiguration(variables: Variables): Configuration {
+  const settings = readSettings(variables);
+  assertConsistent(settings);
+  return {
+    ...settings,
+    firstTokenFile: tokenFileBeside(settings.databaseUrl),
+    store: { timeout: settings.storeTimeout, startTimeout: settings.databaseStartTimeout },
+  };
+}
+
+function readSettings(variables: Variables): Settings {
   const entries = Object.entries<Setting>(SETTINGS).map(([name, setting]) => {
     const variable = variableOf(name);
     const value =
       name === 'databaseUrl' ? readDatabaseUrl(variables, setting) : readVariable(variables, variable, setting);
     return [name, value ?? setting.default];
   });
-  const settings = Object.fromEntries(entries) as Settings;
+  return Object.fromEntries(entries) as Settings;
+}
+
+/** @throws {OperatorError} at the first settings that exclude each other, or of which one needs another */
+function assertConsistent(settings: Settings): void {
   for (const [name, other] of NEEDS) {
     if (settings[name] === undefined || settings[other] !== undefined) continue;
     throw badUsage(`${variableOf(other)} must be set, because ${variableOf(name)} is set: ${SETTINGS[other].rule}`);
@@ -207,11 +221,6 @@ export function parseConfiguration(variables: Variables): Configuration {
       `${variableOf(name)} must not be 0 with WORKERS, which all need to know it: set it to 8080, for example`,
     );
   }
-  return {
-    ...settings,
-    firstTokenFile: tokenFileBeside(settings.databaseUrl),
-    store: { timeout: settings.storeTimeout, startTimeout: settings.databaseStartTimeout },
-  };
 }
 
 /** Returns the name of a setting's variable, such as DATABASE_URL for databaseUrl. */
