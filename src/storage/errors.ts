@@ -52,7 +52,9 @@ export function cannotBeUsed(database: string, error: unknown, reason: string): 
  * @param database as the operator names it, without a password
  */
 export function cannotBeRead(database: string, error: unknown, reason = messageOf(error)): RepositoryUnavailableError {
-  return new RepositoryUnavailableError(`the database ${database} cannot be read: ${reason}`, { cause: error });
+  // A line for an operator names the database itself.
+  const message = error instanceof OperatorError ? reason : `the database ${database} cannot be read: ${reason}`;
+  return new RepositoryUnavailableError(message, { cause: error });
 }
 
 /** Makes the error of a batch. */

@@ -12,8 +12,10 @@ import {
 } from './postgres-errors.js';
 import { PostgresPool } from './postgres-pool.js';
 import { comparisonOf, insertionOf, rehearsePostgresSchema, tryOut, updatePostgresSchema } from './postgres-schema.js';
-import { openSnapshotOf } from './postgres-snapshot.js';
+import { openSnapshot } from './postgres-snapshot.js';
 import { Retry } from './retry.js';
+
+export { openSnapshot };
 
 /** Maximum milliseconds between two attempts of the start. */
 const START_INTERVAL = 500;
@@ -73,15 +75,6 @@ export async function tryOutDatabase(url: string, { timeout }: DatabaseOptions):
   } finally {
     await pool.close();
   }
-}
-
-/**
- * Takes a snapshot; undefined if there is no table of plants.
- *
- * @throws {OperatorError} when the database cannot be read
- */
-export function openSnapshot(url: string, { timeout }: DatabaseOptions): Promise<PlantSnapshot | undefined> {
-  return openSnapshotOf(url, timeout);
 }
 
 class PostgresRepository extends PlantRepository {

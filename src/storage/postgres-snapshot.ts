@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { postgresName } from './database-url.js';
+import type { DatabaseOptions } from './engines.js';
 import { cannotBeRead } from './errors.js';
 import { plantOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
@@ -23,11 +24,11 @@ const ROW = `${IS_SHORT}, id, CASE WHEN ${IS_SHORT} THEN name END, CASE WHEN ${I
  * Takes a snapshot in a transaction, on a connection of its own: it takes none of those that add plants, and its queries
  * may take longer. Behind a pooler in transaction mode, it stays on one connection to the server.
  *
- * @param timeout milliseconds that the client waits for the connection, and the server for a lock
+ * @param options.timeout milliseconds that the client waits for the connection, and the server for a lock
  * @returns undefined if there is no table of plants
  * @throws {OperatorError} when the database cannot be read
  */
-export async function openSnapshotOf(url: string, timeout: number): Promise<PlantSnapshot | undefined> {
+export async function openSnapshot(url: string, { timeout }: DatabaseOptions): Promise<PlantSnapshot | undefined> {
   const client = new pg.Client(connectionSettings(url, timeout, QUERY_TIMEOUT));
   // A query reports the failure of its connection itself.
   client.on('error', () => undefined);

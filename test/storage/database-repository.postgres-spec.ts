@@ -1,6 +1,10 @@
 import pg from 'pg';
 import { DATABASE_DEFAULTS, openRepository, openSnapshot, tryOutDatabase } from '../../src/storage/engines.js';
-import type { PlantRepository, StoredPlant } from '../../src/storage/plant-repository.js';
+import {
+  type PlantRepository,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from '../../src/storage/plant-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
 import { until } from '../support/until.js';
@@ -122,6 +126,16 @@ describe('the PostgreSQL repository', () => {
     `);
 
     await expect(repository.check?.()).rejects.toThrow('synchronous_commit is off');
+  });
+
+  it('says in one line why it takes no snapshot', async () => {
+    await server.query(`ALTER DATABASE ${nameOf(url)} ALLOW_CONNECTIONS false`);
+    const snapshot = repository.snapshot?.();
+
+    await expect(snapshot).rejects.toThrow(RepositoryUnavailableError);
+    await expect(snapshot).rejects.toThrow(
+      new RegExp(`^the database postgres://localhost/${nameOf(url)} cannot be used: database [^:;]+ connections$`),
+    );
   });
 
   it('remembers the outage of a batch although checks succeed, so that later ones fail fast', async () => {
