@@ -5,11 +5,16 @@ import { loadConfiguration } from '../config/configuration.js';
 import { badUsage, EXIT_STATUS, OperatorError } from '../operator-error.js';
 import { FIELD_NAMES, listed } from '../contract/plant-fields.js';
 import { unreadable } from '../files/file-errors.js';
-import { type Outcome, type PlantRepository, RepositoryUnavailableError } from '../storage/plant-repository.js';
+import {
+  type Outcome,
+  type PlantRepository,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from '../storage/plant-repository.js';
 import { type Format, formatOf, formatOption } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { Rejects } from './data/rejects.js';
-import type { Row, RowReader } from './data/rows.js';
+import type { RowReader } from './data/rows.js';
 import { openStore } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
@@ -60,13 +65,14 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   try {
     const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
     for await (const rows of withProgress(reader.rows(input), 'rows')) {
-      const results = await add(repository, rows, goOn);
-      rows.forEach((row, index) => {
-        const result = results[index] ?? 'rejected';
+      const plants = rows.flatMap(({ plant }) => plant ?? []);
+      const outcomes = (await add(repository, plants, goOn)).values();
+      for (const row of rows) {
+        const result: Result = (row.plant && outcomes.next().value) ?? 'rejected';
         counts[result] += 1;
-        if (row.plant === undefined) rejected.add(row, row.reason, reader);
-        else if (result === 'conflict') rejected.add(row, `The id ${row.plant.id} belongs to another plant.`, reader);
-      });
+        const reason = result === 'conflict' ? `The id ${row.plant?.id} belongs to another plant.` : row.reason;
+        if (reason !== undefined) rejected.add(row, reason, reader);
+      }
     }
   } catch (error) {
     if (Object.values(counts).some((count) => count > 0)) process.stderr.write(`${describe(counts)}\n`);
@@ -85,20 +91,18 @@ async function createReader(format: Format, maxLength: number): Promise<RowReade
 }
 
 /**
- * Adds the plants of rows, and returns the result of each row.
+ * Adds plants, and returns the outcome of each.
  *
  * @param goOn what to do if the store is unavailable
  */
-async function add(repository: PlantRepository, rows: readonly Row[], goOn: string): Promise<readonly Result[]> {
-  const plants = rows.flatMap(({ plant }) => plant ?? []);
-  if (plants.length === 0) return rows.map(() => 'rejected');
-  const outcomes = await repository.add(plants).catch((cause: unknown) => {
-    throw cause instanceof RepositoryUnavailableError
-      ? new OperatorError(`${cause.message}; ${goOn}`, { cause })
-      : cause;
-  });
-  const outcomeOf = new Map(plants.map((plant, index) => [plant, outcomes[index]]));
-  return rows.map(({ plant }) => (plant && outcomeOf.get(plant)) ?? 'rejected');
+async function add(repository: PlantRepository, plants: readonly StoredPlant[], goOn: string): Promise<Outcome[]> {
+  if (plants.length === 0) return [];
+  try {
+    return [...(await repository.add(plants))];
+  } catch (cause) {
+    if (!(cause instanceof RepositoryUnavailableError)) throw cause;
+    throw new OperatorError(`${cause.message}; ${goOn}`, { cause });
+  }
 }
 
 function describe({ created, repeated, conflict, rejected }: Readonly<Record<Result, number>>): string {

@@ -8,9 +8,22 @@ describe('A service whose terminal is closed', () => {
   it.each(['1', '2'])('stops, with WORKERS=%s', async (workers) => {
     const terminal = directory.launch({ ...WITH_TOKEN, WORKERS: workers }, ON_TERMINAL);
     const url = await terminal.printed(/Listening: POST (\S+)\/plants/);
+    const [leader = 0] = terminal.workers();
 
-    await terminal.stop('SIGKILL');
-
-    await refusesConnections(url);
+    try {
+      await terminal.stop('SIGKILL');
+      await refusesConnections(url);
+    } finally {
+      endGroup(leader);
+    }
   });
 });
+
+/** Ends the processes of a terminal that are left. */
+function endGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // All of them have ended.
+  }
+}
