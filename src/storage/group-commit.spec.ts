@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { setTimeout as wait } from 'node:timers/promises';
 import { BATCH_CHANNEL, GroupCommit } from './group-commit.js';
 import { openRepository } from './engines.js';
 import { type Outcome, PlantRepository, type StoredPlant } from './plant-repository.js';
@@ -50,14 +51,21 @@ describe('group commit', () => {
     const messages: unknown[] = [];
     const listener = (message: unknown): void => void messages.push(message);
     subscribe(BATCH_CHANNEL, listener);
+    repository.hold = () => wait(20);
+    const began = performance.now();
     const names = ['Monstera', 'Ficus', 'Monstera', 'Aloe'];
     const outcomes = await Promise.all(names.map((name) => commit.add({ id: 1n, name })));
+    const most = (performance.now() - began) / 1_000;
     unsubscribe(BATCH_CHANNEL, listener);
 
     expect(outcomes).toEqual(['created', 'conflict', 'repeated', 'conflict']);
     expect(messages).toEqual([
       { size: 4, seconds: expect.any(Number) as number, created: 1, repeated: 1, conflict: 2 },
     ]);
+    const [{ seconds }] = messages as [{ seconds: number }];
+    // Node's timers may be a millisecond early.
+    expect(seconds).toBeGreaterThan(0.018);
+    expect(seconds).toBeLessThanOrEqual(most);
   });
 
   it('rejects only the plant at fault of a batch', async () => {

@@ -33,10 +33,10 @@ function request(kid: string): string {
   return message({ authorization: [`Authorization: Bearer ${forge(kid)}`] });
 }
 
-/** Lets the provider answer no request until the returned function is called. */
-function letProviderHang(): () => void {
+/** Lets the provider answer no request until the returned function is called, and then in this way. */
+function letProviderHang(reply: object = {}): () => void {
   let release = (): void => undefined;
-  const released = new Promise<object>((resolve) => (release = () => resolve({})));
+  const released = new Promise<object>((resolve) => (release = () => resolve(reply)));
   jwt.provider.reply = () => released;
   return release;
 }
@@ -62,9 +62,14 @@ describe('An identity provider', () => {
     expect(fetches).toBeLessThanOrEqual(1 + seconds);
   });
 
-  it('that fails is asked again after a second', async () => {
-    jwt.provider.reply = () => ({ resets: true });
-    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(503);
+  it('that fails while as many requests as possible wait for it is asked again after a second', async () => {
+    const release = letProviderHang({ resets: true });
+    const token = await jwt.sign(jwt.claims());
+    const waiting = Array.from({ length: 21 }, () => jwt.create(token));
+    // The one that is answered first is one more than may wait.
+    expect(await Promise.race(waiting)).toBe(503);
+    release();
+    expect(await Promise.all(waiting)).toEqual(Array(21).fill(503));
     jwt.provider.reply = () => ({});
     skipSecond();
 

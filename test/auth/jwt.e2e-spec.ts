@@ -85,6 +85,26 @@ describe('Keys', () => {
     expect(jwt.reasons[0]).toBe('unknown-key');
   });
 
+  it('that were withdrawn are refused after the next fetch, also in a token that was being verified meanwhile', async () => {
+    await jwt.verifier.fetchKeys();
+    const token = await jwt.sign(jwt.claims());
+    const verify = crypto.subtle.verify.bind(crypto.subtle);
+    let goOn = (): void => undefined;
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    const verification = jest.spyOn(crypto.subtle, 'verify').mockImplementationOnce(async (...parameters) => {
+      await held;
+      return verify(...parameters);
+    });
+    const verified = jwt.verifier.verify(token);
+    await until('the signature is being verified', () => verification.mock.calls.length > 0);
+    jwt.provider.rotate([await newKey('RS256', 'second')]);
+    await jwt.verifier.fetchKeys();
+    goOn();
+
+    expect(await verified).toMatchObject({ name: 'ci' });
+    expect(await jwt.verifier.verify(token)).toBe('unknown-key');
+  });
+
   it('are fetched after an outage, and tokens of known keys are accepted all the time', async () => {
     // Each has to be verified, because the other one is not remembered.
     const tokens = await Promise.all(['one', 'two'].map((sub) => jwt.sign(jwt.claims({ sub }))));

@@ -137,7 +137,10 @@ describe('A token file', () => {
 describe('The time of the last reading of a token file', () => {
   fakeIntervalsInEachTest();
 
-  it('is less than a minute ago, unless the file cannot be used', () => {
+  it.each([
+    { what: 'others may read it', spoil: (file: string) => chmodSync(file, 0o644) },
+    { what: 'it has a wrong line', spoil: (file: string) => put(file, 'no token\n') },
+  ])('is less than a minute ago, unless the file cannot be used because $what', ({ spoil }) => {
     const file = directory.write('tokens', line('tests', TOKEN));
     const tokens = new TokenFileVerifier(file);
     tokens.onModuleInit();
@@ -146,10 +149,11 @@ describe('The time of the last reading of a token file', () => {
     jest.advanceTimersByTime(60_000);
     const second = tokens.lastRead;
     expect(second).not.toBe(first);
-    chmodSync(file, 0o644);
+    spoil(file);
+    // Twice: the second time, the file is as it was the first time.
     jest.advanceTimersByTime(120_000);
     expect(tokens.lastRead).toBe(second);
-    chmodSync(file, 0o600);
+    put(file, line('tests', TOKEN));
     jest.advanceTimersByTime(60_000);
     expect(tokens.lastRead).not.toBe(second);
     tokens.onApplicationShutdown();

@@ -1,7 +1,13 @@
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { ServiceDirectory } from '../support/service-directory.js';
+import { until } from '../support/until.js';
 
 const directory = ServiceDirectory.ofEachTest();
+
+/** Returns whether a process waits for something. */
+function isAsleep(pid = 0): boolean {
+  return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') S ');
+}
 
 describe('plant-store export', () => {
   it('writes each plant as a NewPlant, in the order of the ids', async () => {
@@ -34,6 +40,23 @@ describe('plant-store export', () => {
       stderr: 'plants.ndjson has 1 plant\n',
     });
     expect(statSync(directory.file('plants.ndjson')).mode & 0o777).toBe(0o600);
+  });
+
+  it('reads plants no faster than its reader, so that few of them are in memory', async () => {
+    await directory.store([]);
+    directory.fill(100_000);
+    const running = directory.command('export', []);
+    running.child.stdout.pause();
+    let asleep = 0;
+    await until('it ends, or waits for its reader', () => {
+      asleep = isAsleep(running.child.pid) && running.child.stdout.readableLength > 0 ? asleep + 1 : 0;
+      return asleep > 100 || running.stderr !== '';
+    });
+    expect(running.stderr).toBe('');
+    running.child.stdout.resume();
+
+    expect(await running.ended).toBe(0);
+    expect(running.stdout.split('\n')).toHaveLength(100_001);
   });
 
   it('ends quietly when its reader has read enough', async () => {

@@ -31,11 +31,15 @@ async function interrupt(
 }
 
 /** Starts an import of these lines, of which no end comes, and sends it a signal once it has read almost all of them. */
-async function interruptImport(lines: string, signal: NodeJS.Signals): Promise<number | null> {
-  const running = directory.command('import', [], OTHER);
+async function interruptImport(
+  lines: string,
+  signal: NodeJS.Signals,
+  parameters: readonly string[] = [],
+): Promise<[status: number | null, stderr: string]> {
+  const running = directory.command('import', parameters, OTHER);
   const read = new Promise((resolve) => running.child.stdin.write(lines, resolve));
   await inTime(read, () => `the import has read its lines, which has printed ${running.stderr}`);
-  return running.stop(signal);
+  return [await running.stop(signal), running.stderr];
 }
 
 function run([command = '', ...parameters]: readonly string[], variables?: Variables): Promise<Run> {
@@ -76,14 +80,26 @@ describe('plant-store import', () => {
     await run(['export', 'plants.ndjson']);
     const lines = readFileSync(directory.file('plants.ndjson'), 'utf8').split(/^/m);
 
-    expect(await interruptImport(lines.slice(0, 30_000).join(''), 'SIGINT')).toBe(130);
+    expect(await interruptImport(lines.slice(0, 30_000).join(''), 'SIGINT')).toEqual([
+      130,
+      expect.stringMatching(/^plant-store: interrupted: \d+ created, .+; run the same command again: it goes on .+\n$/),
+    ]);
     const interrupted = directory.rows('other.db').length;
     expect(interrupted).toBeGreaterThan(0);
-    expect(await interruptImport(lines.slice(0, 60_000).join(''), 'SIGKILL')).toBeNull();
+    expect(await interruptImport(lines.slice(0, 60_000).join(''), 'SIGKILL')).toEqual([null, '']);
     const killed = directory.rows('other.db').length;
     expect(killed).toBeGreaterThan(interrupted);
 
     expect(await run(['import', 'plants.ndjson'], OTHER)).toMatchObject({ status: 0 });
     expect(await run(['verify'], OTHER)).toEqual(await run(['verify']));
+  });
+
+  it('asks for another file of rejected rows when it was interrupted', async () => {
+    const lines = `{"id":"x"}\n${'{"id":1,"name":"Monstera"}\n'.repeat(30_000)}`;
+
+    expect(await interruptImport(lines, 'SIGINT', ['--rejects', 'rejects.ndjson'])).toEqual([
+      130,
+      expect.stringMatching(/; run it again with another file for --rejects: it goes on where this one ended\n$/),
+    ]);
   });
 });

@@ -3,7 +3,7 @@ import { chownSync, readdirSync, readFileSync, statSync, symlinkSync } from 'nod
 import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Run } from '../support/command.js';
 import { ask } from '../support/connections.js';
-import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';
 
 const directory = ServiceDirectory.ofEachTest();
@@ -25,6 +25,15 @@ describe('plant-store token', () => {
     expect(readFileSync(stored, 'utf8')).toBe(`ci sha256:${digest} 2999-01-01T00:00:00Z\n`);
     expect(statSync(stored).mode & 0o777).toBe(0o600);
     expect(readdirSync(directory.file('data'))).toEqual(['tokens']);
+  });
+
+  it('changes the file of ACCESS_TOKENS_FILE, although ACCESS_TOKENS is set, too', async () => {
+    const both = { ...WITH_TOKEN, ACCESS_TOKENS_FILE: 'tokens' };
+
+    expect(await token('create --name ci', both)).toMatchObject({ status: 0 });
+    expect(await token('list', both)).toMatchObject({ status: 0, stdout: expect.stringMatching(/^ci\t/) as unknown });
+    expect(await token('revoke ci', both)).toMatchObject({ status: 0 });
+    expect(readFileSync(file, 'utf8')).not.toContain('sha256:');
   });
 
   it('prints its results as JSON', async () => {

@@ -83,14 +83,15 @@ describe('.env', () => {
     await expectRefusal({}, /there is no file \.env/);
   });
 
-  it.each([`ACCESS_TOKENS=${TOKEN}`, `DATABASE_URL=${URL_WITH_PASSWORD}`])(
-    'must not let other users read %s',
-    async (text) => {
-      directory.write('.env', text, 0o644);
+  it.each([
+    `ACCESS_TOKENS=${TOKEN}`,
+    `DATABASE_URL=${URL_WITH_PASSWORD}`,
+    `DATABASE_URL=${URL_WITH_PASSWORD.replace('postgres:', 'postgresql:')}`,
+  ])('must not let other users read %s', async (text) => {
+    directory.write('.env', text, 0o644);
 
-      await expectRefusal({}, /\.env can be read or written by other users: chmod 600 \.env$/);
-    },
-  );
+    await expectRefusal({}, /\.env can be read or written by other users: chmod 600 \.env$/);
+  });
 
   it('may let other users read what is not secret', async () => {
     directory.write('.env', 'DATABASE_URL=sqlite:house.db', 0o644);

@@ -4,8 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { create, created } from '../support/client.js';
+import { create, created, TOKEN } from '../support/client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import { line } from '../support/token-file.js';
 
 const CREATES = 50;
 
@@ -86,5 +87,15 @@ describe('A file', () => {
 
     expect(await createToken('first')).toEqual(['sync tokens', 'sync the directory', 'print']);
     expect(await createToken('second')).toEqual(['sync tokens', 'print']);
+  });
+
+  it('of tokens is on disk under its name when a token is revoked', async () => {
+    directory.write('tokens', line('ci', TOKEN));
+    const wrapper = tracing('fsync,fdatasync,link,linkat,rename,renameat,renameat2');
+
+    const run = await directory.run('token', ['revoke', 'ci', '--file', 'tokens'], {}, '', { wrapper });
+
+    expect(run).toMatchObject({ status: 0 });
+    expect(steps()).toEqual(['sync tokens', 'name tokens', 'sync the directory']);
   });
 });

@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 
 /** Milliseconds after which a test fails: less than the time limit of Jest, which does not end a loop. */
-const LIMIT = 90_000;
+const LIMIT = 120_000;
 
 /** Questions in a row, before pauses leave the processor to the service. */
 const IN_A_ROW = 50;
