@@ -21,9 +21,9 @@ interface Contract {
   };
 }
 
-/** A value of each type, and another one. */
+/** A value of each type, and another one. Texts have the same length, because SQLite compares that first. */
 const EXAMPLES = {
-  string: ['a "text"', 'another, text'],
+  string: ['a "text"', 'a, text.'],
   integer: [7, 8],
   number: [1.5, 2.5],
   boolean: [true, false],
