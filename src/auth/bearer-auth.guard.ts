@@ -2,9 +2,9 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { principalOf, setPrincipal, setRefusal } from './authentication.js';
+import { BearerRequest, principalOf, setPrincipal, setRefusal } from './authentication.js';
 import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
-import { BearerRequest, STRATEGY, TokenRefused } from './bearer.strategy.js';
+import { STRATEGY, TokenRefused } from './bearer.strategy.js';
 import type { Principal } from './token-verifier.js';
 
 interface ScopeRequirement {

@@ -1,23 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
+import { BearerRequest } from './authentication.js';
 import { isBearerToken } from './bearer-auth-options.js';
-import { checkResult, type Principal, type RefusalReason, type TokenVerifier } from './token-verifier.js';
+import { checkResult, type Principal, type RefusalReason } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */
 export const STRATEGY = 'plant-store-bearer';
-
-/** What BearerAuthGuard hands to passport in place of a request. Passport and Nest write to it. */
-export class BearerRequest {
-  /**
-   * @param headers the only header that may have a token (RFC 6750 §2.1)
-   * @param verifier comes with the request, because all applications of the process share the strategy
-   */
-  constructor(
-    readonly headers: { readonly authorization: string | undefined },
-    readonly verifier: TokenVerifier,
-  ) {}
-}
 
 /** Tells BearerAuthGuard why a token is refused. */
 export class TokenRefused extends Error {
