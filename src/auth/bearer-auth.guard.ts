@@ -70,8 +70,11 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     return true;
   }
 
-  /** Returns what passport gets: from the request itself, it would also take a token in the query or the body. */
-  override getRequest(context: ExecutionContext): BearerRequest {
+  /**
+   * Returns what passport gets: from the request itself, it would also take a token in the query or the body. The type
+   * leaves out BearerRequest: its file needs the types of passport-http-bearer, which a host does not have.
+   */
+  override getRequest(context: ExecutionContext): object {
     // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
     const authorization = authorizationOf(requestOf(context))?.replace(/ {2,}/, ' ');
     return new BearerRequest({ authorization }, this.authOptions.verifier);
