@@ -215,11 +215,8 @@ function assertConsistent(settings: Settings): void {
   if (settings.workers > 1 && sqliteFile(settings.databaseUrl) === ':memory:') {
     throw badUsage('WORKERS must be 1 with a database in memory, which processes cannot share');
   }
-  for (const name of ['port', 'managementPort'] as const) {
-    if (settings.workers === 1 || settings[name] !== 0) continue;
-    throw badUsage(
-      `${variableOf(name)} must not be 0 with WORKERS, which all need to know it: set it to 8080, for example`,
-    );
+  if (settings.workers > 1 && port === 0) {
+    throw badUsage('PORT must not be 0 with WORKERS, which must all have the same port: set it to 3000, for example');
   }
 }
 

@@ -1,5 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel';
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { type Aggregator, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
@@ -80,18 +80,22 @@ export class Metrics {
       name: 'plant_store_build_info',
       help: '1, with the versions of the program and of Node.js in its labels.',
       labelNames: ['version', 'node'],
+      aggregator: 'first',
       registers: [this.registry],
     }).set({ version, node: process.versions.node }, 1);
-    this.#addGauge('plant_store_queue_depth_plants', 'Plants that wait for their batch.', () => service.queueDepth());
-    this.#addGauge('plant_store_certificate_expiry_seconds', 'Time until the certificate expires.', () =>
+    this.#addGauge('plant_store_queue_depth_plants', 'Plants that wait for their batch.', 'sum', () =>
+      service.queueDepth(),
+    );
+    this.#addGauge('plant_store_certificate_expiry_seconds', 'Time until the certificate expires.', 'min', () =>
       secondsUntil(service.certificateExpiry()),
     );
-    this.#addGauge('plant_store_token_expiry_seconds', 'Time until the next static token expires.', () =>
+    this.#addGauge('plant_store_token_expiry_seconds', 'Time until the next static token expires.', 'min', () =>
       secondsUntil(service.tokenExpiry()),
     );
     this.#addGauge(
       'plant_store_token_file_read_timestamp_seconds',
       'When the token file was last read in full, in seconds since 1970.',
+      'min',
       () => secondsOf(service.tokenFileRead()),
     );
     // Every series starts at 0, because `increase` does not count a series that begins at 1.
@@ -104,10 +108,11 @@ export class Metrics {
   }
 
   /** @param read called at each scrape; the series is missing while it returns undefined */
-  #addGauge(name: string, help: string, read: () => number | undefined): void {
+  #addGauge(name: string, help: string, aggregator: Aggregator, read: () => number | undefined): void {
     new Gauge({
       name,
       help,
+      aggregator,
       registers: [this.registry],
       collect() {
         const value = read();

@@ -1,6 +1,6 @@
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client';
 
-/** The metrics of the primary: those of its workers, for which prom-client asks, and its own. */
+/** The metrics of the primary: those of its workers, which prom-client asks for and adds up, and its own. */
 export class WorkerMetrics {
   readonly #workers = new AggregatorRegistry();
   readonly #own = new Registry();
@@ -32,11 +32,7 @@ export function answerPrimary(): void {
   new AggregatorRegistry();
 }
 
-/**
- * Makes these metrics the ones that a worker sends to the primary. Each series has the worker's number: in a sum, a worker
- * that ends would look as if all of them had started at 0.
- */
-export function shareMetrics(registry: Registry, worker: number): void {
-  registry.setDefaultLabels({ worker });
+/** Makes these metrics the ones that a worker sends to the primary. */
+export function shareMetrics(registry: Registry): void {
   AggregatorRegistry.setRegistries(registry);
 }

@@ -41,7 +41,7 @@ export async function startService(configuration: Configuration): Promise<void> 
 
   if (worker !== undefined) {
     const service = new PublicService(configuration, files, repository, log);
-    shareMetrics(service.registry, worker.id);
+    shareMetrics(service.registry);
     await runWorker(service, configuration, log);
   } else if (configuration.workers > 1) {
     await run(new Workers(configuration.workers, repository), configuration, log);

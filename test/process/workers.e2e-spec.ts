@@ -4,8 +4,9 @@ import { ask, newAgent, send } from '../support/connections.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { plant } from '../support/http-messages.js';
 import { openRequest } from '../support/load-client.js';
-import { occupyPort } from '../support/ports.js';
+import { freePort, occupyPort } from '../support/ports.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { line, put } from '../support/token-file.js';
 import { until } from '../support/until.js';
 import { inWorkers, killWorkers, onCores, withEachWorker } from '../support/workers.js';
 import { Workload } from '../support/workload.js';
@@ -69,26 +70,28 @@ describe('A service with WORKERS=2', () => {
     expect(status).toBe(2);
   });
 
-  it.each(['PORT', 'MANAGEMENT_PORT'])('refuses %s=0, because its workers need to know the port', async (name) => {
-    const { status, complaint } = await directory.failedStart({ ...TWO, [name]: '0' });
+  it('refuses PORT=0, because its workers need the same port', async () => {
+    const { status, complaint } = await directory.failedStart({ ...TWO, PORT: '0' });
 
-    expect(complaint).toMatch(new RegExp(`^plant-store: ${name} must not be 0 with WORKERS, [^\\n]+\\n$`));
+    expect(complaint).toMatch(/^plant-store: PORT must not be 0 with WORKERS, [^\n]+\n$/);
     expect(status).toBe(2);
   });
 
-  it('shows each of its workers, and the start of the primary, in the metrics', async () => {
-    const { service, url, management } = await directory.startManaged({ WORKERS: '2' });
+  it('shows sums over its workers, the next expiry, and the start of the primary in the metrics', async () => {
+    const inAnHour = new Date(Date.now() + 3_600_000);
+    put(`${directory.path}/tokens`, line('expiring', 'a-token-that-expires-in-an-hour', inAnHour));
+    const variables = { WORKERS: '2', ACCESS_TOKENS_FILE: 'tokens' };
+    const { service, url, management } = await directory.startManaged(variables);
     await withEachWorker(service, () => ask(url));
 
     const text = await (await fetch(`${management}/metrics`)).text();
 
-    const created = [1, 2].map((worker) =>
-      valueOf(text, `plant_store_plants_total{outcome="created",worker="${worker}"}`),
-    );
-    expect(created.sort()).toEqual([0, 1]);
-    for (const worker of [1, 2]) {
-      expect(valueOf(text, `plant_store_http_requests_total{status="200",error="",worker="${worker}"}`)).toBe(1);
-    }
+    expect(valueOf(text, 'plant_store_plants_total{outcome="repeated"}')).toBe(1);
+    expect(valueOf(text, 'plant_store_plants_total{outcome="created"}')).toBe(1);
+    expect(valueOf(text, 'plant_store_http_requests_total{status="200",error=""}')).toBe(2);
+    const expiry = valueOf(text, 'plant_store_token_expiry_seconds');
+    expect(expiry).toBeGreaterThan(3_000);
+    expect(expiry).toBeLessThanOrEqual(3_600);
     expect(valueOf(text, 'process_start_time_seconds')).toBeLessThanOrEqual(Date.now() / 1_000);
     // Each name once: Prometheus refuses a page with a metric that is declared twice.
     const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
@@ -96,7 +99,8 @@ describe('A service with WORKERS=2', () => {
   });
 
   it('lets the docs page of its management listener create plants', async () => {
-    const { service, url, management } = await directory.startManaged({ WORKERS: '2' });
+    const variables = { WORKERS: '2', MANAGEMENT_PORT: `${freePort()}` };
+    const { service, url, management } = await directory.startManaged(variables);
     const headers = { Origin: management, 'Access-Control-Request-Method': 'POST' };
 
     const preflights = await withEachWorker(service, () => fetch(`${url}/plants`, { method: 'OPTIONS', headers }));

@@ -8,16 +8,13 @@ import { WORKERS } from './workers.js';
 const LISTENING = /"message":"Listening: POST (\S+)\/plants"/;
 const MANAGEMENT = /"message":"Management: ([^"]+)"/;
 
-/** Returns a port for a service with these variables. Its workers refuse a port that the system chooses. */
-export function anyPort({ WORKERS: workers = `${WORKERS}` }: Variables): string {
-  return workers === '1' ? '0' : `${freePort()}`;
-}
-
 /** The service as a process. */
 export class ServiceProcess extends NodeProcess {
   constructor(variables: Variables, options?: LaunchOptions) {
-    const base = { PORT: anyPort(variables), MANAGEMENT_PORT: 'off', WORKERS: `${WORKERS}` };
-    super([...V8_FLAGS, MAIN], { ...base, ...variables }, options);
+    const workers = variables.WORKERS ?? `${WORKERS}`;
+    // Several workers cannot listen on a port that the system chooses.
+    const port = workers === '1' ? 0 : freePort();
+    super([...V8_FLAGS, MAIN], { PORT: `${port}`, MANAGEMENT_PORT: 'off', WORKERS: workers, ...variables }, options);
   }
 
   /** Waits until the service listens, and returns {base_url}. */
@@ -69,5 +66,5 @@ export async function residentOf(management: string): Promise<number> {
   // A connection that the listener has closed as idle meanwhile would fail.
   const headers = { Connection: 'close' };
   const response = await fetch(`${management}/metrics`, { headers, signal: AbortSignal.timeout(60_000) });
-  return Number(/^process_resident_memory_bytes(?:\{worker="1"\})? (\S+)$/m.exec(await response.text())?.[1]);
+  return Number(/^process_resident_memory_bytes (\S+)$/m.exec(await response.text())?.[1]);
 }
