@@ -96,6 +96,11 @@ export function isUnanswered(error: unknown): boolean {
   return codeOf(error) === UNANSWERED;
 }
 
+/** Returns whether only the statement failed, by a timeout or a conflict, so that its connection can run another one. */
+export function isOfStatement(error: unknown): boolean {
+  return /^(?:40|55P03|57014)/.test(codeOf(error));
+}
+
 /** Explains an error to the operator. */
 export function describePostgresError(error: unknown): string {
   const advice = find(error)?.advice ?? (isConnectionError(error) ? 'check its server and its URL' : undefined);

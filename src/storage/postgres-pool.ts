@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig, type QueryArrayResult } from 'pg';
 import type { ColumnValue } from './plant-columns.js';
-import { isUnanswered } from './postgres-errors.js';
+import { isOfStatement, isUnanswered } from './postgres-errors.js';
 
 /** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
 const types = new pg.TypeOverrides();
@@ -27,8 +27,8 @@ const SERVER_SHARE = 0.8;
  * Transactions on at most two connections. A connection has one of four states:
  *
  * - idle: it waits for a statement in the pool.
- * - busy: it executes one. After its answer, the connection is idle. After an error it is closed, because the error may be
- *   that of the connection, or leave a transaction open.
+ * - busy: it executes one. After its answer, the connection is idle, also if the server has canceled a statement: to replace
+ *   the connection at each attempt would need more backends. After other errors it is closed.
  * - unanswered: the client has given up on a statement that the server may still execute. The connection keeps its place
  *   in the pool: closing it does not end the statement, and each further attempt would leave one more backend.
  * - closed: it has left the pool. An unanswered connection is closed as soon as the server does not execute its statement
@@ -58,7 +58,7 @@ export class PostgresPool {
    * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#send(statements, this.#timeout);
+    const results = await this.#send(statements, this.#timeout, isOfStatement);
     return results.at(-1)?.rows ?? [];
   }
 
@@ -69,7 +69,8 @@ export class PostgresPool {
    */
   async rehearse(statements: readonly string[], timeout = this.#timeout): Promise<unknown[][]> {
     const message = ['BEGIN', ...statements, 'ROLLBACK'].join('; ');
-    const results = await this.#send(message, Math.min(timeout, this.#timeout));
+    // After an error, the connection is still in the transaction.
+    const results = await this.#send(message, Math.min(timeout, this.#timeout), () => false);
     // The last result is that of ROLLBACK.
     return results.at(-2)?.rows ?? [];
   }
@@ -79,8 +80,16 @@ export class PostgresPool {
     await Promise.all([this.#pool.end(), this.#watch.end()]);
   }
 
-  /** Sends statements in one message, and returns the result of each. */
-  async #send(statements: string, timeout: number): Promise<QueryArrayResult[]> {
+  /**
+   * Sends statements in one message, and returns the result of each.
+   *
+   * @param isReusable returns whether the connection can be used again after an error
+   */
+  async #send(
+    statements: string,
+    timeout: number,
+    isReusable: (error: unknown) => boolean,
+  ): Promise<QueryArrayResult[]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
@@ -92,7 +101,7 @@ export class PostgresPool {
       return [results].flat();
     } catch (error) {
       if (isUnanswered(error)) void this.#closeOnceEnded(client, mark);
-      else client.release(true);
+      else client.release(!isReusable(error));
       throw error;
     }
   }
