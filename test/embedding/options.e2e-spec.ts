@@ -122,4 +122,17 @@ describe('PlantsModule', () => {
       'TypeError: PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal',
     );
   });
+
+  it('waits for a PostgreSQL server no longer than database.startTimeout', async () => {
+    const began = performance.now();
+
+    const ending = await startWith({
+      repository: 'postgres://u:p@127.0.0.1:1/plants',
+      database: { startTimeout: 200 },
+    });
+
+    expect(ending).toContain('connect ECONNREFUSED');
+    // By default, it waits 30 s.
+    expect(performance.now() - began).toBeLessThan(25_000);
+  });
 });
