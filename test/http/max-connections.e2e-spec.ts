@@ -67,6 +67,9 @@ describe('Connections', () => {
   it('beyond MAX_CONNECTIONS replace those that only wait, first those without a valid token', async () => {
     const { url } = await start('20');
     const known = await createPlant(url, 1);
+    // An error after the 200 makes it no stranger.
+    known.socket.write(creation(1, 5));
+    await known.answered(2);
     // Their clients send nothing, half a head, or no token, and keep them open.
     const beginnings = ['', 'POST /plants HTTP/1.1\r\nHost: loc', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'];
     const strangers: Client[] = [];
@@ -79,8 +82,8 @@ describe('Connections', () => {
     for (let id = 2; id < 40; id += 1) (await createPlant(url, id)).socket.end();
 
     known.socket.write(creation(1));
-    await known.answered(2);
-    expect(known.answers).toEqual([200, 200]);
+    await known.answered(3);
+    expect(known.answers).toEqual([200, 409, 200]);
     for (const { socket } of [known, ...strangers]) socket.destroy();
   });
 

@@ -17,7 +17,7 @@ describe('A request without a valid token', () => {
     },
   );
 
-  it.each(['POST /', 'POST /%ff', 'POST /*', 'POST /:plant', 'POST http://plants.example', 'OPTIONS *'])(
+  it.each(['POST /', 'POST /%ff', 'POST /%FF', 'POST /*', 'POST /:plant', 'POST http://plants.example', 'OPTIONS *'])(
     'is refused with error 401 on the path of %s',
     (line) => expectOneRefusal(service.port, message({ line: `${line} HTTP/1.1`, authorization: [] }), 401, CLOSE),
   );
