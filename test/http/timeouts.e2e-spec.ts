@@ -14,10 +14,12 @@ import {
 import { converse, everyConnectionIsClosed, RawClient } from '../support/raw-client.js';
 import { sharedService, startService } from '../support/service.js';
 import { SLOW, SlowService } from '../support/slow-service.js';
+import { until } from '../support/until.js';
 
 describe('A client that does not take the answer', () => {
   it('loses its connection after REQUEST_TIMEOUT', async () => {
-    const service = await startService({ bodyLimit: 20_000_000, limits: { request: 2_000 } });
+    const limit = 2_000;
+    const service = await startService({ bodyLimit: 20_000_000, limits: { request: limit } });
     const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
     client.pause();
     // More than the operating system buffers for both sides.
@@ -25,8 +27,13 @@ describe('A client that does not take the answer', () => {
     await once(client, 'connect');
     // After this answer, the service has accepted the connection.
     await converse(service.port, message({ line: 'GET / HTTP/1.1' }));
+    await until('the plant is stored', async () => (await service.rows()).length === 1);
+    const before = performance.now();
 
     await everyConnectionIsClosed();
+    // The answer may have begun a moment before.
+    expect(performance.now() - before).toBeGreaterThan(limit / 2);
+    expect(performance.now() - before).toBeLessThan(4 * limit);
     client.destroy();
     expect(await service.rows()).toHaveLength(1);
     await service.close();
@@ -161,6 +168,23 @@ describe('Half the headers of a request', () => {
   });
 });
 
+describe('Half the headers of a request at default limits', () => {
+  const service = sharedService();
+
+  it('are refused with error 408 after 10 seconds', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send('POST /plants HTTP/1.1\r\nHost: ');
+    const before = performance.now();
+
+    expectRefusal(await client.answer(), 408, CLOSE);
+    const seconds = (performance.now() - before) / 1_000;
+    expect(seconds).toBeGreaterThan(9);
+    // Node looks for late requests once a second.
+    expect(seconds).toBeLessThan(15);
+    await client.hangUp();
+  });
+});
+
 describe('An idle connection', () => {
   const service = sharedService({ limits: { keepAlive: 100 } });
 
@@ -184,11 +208,17 @@ describe('A request behind slow ones', () => {
     await client.send(message(SLOW) + message({ body: plant(2) }) + request.slice(0, 30));
     // By then, Node has reported the half head as late, which it does once.
     for (let times = 0; times < 3; times += 1) await expectOneRefusal(service.port, 'POST', 408, CLOSE);
+    const released = performance.now();
     service.release();
     for (const id of [1, 2]) expectPlant(await client.answer(), id, KEEP_ALIVE);
     await client.send(request.slice(30));
 
     expectPlant(await client.answer(), 3, KEEP_ALIVE);
+    // Nothing on its connection is late then.
+    while (performance.now() - released < REQUEST_TIMEOUT + 200)
+      await expectOneRefusal(service.port, 'POST', 408, CLOSE);
+    await client.send(message({ body: plant(4) }));
+    expectPlant(await client.answer(), 4, KEEP_ALIVE);
     await client.hangUp();
   });
 });

@@ -470,6 +470,14 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'http: one place for two addresses',
+    reason: 'Each request gets exactly one answer, also on connections from one port to two addresses.',
+    file: SERVER,
+    find: 'return `${localAddress} ${remoteAddress} ${remotePort}`;',
+    replace: 'return localAddress && `${remoteAddress} ${remotePort}`;',
+    spec: 'src/http/public-server',
+  },
+  {
     name: 'http: place of those who wait for an identity provider',
     reason: 'A connection that waits for an identity provider can be closed for a newcomer.',
     file: CONNECTION,
