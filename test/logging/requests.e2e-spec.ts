@@ -44,12 +44,16 @@ describe('An answer of the public port', () => {
   });
 
   const CREATE = { method: 'POST', path: '/plants' };
+  const OPTIONAL = ['method', 'path', 'duration', 'principal', 'issuer', 'error', 'reason', 'refusal'];
+  const WITHOUT = Object.fromEntries(OPTIONAL.map((field) => [field, undefined]));
   const UNREADABLE = { method: undefined, path: undefined };
+  const SUCCESS = { status: 200, error: undefined, reason: undefined, refusal: undefined, issuer: undefined };
+  const MISSING = { error: 401, refusal: 'missing', reason: undefined, principal: undefined } as const;
   const TWO_FIELDS = expect.stringMatching(/^id must be .+; tag must be /) as string;
 
   it.each<[what: string, sent: string, published: Partial<RequestMessage>]>([
-    ['a created plant', creation(), { ...CREATE, status: 200, principal: 'tests' }],
-    ['no token', 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n', { method: 'GET', path: '/a', error: 401, refusal: 'missing' }],
+    ['a created plant', creation(), { ...CREATE, ...SUCCESS, principal: 'tests' }],
+    ['no token', 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n', { method: 'GET', path: '/a', ...MISSING }],
     ['two wrong fields', post('{"id":"secret","name":"a","tag":null}'), { ...CREATE, error: 422, reason: TWO_FIELDS }],
     ['a forged address', creation('X-Forwarded-For: 192.0.2.1'), { ...CREATE, status: 200 }],
     ['a query', head('GET /a?access_token=secret HTTP/1.1'), { method: 'GET', path: '/a', error: 404 }],
@@ -60,11 +64,12 @@ describe('An answer of the public port', () => {
     ['half a body', creation().slice(0, -1), { ...CREATE, error: 408 }],
   ])('is published once, with its request: %s', async (_what, sent, published) => {
     const { port } = published.error === 408 ? impatient : service;
+    const began = performance.now();
     const [answer] = await converse(port, sent);
 
     const [message, ...more] = messages;
     expect(more).toEqual([]);
-    expect({ method: undefined, path: undefined, duration: undefined, ...message }).toMatchObject({
+    expect({ ...WITHOUT, ...message }).toMatchObject({
       status: 400,
       address: '127.0.0.1',
       ...published,
@@ -72,6 +77,9 @@ describe('An answer of the public port', () => {
     expect(message?.requestId).toMatch(UUID);
     expect(message?.requestId).toBe(answer?.headers['x-request-id']);
     if (published.method !== undefined) expect(message?.duration).toBeGreaterThan(0);
+    // Not before the end of the headers, and in milliseconds.
+    if (message?.duration !== undefined) expect(message.duration).toBeLessThanOrEqual(performance.now() - began);
+    if (published.error === 408 && published.method !== undefined) expect(message?.duration).toBeGreaterThan(500);
   });
 
   it.each<{ what: string; ids: string[]; expected: string | RegExp }>([
