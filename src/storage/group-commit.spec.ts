@@ -1,9 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as wait } from 'node:timers/promises';
+import { jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { until } from '../../test/support/until.js';
 import { BATCH_CHANNEL, GroupCommit } from './group-commit.js';
 import { openRepository } from './engines.js';
-import { type Outcome, PlantRepository, type StoredPlant } from './plant-repository.js';
+import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
 /** Passes batches on to a real repository, and records the size of each. */
 class CountingRepository extends PlantRepository {
@@ -74,6 +77,50 @@ describe('group commit', () => {
     expect((await failed).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
 
     expect(await commit.add({ id: 1n, name: 'Monstera' })).toBe('repeated');
+  });
+
+  it('refuses the plants of a batch that the store does not take, and logs how many, and when it takes some again', async () => {
+    const lines: unknown[] = [];
+    const log = jest.spyOn(Logger.prototype, 'log').mockImplementation((line: unknown) => void lines.push(line));
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: unknown) => void lines.push(line));
+    const full = new RepositoryUnavailableError('the disk is full');
+    const messages: unknown[] = [];
+    const listener = (message: unknown): void => void messages.push(message);
+    subscribe(BATCH_CHANNEL, listener);
+    repository.hold = () => Promise.reject(full);
+    for (const count of [3, 2]) {
+      const results = await Promise.allSettled(plants(count).map((plant) => commit.add(plant)));
+      expect(results).toEqual(Array(count).fill({ status: 'rejected', reason: full }));
+    }
+    expect(messages).toEqual([]);
+    expect(repository.sizes).toEqual([3, 2]);
+    repository.hold = () => undefined;
+    for (const plant of plants(2)) await commit.add(plant);
+    unsubscribe(BATCH_CHANNEL, listener);
+    log.mockRestore();
+    warn.mockRestore();
+
+    expect(lines).toEqual([
+      'Plants refused with 503: 3; the disk is full',
+      'Plants refused with 503: 2; the disk is full',
+      'The store takes plants again; plants refused meanwhile: 5',
+    ]);
+  });
+
+  it('knows how many plants wait for their batch', async () => {
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    repository.hold = () => released;
+    const added = plants(3).map((plant) => commit.add(plant));
+    expect(commit.depth).toBe(3);
+    await until('they are in a batch', () => commit.depth === 0);
+    added.push(commit.add({ id: 9n, name: 'late' }));
+    expect(commit.depth).toBe(1);
+    release();
+    await Promise.all(added);
+
+    expect(commit.depth).toBe(0);
+    expect(repository.sizes).toEqual([3, 1]);
   });
 
   it('runs batches outside the async context of the requests in them', async () => {

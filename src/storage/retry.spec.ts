@@ -42,6 +42,32 @@ describe('Retry', () => {
     expect(database.attempts).toBe(4);
   });
 
+  it('does not try again after an error that is not transient', async () => {
+    giveUpAfter(10_000);
+    database.write = () => {
+      database.attempts += 1;
+      throw new TypeError('a defect');
+    };
+
+    await expect(run()).rejects.toThrow('a defect');
+    expect(database.attempts).toBe(1);
+  });
+
+  it('waits between two attempts as long as it is told to', async () => {
+    const pauses = [20, 30];
+    const retry = new Retry(
+      10_000,
+      () => true,
+      () => pauses.shift() ?? 0,
+    );
+    database.failures = 2;
+    const began = performance.now();
+
+    expect(await retry.run(() => database.write())).toBe('stored');
+    expect(pauses).toEqual([]);
+    expect(performance.now() - began).toBeGreaterThan(48);
+  });
+
   it('gives up after the timeout, counted from the first failure of an outage, with the last error', async () => {
     giveUpAfter(500);
     await expect(run()).rejects.toThrow(LockedError);

@@ -40,6 +40,13 @@ describe('the SQLite database', () => {
     expect(firstValue(ownDatabase(), 'PRAGMA synchronous')).toBe(2n);
   });
 
+  it('copies its log into the database file at 2,000 pages, and never blocks the process while it waits for a lock', () => {
+    expect(firstValue(ownDatabase(), 'PRAGMA wal_autocheckpoint')).toBe(2_000n);
+    expect(firstValue(ownDatabase(), 'PRAGMA page_size')).toBe(4_096n);
+    expect(firstValue(ownDatabase(), 'PRAGMA busy_timeout')).toBe(0n);
+    expect(firstValue(ownDatabase(), 'PRAGMA cache_size')).toBe(-4_096n);
+  });
+
   it.each([
     ['(id INTEGER PRIMARY KEY, name TEXT)', 'table plants has no column named tag'],
     ['(id TEXT PRIMARY KEY, name TEXT, tag TEXT)', 'it has a table plants that changes values'],
@@ -121,6 +128,46 @@ describe('the SQLite database', () => {
 
     expect(await added).toEqual(['created']);
     await patient.close();
+  });
+
+  it('ends a check that waits for a lock after a second, and a batch after the timeout', async () => {
+    const patient = await openRepository(`sqlite:${file}`, { timeout: 60_000 });
+    other.exec('BEGIN IMMEDIATE');
+
+    await expect(patient.check?.()).rejects.toThrow(
+      'the database cannot store plants: database is locked; stop the other process that uses it',
+    );
+    await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(
+      'the database did not confirm them: database is locked; stop the other process that uses it',
+    );
+    other.exec('ROLLBACK');
+    await patient.close();
+  }, 20_000);
+
+  it('is waited for at the start while another process locks it, which is said once', async () => {
+    other.exec('PRAGMA user_version = 0; DROP TABLE plants; BEGIN IMMEDIATE');
+    const reasons: string[] = [];
+    const opening = openRepository(`sqlite:${file}`, {
+      onWait: (reason) => {
+        reasons.push(reason);
+        setTimeout(() => other.exec('ROLLBACK'), 100);
+      },
+    });
+
+    await (await opening).close();
+    expect(reasons).toEqual([
+      `the database ${file} cannot be used: database is locked; stop the other process that uses it`,
+    ]);
+  });
+
+  it('is not created in a directory that does not exist, unless that is asked for', async () => {
+    const path = join(directory, 'new/plants.db');
+
+    await expect(open(path)).rejects.toThrow(
+      `it is in a directory that does not exist; create ${join(directory, 'new')}, or correct its URL`,
+    );
+    await (await openRepository(`sqlite:${path}`, { createsDirectory: true })).close();
+    expect(readPlants(path)).toEqual([]);
   });
 
   it('fails its check when its files are gone', async () => {

@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { until } from '../../test/support/until.js';
+import { PostgresPool } from './postgres-pool.js';
+
+/** Milliseconds that a batch may take: half of it for each attempt. */
+const TIMEOUT = 200;
+
+/** Returns a message of the protocol (https://www.postgresql.org/docs/current/protocol-message-formats.html). */
+function message(type: string, content: Buffer | string): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + Buffer.byteLength(content));
+  return Buffer.concat([Buffer.from(type), length, Buffer.from(content)]);
+}
+
+const AUTHENTICATED = message('R', '\0\0\0\0');
+const READY = message('Z', 'I');
+const NO_FIELDS = message('T', '\0\0');
+
+/** Speaks as much of PostgreSQL's protocol as these tests need. */
+class ProtocolServer {
+  /** Open connections that have sent statements, without those for questions about them. */
+  readonly executing = new Set<Socket>();
+  readonly statements: string[] = [];
+  readonly questions: string[] = [];
+  answersStatements = true;
+  /** Undefined to answer no question; otherwise the number of statements that a question finds. */
+  found: number | undefined;
+  readonly #sockets = new Set<Socket>();
+  readonly #server: Server = createServer((socket) => this.#serve(socket));
+
+  async start(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return `postgres://plants@127.0.0.1:${(this.#server.address() as AddressInfo).port}/plants`;
+  }
+
+  stop(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #serve(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => this.executing.delete(socket));
+    socket.once('data', () => {
+      socket.write(Buffer.concat([AUTHENTICATED, READY]));
+      socket.on('data', (bytes) => {
+        if (bytes.toString('latin1', 0, 1) === 'Q') this.#answer(socket, bytes.toString('utf8', 5, bytes.length - 1));
+      });
+    });
+  }
+
+  #answer(socket: Socket, text: string): void {
+    const isQuestion = text.includes('pg_stat_activity');
+    (isQuestion ? this.questions : this.statements).push(text);
+    if (!isQuestion) this.executing.add(socket);
+    if (isQuestion ? this.found === undefined : !this.answersStatements) return;
+    const results = text.split(';').map(() => [NO_FIELDS, message('C', `SELECT ${this.found ?? 0}\0`)]);
+    socket.write(Buffer.concat([...results.flat(), READY]));
+  }
+}
+
+describe('PostgresPool', () => {
+  let server: ProtocolServer;
+  let pool: PostgresPool;
+
+  beforeEach(async () => {
+    server = new ProtocolServer();
+    pool = new PostgresPool(await server.start(), TIMEOUT);
+  });
+
+  afterEach(async () => {
+    const closed = pool.close();
+    server.stop();
+    await closed;
+  });
+
+  it('lets the server cancel a statement before the client gives up, after less than half of the timeout', async () => {
+    await pool.transact('SELECT 1');
+    await pool.rehearse(['INSERT', 'SELECT 2'], 50);
+    await pool.rehearse(['SELECT 3'], 10_000);
+
+    const mark = /^\/\* plant-store [\da-f-]{36} \*\/ SET LOCAL statement_timeout = /;
+    expect(server.statements.map((text) => text.replace(mark, ''))).toEqual([
+      '80; SELECT 1',
+      '40; BEGIN; INSERT; SELECT 2; ROLLBACK',
+      '80; BEGIN; SELECT 3; ROLLBACK',
+    ]);
+    expect(server.executing.size).toBe(1);
+  });
+
+  it('gives up after half of the timeout, and keeps the connection while the server may execute the statement', async () => {
+    server.answersStatements = false;
+    const began = performance.now();
+    await expect(pool.transact('SELECT 1')).rejects.toThrow('Query read timeout');
+    // Node's timers may be a millisecond early.
+    expect(performance.now() - began).toBeGreaterThan(TIMEOUT / 2 - 2);
+    await expect(pool.transact('SELECT 2')).rejects.toThrow('Query read timeout');
+    // Both places are taken.
+    await expect(pool.transact('SELECT 3')).rejects.toThrow('timeout exceeded when trying to connect');
+    expect(server.executing.size).toBe(2);
+
+    // The first ones have no answer, as from a server that is frozen.
+    await until('the server is asked again', () => server.questions.length > 2 || server.executing.size < 2);
+    expect(server.executing.size).toBe(2);
+    server.found = 1;
+    const asked = server.questions.length;
+    await until('the server has said that it executes both', () => server.questions.length > asked + 3);
+    expect(server.executing.size).toBe(2);
+    server.found = 0;
+    await until('the connections are closed', () => server.executing.size === 0);
+    for (const statement of server.statements) {
+      const [mark = ''] = /plant-store [\da-f-]+/.exec(statement) ?? [];
+      expect(server.questions.some((question) => question.includes(mark))).toBe(true);
+    }
+
+    server.answersStatements = true;
+    expect(await pool.transact('SELECT 4')).toEqual([]);
+  });
+});
