@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { variableNames } from '../../test/support/variable-names.js';
 import { OperatorError } from '../operator-error.js';
 import { type Configuration, parseConfiguration } from './configuration.js';
@@ -28,9 +29,9 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   JWT_JWKS_URL: ['/jwks', 'http://login.example.com/jwks', 'file:///jwks'],
   JWT_TYPE: ['jwt', 'id_token'],
   REQUIRED_SCOPE: ['plants write', '"', 'é'],
-  BODY_LIMIT: ['0', '257mb', 'much'],
+  BODY_LIMIT: ['0', '0.9', '268435457', '257mb', '1gb', '1 kb', 'much'],
   MAX_CONNECTIONS: ['0', '1000001', 'many'],
-  REQUEST_TIMEOUT: ['0s', '30', '61m', 'soon'],
+  REQUEST_TIMEOUT: ['0s', '30', '61m', '3600001ms', 'soon'],
   KEEP_ALIVE_TIMEOUT: ['0ms', '-1s'],
   STORE_TIMEOUT: ['5 s', '1h'],
   SHUTDOWN_TIMEOUT: ['10S', '1.5s'],
@@ -115,6 +116,29 @@ describe('A valid value', () => {
     ['BASE_PATH=/garden/v1.0', 'basePath', '/garden/v1.0'],
     ['BASE_PATH=/v1/', 'basePath', '/v1'],
     ['BASE_PATH=/', 'basePath', ''],
+    ['HOST=plants.example.com', 'host', 'plants.example.com'],
+    ['PORT=65535', 'port', 65_535],
+    ['WORKERS=1', 'workers', 1],
+    ['WORKERS=64', 'workers', 64],
+    ['WORKERS=auto', 'workers', Math.min(availableParallelism(), 64)],
+    ['DATABASE_URL=postgresql://user@localhost/plants', 'databaseUrl', 'postgresql://user@localhost/plants'],
+    ['DATABASE_START_TIMEOUT=2s', 'databaseStartTimeout', 2_000],
+    ['STORE_TIMEOUT=3s', 'storeTimeout', 3_000],
+    ['KEEP_ALIVE_TIMEOUT=5m', 'keepAliveTimeout', 300_000],
+    ['SHUTDOWN_TIMEOUT=3600s', 'shutdownTimeout', 3_600_000],
+    ['REQUEST_TIMEOUT=1ms', 'requestTimeout', 1],
+    ['REQUEST_TIMEOUT=3600000ms', 'requestTimeout', 3_600_000],
+    ['MAX_CONNECTIONS=1', 'maxConnections', 1],
+    ['MAX_CONNECTIONS=1000000', 'maxConnections', 1_000_000],
+    ['REQUIRED_SCOPE=beds:read', 'requiredScope', 'beds:read'],
+    ['LOG_LEVEL=fatal', 'logLevel', 'fatal'],
+    ['LOG_LEVEL=trace', 'logLevel', 'trace'],
+    ['MANAGEMENT_PORT=off', 'managementPort', 'off'],
+    ['MANAGEMENT_HOST=0.0.0.0', 'managementHost', '0.0.0.0'],
+    ['BODY_LIMIT=1b', 'bodyLimit', 1],
+    ['BODY_LIMIT=256mb', 'bodyLimit', 268_435_456],
+    ['BODY_LIMIT=268435456', 'bodyLimit', 268_435_456],
+    ['BODY_LIMIT=1.7b', 'bodyLimit', 1],
     ['BODY_LIMIT=17', 'bodyLimit', 17],
     ['BODY_LIMIT=16b', 'bodyLimit', 16],
     ['BODY_LIMIT=1KB', 'bodyLimit', 1_024],
@@ -125,5 +149,53 @@ describe('A valid value', () => {
     const [variable = '', setting] = text.split('=');
 
     expect(parseConfiguration({ [variable]: setting })[name]).toBe(value);
+  });
+
+  it.each<[text: string, name: keyof Configuration, values: readonly string[]]>([
+    ['ACCESS_TOKENS=a-b._~+/==, c', 'accessTokens', ['a-b._~+/==', 'c']],
+    ['TRUST_PROXY=loopback,linklocal,uniquelocal', 'trustProxy', ['loopback', 'linklocal', 'uniquelocal']],
+    [
+      'TRUST_PROXY=10.0.0.1/32, ::1/128,fd00::/8,0.0.0.0/1',
+      'trustProxy',
+      ['10.0.0.1/32', '::1/128', 'fd00::/8', '0.0.0.0/1'],
+    ],
+    [
+      'CORS_ORIGINS=https://a.example,http://localhost:8080',
+      'corsOrigins',
+      ['https://a.example', 'http://localhost:8080'],
+    ],
+    ['MANAGEMENT_ALLOWED_HOSTS=plant-store, a.b', 'managementAllowedHosts', ['plant-store', 'a.b']],
+  ])('such as %s is read as a list', (text, name, values) => {
+    const [, variable = '', setting] = /^(\w+)=(.+)$/.exec(text) ?? [];
+
+    expect(parseConfiguration({ [variable]: setting })[name]).toEqual(values);
+  });
+
+  it('of a timeout reaches the store', () => {
+    expect(parseConfiguration({ STORE_TIMEOUT: '1s', DATABASE_START_TIMEOUT: '2s' }).store).toEqual({
+      timeout: 1_000,
+      startTimeout: 2_000,
+    });
+  });
+
+  it.each([
+    ['sqlite:data/plants.db', 'data/tokens'],
+    ['sqlite:/srv/plants.db', '/srv/tokens'],
+    ['sqlite:plants.db', 'tokens'],
+    ['sqlite::memory:', 'data/tokens'],
+    ['postgres://user@localhost/plants', 'data/tokens'],
+  ])('of DATABASE_URL, %s, decides that the first token is in %s', (url, file) => {
+    expect(parseConfiguration({ DATABASE_URL: url }).firstTokenFile).toBe(file);
+  });
+});
+
+describe('Several workers', () => {
+  it('need a port and a database that they can share', () => {
+    expect(complaintAbout({ WORKERS: '2', DATABASE_URL: 'sqlite::memory:' })).toBe(
+      'WORKERS must be 1 with a database in memory, which processes cannot share',
+    );
+    expect(complaintAbout({ WORKERS: '2', PORT: '0' })).toMatch(/^PORT must not be 0 with WORKERS, /);
+    expect(() => parseConfiguration({ DATABASE_URL: 'sqlite::memory:', PORT: '0' })).not.toThrow();
+    expect(() => parseConfiguration({ WORKERS: '2' })).not.toThrow();
   });
 });

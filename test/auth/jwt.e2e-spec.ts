@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import type { JwtSettings } from '../../src/auth/jwt-settings.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { AUDIENCE, EC, JwtService, newKey, now, RSA } from '../support/identity-provider.js';
@@ -165,6 +166,51 @@ describe('Keys', () => {
   });
 });
 
+describe('A verified token', () => {
+  it('is remembered with up to 9,999 others, and is verified again when there were more', async () => {
+    const token = await jwt.sign(jwt.claims());
+    expect(await jwt.verifier.verify(token)).toMatchObject({ name: 'ci' });
+    const verification = jest.spyOn(crypto.subtle, 'verify').mockResolvedValue(true);
+    const [header = '', , signature = ''] = token.split('.');
+    const verifyOther = async (sub: number): Promise<void> => {
+      const claims = Buffer.from(JSON.stringify(jwt.claims({ sub: `${sub}` }))).toString('base64url');
+      expect(await jwt.verifier.verify(`${header}.${claims}.${signature}`)).toMatchObject({ name: `${sub}` });
+    };
+    for (let sub = 1; sub < 10_000; sub += 1) await verifyOther(sub);
+
+    await jwt.verifier.verify(token);
+    expect(verification).toHaveBeenCalledTimes(9_999);
+    await verifyOther(10_000);
+    await jwt.verifier.verify(token);
+    expect(verification).toHaveBeenCalledTimes(10_001);
+    await jwt.verifier.verify(token);
+    expect(verification).toHaveBeenCalledTimes(10_001);
+  });
+});
+
+describe('A fetch of keys', () => {
+  it('ends after five seconds, follows no redirect, and its faults and their end are logged once', async () => {
+    const fetched = jest.spyOn(globalThis, 'fetch');
+    const limits = jest.spyOn(AbortSignal, 'timeout');
+    const lines = jest.spyOn(Logger.prototype, 'log');
+    jwt.provider.reply = () => ({ status: 500 });
+    for (let attempt = 0; attempt < 3; attempt += 1) await jwt.verifier.fetchKeys();
+    jwt.provider.reply = () => ({});
+    for (let attempt = 0; attempt < 2; attempt += 1) await jwt.verifier.fetchKeys();
+
+    expect(limits.mock.calls).toEqual(Array(5).fill([5_000]));
+    for (const [, options] of fetched.mock.calls) {
+      expect(options).toMatchObject({ redirect: 'manual', signal: expect.any(AbortSignal) as unknown });
+    }
+    const { issuer } = jwt.provider;
+    const document = `${issuer}/.well-known/openid-configuration`;
+    expect(jwt.service.log()).toEqual([
+      expect.stringContaining(`The keys of ${issuer} cannot be fetched: ${document} answers with status 500`),
+    ]);
+    expect(lines.mock.calls).toEqual([[`The keys of ${issuer} can be fetched again`]]);
+  });
+});
+
 describe('A provider that is unavailable', () => {
   it('causes error 503 with Retry-After only for tokens that need it, until it is back', async () => {
     const token = await jwt.provider.token('plants:write');
@@ -218,8 +264,8 @@ describe('A provider that is unavailable', () => {
 
 describe('An access token', () => {
   it.each<{ what: string; claims?: () => object; header?: object; answer: number }>([
-    { what: 'exp a little in the past', claims: () => ({ exp: now() - 10 }), answer: 200 },
-    { what: 'nbf and iat a little in the future', claims: () => ({ nbf: now() + 10, iat: now() + 10 }), answer: 200 },
+    { what: 'exp a little in the past', claims: () => ({ exp: now() - 25 }), answer: 200 },
+    { what: 'nbf and iat a little in the future', claims: () => ({ nbf: now() + 29, iat: now() + 29 }), answer: 200 },
     { what: 'the type as a complete media type', header: { typ: 'application/AT+JWT' }, answer: 200 },
     { what: 'several scopes', claims: () => ({ scope: 'openid plants:write' }), answer: 200 },
     { what: 'client_id instead of sub', claims: () => ({ sub: undefined, client_id: 'ci' }), answer: 200 },
@@ -229,6 +275,18 @@ describe('An access token', () => {
   ])('with $what gets the answer $answer', async ({ claims, header, answer }) => {
     expect(await jwt.create(await jwt.sign(jwt.claims({ ...claims?.() }), { ...header }))).toBe(answer);
   });
+
+  it.each(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'])(
+    'may be signed with %s',
+    async (alg) => {
+      const key = await newKey(alg, 'another');
+      const published = Object.entries(key).filter(([name]) => !['d', 'p', 'q', 'dp', 'dq', 'qi'].includes(name));
+      const body = JSON.stringify({ keys: [Object.fromEntries(published)] });
+      jwt.provider.reply = (path) => (path === '/jwks' ? { body } : {});
+
+      expect(await jwt.create(await jwt.sign(jwt.claims(), {}, key))).toBe(200);
+    },
+  );
 
   it('that has expired is refused with the name of its holder, unless its signature is wrong', async () => {
     const token = await jwt.sign(jwt.claims({ sub: 'ci', exp: now() - 31 }));

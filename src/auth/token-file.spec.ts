@@ -1,0 +1,56 @@
+import { digestToken } from './static-tokens.js';
+import { formatToken, parseInstant, parseTokens } from './token-file.js';
+
+const digest = digestToken('a');
+const HEX = digest.toString('hex');
+
+describe('The text of a token file', () => {
+  it('is read as the tokens that were written', () => {
+    const expires = new Date('2030-01-01T00:00:00.250Z');
+    const tokens = [{ name: 'first' }, { name: '2nd', expires }].map((token) => ({ ...token, digest }));
+    const lines = tokens.map(formatToken);
+
+    expect(lines).toEqual([`first sha256:${HEX}`, `2nd sha256:${HEX} 2030-01-01T00:00:00.250Z`]);
+    expect(parseTokens(`# ours\r\n\n \t# theirs\n\t${lines.join('\r\n')}`, 'tokens')).toEqual(tokens);
+    expect(parseTokens('# none\n', 'tokens')).toEqual([]);
+  });
+
+  it.each([
+    `first ${HEX}`,
+    `sha256:${HEX}`,
+    `first sha512:${HEX}`,
+    `first sha256:${HEX.slice(1)}`,
+    `first sha256:${HEX}0`,
+    `first sha256:${HEX} 2030-01-01`,
+    `first sha256:${HEX} 2030-01-01T00:00:00Z 2031-01-01T00:00:00Z`,
+    `first sha256:${HEX} # a comment`,
+    `the first sha256:${HEX}`,
+  ])('is refused with the line %j, whose number it names', (line) => {
+    expect(() => parseTokens(`# ours\n\n${line}\n`, 'tokens')).toThrow(
+      'tokens, line 3, is not a token: it must be a name, sha256:<64 hexadecimal digits>, ' +
+        'and optionally an expiry such as 2030-01-01T00:00:00Z',
+    );
+  });
+
+  it.each(['', '\n', ' \r\n\t'])('is refused if it is %j, as that of a file that is being written', (text) => {
+    expect(() => parseTokens(text, 'tokens')).toThrow('tokens is empty: add a token, or a comment if there is none');
+  });
+});
+
+describe('An instant', () => {
+  it.each(['2030-01-01T00:00:00Z', '2028-02-29T23:59:59Z', '2030-01-01T00:00:00.001Z'])('may be %s', (text) => {
+    expect(parseInstant(text)).toEqual(new Date(text));
+  });
+
+  it.each([
+    ...['2030-01-01', '2030-01-01T00:00Z', '2030-01-01T00:00:00', '2030-01-01T00:00:00+00:00', '2030-02-30T00:00:00Z'],
+    ...[
+      '2030-01-01T24:00:00Z',
+      '2030-01-01t00:00:00z',
+      '2030-01-01T00:00:00.5Z',
+      '1 January 2030',
+      '1893456000000',
+      '',
+    ],
+  ])('must not be %j', (text) => expect(parseInstant(text)).toBeUndefined());
+});

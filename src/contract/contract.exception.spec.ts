@@ -1,0 +1,56 @@
+import { BodyIncompleteException, BodyTooLargeException, ContractException } from './contract.exception.js';
+import { ERROR_TABLE, type ErrorNumber, isErrorNumber } from './error-table.js';
+import { listed } from './plant-fields.js';
+
+describe('A ContractException', () => {
+  it.each(Object.keys(ERROR_TABLE).map(Number) as ErrorNumber[])(
+    '%i has status 400 and the text of the table',
+    (error) => {
+      const exception = new ContractException(error);
+
+      expect(exception.getStatus()).toBe(400);
+      expect(exception.getResponse()).toEqual({ error, message: ERROR_TABLE[error].message });
+      expect(exception.headers).toEqual(error === 503 ? { 'Retry-After': '1' } : {});
+      expect(isErrorNumber(error)).toBe(true);
+    },
+  );
+
+  it('may have a text and headers of its own, which come before those of the table', () => {
+    const exception = new ContractException(503, 'Later.', { Allow: 'POST', 'Retry-After': '7' });
+
+    expect(exception.getResponse()).toEqual({ error: 503, message: 'Later.' });
+    expect(exception.headers).toEqual({ Allow: 'POST', 'Retry-After': '7' });
+    expect(new ContractException(503, 'Later.', { Allow: 'POST' }).headers).toEqual({
+      Allow: 'POST',
+      'Retry-After': '1',
+    });
+  });
+
+  it('tells what is wrong with a body', () => {
+    expect(new BodyTooLargeException(17).getResponse()).toEqual({
+      error: 413,
+      message: 'The body is too large: at most 17 bytes are accepted.',
+    });
+    expect(new BodyIncompleteException().getResponse()).toEqual({
+      error: 400,
+      message: 'The connection was closed before the body was complete.',
+    });
+  });
+});
+
+describe('The error table', () => {
+  it('has no other numbers', () => {
+    for (const number of [0, 200, 399, 402, 406, 411, 412, 418, 501, 502, 504])
+      expect(isErrorNumber(number)).toBe(false);
+  });
+});
+
+describe('A list of words', () => {
+  it('has its conjunction before the last one', () => {
+    expect([['a'], ['a', 'b'], ['a', 'b', 'c']].map((words) => listed(words, 'or'))).toEqual([
+      'a',
+      'a or b',
+      'a, b or c',
+    ]);
+  });
+});
