@@ -47,4 +47,45 @@ describe('watchFiles', () => {
     // The quiet time of 200 ms begins after 400 ms of changes in any case.
     expect(callsAfter).toEqual([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2]);
   });
+
+  it('reports the files once after the start, and nothing after it is stopped', async () => {
+    let calls = 0;
+    const stop = watchFiles([file], () => (calls += 1));
+    jest.advanceTimersByTime(199);
+    expect(calls).toBe(0);
+    jest.advanceTimersByTime(1);
+    expect(calls).toBe(1);
+    jest.advanceTimersByTime(60_000);
+    expect(calls).toBe(1);
+
+    stop();
+    await change();
+    jest.advanceTimersByTime(60_000);
+    expect(calls).toBe(1);
+  });
+
+  it('reports a change of each file within a second', async () => {
+    jest.useRealTimers();
+    const others = ['second', 'third'].map((name) => join(directory, name));
+    for (const other of others) writeFileSync(other, '');
+    let changed: () => void = () => undefined;
+    const next = (): Promise<void> => new Promise((resolve) => (changed = resolve));
+    const first = next();
+    const stop = watchFiles(others, () => changed());
+    await first;
+
+    for (const other of others) {
+      const times: number[] = [];
+      // On a busy machine, one of them may take longer.
+      for (let attempt = 1; attempt <= 3; attempt += 1) {
+        const reported = next();
+        const before = performance.now();
+        writeFileSync(other, 'x'.repeat(attempt));
+        await reported;
+        times.push(performance.now() - before);
+      }
+      expect(Math.min(...times)).toBeLessThan(1_000);
+    }
+    stop();
+  });
 });

@@ -1,10 +1,11 @@
+import { Logger } from '@nestjs/common';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { ManagedService } from './managed-service.js';
+import { ManagedService, type ServiceState } from './managed-service.js';
 import { Readiness } from './readiness.js';
 
 class RunningService extends ManagedService {
-  override state = { name: 'serving', baseUrl: 'http://127.0.0.1:3000' } as const;
+  override state: ServiceState = { name: 'serving', baseUrl: 'http://127.0.0.1:3000' };
 
   override metrics(): Promise<string> {
     return Promise.resolve('');
@@ -12,14 +13,61 @@ class RunningService extends ManagedService {
 }
 
 let repository: PlantRepository;
+let logged: readonly string[];
 
 beforeEach(async () => {
+  const lines: string[] = (logged = []);
+  const note = (level: string) => (message: string, context: string) => lines.push(`${level} ${context}: ${message}`);
+  Logger.overrideLogger({ log: note('info'), warn: note('warn'), error: note('error') });
   repository = await openRepository('sqlite::memory:');
 });
 
 afterEach(() => repository.close());
 
 describe('The readiness', () => {
+  it.each<[ServiceState, string | undefined, number]>([
+    [{ name: 'starting' }, 'it is starting', 0],
+    [{ name: 'serving', baseUrl: 'http://127.0.0.1:3000' }, undefined, 1],
+    [{ name: 'stopping', baseUrl: 'http://127.0.0.1:3000' }, 'it is shutting down', 0],
+  ])('of a service with the state %j is that of its check service: %s', async (state, obstacle, value) => {
+    const service = new RunningService(repository);
+    service.state = state;
+    const readiness = new Readiness(service);
+
+    expect(await readiness.check()).toEqual({ service: obstacle, store: undefined });
+    const text = await readiness.metrics();
+    expect(text).toContain(`\nplant_store_ready{check="service"} ${value}\n`);
+    expect(text).toContain('\nplant_store_ready{check="store"} 1\n');
+  });
+
+  it('has the reason of a store that fails, and sees that it works again', async () => {
+    const failures = [new Error('the disk is full'), undefined];
+    repository.check = () => {
+      const [failure] = failures;
+      failures.shift();
+      return failure === undefined ? Promise.resolve() : Promise.reject(failure);
+    };
+    const readiness = new Readiness(new RunningService(repository));
+
+    expect(await readiness.check()).toEqual({ service: undefined, store: 'the disk is full' });
+    expect(await readiness.metrics()).toContain('\nplant_store_ready{check="store"} 0\n');
+    while ((await readiness.check()).store !== undefined) await new Promise(setImmediate);
+    expect(failures).toEqual([]);
+    expect(logged).toEqual([
+      'warn Health: The service is not ready: the disk is full',
+      'info Health: The service is ready again',
+    ]);
+  });
+
+  it('of a service that stops is not logged', async () => {
+    const service = new RunningService(repository);
+    service.state = { name: 'stopping', baseUrl: 'http://127.0.0.1:3000' };
+    repository.check = () => Promise.reject(new Error('the store is closed'));
+
+    expect(await new Readiness(service).check()).toMatchObject({ store: 'the store is closed' });
+    expect(logged).toEqual([]);
+  });
+
   it('asks the store at most once a second, however many probes ask', async () => {
     const instants: number[] = [];
     const check = repository.check?.bind(repository);

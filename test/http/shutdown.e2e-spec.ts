@@ -118,7 +118,10 @@ describe('SIGTERM', () => {
   it('waits SHUTDOWN_TIMEOUT for a body that does not come, and no longer', async () => {
     await openRequest(url);
 
+    const before = performance.now();
     expect(await service.stop('SIGTERM')).toBe(0);
+    expect(performance.now() - before).toBeGreaterThan(1_900);
+    expect(performance.now() - before).toBeLessThan(15_000);
     expect(service.lines.at(-1)).toContain('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
   });
 

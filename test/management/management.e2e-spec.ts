@@ -61,10 +61,12 @@ it('GET / leads to the docs page', async () => {
 
 describe('GET /metrics', () => {
   it('counts answers, plants, batches and refusals, and tells the versions', async () => {
+    const began = performance.now();
     await create(url);
     await create(url);
     await create(url, { id: 1, name: 'Ficus' });
     await create(url, { id: 2, name: 'Ficus' }, SECOND_TOKEN);
+    const seconds = (performance.now() - began) / 1_000;
     await fetch(url);
     await fetch(url, { method: 'OPTIONS', headers: { Origin: management, 'Access-Control-Request-Method': 'POST' } });
 
@@ -87,6 +89,10 @@ describe('GET /metrics', () => {
     ]) {
       expect(text).toContain(`\n${line}\n`);
     }
+    // The plants came one after another.
+    const waited = await value('plant_store_commit_duration_seconds_sum');
+    expect(waited).toBeGreaterThan(0);
+    expect(waited).toBeLessThan(seconds);
   });
 
   it('is in the text format of Prometheus, without a time to an expiry if nothing expires', async () => {
@@ -147,10 +153,10 @@ describe('While another process locks the store', () => {
 });
 
 it('GET /openapi.json is contract/openapi.yaml, with the exact bounds of an id and the address of the public port', async () => {
-  const { status, text } = await get('/openapi.json');
+  const { status, type, text } = await get('/openapi.json');
   const contract = new Paper('contract/openapi.yaml').text;
 
-  expect(status).toBe(200);
+  expect([status, type]).toEqual([200, 'application/json; charset=utf-8']);
   // A parser of YAML reads JSON, and this one reads integers exactly.
   expect(parse(text, { intAsBigInt: true })).toEqual({
     ...(parse(contract, { intAsBigInt: true }) as object),

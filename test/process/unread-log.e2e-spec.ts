@@ -73,5 +73,6 @@ describe('A service whose log is not read', () => {
     await until('the log goes on', async () => (await ask(url)) === 200 && service.stdout.includes('"status":200'));
     expect(await service.stop()).toBe(0);
     expect(service.stdout.length).toBeLessThan(MAX_WAITING + MAX_KEPT);
+    expect(service.stdout.length).toBeGreaterThan(MAX_WAITING - MAX_KEPT);
   });
 });

@@ -78,7 +78,8 @@ describe('A service with WORKERS=2', () => {
   });
 
   it('shows sums over its workers, the next expiry, and the start of the primary in the metrics', async () => {
-    const inAnHour = new Date(Date.now() + 3_600_000);
+    const began = Date.now();
+    const inAnHour = new Date(began + 3_600_000);
     put(`${directory.path}/tokens`, line('expiring', 'a-token-that-expires-in-an-hour', inAnHour));
     const variables = { WORKERS: '2', ACCESS_TOKENS_FILE: 'tokens' };
     const { service, url, management } = await directory.startManaged(variables);
@@ -92,7 +93,9 @@ describe('A service with WORKERS=2', () => {
     const expiry = valueOf(text, 'plant_store_token_expiry_seconds');
     expect(expiry).toBeGreaterThan(3_000);
     expect(expiry).toBeLessThanOrEqual(3_600);
-    expect(valueOf(text, 'process_start_time_seconds')).toBeLessThanOrEqual(Date.now() / 1_000);
+    const start = valueOf(text, 'process_start_time_seconds');
+    expect(start).toBeGreaterThan(began / 1_000 - 2);
+    expect(start).toBeLessThanOrEqual(Date.now() / 1_000);
     // Each name once: Prometheus refuses a page with a metric that is declared twice.
     const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
     expect(names).toHaveLength(new Set(names).size);
@@ -195,6 +198,13 @@ describe('A worker that is killed', () => {
     directory.write('broken', '');
     await killWorkers(service, service.workers().slice(1));
     await service.printed(/(Worker 3 has ended, and another one starts: status 7)/);
+    const ends = service.lines.filter((line) => line.includes('and another one starts'));
+    const times = ends.map((line) => JSON.parse(line) as { level: string; time: string });
+    expect(times.map(({ level }) => level)).toEqual(['error', 'error']);
+    const [second = NaN, third = NaN] = times.map(({ time }) => Date.parse(time));
+    // Between them are a second, and the start of a process.
+    expect(third - second).toBeGreaterThan(990);
+    expect(third - second).toBeLessThan(10_000);
     expect(await ask(url)).toBe(200);
 
     rmSync(directory.file('broken'));
@@ -225,17 +235,23 @@ describe('A first worker that is killed while it starts', () => {
     await killWorkers(service, service.workers());
 
     expect(await service.ended).toBe(1);
+    expect(service.stdout).toMatch(/"level":"error".*"The first worker has ended with SIGKILL before it listened"/);
   });
 });
 
 describe('A worker that no longer reacts', () => {
   // The output ends with the last process that has it open.
   it('ends with its service after SHUTDOWN_TIMEOUT', async () => {
-    const { service } = await directory.start({ ...TWO, SHUTDOWN_TIMEOUT: '1s' });
+    const { service, management } = await directory.startManaged({ WORKERS: '2', SHUTDOWN_TIMEOUT: '1s' });
     process.kill(service.workers()[0] ?? 0, 'SIGSTOP');
+    // After five seconds.
+    expect((await fetch(`${management}/metrics`)).status).toBe(500);
+    expect((await fetch(`${management}/health/ready`)).status).toBe(200);
 
     expect(await service.stop()).toBe(0);
-    expect(service.lines.at(-1)).toContain('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
+    expect(service.lines.at(-1)).toMatch(
+      /"level":"warn".*Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer/,
+    );
   });
 });
 

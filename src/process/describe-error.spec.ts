@@ -1,0 +1,76 @@
+import { badUsage, OperatorError } from '../operator-error.js';
+import { RepositoryUnavailableError } from '../storage/plant-repository.js';
+import { addressError, describeError, withoutUserInformation } from './describe-error.js';
+
+/** Returns an error of the system. */
+function systemError(code: string): Error {
+  return Object.assign(new Error(`listen ${code}`), { code, syscall: 'listen' });
+}
+
+describe('describeError', () => {
+  it('returns the message and the status of an error for the operator', () => {
+    expect(describeError(badUsage('no'))).toEqual({ text: 'no', status: 2 });
+    expect(describeError(new OperatorError('no'))).toEqual({ text: 'no', status: 1 });
+  });
+
+  it.each([
+    ['a store that is not available', new RepositoryUnavailableError('no store'), 'no store'],
+    ['the system', systemError('ENOENT'), 'listen ENOENT'],
+  ])('returns the message alone of an error of %s, with status 1', (_what, error, text) => {
+    expect(describeError(error)).toEqual({ text, status: 1 });
+  });
+
+  it('returns the stack of a defect, with status 1', () => {
+    const { text, status } = describeError(new TypeError('a defect'));
+
+    expect(text).toMatch(/^TypeError: a defect\n +at /);
+    expect(status).toBe(1);
+  });
+
+  it.each([
+    new OperatorError('no postgres://user:secret@db/plants'),
+    new Error('no postgres://user:secret@db/plants'),
+    new RepositoryUnavailableError('no postgres://user:secret@db/plants'),
+  ])('returns no password: %s', (error) => {
+    const { text } = describeError(error);
+
+    expect(text).toContain('no postgres://db/plants');
+    expect(text).not.toContain('secret');
+  });
+});
+
+describe('withoutUserInformation', () => {
+  it.each([
+    ['postgres://user:secret@db:5432/plants', 'postgres://db:5432/plants'],
+    ['postgresql://user@db/plants and https://a:b@c', 'postgresql://db/plants and https://c'],
+    ['postgres://user:se@cret@db/plants', 'postgres://db/plants'],
+    ['postgres://db/plants', 'postgres://db/plants'],
+    ['file:///data/a@b.db', 'file:///data/a@b.db'],
+    ['write to a@example.org', 'write to a@example.org'],
+  ])('makes of %s: %s', (text, expected) => {
+    expect(withoutUserInformation(text)).toBe(expected);
+  });
+});
+
+describe('addressError', () => {
+  it.each([
+    ['EADDRINUSE', 'the port is in use: is the service already running? Otherwise, set another port'],
+    ['EACCES', 'this user may not use the port: set one from 1024 on'],
+    ['EADDRNOTAVAIL', 'set an address of this machine'],
+    ['EINVAL', 'set an address of this machine, and a port that is free'],
+  ])('says what to do about %s', (code, advice) => {
+    const error = addressError('HOST and PORT', '10.0.0.1:80', systemError(code));
+
+    expect(error).toBeInstanceOf(OperatorError);
+    expect(describeError(error)).toEqual({
+      text: `HOST and PORT: cannot listen on 10.0.0.1:80 (${code}): ${advice}`,
+      status: 1,
+    });
+  });
+
+  it('leaves a defect as it is', () => {
+    const defect = new TypeError('a defect');
+
+    expect(addressError('HOST and PORT', '10.0.0.1:80', defect)).toBe(defect);
+  });
+});
