@@ -110,4 +110,37 @@ describe('Admission', () => {
 
     expect(answers.map(({ destroyed }) => destroyed)).toEqual([false, true, false, false]);
   });
+
+  it('closes when all plants have left, admits others meanwhile, and nothing afterwards', async () => {
+    const admission = new Admission(MIB);
+    const places = [admission.admit(), admission.admit(newAnswer())];
+    for (const place of places) admission.addPlant(place, 1);
+    let isClosed = false;
+    const closing = admission.close().then(() => (isClosed = true));
+    for (const place of places) {
+      await new Promise(setImmediate);
+      expect(isClosed).toBe(false);
+      admission.removePlant(place);
+    }
+    const late = admission.admit();
+    admission.addPlant(late, 1);
+    await new Promise(setImmediate);
+    expect(isClosed).toBe(false);
+    admission.removePlant(late);
+    await closing;
+
+    expect(() => admission.admit()).toThrow(ContractException);
+  });
+
+  it('refuses calls of the host while their plants occupy all bytes', () => {
+    const admission = new Admission(MIB);
+    const place = admission.admit();
+    admission.addPlant(place, 16 * MIB - 1);
+    const last = admission.admit();
+    admission.addPlant(last, 1);
+
+    expect(() => admission.admit()).toThrow(ContractException);
+    admission.removePlant(last);
+    expect(() => admission.admit()).not.toThrow();
+  });
 });
