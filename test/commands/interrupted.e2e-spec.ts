@@ -18,16 +18,16 @@ const HELD = importing(
     "console.error('held'); return new Promise(() => setInterval(() => undefined, 1_000)); }; syncBuiltinESMExports();",
 );
 
-/** Starts a command, and sends it a signal before it gives its file its name. Returns its exit status. */
+/** Starts a command, and sends it a signal before it gives its file its name. Returns its exit status and stderr. */
 async function interrupt(
   [command = '', ...parameters]: readonly string[],
   variables: Variables | undefined,
   signal: NodeJS.Signals,
-): Promise<number | null> {
+): Promise<[status: number | null, stderr: string]> {
   const running = directory.command(command, parameters, { ...variables, ...HELD });
   await running.printed(/^(held)$/m);
   expect(readdirSync(directory.path).length).toBeGreaterThan(before.length);
-  return running.stop(signal);
+  return [await running.stop(signal), running.stderr];
 }
 
 /** Starts an import of these lines, of which no end comes, and sends it a signal once it has read almost all of them. */
@@ -46,11 +46,23 @@ function run([command = '', ...parameters]: readonly string[], variables?: Varia
   return directory.run(command, parameters, variables);
 }
 
-describe.each<{ command: readonly string[]; signal: NodeJS.Signals; variables?: Variables; file: string }>([
-  { command: ['export', 'plants.ndjson'], signal: 'SIGINT', file: 'plants.ndjson' },
-  { command: ['backup', 'copy.db'], signal: 'SIGTERM', file: 'copy.db' },
-  { command: ['restore', 'backup.db'], signal: 'SIGHUP', variables: OTHER, file: 'other.db' },
-])('plant-store $command.0', ({ command, signal, variables, file }) => {
+describe.each<{
+  command: readonly string[];
+  signal: NodeJS.Signals;
+  variables?: Variables;
+  file: string;
+  words: string;
+}>([
+  { command: ['export', 'plants.ndjson'], signal: 'SIGINT', file: 'plants.ndjson', words: 'there is no plants.ndjson' },
+  { command: ['backup', 'copy.db'], signal: 'SIGTERM', file: 'copy.db', words: 'there is no copy.db' },
+  {
+    command: ['restore', 'backup.db'],
+    signal: 'SIGHUP',
+    variables: OTHER,
+    file: 'other.db',
+    words: 'nothing is restored',
+  },
+])('plant-store $command.0', ({ command, signal, variables, file, words }) => {
   beforeEach(async () => {
     await directory.store([]);
     directory.fill(2_000);
@@ -58,13 +70,16 @@ describe.each<{ command: readonly string[]; signal: NodeJS.Signals; variables?: 
     before = readdirSync(directory.path);
   });
 
-  it(`leaves no file when ${signal} interrupts it`, async () => {
-    expect(await interrupt(command, variables, signal)).toBe(130);
+  it(`leaves no file when ${signal} interrupts it, and says how to go on`, async () => {
+    expect(await interrupt(command, variables, signal)).toEqual([
+      130,
+      `held\nplant-store: interrupted: ${words}; run the same command again\n`,
+    ]);
     expect(readdirSync(directory.path)).toEqual(before);
   });
 
   it('leaves no part of its file when SIGKILL ends it, and can run again', async () => {
-    expect(await interrupt(command, variables, 'SIGKILL')).toBeNull();
+    expect(await interrupt(command, variables, 'SIGKILL')).toEqual([null, 'held\n']);
     expect(existsSync(directory.file(file))).toBe(false);
 
     const { status, stdout } = await run([...command, '--json'], variables);

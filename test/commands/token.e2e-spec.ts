@@ -142,6 +142,11 @@ describe('plant-store token', () => {
 
   it.each<{ command: string; status: number; complaint: RegExp; variables?: Variables }>([
     { command: 'create --name two\u00a0words', status: 2, complaint: /It must be one word/ },
+    { command: 'create --name #ci', status: 2, complaint: /It must be one word/ },
+    { command: 'create --name=-ci', status: 2, complaint: /It must be one word/ },
+    { command: 'create --name ci --expires 0d', status: 2, complaint: /It must be days/ },
+    { command: 'create --name ci --expires 90', status: 2, complaint: /It must be days/ },
+    { command: 'create', status: 2, complaint: /required option '--name <name>' not specified/ },
     { command: 'create --name ci --expires 2999-02-30T00:00:00Z', status: 2, complaint: /It must be days/ },
     { command: 'create --name ci --expires 2020-01-01T00:00:00Z', status: 2, complaint: /It must be days/ },
     { command: 'list', status: 2, complaint: /with ACCESS_TOKENS alone/, variables: { ACCESS_TOKENS: 'x' } },
