@@ -296,6 +296,16 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'process: status of a service that cannot close',
+    reason: 'The service could not close in order: the exit status is 1.',
+    file: 'src/process/service.ts',
+    find: '    process.exitCode = EXIT_STATUS.failed;\n',
+    replace: '    process.exitCode = EXIT_STATUS.done;\n',
+    spec: 'test/process/idle-stop',
+    test: 'cannot close in order',
+    isBuilt: true,
+  },
+  {
     name: 'process: answers that a stop cuts',
     reason: 'Requests in flight at the signal get their answers.',
     file: 'src/http/fastify-adapter.ts',

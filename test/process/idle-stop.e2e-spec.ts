@@ -1,10 +1,11 @@
 import { CREATED, create } from '../support/client.js';
-import { ServiceDirectory } from '../support/service-directory.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { until } from '../support/until.js';
+import { importing, inWorkers } from '../support/workers.js';
+
+const directory = ServiceDirectory.ofEachTest();
 
 describe('A service that is idle', () => {
-  const directory = ServiceDirectory.ofEachTest();
-
   it('ends with status 0, and prints no warning and no deprecation of Node', async () => {
     const { service, url, management } = await directory.startManaged({ NODE_OPTIONS: '--pending-deprecation' });
     expect(await create(url)).toEqual(CREATED);
@@ -30,5 +31,27 @@ describe('A service that is idle', () => {
     });
 
     expect(status).toBe(0);
+  });
+});
+
+describe('A service that cannot close in order', () => {
+  /** The code of a process whose public port cannot close. */
+  const BROKEN = `
+    const { default: timers } = await import('node:timers/promises');
+    const { syncBuiltinESMExports } = await import('node:module');
+    timers.setImmediate = () => Promise.reject(new Error('it is still open'));
+    syncBuiltinESMExports();`;
+
+  it.each([
+    ['1', importing(BROKEN), /it is still open/],
+    ['2', inWorkers(BROKEN), /a worker could not close/],
+  ])('says why in the log, and ends with status 1, with WORKERS=%s', async (workers, broken, reason) => {
+    const { service } = await directory.start({ ...WITH_TOKEN, WORKERS: workers, ...broken });
+
+    expect(await service.stop()).toBe(1);
+
+    const [last] = service.lines.slice(-1).map((line) => JSON.parse(line) as { level: string; message: string });
+    expect(last).toMatchObject({ level: 'error', message: expect.stringMatching(reason) as unknown });
+    expect(last?.message).toMatch(/^The service could not close in order: /);
   });
 });
