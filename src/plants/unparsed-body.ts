@@ -8,8 +8,8 @@ type Middleware = (request: IncomingMessage, response: unknown, next: () => void
 /**
  * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the
  * body itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. The module
- * registers such middleware for its own path; a host needs it only where the log says so. Register it before the
- * application listens, with the whole path: `app.use('/garden/plants', unparsedBody())`. Other paths, including those
+ * registers such middleware for its own path; a host needs it with RouterModule, and where the log says so. Register it
+ * before the application listens, with the whole path: `app.use('/garden/plants', unparsedBody())`. Other paths, including those
  * below that one, are unaffected.
  */
 export function unparsedBody(): Middleware {
