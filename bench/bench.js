@@ -292,7 +292,8 @@ function postgres() {
         cores: ALL_CORES,
         postgres: server,
       });
-      const title = `${instances === 1 ? 'One instance' : `${instances} instances`} with 64 connections together`;
+      const title =
+        instances === 1 ? 'One instance with 64 connections' : `${instances} instances with 64 connections together`;
       texts.push(describe(runs, `${title}; CPU µs with those of the server`));
       const name = `${instances === 1 ? 'one instance' : `${instances} instances`} on PostgreSQL`;
       goals[`CPU µs of ${name}, with the server's, divided by that of Fastify`] = ratio(runs, 'fastify-pg', 'cpu');
@@ -510,7 +511,7 @@ async function growth() {
   const text = [
     '64 connections, random ids.',
     '',
-    table(['plants before', 'creates/s', 'µs a create', 'p99 ms', 'of the empty store'], rows),
+    table(['plants before', 'creates/s', 'µs a create', 'p99 ms', 'relative to the empty store'], rows),
     '',
     '![µs a create over the number of plants](growth.svg)',
   ].join('\n');
