@@ -43,3 +43,14 @@ export function createApplication({ basePath, plants, http, logger }: Applicatio
     bodyParser: false,
   });
 }
+
+/**
+ * Closes the application: it answers the requests in flight, and closes the store.
+ *
+ * @throws the error of a store that cannot close: Nest logs the error of a hook, and does not throw it
+ */
+export async function closeApplication(application: PublicApplication): Promise<void> {
+  await application.close();
+  // The module closes its store once, however often this is called.
+  await application.get(PlantsModule).onApplicationShutdown();
+}

@@ -1,6 +1,6 @@
 import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { createApplication } from '../app.module.js';
+import { closeApplication, createApplication } from '../app.module.js';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
@@ -80,7 +80,7 @@ export class PublicService extends ManagedService {
 
   /** Resolves when the requests in flight are answered and the store is closed. */
   async close(): Promise<void> {
-    await this.#app?.close();
+    if (this.#app !== undefined) await closeApplication(this.#app);
   }
 
   async #createApplication(docsPageOrigins: readonly string[]): Promise<PublicApplication> {

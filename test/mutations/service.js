@@ -186,6 +186,14 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'process: store that cannot close',
+    reason: 'A service whose store cannot close does not end with status 0.',
+    file: 'src/app.module.ts',
+    find: '  await application.get(PlantsModule).onApplicationShutdown();\n',
+    replace: '',
+    spec: 'src/app.module',
+  },
+  {
     name: 'process: SIGHUP that stays with the primary',
     reason: 'The primary passes SIGHUP on to its workers.',
     file: WORKERS,
