@@ -5,7 +5,10 @@ describe('The application', () => {
     const app = await createApplication({
       basePath: '',
       plants: {
-        repository: { add: () => Promise.resolve([]), close: () => Promise.reject(new Error('the store is still open')) },
+        repository: {
+          add: () => Promise.resolve([]),
+          close: () => Promise.reject(new Error('the store is still open')),
+        },
         authentication: { tokens: ['a-token'] },
       },
       http: { certificate: undefined },
