@@ -27,7 +27,7 @@ const ALL_FIELDS = listed(
  */
 export const ERROR_TABLE = {
   400: {
-    when: 'the request is not valid HTTP, or its body is absent, empty, not JSON, not UTF-8, or has a field twice',
+    when: 'the request is not valid HTTP, or its body is absent, empty, not JSON, not UTF-8, or has a field of the plant twice',
     message: 'The request is not valid: send HTTP/1.1 (RFC 9112), with a NewPlant as JSON in UTF-8.',
   },
   401: {
