@@ -7,7 +7,7 @@ import { createFile, makeDirectory, publish } from '../files/durable-files.js';
 import { messageOf, UnusableDatabaseError } from './errors.js';
 import { assertSound, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
-import { hasPlants, schemaVersion, tryOut } from './sqlite-schema.js';
+import { addTrialPlants, hasPlants, schemaVersion } from './sqlite-schema.js';
 
 /** Endings of the files that SQLite keeps beside a database. */
 const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
@@ -42,7 +42,7 @@ export async function restore(file: string, backup: string): Promise<number> {
       `${backup} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
     );
   }
-  return copy(backup, file, 'it may have plants, so move it away first, or import into it', tryOut);
+  return copy(backup, file, 'it may have plants, so move it away first, or import into it', addTrialPlants);
 }
 
 /** Returns whether a database uses a write-ahead log, so that a copy of its file may lack plants. No backup uses one. */

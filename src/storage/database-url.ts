@@ -39,11 +39,11 @@ export function databaseName(url: string): string {
 
 /** Returns the path in a SQLite URL, or `:memory:`; undefined for another URL. */
 export function sqliteFile(url: string): string | undefined {
-  return /^sqlite:\S.*$/.test(url) ? pathOf(url) : undefined;
+  return /^sqlite:\S.*$/.test(url) ? sqlitePath(url) : undefined;
 }
 
 /** Returns the path in a SQLite URL. Spaces at the end are a slip, and would name another file than the operator sees. */
-export function pathOf(url: string): string {
+export function sqlitePath(url: string): string {
   return url.slice('sqlite:'.length).trimEnd();
 }
 

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { UnusableDatabaseError } from './errors.js';
 import {
   describePostgresError,
-  isOfStatement,
+  leavesConnectionUsable,
   isUnanswered,
   mayPassAtStart,
   PlantDeletedError,
@@ -89,8 +89,9 @@ describe('An error of PostgreSQL', () => {
   });
 
   it('leaves the connection usable if only the statement failed', () => {
-    for (const code of ['40001', '40P01', '55P03', '57014']) expect(isOfStatement(errorOf(code))).toBe(true);
-    for (const code of ['57P01', '08006', '25006', '53300', 'XX000']) expect(isOfStatement(errorOf(code))).toBe(false);
+    for (const code of ['40001', '40P01', '55P03', '57014']) expect(leavesConnectionUsable(errorOf(code))).toBe(true);
+    for (const code of ['57P01', '08006', '25006', '53300', 'XX000'])
+      expect(leavesConnectionUsable(errorOf(code))).toBe(false);
   });
 
   it('is no answer if the driver has given up', () => {

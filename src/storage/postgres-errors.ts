@@ -11,12 +11,18 @@ export const USE_ANOTHER_SCHEMA =
   "if another program made its table plants, create a schema for the service's tables, and name it in the URL: " +
   '?options=-csearch_path=plant_store';
 
+/**
+ * Returns what identifies an error: its SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), the code
+ * of a system or OpenSSL error, or the message of an error without a code.
+ */
+function codeOf(error: unknown): string {
+  const { code } = Object(error) as { readonly code?: unknown };
+  return typeof code === 'string' ? code : messageOf(error);
+}
+
 /** Errors of the server, the connection or the driver. */
 interface KnownError {
-  /**
-   * Matches the SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), the code of a system or OpenSSL
-   * error, or the message of an error without a code.
-   */
+  /** Matches what `codeOf` returns. */
   readonly code: RegExp;
   /** Without a value, the error is a defect. */
   readonly failure?: Failure;
@@ -97,7 +103,7 @@ export function isUnanswered(error: unknown): boolean {
 }
 
 /** Returns whether only the statement failed, by a timeout or a conflict, so that its connection can run another one. */
-export function isOfStatement(error: unknown): boolean {
+export function leavesConnectionUsable(error: unknown): boolean {
   return /^(?:40|55P03|57014)/.test(codeOf(error));
 }
 
@@ -117,14 +123,11 @@ function find(error: unknown): KnownError | undefined {
   return KNOWN_ERRORS.find((known) => known.code.test(code));
 }
 
-/** Returns whether an error without an entry comes from the connection, and not from the server or the program. */
+/**
+ * Returns whether an error without an entry comes from the connection. The driver has no class for these: they are the
+ * errors that come neither from the server nor from the program.
+ */
 function isConnectionError(error: unknown): boolean {
   const others = [pg.DatabaseError, UnusableDatabaseError, TypeError, RangeError];
   return !others.some((type) => error instanceof type);
-}
-
-/** Returns the SQLSTATE or another code of an error, or the message of an error without a code. */
-function codeOf(error: unknown): string {
-  const { code } = Object(error) as { readonly code?: unknown };
-  return typeof code === 'string' ? code : messageOf(error);
 }

@@ -79,8 +79,8 @@ describe('PostgresPool', () => {
 
   it('lets the server cancel a statement before the client gives up, after less than half of the timeout', async () => {
     await pool.transact('SELECT 1');
-    await pool.rehearse(['INSERT', 'SELECT 2'], 50);
-    await pool.rehearse(['SELECT 3'], 10_000);
+    await pool.transactAndRollBack(['INSERT', 'SELECT 2'], 50);
+    await pool.transactAndRollBack(['SELECT 3'], 10_000);
 
     const mark = /^\/\* plant-store [\da-f-]{36} \*\/ SET LOCAL statement_timeout = /;
     expect(server.statements.map((text) => text.replace(mark, ''))).toEqual([

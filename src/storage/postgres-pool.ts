@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig, type QueryArrayResult } from 'pg';
 import type { ColumnValue } from './plant-columns.js';
-import { isOfStatement, isUnanswered } from './postgres-errors.js';
+import { isUnanswered, leavesConnectionUsable } from './postgres-errors.js';
 
 /** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
 const types = new pg.TypeOverrides();
@@ -58,7 +58,7 @@ export class PostgresPool {
    * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#send(statements, this.#timeout, isOfStatement);
+    const results = await this.#send(statements, this.#timeout, 'reuse');
     return results.at(-1)?.rows ?? [];
   }
 
@@ -67,10 +67,10 @@ export class PostgresPool {
    *
    * @param timeout milliseconds that the server may take for each
    */
-  async rehearse(statements: readonly string[], timeout = this.#timeout): Promise<unknown[][]> {
+  async transactAndRollBack(statements: readonly string[], timeout = this.#timeout): Promise<unknown[][]> {
     const message = ['BEGIN', ...statements, 'ROLLBACK'].join('; ');
     // After an error, the connection is still in the transaction.
-    const results = await this.#send(message, Math.min(timeout, this.#timeout), () => false);
+    const results = await this.#send(message, Math.min(timeout, this.#timeout), 'close');
     // The last result is that of ROLLBACK.
     return results.at(-2)?.rows ?? [];
   }
@@ -83,13 +83,9 @@ export class PostgresPool {
   /**
    * Sends statements in one message, and returns the result of each.
    *
-   * @param isReusable returns whether the connection can be used again after an error
+   * @param afterError `reuse` keeps the connection if only a statement has failed; `close` closes it after any error
    */
-  async #send(
-    statements: string,
-    timeout: number,
-    isReusable: (error: unknown) => boolean,
-  ): Promise<QueryArrayResult[]> {
+  async #send(statements: string, timeout: number, afterError: 'reuse' | 'close'): Promise<QueryArrayResult[]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
@@ -101,7 +97,7 @@ export class PostgresPool {
       return [results].flat();
     } catch (error) {
       if (isUnanswered(error)) void this.#closeOnceEnded(client, mark);
-      else client.release(!isReusable(error));
+      else client.release(afterError === 'close' || !leavesConnectionUsable(error));
       throw error;
     }
   }

@@ -11,7 +11,13 @@ import {
   postgresStartError,
 } from './postgres-errors.js';
 import { PostgresPool } from './postgres-pool.js';
-import { comparisonOf, insertionOf, rehearsePostgresSchema, tryOut, updatePostgresSchema } from './postgres-schema.js';
+import {
+  addTrialPlants,
+  comparisonOf,
+  insertionOf,
+  tryOutPostgresSchema,
+  updatePostgresSchema,
+} from './postgres-schema.js';
 import { openSnapshot } from './postgres-snapshot.js';
 import { Retry } from './retry.js';
 
@@ -41,18 +47,18 @@ const COMMIT_TO_DISK =
 export async function openRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
   const { timeout, startTimeout, onWait } = options;
   const pool = new PostgresPool(url, timeout);
-  let announce = onWait;
-  const mayPass = (error: unknown): boolean => {
+  let isAnnounced = false;
+  const announce = (error: unknown): never => {
     // Another instance that creates the same tables is no reason to wait for long.
-    if (postgresFailure(error) === 'transient') {
-      announce?.(postgresStartError(url, error).message);
-      announce = undefined;
+    if (!isAnnounced && postgresFailure(error) === 'transient') {
+      isAnnounced = true;
+      onWait?.(postgresStartError(url, error).message);
     }
-    return mayPassAtStart(error);
+    throw error;
   };
   try {
-    const retry = new Retry(startTimeout, mayPass, () => Math.random() * START_INTERVAL);
-    await retry.run(() => updatePostgresSchema(pool));
+    const retry = new Retry(startTimeout, mayPassAtStart, () => Math.random() * START_INTERVAL);
+    await retry.run(() => updatePostgresSchema(pool).catch(announce));
   } catch (error) {
     await pool.close();
     throw postgresStartError(url, error);
@@ -69,7 +75,7 @@ export async function openRepository(url: string, options: DatabaseOptions): Pro
 export async function tryOutDatabase(url: string, { timeout }: DatabaseOptions): Promise<boolean> {
   const pool = new PostgresPool(url, timeout);
   try {
-    return await rehearsePostgresSchema(pool);
+    return await tryOutPostgresSchema(pool);
   } catch (error) {
     throw postgresStartError(url, error);
   } finally {
@@ -104,7 +110,7 @@ class PostgresRepository extends PlantRepository {
     const timeout = this.#checkTimeout;
     try {
       // One interval less, so that the last error wins over the timeout.
-      const checked = retryWithin(timeout - RETRY_INTERVAL).run(() => tryOut(this.pool, { timeout }));
+      const checked = retryWithin(timeout - RETRY_INTERVAL).run(() => addTrialPlants(this.pool, { timeout }));
       const isLate = await Promise.race([checked.then(() => false), setTimeout(timeout, true, { ref: false })]);
       if (isLate) throw new Error(`it did not answer within ${timeout} ms`);
     } catch (error) {
@@ -126,9 +132,9 @@ class PostgresRepository extends PlantRepository {
 
   /** Adds the plants that are missing, so that it can be repeated after any failure. */
   async #attempt(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const created = await this.#insert(firstOfEachId(batch));
+    const idsNotYetReported = await this.#insert(firstOfEachId(batch));
     // `delete` returns true once for each id: further plants with it are compared with the first one.
-    const isCreated = batch.map(({ id }) => created.delete(id));
+    const isCreated = batch.map(({ id }) => idsNotYetReported.delete(id));
     const sameness = await this.#compare(batch.filter((_, index) => isCreated[index] === false));
     return isCreated.map((is) => {
       if (is) return 'created';

@@ -21,7 +21,10 @@ const COLUMNS_OF_PLANTS =
 /** The tables that statements without a schema find. */
 interface Tables {
   readonly hasPlants: boolean;
-  /** Number of steps that were made; 0 if an operator or another program made the table of plants. */
+  /**
+   * Number of steps that were made; 0 if an operator or another program made the table of plants. Unlike on SQLite, the
+   * steps are then made: they do not fail on a table that is there.
+   */
   readonly version: number;
 }
 
@@ -35,9 +38,9 @@ interface Tables {
 export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
   const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
   // Before anything is created beside the table of another program.
-  if (hasPlants && version === 0) await tryOut(pool);
+  if (hasPlants && version === 0) await addTrialPlants(pool);
   for (const step of await stepsAfter(version, pool)) await pool.transact(step);
-  await tryOut(pool);
+  await addTrialPlants(pool);
 }
 
 /**
@@ -46,9 +49,9 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
  * @returns whether the table of plants is there
  * @throws as `updatePostgresSchema`
  */
-export async function rehearsePostgresSchema(pool: PostgresPool): Promise<boolean> {
+export async function tryOutPostgresSchema(pool: PostgresPool): Promise<boolean> {
   const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
-  await tryOut(pool, { steps: await stepsAfter(version, pool) });
+  await addTrialPlants(pool, { steps: await stepsAfter(version, pool) });
   return hasPlants;
 }
 
@@ -88,12 +91,12 @@ export async function findTables(query: (statement: string) => Promise<unknown[]
  * @param options.steps statements before that, which are rolled back, too
  * @param options.timeout milliseconds that the server may take
  */
-export async function tryOut(
+export async function addTrialPlants(
   pool: PostgresPool,
   { steps = [], timeout }: { readonly steps?: readonly string[]; readonly timeout?: number } = {},
 ): Promise<void> {
   const plants = trialPlants();
-  const added = await pool.rehearse([...steps, `${insertionOf(plants)} RETURNING id, name, tag`], timeout);
+  const added = await pool.transactAndRollBack([...steps, `${insertionOf(plants)} RETURNING id, name, tag`], timeout);
   if (!plants.every((plant) => added.some((row) => isSameRow(rowOf(plant), row)))) {
     throw new UnusableDatabaseError(`it has a table plants that changes values; ${USE_ANOTHER_SCHEMA}`);
   }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { pathOf } from './database-url.js';
+import { sqlitePath } from './database-url.js';
 import type { DatabaseOptions } from './engines.js';
 import { cannotBeRead, cannotStore, notConfirmed, requireTable } from './errors.js';
 import { rowOf } from './plant-columns.js';
@@ -16,7 +16,7 @@ import {
 } from './sqlite-database.js';
 import { describeSqliteError, sqliteFailure } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
-import { COMPARE, hasPlants, INSERT, tryOut, updateSqliteSchema } from './sqlite-schema.js';
+import { addTrialPlants, COMPARE, hasPlants, INSERT, updateSqliteSchema } from './sqlite-schema.js';
 import { openSnapshotOf } from './sqlite-snapshot.js';
 
 /** Milliseconds between two attempts: another process holds the lock for about as long. */
@@ -37,11 +37,11 @@ const SETTINGS = [
 
 /** Opens or creates a SQLite database whose commits are on disk when they return. */
 export function openRepository(url: string, { timeout, ...options }: DatabaseOptions): Promise<PlantRepository> {
-  const file = pathOf(url);
+  const file = sqlitePath(url);
   const open = (database: SqliteDatabase): PlantRepository => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
-    tryOut(database);
+    addTrialPlants(database);
     return new SqliteRepository(database, file === ':memory:' ? undefined : resolve(file), timeout);
   };
   return openSqliteDatabase(file, open, options);
@@ -54,12 +54,12 @@ export function openRepository(url: string, { timeout, ...options }: DatabaseOpt
  * @throws {OperatorError} when a start would refuse the database
  */
 export async function tryOutDatabase(url: string): Promise<boolean> {
-  const file = pathOf(url);
+  const file = sqlitePath(url);
   if (!existsSync(file)) return false;
   return openSqliteDatabase(file, (database) => {
     assertSound(database);
     const isPresent = hasPlants(database);
-    tryOut(database);
+    addTrialPlants(database);
     database.close();
     return isPresent;
   });
@@ -67,7 +67,7 @@ export async function tryOutDatabase(url: string): Promise<boolean> {
 
 /** Takes a snapshot; undefined if there is no file, or no table of plants in it. */
 export function openSnapshot(url: string): Promise<PlantSnapshot | undefined> {
-  return openSnapshotOf(pathOf(url));
+  return openSnapshotOf(sqlitePath(url));
 }
 
 class SqliteRepository extends PlantRepository {
@@ -112,7 +112,7 @@ class SqliteRepository extends PlantRepository {
   override async check(): Promise<void> {
     const attempt = (): void => {
       this.#files?.assertInPlace();
-      tryOut(this.database);
+      addTrialPlants(this.database);
     };
     try {
       await retryWithin(this.#checkTimeout).run(attempt);

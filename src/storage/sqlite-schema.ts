@@ -47,7 +47,8 @@ function makeSteps(database: SqliteDatabase): void {
 }
 
 /**
- * Returns the number of steps that were made: all of them if an operator has made the table.
+ * Returns the number of steps that were made: all of them if an operator has made the table. Unlike on PostgreSQL, a step
+ * would fail on a table that is there.
  *
  * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of an operator lacks columns
  */
@@ -67,7 +68,7 @@ export function hasPlants(database: SqliteDatabase): boolean {
  * Brings the schema up to date, adds plants and reads them, in a transaction that is rolled back: fails if the database
  * takes no plants, and if another program made the table.
  */
-export function tryOut(database: SqliteDatabase): void {
+export function addTrialPlants(database: SqliteDatabase): void {
   database.exec('BEGIN IMMEDIATE');
   try {
     makeSteps(database);
