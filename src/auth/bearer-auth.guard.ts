@@ -55,6 +55,9 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /**
+   * Asks passport, which calls `getRequest`, BearerStrategy and `handleRequest`, in this order; the last one keeps the
+   * principal.
+   *
    * @throws {UnauthorizedException} without a valid token
    * @throws {ForbiddenException} if the token lacks the required scope
    */
@@ -83,8 +86,11 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   /** Takes what BearerStrategy has returned or thrown, and keeps the principal with the request. */
   override handleRequest<User>(error: Error | null, user: User, _info: unknown, context: ExecutionContext): User {
     if (error) throw error instanceof TokenRefused ? this.#refuse(context, error) : error;
-    const request = requestOf(context);
-    if (user) setPrincipal(request, (request.user = user as Principal & User));
+    if (user) {
+      const request = requestOf(context);
+      request.user = user;
+      setPrincipal(request, user as Principal & User);
+    }
     return user;
   }
 

@@ -82,8 +82,9 @@ export class IssuerKeys {
 
   /** Fetches the keys for a token, unless the last fetch is younger than a second: its outcome then counts. */
   async #refresh(): Promise<void> {
-    if (!this.#keySet.reloading && performance.now() - this.#begun < COOLDOWN) {
+    if (this.#hasJustFetched) {
       if (this.#isFailing) throw new ContractException(503);
+      // `find` looks into these keys once more.
       return;
     }
     if (this.#waiting >= MAX_WAITING) throw new ContractException(503);
@@ -93,6 +94,10 @@ export class IssuerKeys {
     } finally {
       this.#waiting -= 1;
     }
+  }
+
+  get #hasJustFetched(): boolean {
+    return !this.#keySet.reloading && performance.now() - this.#begun < COOLDOWN;
   }
 
   async #fetch(url: string, options: FetchOptions): Promise<Response> {

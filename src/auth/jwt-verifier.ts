@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { decodeJwt, errors, jwtVerify, type JWTVerifyOptions, type JWTVerifyResult } from 'jose';
+import { decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyOptions, type JWTVerifyResult } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { assertJwtSettings, DEFAULT_JWT_TYPE, type JwtSettings } from './jwt-settings.js';
@@ -105,10 +105,7 @@ export class JwtVerifier extends TokenVerifier {
       requiredClaims: ['exp'],
       clockTolerance: TOLERANCE,
     };
-    const { payload } = await jwtVerify(token, this.#keys.find, rules)
-      .catch((error: unknown) => verifyWithEach(error, token, rules))
-      .catch(unlessExpired);
-    const { iat = 0, sub, client_id: client, scope, exp = 0 } = payload;
+    const { iat = 0, sub, client_id: client, scope, exp = 0 } = await this.#claimsOf(token, rules);
     if (iat > Date.now() / 1_000 + TOLERANCE) return 'not-yet-valid';
     const name = sub ?? client ?? issuer;
     if (typeof name !== 'string') return 'wrong-claim';
@@ -119,6 +116,20 @@ export class JwtVerifier extends TokenVerifier {
       scopes: typeof scope === 'string' ? scope.split(' ') : [],
       expires: new Date(Math.min((exp + TOLERANCE) * 1_000, LAST_INSTANT)),
     };
+  }
+
+  /** Returns the claims of a token that is valid, or that has expired: the guard refuses its principal, and logs whose it was. */
+  async #claimsOf(token: string, rules: JWTVerifyOptions): Promise<JWTPayload> {
+    try {
+      const verified = jwtVerify(token, this.#keys.find, rules).catch((error: unknown) =>
+        verifyWithEach(error, token, rules),
+      );
+      return (await verified).payload;
+    } catch (error) {
+      // jose checks `exp` last, so the rest of the token is valid.
+      if (error instanceof errors.JWTExpired) return error.payload;
+      throw error;
+    }
   }
 }
 
@@ -136,15 +147,6 @@ async function verifyWithEach(error: unknown, token: string, rules: JWTVerifyOpt
     }
   }
   throw new errors.JWSSignatureVerificationFailed();
-}
-
-/**
- * Returns the error that says that a token has expired, and which has its claims: jose checks `exp` last, so the rest of
- * the token is valid. The guard refuses the principal, and logs whose token it was.
- */
-function unlessExpired(error: unknown): errors.JWTExpired {
-  if (error instanceof errors.JWTExpired) return error;
-  throw error;
 }
 
 /** @throws {ContractException} if the keys cannot be fetched */

@@ -31,7 +31,7 @@ export class StaticTokens extends TokenVerifier {
     let found: StaticToken | undefined;
     for (const candidate of this.tokens) {
       // The same token may be in the environment and in the file. The one that is valid for longer counts.
-      if (timingSafeEqual(candidate.digest, digest) && expiryOf(candidate) >= expiryOf(found)) found = candidate;
+      if (timingSafeEqual(candidate.digest, digest) && endOf(candidate) >= endOf(found)) found = candidate;
     }
     if (found === undefined) return 'unknown';
     const { name, expires } = found;
@@ -40,7 +40,7 @@ export class StaticTokens extends TokenVerifier {
 }
 
 /** Returns the time at which a token expires; any token outlasts none. */
-function expiryOf(token: StaticToken | undefined): number {
+function endOf(token: StaticToken | undefined): number {
   return token === undefined ? -Infinity : (token.expires?.getTime() ?? Infinity);
 }
 

@@ -50,11 +50,11 @@ export class TokenFileVerifier extends StaticTokens {
     this.#last = { text, at: new Date() };
   }
 
-  /** Nest calls it once more if the verifier is also a provider of the host. */
   override onModuleInit(): void {
+    // Nest calls it twice if the verifier is also a provider of the host.
+    this.#stopWatching();
     // The program has read the file already, to report a fault before it opens its ports.
     if (this.#last === undefined) this.read();
-    this.#stopWatching();
     const stopWatchingFile = watchFiles([this.file], () => this.reload());
     const timer = setInterval(() => this.reload(), READ_INTERVAL).unref();
     this.#stopWatching = () => {
@@ -70,7 +70,7 @@ export class TokenFileVerifier extends StaticTokens {
   /** Reads the file again. If it cannot be used, the log says why, and the tokens stay as they are. */
   reload(): void {
     if (this.#isMissing()) return;
-    const before = this.#last?.text;
+    const textBefore = this.#last?.text;
     try {
       this.read();
     } catch (error) {
@@ -78,16 +78,16 @@ export class TokenFileVerifier extends StaticTokens {
       this.#logger.error(`${(error as Error).message}; keeping the tokens read before`);
       return;
     }
-    const change = this.#changeSince(before);
+    const change = this.#changeSince(textBefore);
     if (change !== undefined) this.#logger.log(`${this.file} ${change}; number of tokens now: ${this.count}`);
     this.#isFailing = false;
   }
 
   /** Returns what the log says of a file that was read, if there is anything new. */
-  #changeSince(before: string | undefined): string | undefined {
+  #changeSince(textBefore: string | undefined): string | undefined {
     if (this.#isFailing) return 'can be used again';
-    if (before === undefined) return 'is in use';
-    return this.#last?.text === before ? undefined : 'has changed';
+    if (textBefore === undefined) return 'is in use';
+    return this.#last?.text === textBefore ? undefined : 'has changed';
   }
 
   #isMissing(): boolean {
