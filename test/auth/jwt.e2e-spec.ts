@@ -164,6 +164,16 @@ describe('Keys', () => {
     expect(other.log()).toEqual([expect.stringMatching(/cannot be fetched: http:\S+ answers with status 404\n/)]);
     await other.close();
   });
+
+  it('come from the discovery document of an issuer that ends with a slash', async () => {
+    const issuer = `${jwt.provider.issuer}/`;
+    // OpenID Connect Discovery 1.0 §4: the path follows the issuer without this slash.
+    const body = JSON.stringify({ issuer, jwks_uri: `${issuer}jwks` });
+    jwt.provider.reply = (path) => (path === '/.well-known/openid-configuration' ? { body } : {});
+    const verifier = new JwtVerifier({ issuer, audience: AUDIENCE });
+
+    expect(await verifier.verify(await jwt.sign(jwt.claims({ iss: issuer })))).toMatchObject({ name: 'ci', issuer });
+  });
 });
 
 describe('A verified token', () => {

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { TokenFileVerifier } from '../../src/auth/token-file-verifier.js';
 import { create, CREATED, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { fakeIntervalsInEachTest } from '../support/clocks.js';
@@ -157,6 +158,43 @@ describe('The time of the last reading of a token file', () => {
     jest.advanceTimersByTime(60_000);
     expect(tokens.lastRead).not.toBe(second);
     tokens.onApplicationShutdown();
+  });
+});
+
+describe('A token file that may be missing before its first token', () => {
+  fakeIntervalsInEachTest();
+
+  afterEach(() => jest.restoreAllMocks());
+
+  it('is logged each minute while it is missing later, and its tokens stay valid', () => {
+    const errors = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+    const file = directory.write('tokens', line('tests', TOKEN));
+    const tokens = new TokenFileVerifier(file, { mayBeMissing: true });
+    tokens.onModuleInit();
+
+    unlinkSync(file);
+    jest.advanceTimersByTime(120_000);
+
+    const reason = expect.stringMatching(/there is no file .+; keeping the tokens read before$/) as unknown;
+    expect(errors.mock.calls).toEqual([[reason], [reason]]);
+    expect(tokens.verify(TOKEN)).toMatchObject({ name: 'tests' });
+    tokens.onApplicationShutdown();
+  });
+});
+
+describe('A token file whose verifier is also a provider of the host', () => {
+  fakeIntervalsInEachTest();
+
+  it('is read once a minute, and no more after the shutdown, although Nest calls each hook twice', () => {
+    const tokens = new TokenFileVerifier(directory.write('tokens', line('tests', TOKEN)));
+    const reload = jest.spyOn(tokens, 'reload');
+    for (let call = 0; call < 2; call += 1) tokens.onModuleInit();
+
+    jest.advanceTimersByTime(60_000);
+    expect(reload).toHaveBeenCalledTimes(1);
+    for (let call = 0; call < 2; call += 1) tokens.onApplicationShutdown();
+    jest.advanceTimersByTime(60_000);
+    expect(reload).toHaveBeenCalledTimes(1);
   });
 });
 
