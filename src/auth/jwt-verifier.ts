@@ -118,7 +118,10 @@ export class JwtVerifier extends TokenVerifier {
     };
   }
 
-  /** Returns the claims of a token that is valid, or that has expired: the guard refuses its principal, and logs whose it was. */
+  /**
+   * Returns the claims of a token that is valid, or that has only expired: the guard then refuses its principal, and logs
+   * whose token it was.
+   */
   async #claimsOf(token: string, rules: JWTVerifyOptions): Promise<JWTPayload> {
     try {
       const verified = jwtVerify(token, this.#keys.find, rules).catch((error: unknown) =>

@@ -19,12 +19,13 @@ const MAX_BYTES = 16_777_216;
  * A call of the host has a plant alone.
  */
 export interface Place {
-  /** Undefined when the client has taken it, or has gone, and for a call of the host. */
-  answer: ServerResponse | undefined;
+  /** The answer to the client. Undefined once it has taken the answer or has gone, and for a call of the host. */
+  client: ServerResponse | undefined;
   /** True until the plant is stored, and the host has been told. */
   hasPlant: boolean;
   /** The length of the body, as far as it has arrived, and what the plant occupies. */
   bytes: number;
+  isFreed: boolean;
 }
 
 /**
@@ -51,27 +52,29 @@ export class Admission {
   }
 
   /**
-   * Takes a place for a request, or for a call of the host if there is no answer.
+   * Takes a place for the request of a client, or for a call of the host.
+   *
+   * @param client the answer to the request; undefined for a call of the host
    *
    * @throws {ContractException} 503 if there is no room, or after `close`
    */
-  admit(answer?: ServerResponse): Place {
+  admit(client?: ServerResponse): Place {
     if (this.#isFull) this.#disconnectUntaken();
     if (this.#isFull || this.#isClosed) throw new ContractException(503);
-    const place: Place = { answer, hasPlant: false, bytes: 0 };
+    const place: Place = { client, hasPlant: false, bytes: 0, isFreed: false };
     this.#places.push(place);
-    answer?.once('close', () => this.#removeAnswer(place));
+    client?.once('close', () => this.#forgetClient(place));
     return place;
   }
 
   /** Counts bytes of the body of a request, and returns whether there is room for them. */
   chargeBody(place: Place, bytes: number): boolean {
-    if (place.answer === undefined) return false;
+    if (place.client === undefined) return false;
     this.#charge(place, bytes);
     if (this.#bytes > this.#maxBytes) this.#disconnectUntaken();
     if (this.#bytes <= this.#maxBytes) return true;
     // Its connection may stay open for seconds, but its body is discarded.
-    this.#removeAnswer(place);
+    this.#forgetClient(place);
     return false;
   }
 
@@ -81,14 +84,14 @@ export class Admission {
    * @throws {ContractException} 503 if the client has gone
    */
   addPlant(place: Place, bytes: number): void {
-    if (!this.#places.includes(place)) throw new ContractException(503);
+    if (place.isFreed) throw new ContractException(503);
     place.hasPlant = true;
     this.#charge(place, bytes);
   }
 
   removePlant(place: Place): void {
     place.hasPlant = false;
-    this.#freeUnneeded(place);
+    this.#freeIfUnneeded(place);
     this.#onPlantRemoved();
   }
 
@@ -113,20 +116,21 @@ export class Admission {
   #disconnectUntaken(): void {
     for (const place of [...this.#places]) {
       if (!this.#isFull) return;
-      if (place.answer === undefined || !isUntaken(place.answer)) continue;
-      place.answer.destroy();
-      this.#removeAnswer(place);
+      if (place.client === undefined || !isUntaken(place.client)) continue;
+      place.client.destroy();
+      this.#forgetClient(place);
     }
   }
 
-  #removeAnswer(place: Place): void {
-    if (place.answer === undefined) return;
-    place.answer = undefined;
-    this.#freeUnneeded(place);
+  #forgetClient(place: Place): void {
+    if (place.client === undefined) return;
+    place.client = undefined;
+    this.#freeIfUnneeded(place);
   }
 
-  #freeUnneeded(place: Place): void {
-    if (place.answer !== undefined || place.hasPlant) return;
+  #freeIfUnneeded(place: Place): void {
+    if (place.client !== undefined || place.hasPlant) return;
+    place.isFreed = true;
     this.#places.splice(this.#places.indexOf(place), 1);
     this.#bytes -= place.bytes;
   }

@@ -22,7 +22,7 @@ import {
   type PlantsModuleOptions,
 } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
-import { UnparsedPlants } from './unparsed-body.js';
+import { UnparsedPlants } from './unparsed-plants.js';
 
 /** The providers of what the module's options describe. */
 const optionProviders: FactoryProvider[] = [

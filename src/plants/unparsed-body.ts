@@ -1,7 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { Injectable } from '@nestjs/common';
-import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
-import { isPlantsPath } from './plants-path.js';
 
 type Middleware = (request: IncomingMessage, response: unknown, next: () => void) => void;
 
@@ -17,22 +14,6 @@ export function unparsedBody(): Middleware {
   return unparsedBodyWhere((path) => path === '' || path === '/');
 }
 
-/** Registers such middleware for the path of PlantsController. */
-@Injectable()
-export class UnparsedPlants {
-  constructor(config: ApplicationConfig, adapterHost: HttpAdapterHost) {
-    // Nest emits `init` when the application gets its adapter, before it registers its body parser in `app.init()`:
-    // https://docs.nestjs.com/faq/http-adapter. It has emitted already, except in a test, which creates the application
-    // from its module. Middleware of a MiddlewareConsumer would come after the parser of Express:
-    // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
-    adapterHost.init$.subscribe(() => {
-      // An application context without a server has none.
-      const adapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
-      adapter?.use(unparsedBodyWhere((path) => isPlantsPath(path, config, adapter)));
-    });
-  }
-}
-
 /**
  * Returns middleware that keeps body parsers away from `POST` of some paths.
  *
@@ -41,11 +22,21 @@ export class UnparsedPlants {
 export function unparsedBodyWhere(isOurs: (path: string) => boolean): Middleware {
   return ({ method, url = '', headers }, _response, next) => {
     if (method === 'POST' && isOurs(url.replace(/\?.*$/s, ''))) {
-      // Parsers skip a request without these headers (RFC 9112 §6.3). BodyPipe finds them in `rawHeaders`.
+      // Parsers skip a request without these headers (RFC 9112 §6.3). BodyPipe reads them with `sentHeader`.
       delete headers['content-type'];
       delete headers['content-length'];
       delete headers['transfer-encoding'];
     }
     next();
   };
+}
+
+/** Returns a header as the client has sent it: `rawHeaders` still has those that the middleware has deleted. */
+export function sentHeader(
+  { headers, rawHeaders }: IncomingMessage,
+  name: 'content-length' | 'content-type' | 'transfer-encoding',
+): string | undefined {
+  if (headers[name] !== undefined) return headers[name];
+  const index = rawHeaders.findIndex((text, position) => position % 2 === 0 && text.toLowerCase() === name);
+  return index < 0 ? undefined : rawHeaders[index + 1];
 }

@@ -4,7 +4,7 @@ const DTO = 'src/plants/dto/plant.dto.ts';
 const FIELD_TYPES = 'src/plants/dto/field-types.ts';
 const INTEGER = 'src/plants/pipes/exact-json.ts';
 const MODULE = 'src/plants/plants.module.ts';
-const PATH = 'src/plants/plants-path.ts';
+const PATH = 'src/plants/unparsed-plants.ts';
 const PIPE = 'src/plants/pipes/new-plant.pipe.ts';
 const READ = 'src/plants/pipes/read-body.ts';
 const SERVICE = 'src/plants/plants.service.ts';
@@ -285,7 +285,7 @@ export default [
     name: 'plants: place of a request',
     reason: 'A request gives back its place when its client has taken the answer.',
     file: ADMISSION,
-    find: "answer?.once('close', () => this.#removeAnswer(place));",
+    find: "client?.once('close', () => this.#forgetClient(place));",
     replace: '',
     spec: 'src/plants/admission',
   },
@@ -301,8 +301,8 @@ export default [
     name: 'plants: plant without a client',
     reason: 'A plant whose client has gone counts until it is stored.',
     file: ADMISSION,
-    find: 'if (place.answer !== undefined || place.hasPlant) return;',
-    replace: 'if (place.answer !== undefined) return;',
+    find: 'if (place.client !== undefined || place.hasPlant) return;',
+    replace: 'if (place.client !== undefined) return;',
     spec: 'src/plants/admission',
     test: 'whose client has gone until',
   },
@@ -311,7 +311,7 @@ export default [
     reason: 'Calls of hosts count like requests.',
     file: ADMISSION,
     find: 'this.#places.push(place);',
-    replace: 'if (answer !== undefined) this.#places.push(place);',
+    replace: 'if (client !== undefined) this.#places.push(place);',
     spec: 'src/plants/admission',
     test: 'calls of the host',
   },

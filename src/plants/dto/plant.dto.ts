@@ -43,6 +43,7 @@ export function assertFields(value: unknown): NewPlantFields {
 export function toNewPlant(fields: unknown): NewPlantDto {
   const plant = copyFields(new NewPlantDto(), FIELD_NAMES, assertFields(fields));
   if (isNewPlant(plant)) return plant;
+  // The plant is refused: the decorators only make the message.
   const errors = validateSync(plant, { validationError: { target: false, value: false } });
   const messages = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
   throw new ContractException(422, `${messages.join('; ')}.`);

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createParamDecorator, type ExecutionContext, Injectable, Logger, type PipeTransform } from '@nestjs/common';
 import { BodyTooLargeException, ContractException } from '../../contract/contract.exception.js';
 import { Admission, type Place } from '../admission.js';
+import { sentHeader } from '../unparsed-body.js';
 import { readBody } from './read-body.js';
 
 /** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
@@ -19,13 +20,14 @@ type PlantRequest = (IncomingMessage | { readonly raw: IncomingMessage }) & {
 /** A response of Express, which is Node's own, or of Fastify, which wraps Node's. */
 type PlantResponse = ServerResponse | { readonly raw: ServerResponse };
 
-type GetExchange = () => ReturnType<ExecutionContext['switchToHttp']>;
-
 /**
- * Passes the request to the parameter's pipes, which read its body. It is wrapped in a function because the global pipes
- * of a host run first: they may rebuild objects, but they pass a function on as it is.
+ * Returns the request and its response. A function, because the global pipes of a host run first: they may rebuild objects,
+ * but they pass a function on as it is.
  */
-export const PlantBody = createParamDecorator((_data: unknown, context: ExecutionContext): GetExchange => {
+type SealedExchange = () => ReturnType<ExecutionContext['switchToHttp']>;
+
+/** Passes the request to the parameter's pipes, which read its body. */
+export const PlantBody = createParamDecorator((_data: unknown, context: ExecutionContext): SealedExchange => {
   return () => context.switchToHttp();
 });
 
@@ -38,15 +40,15 @@ export interface AdmittedBody {
 
 /** Admits a request, and turns it into its body. */
 @Injectable()
-export class BodyPipe implements PipeTransform<GetExchange, AdmittedBody | Promise<AdmittedBody>> {
+export class BodyPipe implements PipeTransform<SealedExchange, AdmittedBody | Promise<AdmittedBody>> {
   readonly #logger = new Logger('PlantStore');
   #hasWarned = false;
 
   constructor(private readonly admission: Admission) {}
 
   /** @throws {ContractException} 417, 400 without a body, 415, 413 or 503, in this order of checks */
-  transform(getExchange: GetExchange): AdmittedBody | Promise<AdmittedBody> {
-    const exchange = getExchange();
+  transform(sealed: SealedExchange): AdmittedBody | Promise<AdmittedBody> {
+    const exchange = sealed();
     const request = exchange.getRequest<PlantRequest>();
     const response = exchange.getResponse<PlantResponse>();
     const raw = 'raw' in request ? request.raw : request;
@@ -88,29 +90,19 @@ function assertExpectation({ headers: { expect }, httpVersion }: IncomingMessage
 function hasBody(request: IncomingMessage, length: number | undefined): boolean {
   if (length !== undefined) return length > 0;
   // HTTP/2 frames a body of unknown length without any header (RFC 9113 §8.1).
-  return request.httpVersionMajor > 1 || header(request, 'transfer-encoding') !== undefined;
+  return request.httpVersionMajor > 1 || sentHeader(request, 'transfer-encoding') !== undefined;
 }
 
 function assertJson(request: IncomingMessage): void {
   const { 'content-encoding': encoding = 'identity' } = request.headers;
   // A content coding other than `identity` changes the media type (RFC 9110 §8.4).
   const isEncoded = encoding.toLowerCase() !== 'identity';
-  if (isEncoded || !/^application\/json[ \t]*(?:;|$)/i.test(header(request, 'content-type') ?? '')) {
+  if (isEncoded || !/^application\/json[ \t]*(?:;|$)/i.test(sentHeader(request, 'content-type') ?? '')) {
     throw new ContractException(415);
   }
 }
 
 function contentLength(request: IncomingMessage): number | undefined {
-  const length = header(request, 'content-length');
+  const length = sentHeader(request, 'content-length');
   return length === undefined ? undefined : Number(length);
-}
-
-/** Reads a header that `unparsedBody()` may have deleted from `headers`; `rawHeaders` still has it. */
-function header(
-  { headers, rawHeaders }: IncomingMessage,
-  name: 'content-length' | 'content-type' | 'transfer-encoding',
-): string | undefined {
-  if (headers[name] !== undefined) return headers[name];
-  const index = rawHeaders.findIndex((text, position) => position % 2 === 0 && text.toLowerCase() === name);
-  return index < 0 ? undefined : rawHeaders[index + 1];
 }

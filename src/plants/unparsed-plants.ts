@@ -1,6 +1,7 @@
-import { RequestMethod } from '@nestjs/common';
-import type { AbstractHttpAdapter, ApplicationConfig } from '@nestjs/core';
+import { Injectable, RequestMethod } from '@nestjs/common';
+import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
 import { PLANTS_PATH } from './plants.controller.js';
+import { unparsedBodyWhere } from './unparsed-body.js';
 
 /** How a router compares paths. */
 interface Routing {
@@ -13,11 +14,27 @@ interface Fastify {
   readonly initialConfig: Partial<Routing> & { readonly routerOptions?: Partial<Routing> };
 }
 
+/** Registers the middleware of `unparsedBody` for the path of PlantsController. */
+@Injectable()
+export class UnparsedPlants {
+  constructor(config: ApplicationConfig, adapterHost: HttpAdapterHost) {
+    // Nest emits `init` when the application gets its adapter, before it registers its body parser in `app.init()`:
+    // https://docs.nestjs.com/faq/http-adapter. It has emitted already, except in a test, which creates the application
+    // from its module. Middleware of a MiddlewareConsumer would come after the parser of Express:
+    // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
+    adapterHost.init$.subscribe(() => {
+      // An application context without a server has none.
+      const adapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
+      adapter?.use(unparsedBodyWhere((path) => isPlantsPath(path, config, adapter)));
+    });
+  }
+}
+
 /**
  * Returns whether the application's router takes a path for that of `POST /plants`. It knows the global prefix and its
  * exclusions, but not what RouterModule adds.
  */
-export function isPlantsPath(path: string, config: ApplicationConfig, adapter: AbstractHttpAdapter): boolean {
+function isPlantsPath(path: string, config: ApplicationConfig, adapter: AbstractHttpAdapter): boolean {
   const { caseSensitive, ignoreTrailingSlash } = routingOf(adapter);
   const normalize = (text: string): string => {
     const trimmed = ignoreTrailingSlash && text.endsWith('/') ? text.slice(0, -1) : text;
