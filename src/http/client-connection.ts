@@ -29,6 +29,10 @@ export type PublicHandler = (request: PublicRequest, response: PublicResponse) =
  *
  * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
  * loses its connection after some time.
+ *
+ * Reading: the connection is held, that is, its socket is paused, while a second request waits or the body in progress is
+ * not read. Node resumes the socket at the end of each message, when something reads a body, and when the client has taken
+ * what Node waited for: `#hold` then pauses it again. `#readOn` ends the hold when the queue moves on.
  */
 export class ClientConnection {
   #state: State = 'waiting';
@@ -55,8 +59,8 @@ export class ClientConnection {
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
-    // Also emitted when something reads a body, and when the client has taken what Node waited for.
-    socket.on('resume', () => this.#isHeld && socket.pause());
+    socket.on('resume', () => this.#hold());
+    // After the listener above: a socket that is held again does not count as read.
     this.#late = new LateRequest(socket, timeout, () => this.#failInput(new ContractException(408)));
   }
 
@@ -77,8 +81,8 @@ export class ClientConnection {
 
   /** Resolves when the client has taken the answer that is written. */
   async taken(): Promise<void> {
-    const [entry] = this.#queue;
-    if (this.#state === 'answering' && entry instanceof PublicResponse) await closeOf(entry);
+    const response = this.#current;
+    if (this.#state === 'answering' && response !== undefined) await closeOf(response);
   }
 
   /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
@@ -102,18 +106,18 @@ export class ClientConnection {
   }
 
   /** Begins the answer to the request in progress. Decides what follows it, and returns true if it is the last one. */
-  startAnswer(request: PublicRequest, status: number): boolean {
+  beginAnswer(request: PublicRequest, status: number): boolean {
     this.#hasSucceeded ||= status === 200;
     const isLast = this.server.isDraining || endsConnection(request, status);
     this.#enter(isLast ? 'closing' : 'answering');
     return isLast;
   }
 
-  /** Ends the answer that is written. */
-  endAnswer(response: PublicResponse): void {
+  /** Finishes the answer that is written. A last answer ends with the socket (`#close`), any other with its response. */
+  finishAnswer(response: PublicResponse): void {
     const [, next] = this.#queue;
     if (this.#state === 'closing') this.#close();
-    // Node would end the connection with the answer if the client has half-closed.
+    // Also ends with the socket: if the client has half-closed, Node would end the connection before the refusal.
     else if (next instanceof ContractException) this.#close(next);
     else response.end();
   }
@@ -131,11 +135,17 @@ export class ClientConnection {
     this.#queue.push(entry);
     if (this.#queue.length === 1) void this.#run();
     // On the next tick, because Node's parser resumes the socket at the end of each message.
-    if (this.#isHeld) process.nextTick(() => this.#isHeld && this.socket.pause());
+    if (this.#isHeld) process.nextTick(() => this.#hold());
   }
 
   async #run(): Promise<void> {
-    for (let [entry] = this.#queue; entry !== undefined && !this.socket.destroyed; [entry] = this.#queue) {
+    while (!this.socket.destroyed) {
+      const [entry] = this.#queue;
+      if (entry === undefined) {
+        this.#enter('waiting');
+        this.#readOn();
+        return;
+      }
       if (entry instanceof ContractException) {
         this.#close(entry);
         return;
@@ -149,9 +159,6 @@ export class ClientConnection {
       // One packet may hold thousands of requests: other connections have their turns between them.
       if (this.#queue.length > 0) await setImmediate();
     }
-    if (this.socket.destroyed) return;
-    this.#enter('waiting');
-    this.#readOn();
   }
 
   /**
@@ -184,12 +191,21 @@ export class ClientConnection {
     if (!this.socket.destroyed) this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
   }
 
-  /** True if the service reads nothing: a further request waits, or parsed chunks, which occupy hundreds of bytes each. */
+  /** The request in progress, by its response. */
+  get #current(): PublicResponse | undefined {
+    const [first] = this.#queue;
+    return first instanceof PublicResponse ? first : undefined;
+  }
+
+  /** True if a further request waits, or parsed chunks, which occupy hundreds of bytes each. */
   get #isHeld(): boolean {
-    const [first, second] = this.#queue;
-    const hasUnreadChunks =
-      first instanceof PublicResponse && first.req.isChunked && first.req.readableFlowing !== true;
-    return second !== undefined || hasUnreadChunks;
+    const request = this.#current?.req;
+    const hasUnreadChunks = request?.isChunked === true && request.readableFlowing !== true;
+    return this.#queue.length > 1 || hasUnreadChunks;
+  }
+
+  #hold(): void {
+    if (this.#isHeld) this.socket.pause();
   }
 
   #readOn(): void {
@@ -198,8 +214,8 @@ export class ClientConnection {
 
   /** True unless the service works for a client that it knows. */
   get #isReplaceable(): boolean {
-    const [first] = this.#queue;
-    const isKnown = first instanceof PublicResponse && principalOf(first.req) !== undefined;
+    const request = this.#current?.req;
+    const isKnown = request !== undefined && principalOf(request) !== undefined;
     return !(this.#state === 'running' && isKnown);
   }
 

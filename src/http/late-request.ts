@@ -6,9 +6,9 @@ import type { PublicRequest } from './public-request.js';
  * unread. Its client then has its whole time from when the service reads again.
  */
 export class LateRequest {
-  /** `next` while its headers are not complete. */
-  #request: PublicRequest | 'next' | undefined;
-  /** When the service began to read again after it had kept input unread; Infinity while it does. */
+  /** Undefined if no request is late. */
+  #late: PublicRequest | 'unfinished headers' | undefined;
+  /** When the service began to read again. -Infinity: it has never stopped reading. Infinity: it does not read. */
   #readingSince = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
@@ -24,7 +24,7 @@ export class LateRequest {
     socket.on('close', () => clearTimeout(this.#timer));
     socket.on('pause', () => (this.#readingSince = Infinity));
     socket.on('resume', () => {
-      // Another listener may have paused it again.
+      // The connection may have paused it again.
       if (socket.isPaused()) return;
       if (this.#readingSince === Infinity) this.#readingSince = performance.now();
       this.#check();
@@ -33,24 +33,24 @@ export class LateRequest {
 
   /** @param request undefined if its headers are not complete */
   report(request: PublicRequest | undefined): void {
-    this.#request = request ?? 'next';
+    this.#late = request ?? 'unfinished headers';
     this.#check();
   }
 
   /** Notes a request whose headers are complete now. */
   noteHeaders(request: PublicRequest): void {
-    if (this.#request === 'next') this.#request = request;
+    if (this.#late === 'unfinished headers') this.#late = request;
   }
 
   #check(): void {
     clearTimeout(this.#timer);
-    const isComplete = this.#request !== 'next' && this.#request?.complete !== false;
-    if (isComplete || this.socket.isPaused()) return;
+    if (this.#late === undefined || this.socket.isPaused()) return;
+    if (this.#late !== 'unfinished headers' && this.#late.complete) return;
     const left = this.#readingSince + this.timeout - performance.now();
     if (left > 0) {
       this.#timer = setTimeout(() => this.#check(), left);
     } else {
-      this.#request = undefined;
+      this.#late = undefined;
       this.refuse();
     }
   }

@@ -29,7 +29,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     body: object | undefined,
     headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>,
   ): void {
-    const isLast = this.client.startAnswer(this.req, status);
+    const isLast = this.client.beginAnswer(this.req, status);
     // A flat list, which Node takes as it is.
     const all: OutgoingHttpHeader[] = commonHeaders(this.req.id);
     if (isLast) all.push('Connection', 'close');
@@ -46,7 +46,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       // One write for head and body: `end(json)` would send an empty string with them, which takes 15 µs more.
       this.socket?.uncork();
     }
-    this.client.endAnswer(this);
+    this.client.finishAnswer(this);
   }
 
   #message(status: number, body: object | undefined): RequestMessage {
@@ -58,7 +58,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       principal: principal?.name ?? refused?.principal,
       issuer: principal?.issuer ?? refused?.issuer,
       method,
-      path: pathOf(url),
+      path: loggedPath(url),
       status,
       ...(status === 400 && reasonOf(body as ErrorBody)),
       refusal: refused?.reason,
@@ -98,7 +98,7 @@ function jsonHeaders(json: string): string[] {
   return ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(json))];
 }
 
-function pathOf(url: string): string {
+function loggedPath(url: string): string {
   const query = url.indexOf('?');
   const path = url.slice(0, Math.min(query < 0 ? MAX_PATH : query, MAX_PATH));
   // A target that the rules for messages refuse may hold anything.
