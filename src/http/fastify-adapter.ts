@@ -42,6 +42,7 @@ export function createFastifyAdapter(options: {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   let server: PublicServer | undefined;
   const adapter = new PublicFastifyAdapter({
+    // Fastify calls it once, in its constructor.
     serverFactory: (route: RequestListener): Server => {
       server = new PublicServer(withMessageRules(route, options.origins), limits, options.certificate);
       return server.node as Server;

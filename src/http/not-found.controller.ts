@@ -23,8 +23,8 @@ export class NotFoundController {
   @All('*')
   refuse(@Req() { url }: { readonly url: string }): never {
     const fastify = this.adapterHost.httpAdapter.getInstance();
-    // The methods for which the router finds another route than this wildcard.
-    const allowed = METHODS.filter((method) => !('*' in fastify.findRoute({ method, url }).params));
+    const isThisRoute = (method: string): boolean => '*' in fastify.findRoute({ method, url }).params;
+    const allowed = METHODS.filter((method) => !isThisRoute(method));
     if (allowed.length === 0) throw new ContractException(404, `There is no such path: use POST ${this.plants.path}.`);
     throw new ContractException(405, undefined, { Allow: allowed.join(', ') });
   }

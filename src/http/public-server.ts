@@ -77,6 +77,7 @@ export class PublicServer {
       joinDuplicateHeaders: true,
     };
     if (certificate === undefined) return createServer(options).on('connection', (socket) => this.#open(socket));
+    // The handshake takes a place, which the socket of `secureConnection` takes over.
     return createTlsServer({ ...options, ...certificate, handshakeTimeout: headersTimeout, allowHalfOpen: true })
       .on('connection', (socket) => this.#place(socket as Socket))
       .on('tlsClientError', (_error, socket) => socket.destroy())

@@ -12,9 +12,23 @@ export type ServiceState =
 
 /** A service, as its operator sees it; the class is also the injection token. */
 export abstract class ManagedService {
-  state: ServiceState = { name: 'starting' };
+  #state: ServiceState = { name: 'starting' };
 
   constructor(readonly repository: PlantRepository) {}
+
+  get state(): ServiceState {
+    return this.#state;
+  }
+
+  /** The service listens. */
+  serve(baseUrl: string): void {
+    this.#state = { name: 'serving', baseUrl };
+  }
+
+  /** The service has got a signal. */
+  beginStop(): void {
+    if (this.#state.name === 'serving') this.#state = { ...this.#state, name: 'stopping' };
+  }
 
   /** {base_url}; undefined until the service listens. */
   get baseUrl(): string | undefined {

@@ -4,9 +4,7 @@ import type { PlantRepository } from '../storage/plant-repository.js';
 import { ManagedService, type ServiceState } from './managed-service.js';
 import { Readiness } from './readiness.js';
 
-class RunningService extends ManagedService {
-  override state: ServiceState = { name: 'serving', baseUrl: 'http://127.0.0.1:3000' };
-
+class TestedService extends ManagedService {
   override metrics(): Promise<string> {
     return Promise.resolve('');
   }
@@ -14,6 +12,12 @@ class RunningService extends ManagedService {
 
 let repository: PlantRepository;
 let logged: readonly string[];
+
+function servingService(): ManagedService {
+  const service = new TestedService(repository);
+  service.serve('http://127.0.0.1:3000');
+  return service;
+}
 
 beforeEach(async () => {
   const lines: string[] = (logged = []);
@@ -25,13 +29,13 @@ beforeEach(async () => {
 afterEach(() => repository.close());
 
 describe('The readiness', () => {
-  it.each<[ServiceState, string | undefined, number]>([
-    [{ name: 'starting' }, 'it is starting', 0],
-    [{ name: 'serving', baseUrl: 'http://127.0.0.1:3000' }, undefined, 1],
-    [{ name: 'stopping', baseUrl: 'http://127.0.0.1:3000' }, 'it is shutting down', 0],
-  ])('of a service with the state %j is that of its check service: %s', async (state, obstacle, value) => {
-    const service = new RunningService(repository);
-    service.state = state;
+  it.each<[ServiceState['name'], string | undefined, number]>([
+    ['starting', 'it is starting', 0],
+    ['serving', undefined, 1],
+    ['stopping', 'it is shutting down', 0],
+  ])('of a service with the state %s is that of its check service: %s', async (state, obstacle, value) => {
+    const service = state === 'starting' ? new TestedService(repository) : servingService();
+    if (state === 'stopping') service.beginStop();
     const readiness = new Readiness(service);
 
     expect(await readiness.check()).toEqual({ service: obstacle, store: undefined });
@@ -47,7 +51,7 @@ describe('The readiness', () => {
       failures.shift();
       return failure === undefined ? Promise.resolve() : Promise.reject(failure);
     };
-    const readiness = new Readiness(new RunningService(repository));
+    const readiness = new Readiness(servingService());
 
     expect(await readiness.check()).toEqual({ service: undefined, store: 'the disk is full' });
     expect(await readiness.metrics()).toContain('\nplant_store_ready{check="store"} 0\n');
@@ -60,8 +64,8 @@ describe('The readiness', () => {
   });
 
   it('of a service that stops is not logged', async () => {
-    const service = new RunningService(repository);
-    service.state = { name: 'stopping', baseUrl: 'http://127.0.0.1:3000' };
+    const service = servingService();
+    service.beginStop();
     repository.check = () => Promise.reject(new Error('the store is closed'));
 
     expect(await new Readiness(service).check()).toMatchObject({ store: 'the store is closed' });
@@ -75,7 +79,7 @@ describe('The readiness', () => {
       instants.push(performance.now());
       return check?.() ?? Promise.resolve();
     };
-    const readiness = new Readiness(new RunningService(repository));
+    const readiness = new Readiness(servingService());
     let probes = 0;
 
     for (; instants.length < 3; probes += 2) {

@@ -29,6 +29,7 @@ export class WorkerMetrics {
  * database.
  */
 export function answerPrimary(): void {
+  // Its constructor listens for the requests of the primary.
   new AggregatorRegistry();
 }
 

@@ -55,13 +55,13 @@ async function run(service: Service, configuration: Configuration, log: Structur
   const management = await listenForOperators(service, configuration);
   const address = await service.listen(management?.port ?? 'off');
   const baseUrl = baseUrlOf(configuration, address);
-  service.state = { name: 'serving', baseUrl };
+  service.serve(baseUrl);
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
   onSignals(
     (signal) => {
       logger.log(`Stopping after ${signal}`);
       // A load balancer learns of it while requests are still answered.
-      service.state = { name: 'stopping', baseUrl };
+      service.beginStop();
       limitStop(configuration);
       void stop(service, management, log);
     },

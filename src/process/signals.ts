@@ -13,7 +13,11 @@ interface Reactions {
 let reactions: Reactions | undefined;
 
 /**
- * Sets what signals do from now on, instead of what was set before.
+ * Sets what signals do from now on, instead of what was set before. In the life of a service, SIGTERM:
+ *
+ * - ends it at once while it starts (`main.ts`)
+ * - begins its stop while it serves (`run` and `runWorker` of service.ts)
+ * - ends it at once while it stops (`limitStop` of service.ts); a worker that stops ignores it
  *
  * @param stop what SIGINT and SIGTERM do, and SIGHUP because the terminal of the process was closed
  * @param reload what any other SIGHUP does

@@ -32,21 +32,12 @@ export class Workers extends ManagedService {
 
   /**
    * Starts a worker and, when it listens, the others. Resolves when each of them listens or has ended: one that cannot
-   * start is started again, and does not keep the others from serving. If the first one ends before it listens, this
-   * process ends, too.
+   * start is started again, and does not keep the others from serving.
    */
   async listen(): Promise<Address> {
-    const first = this.#fork();
-    const endProcess = (code: number, killer: string | null): never => {
-      // Otherwise it has told the operator why.
-      if (killer !== null) this.#logger.error(`The first worker has ended with ${killer} before it listened`);
-      process.exit(code > 0 ? code : EXIT_STATUS.failed);
-    };
-    first.prependOnceListener('exit', endProcess);
-    const [address] = (await once(first, 'listening')) as [Address];
-    first.off('exit', endProcess);
+    const address = await this.#listenWithFirst();
     const others = Array.from({ length: this.count - 1 }, () => this.#fork());
-    await Promise.all(others.map((worker) => Promise.race([once(worker, 'listening'), once(worker, 'exit')])));
+    await Promise.all(others.map(listensOrEnds));
     return address;
   }
 
@@ -68,15 +59,32 @@ export class Workers extends ManagedService {
     const workers = running();
     const ends = workers.map((worker) => once(worker, 'exit'));
     signal(workers, 'SIGTERM');
-    const codes = (await Promise.all(ends)).map(([code]: (number | null)[]) => code);
+    const results = (await Promise.all(ends)) as [code: number | null, killer: string | null][];
     await this.repository.close();
-    if (codes.includes(EXIT_STATUS.failed)) throw new Error('a worker could not close');
+    // SIGTERM kills a worker only at the beginning of its start, when it has no clients yet.
+    const failure = results.find(([code, killer]) => code !== EXIT_STATUS.done && killer !== 'SIGTERM');
+    if (failure !== undefined) throw new Error(`a worker could not close: ${endOf(...failure)}`);
+  }
+
+  /** Starts the first worker. If it ends before it listens, or cannot be created, this process ends, too. */
+  async #listenWithFirst(): Promise<Address> {
+    const first = this.#fork();
+    const endProcess = (code: number, killer: string | null): never => {
+      // Otherwise it has told the operator why.
+      if (killer !== null) this.#logger.error(`The first worker has ended with ${killer} before it listened`);
+      process.exit(code > 0 ? code : EXIT_STATUS.failed);
+    };
+    // Before the listener of #fork, which would start another one.
+    first.prependOnceListener('exit', endProcess);
+    const [address] = (await once(first, 'listening')) as [Address];
+    first.off('exit', endProcess);
+    return address;
   }
 
   #fork(): Worker {
     const worker = cluster.fork();
     worker.on('listening', () => this.#listening.add(worker));
-    worker.once('exit', (code, killer: string | null) => this.#replace(worker, killer ?? `status ${code}`));
+    worker.once('exit', (code, killer: string | null) => this.#replace(worker, endOf(code, killer)));
     worker.on('error', ({ message }: Error) => {
       // The process could not be created. In other cases, an exit follows.
       if (worker.process.pid === undefined) this.#replace(worker, message);
@@ -94,6 +102,17 @@ export class Workers extends ManagedService {
       this.#fork();
     }, RESTART_DELAY);
   }
+}
+
+/** Resolves also if the process of the worker could not be created. */
+function listensOrEnds(worker: Worker): Promise<unknown> {
+  return new Promise((resolve) => {
+    for (const event of ['listening', 'exit', 'error']) worker.once(event, resolve);
+  });
+}
+
+function endOf(code: number | null, killer: string | null): string {
+  return killer ?? `status ${code}`;
 }
 
 /** Returns the workers that have not ended. */

@@ -8,7 +8,7 @@ import { freePort, occupyPort } from '../support/ports.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put } from '../support/token-file.js';
 import { until } from '../support/until.js';
-import { inWorkers, killWorkers, onCores, withEachWorker } from '../support/workers.js';
+import { importing, inWorkers, killWorkers, onCores, withEachWorker } from '../support/workers.js';
 import { Workload } from '../support/workload.js';
 
 const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
@@ -210,6 +210,39 @@ describe('A worker that is killed', () => {
     rmSync(directory.file('broken'));
     await until('there are two workers', () => service.workers().length === 2);
     expect(await service.stop()).toBe(0);
+  });
+});
+
+describe('A worker that the system cannot create at the start', () => {
+  it('does not keep the other one from serving, and is replaced', async () => {
+    const withoutSecond = importing(
+      "import { ChildProcess } from 'node:child_process'; const { spawn } = ChildProcess.prototype; let count = 0;" +
+        'ChildProcess.prototype.spawn = function (options) { count += 1;' +
+        "return spawn.call(this, count === 2 ? { ...options, file: '/missing' } : options); };",
+    );
+    const { service, url } = await directory.start({ ...TWO, ...withoutSecond });
+
+    expect(await ask(url)).toBe(200);
+    await service.printed(/(Worker 2 has ended, and another one starts: spawn \/missing ENOENT)/);
+    await until('there are two workers', () => service.workers().length === 2);
+    expect(await service.stop()).toBe(0);
+  });
+});
+
+describe('A worker that is killed while its service stops', () => {
+  it('lets the service say so, and end with status 1', async () => {
+    const { service, url } = await directory.start(TWO);
+    const client = await openRequest(url);
+
+    service.signal('SIGTERM');
+    await service.printed(/(Stopping after SIGTERM)/);
+    for (const worker of service.workers()) process.kill(worker, 'SIGKILL');
+
+    expect(await service.ended).toBe(1);
+    expect(service.lines.at(-1)).toContain(
+      'The service could not close in order: Error: a worker could not close: SIGKILL',
+    );
+    client.socket.destroy();
   });
 });
 
