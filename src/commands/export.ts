@@ -42,21 +42,21 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
   const isSilent = !isFile && process.stdout.isTTY;
   const shown = isSilent ? batches : withProgress(batches, 'plants', () => snapshot.count());
   let plants = 0;
-  async function* encode(): AsyncGenerator<string> {
+  async function* chunks(): AsyncGenerator<string> {
     yield HEADERS[format];
     for await (const batch of shown) {
       yield encodePlants(batch, format);
       plants += batch.length;
     }
   }
-  await (isFile ? createFile(file, encode()) : writeToStdout(encode()));
+  await (isFile ? writeExport(file, chunks()) : writeToStdout(chunks()));
   await snapshot.close();
   const words = isFile ? `${file} has ${counted(plants, 'plant')}` : `${counted(plants, 'plant')} exported`;
   printSummary({ file: isFile ? file : undefined, plants }, words, { json, dataOnStdout: !isFile });
 }
 
 /** Creates a file atomically and durably; only its owner can read it. If a chunk fails, there is no file. */
-async function createFile(file: string, chunks: AsyncIterable<string>): Promise<void> {
+async function writeExport(file: string, chunks: AsyncIterable<string>): Promise<void> {
   const alreadyExists = `${file} already exists: name another file`;
   // Fails early, and also where a link leads nowhere: `publish` decides, but only after all chunks are written.
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw new OperatorError(alreadyExists);

@@ -24,22 +24,13 @@ export function onInterruption(describe: () => string): void {
   });
 }
 
-/** Prints the result of a command: words on stderr, or one line of JSON on stdout. A bigint becomes a JSON number. */
+/** Prints the result of a command: words on stderr, or one line of JSON on stdout. */
 export function printSummary(summary: object, words: string, { json, dataOnStdout = false }: ReportOptions): void {
   const stream = json === true && !dataOnStdout ? process.stdout : process.stderr;
-  stream.write(`${withoutUserInformation(json === true ? toJson(summary) : words)}\n`);
+  stream.write(`${json === true ? JSON.stringify(summary) : words}\n`);
 }
 
 /** Returns a number and its noun, such as `1 plant` or `2 plants`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-/** Formats a value as JSON, with each bigint as an exact number. */
-export function toJson(value: unknown): string {
-  if (typeof value === 'bigint') return `${value}`;
-  if (Array.isArray(value)) return `[${value.map(toJson).join()}]`;
-  if (typeof value !== 'object' || value === null || value instanceof Date) return JSON.stringify(value);
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${toJson(member)}`).join()}}`;
 }

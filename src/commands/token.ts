@@ -3,7 +3,7 @@ import { digestToken, generateToken } from '../auth/static-tokens.js';
 import { addToken, parseInstant, parseTokens, readTokenFile, removeTokens } from '../auth/token-file.js';
 import { loadConfiguration } from '../config/configuration.js';
 import { badUsage } from '../operator-error.js';
-import { JSON_OPTION, printSummary, type ReportOptions, toJson } from './report.js';
+import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command
@@ -62,7 +62,7 @@ function list(file: string, { json }: ReportOptions): void {
     return { name, expires, state };
   });
   const lines = tokens.map(({ name, expires, state }) => `${name}\t${expires?.toISOString() ?? 'never'}\t${state}\n`);
-  process.stdout.write(json === true ? `${toJson(tokens)}\n` : lines.join(''));
+  process.stdout.write(json === true ? `${JSON.stringify(tokens)}\n` : lines.join(''));
 }
 
 function revoke(file: string, name: string, options: ReportOptions): void {

@@ -23,12 +23,15 @@ export function assertFileName(name: string): void {
 export function unwritable(file: string, cause: unknown): unknown {
   const code = codeOf(cause);
   if (code === undefined) return cause;
-  const advice = ADVICE[code] ?? 'this user must be able to write it and its directory';
+  const advice = ADVICE[code] ?? (isLink(cause) ? NO_LINKS : 'this user must be able to write it and its directory');
   const directory = dirname(resolve(file));
   if (code === 'ENOENT') return new OperatorError(`there is no directory ${directory}: create it first`, { cause });
   if (code === 'ENOTDIR') return new OperatorError(`${directory} is not a directory: name a file elsewhere`, { cause });
   return new OperatorError(`${file} cannot be written (${code}): ${advice}`, { cause });
 }
+
+/** For `publish`: the user of the program has written the draft there. */
+const NO_LINKS = 'its file system must support hard links, so name a file on another one';
 
 const FULL_DISK = 'its disk is full, so free some room, or name a file on another disk';
 
@@ -40,6 +43,10 @@ const ADVICE: Readonly<Record<string, string>> = {
   ENOSPC: FULL_DISK,
   EROFS: 'its file system is read-only, so name a file elsewhere',
 };
+
+function isLink(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).syscall === 'link';
+}
 
 /** Does not use `instanceof`: in Jest, an error of the system is of another realm. */
 function codeOf(error: unknown): string | undefined {

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { until } from '../support/until.js';
+import { importing } from '../support/workers.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -40,6 +41,25 @@ describe('plant-store export', () => {
       stderr: 'plants.ndjson has 1 plant\n',
     });
     expect(statSync(directory.file('plants.ndjson')).mode & 0o777).toBe(0o600);
+  });
+
+  it('names hard links where the file system has none, and leaves no file', async () => {
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
+    const names = directory.names();
+    const withoutLinks = importing(
+      "import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';" +
+        "fs.linkSync = () => { throw Object.assign(new Error('EPERM'), { code: 'EPERM', syscall: 'link' }); };" +
+        'syncBuiltinESMExports();',
+    );
+
+    expect(await directory.run('export', ['plants.ndjson'], withoutLinks)).toEqual({
+      status: 1,
+      stdout: '',
+      stderr:
+        'plant-store: plants.ndjson cannot be written (EPERM): its file system must support hard links, so name a file ' +
+        'on another one\n',
+    });
+    expect(directory.names()).toEqual(names);
   });
 
   it('reads plants no faster than its reader, so that few of them are in memory', async () => {

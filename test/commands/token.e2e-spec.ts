@@ -47,6 +47,22 @@ describe('plant-store token', () => {
     expect(JSON.parse((await token('revoke ci --json')).stdout)).toEqual({ name: 'ci', file: 'data/tokens' });
   });
 
+  it('prints names and files with the characters of a URL as they are', async () => {
+    const { status, stdout, stderr } = await token('create --name spiffe://prod/ci@eu --file tokens@home --json');
+
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual({
+      name: 'spiffe://prod/ci@eu',
+      token: expect.stringMatching(/^[\w-]{43}$/) as unknown,
+      expires: expect.any(String) as unknown,
+      file: 'tokens@home',
+    });
+    expect(await token('revoke spiffe://prod/ci@eu --file tokens@home')).toMatchObject({
+      status: 0,
+      stderr: 'spiffe://prod/ci@eu is revoked.\n',
+    });
+  });
+
   it('lists names, expiry times and states', async () => {
     put(file, `# ours\n${line('ci', TOKEN)}${line('leaver', SECOND_TOKEN, new Date('2020-01-01T00:00:00Z'))}`);
 
