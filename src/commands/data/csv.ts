@@ -3,7 +3,16 @@ import { OperatorError } from '../../operator-error.js';
 import { FIELD_NAMES, type FieldName, type FieldType, listed, PLANT_FIELDS } from '../../contract/plant-fields.js';
 import { toNewPlant } from '../../plants/dto/plant.dto.js';
 import { exactInteger } from '../../plants/pipes/exact-json.js';
-import { decode, encode, type Row, type RowReader, tooLong, toRow, withoutByteOrderMark } from './rows.js';
+import {
+  type ByteString,
+  fromBytes,
+  type Row,
+  type RowReader,
+  toBytes,
+  tooLong,
+  toRow,
+  withoutByteOrderMark,
+} from './rows.js';
 
 /** The import rejects rows of up to this multiple of the maximum length. A longer one ends it, to bound memory. */
 const MAX_LENGTHS = 16;
@@ -21,12 +30,12 @@ const READERS: Readonly<Record<FieldType, (text: string) => unknown>> = {
   text: (text) => text,
 };
 
-/** A row as csv-parse returns it. Each character is one byte. */
+/** A row as csv-parse returns it. */
 interface CsvRecord {
   /** Undefined for an empty field without quotation marks. */
-  readonly record: readonly (string | undefined)[];
+  readonly record: readonly (ByteString | undefined)[];
   /** The source of the row, with the first byte of the end of its line. */
-  readonly raw: string;
+  readonly raw: ByteString;
 }
 
 /**
@@ -35,7 +44,7 @@ interface CsvRecord {
  */
 export class CsvReader implements RowReader {
   readonly #parser: Parser;
-  #header: { readonly names: readonly string[]; readonly source: string } | undefined;
+  #header: { readonly names: readonly string[]; readonly source: ByteString } | undefined;
   /** The line on which the next record begins. csv-parse counts each CRLF between quotation marks twice. */
   #line = 1;
 
@@ -49,7 +58,7 @@ export class CsvReader implements RowReader {
       record_delimiter: ['\r\n', '\n'],
       relax_column_count: true,
     });
-    // The iteration in `rows` throws it.
+    // The iteration in `#lastRows` throws it.
     this.#parser.on('error', () => undefined);
   }
 
@@ -60,53 +69,63 @@ export class CsvReader implements RowReader {
       this.#parser.write(chunk);
       isLineEnded = chunk.at(-1) === '\n'.charCodeAt(0);
       const rows: Row[] = [];
-      for (let record = this.#next(); record !== null; record = this.#next()) rows.push(...this.#read(record));
+      for (let record = this.#next(); record !== null; record = this.#next()) {
+        const row = this.#read(record);
+        if (row !== undefined) rows.push(row);
+      }
       yield rows;
     }
     this.#parser.end();
-    const rows: Row[][] = [];
-    let isHeaderLast = false;
-    try {
-      for await (const record of this.#parser as AsyncIterable<CsvRecord>) {
-        isHeaderLast = this.#header === undefined;
-        rows.push(this.#read(record));
-      }
-    } catch (error) {
-      throw error instanceof CsvError ? this.#describe(error) : error;
-    }
-    if (this.#header === undefined) throw new OperatorError(`The file is empty. ${WRONG_HEADER}`);
-    if (!isLineEnded) {
-      if (isHeaderLast)
-        throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
-      rows.push((rows.pop() ?? []).map(withoutEnd));
-    }
-    yield rows.flat();
+    yield this.#lastRows(isLineEnded);
   }
 
   /** The columns `line` and `reason` come first. An import ignores columns of other names. */
-  rejectsHeader(): string {
+  rejectsHeader(): ByteString {
     return `line,reason,${this.#header?.source ?? ''}\r\n`;
   }
 
-  reject({ line, source }: Row, reason: string): string {
-    return `${line},"${encode(reason).replaceAll('"', '""')}",${source}\r\n`;
+  reject({ line, source }: Row, reason: string): ByteString {
+    return `${line},"${toBytes(reason).replaceAll('"', '""')}",${source}\r\n`;
   }
 
   #next(): CsvRecord | null {
     return this.#parser.read() as CsvRecord | null;
   }
 
-  /** Returns the row of a record, or nothing if it is the header or a blank line. */
-  #read({ record, raw }: CsvRecord): Row[] {
+  /** Reads what the parser still has at the end of the file. */
+  async #lastRows(isLineEnded: boolean): Promise<Row[]> {
+    const rows: (Row | undefined)[] = [];
+    let endsWithHeader = false;
+    try {
+      for await (const record of this.#parser as AsyncIterable<CsvRecord>) {
+        endsWithHeader = this.#header === undefined;
+        rows.push(this.#read(record));
+      }
+    } catch (error) {
+      throw error instanceof CsvError ? this.#describe(error) : error;
+    }
+    if (this.#header === undefined) throw new OperatorError(`The file is empty. ${WRONG_HEADER}`);
+    if (!isLineEnded && endsWithHeader) {
+      throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
+    }
+    if (!isLineEnded) {
+      const last = rows.pop();
+      if (last !== undefined) rows.push(withoutEnd(last));
+    }
+    return rows.filter((row) => row !== undefined);
+  }
+
+  /** Returns the row of a record; undefined if it is the header or a blank line. */
+  #read({ record, raw }: CsvRecord): Row | undefined {
     const line = this.#line;
     const source = /[\r\n]$/.test(raw) ? raw.slice(0, -1) : raw;
     this.#line += source.split('\n').length;
     if (this.#header === undefined) {
       this.#header = { names: readHeader(record, source), source };
-      return [];
+      return undefined;
     }
-    if (source.length > this.maxLength) return [tooLong(line, this.maxLength)];
-    return source === '' ? [] : [readRow(line, source, this.#header.names, record)];
+    if (source.length > this.maxLength) return tooLong(line, this.maxLength);
+    return source === '' ? undefined : readRow(line, source, this.#header.names, record);
   }
 
   #describe(cause: CsvError): OperatorError {
@@ -120,7 +139,7 @@ export class CsvReader implements RowReader {
 }
 
 /** Returns the names in a header that has each column once, where those that a plant need not have may be missing. */
-function readHeader(record: CsvRecord['record'], source: string): readonly string[] {
+function readHeader(record: CsvRecord['record'], source: ByteString): readonly string[] {
   if (/\r./s.test(source)) {
     throw new OperatorError('The lines end with CR alone: convert the file to LF or CRLF, for example with mac2unix');
   }
@@ -133,7 +152,7 @@ function readHeader(record: CsvRecord['record'], source: string): readonly strin
   return names;
 }
 
-function readRow(line: number, source: string, names: readonly string[], record: CsvRecord['record']): Row {
+function readRow(line: number, source: ByteString, names: readonly string[], record: CsvRecord['record']): Row {
   if (record.length !== names.length) {
     return { line, source, reason: `The header has ${names.length} fields, but the row ${record.length}.` };
   }
@@ -142,7 +161,7 @@ function readRow(line: number, source: string, names: readonly string[], record:
     for (const name of FIELD_NAMES) {
       const { type, isRequired } = PLANT_FIELDS[name];
       const field = record[names.indexOf(name)] ?? (isRequired ? '' : undefined);
-      if (field !== undefined) fields[name] = READERS[type](decode(field));
+      if (field !== undefined) fields[name] = READERS[type](fromBytes(field));
     }
     return toNewPlant(fields);
   });

@@ -1,6 +1,15 @@
 import { OperatorError } from '../../operator-error.js';
 import { parseNewPlant } from '../../plants/pipes/new-plant.pipe.js';
-import { decode, encode, type Row, type RowReader, tooLong, toRow, withoutByteOrderMark } from './rows.js';
+import {
+  type ByteString,
+  fromBytes,
+  type Row,
+  type RowReader,
+  toBytes,
+  tooLong,
+  toRow,
+  withoutByteOrderMark,
+} from './rows.js';
 
 /** A line of CSV: it has a comma before anything that begins a JSON object or array. */
 const LOOKS_LIKE_CSV = /^[^{[]*,/;
@@ -16,9 +25,8 @@ export class NdjsonReader implements RowReader {
   constructor(private readonly maxLength: number) {}
 
   async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
-    let rest = '';
+    let rest: ByteString = '';
     for await (const chunk of withoutByteOrderMark(input)) {
-      // Each character is one byte, until the line is decoded.
       const [end = '', ...lines] = chunk.toString('latin1').split('\n');
       // A row that is too long already is rejected, however it goes on.
       if (rest.length <= this.maxLength) rest += end;
@@ -32,20 +40,20 @@ export class NdjsonReader implements RowReader {
     yield this.#read(rest);
   }
 
-  rejectsHeader(): string {
+  rejectsHeader(): ByteString {
     return '';
   }
 
   /** The fields `line` and `reason` come first in the object. A plant may have other fields, so an import ignores them. */
-  reject({ line, source }: Row, reason: string): string {
-    const members = `"line":${line},"reason":${encode(JSON.stringify(reason))}`;
+  reject({ line, source }: Row, reason: string): ByteString {
+    const members = `"line":${line},"reason":${toBytes(JSON.stringify(reason))}`;
     const [, content] = /^[ \t\r]*\{(.*)$/s.exec(source) ?? [];
     if (content === undefined) return `{${members},"row":${JSON.stringify(source)}}\n`;
     return /^[ \t\r]*\}/.test(content) ? `{${members}${content}\n` : `{${members},${content}\n`;
   }
 
   /** Returns the row of a line, or nothing if the line is blank. */
-  #read(source: string): Row[] {
+  #read(source: ByteString): Row[] {
     this.#line += 1;
     if (source.length > this.maxLength) return [tooLong(this.#line, this.maxLength)];
     if (!/[^ \t\r]/.test(source)) return [];
@@ -53,6 +61,6 @@ export class NdjsonReader implements RowReader {
       throw new OperatorError(`line ${this.#line} is not JSON: if the file is CSV, pass --format csv`);
     }
     this.#isFirstRow = false;
-    return [toRow(this.#line, source, () => parseNewPlant(decode(source)))];
+    return [toRow(this.#line, source, () => parseNewPlant(fromBytes(source)))];
   }
 }

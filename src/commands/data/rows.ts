@@ -4,6 +4,9 @@ import type { StoredPlant } from '../../storage/plant-repository.js';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
+/** A text whose characters are bytes, those of a file: bytes that are not UTF-8 stay as they are. */
+export type ByteString = string;
+
 /** A row of a file: a plant, or the reason why it is none. */
 export type Row = RowSource &
   ({ readonly plant: StoredPlant; readonly reason?: never } | { readonly plant?: never; readonly reason: string });
@@ -11,8 +14,8 @@ export type Row = RowSource &
 interface RowSource {
   /** The number of its line; CSV may have several lines a row, of which this is the first. */
   readonly line: number;
-  /** The row as the file has it, without the end of its line; empty if it is too long. Each character is one byte. */
-  readonly source: string;
+  /** The row as the file has it, without the end of its line; empty if it is too long. */
+  readonly source: ByteString;
 }
 
 /** Reads the rows of a file, and writes those that an import rejects, so that they can be corrected and imported again. */
@@ -25,10 +28,10 @@ export interface RowReader {
   rows(input: AsyncIterable<Buffer>): AsyncIterable<Row[]>;
 
   /** Returns the first line of a file of rejected rows, with its end; empty if the format has none. */
-  rejectsHeader(): string;
+  rejectsHeader(): ByteString;
 
-  /** Returns a rejected row with its line and the reason, and the end of the line. Each character is one byte. */
-  reject(row: Row, reason: string): string;
+  /** Returns a rejected row with its line and the reason, and the end of the line. */
+  reject(row: Row, reason: string): ByteString;
 }
 
 /** Yields the chunks of a file without its byte order mark. */
@@ -54,7 +57,7 @@ function withoutMark(begin: Buffer): Buffer {
 }
 
 /** Returns the row with the plant that `read` returns, or with the reason why it refuses to. */
-export function toRow(line: number, source: string, read: () => StoredPlant): Row {
+export function toRow(line: number, source: ByteString, read: () => StoredPlant): Row {
   try {
     return { line, source, plant: read() };
   } catch (error) {
@@ -69,18 +72,18 @@ export function tooLong(line: number, maxLength: number): Row {
 }
 
 /**
- * Decodes a text whose characters are bytes.
+ * Decodes bytes as UTF-8.
  *
  * @throws {ContractException} if they are not UTF-8
  */
-export function decode(bytes: string): string {
+export function fromBytes(bytes: ByteString): string {
   if (!/[\x80-\xff]/.test(bytes)) return bytes;
   const buffer = Buffer.from(bytes, 'latin1');
   if (isUtf8(buffer)) return buffer.toString('utf8');
   throw new ContractException(400, 'The row is not UTF-8: write the file in this encoding.');
 }
 
-/** Encodes a text as one whose characters are bytes of UTF-8. */
-export function encode(text: string): string {
+/** Encodes a text as bytes of UTF-8. */
+export function toBytes(text: string): ByteString {
   return Buffer.from(text).toString('latin1');
 }
