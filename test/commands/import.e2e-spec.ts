@@ -166,7 +166,7 @@ describe('plant-store import', () => {
       status: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        /^plant-store: the database dta\/plants\.db is in a directory that does not exist; create \S+\/dta, .+\n$/,
+        /^plant-store: the database dta\/plants\.db cannot be used: it is in a directory that does not exist; create \S+\/dta, .+\n$/,
       ) as unknown,
     });
     expect(existsSync(directory.file('dta'))).toBe(false);
