@@ -46,6 +46,15 @@ describe('The environment', () => {
     expect(await create(url, MONSTERA, SECOND_TOKEN)).toEqual(refusal(401));
   });
 
+  it('overrides no variable of .env with an empty one', async () => {
+    directory.write('.env', `ACCESS_TOKENS=${TOKEN}\nBASE_PATH=/from-the-file\n`);
+
+    const { url } = await directory.start({ ACCESS_TOKENS: '', BASE_PATH: '' });
+
+    expect(new URL(url).pathname).toBe('/from-the-file');
+    expect(await create(url)).toEqual(CREATED);
+  });
+
   it('ends the start with status 2 and one line if .env is Latin-1', async () => {
     writeFileSync(directory.file('.env'), 'PORT=1 # \u00FC\n', 'latin1');
 

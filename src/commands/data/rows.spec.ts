@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer';
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { anyPlant } from '../../../test/support/any-plant.js';
@@ -93,6 +94,29 @@ describe('A line of NDJSON', () => {
     const rows = await read('ndjson', `{"id":1,\r"name":"${plant.name}"}\n`, 1);
 
     expect(rows.map(({ line, plant }) => ({ line, plant }))).toEqual([{ line: 1, plant }]);
+  });
+
+  it('that is not JSON, but has a comma, is rejected behind a row, and the next ones are read', async () => {
+    const rows = await read('ndjson', '{"id":1,"name":"a"}\nb,2\n{"id":3,"name":"c"}\n');
+
+    expect(rows.map(({ line, plant }) => [line, plant?.id])).toEqual([
+      [1, 1n],
+      [2, undefined],
+      [3, 3n],
+    ]);
+  });
+
+  it('that is longer than any string is rejected, and the next ones are read', async () => {
+    const chunk = Buffer.alloc(2 ** 24, 'a');
+    const count = Math.ceil(constants.MAX_STRING_LENGTH / chunk.length) + 1;
+    const file = [...Array<Buffer>(count).fill(chunk), Buffer.from('\n{"id":1,"name":"a"}\n')];
+    const rows: Row[] = [];
+    for await (const batch of new NdjsonReader(LIMIT).rows(Readable.from(file))) rows.push(...batch);
+
+    expect(summary(rows)).toEqual([
+      [1, 'The row is too long'],
+      [2, 1n, 'a', undefined],
+    ]);
   });
 });
 
