@@ -64,6 +64,22 @@ describe('Connections', () => {
     for (const { socket } of clients) socket.destroy();
   });
 
+  it('beyond MAX_CONNECTIONS replace the one that has waited the longest, which need not be the oldest', async () => {
+    const { url } = await start('2');
+    const oldest = await createPlant(url, 1);
+    const waiting = await createPlant(url, 2);
+    oldest.socket.write(creation(1));
+    await oldest.answered(2);
+
+    const newcomer = await createPlant(url, 3);
+
+    await waiting.closed;
+    oldest.socket.write(creation(1));
+    await oldest.answered(3);
+    expect(oldest.answers).toEqual([200, 200, 200]);
+    for (const { socket } of [oldest, newcomer]) socket.destroy();
+  });
+
   it('beyond MAX_CONNECTIONS replace those that only wait, first those without a valid token', async () => {
     const { url } = await start('20');
     const known = await createPlant(url, 1);
