@@ -203,7 +203,7 @@ describe('Each setting takes effect in the program:', () => {
     const variables = { DATABASE_URL: database, DATABASE_START_TIMEOUT: '200ms', STORE_TIMEOUT: '40s' };
     const service = directory.launch({ ...WITH_TOKEN, ...variables });
     expect(await timeOf(service.ended)).toBeLessThan(SHORTER.thanDefaultOf30s);
-    expect(service.stderr).toContain('cannot be reached');
+    expect(service.stderr).toContain('cannot be used: connect ENOENT');
   });
 
   row('STORE_TIMEOUT', 'ends the wait for a locked database with error 503', async () => {
