@@ -105,7 +105,9 @@ describe('One port for both listeners', () => {
     expect(complaintAbout({ PORT: '3001' })).toBe(
       'MANAGEMENT_PORT and PORT are both 3001: set one of them to another port',
     );
+    for (const HOST of ['0.0.0.0', '::']) expect(complaintAbout({ PORT: '3001', HOST })).toMatch(/ are both 3001: /);
     expect(() => parseConfiguration({ PORT: '3001', HOST: '192.0.2.1' })).not.toThrow();
+    expect(() => parseConfiguration({ PORT: '3001', HOST: '::1', MANAGEMENT_HOST: '0.0.0.0' })).not.toThrow();
     expect(() => parseConfiguration({ PORT: '0', MANAGEMENT_PORT: '0' })).not.toThrow();
   });
 });

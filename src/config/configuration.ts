@@ -208,7 +208,7 @@ function assertConsistent(settings: Settings): void {
     throw badUsage(`${variableOf(other)} must be set, because ${variableOf(name)} is set: ${SETTINGS[other].rule}`);
   }
   const { port } = settings;
-  if (port !== 0 && port === settings.managementPort && settings.host === settings.managementHost) {
+  if (port !== 0 && port === settings.managementPort && overlap(settings.host, settings.managementHost)) {
     throw badUsage(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
   }
   if (lacksSslMode(settings.databaseUrl)) throw badUsage(`DATABASE_URL must have ${SSL_MODE_RULE}`);
@@ -218,6 +218,12 @@ function assertConsistent(settings: Settings): void {
   if (settings.workers > 1 && port === 0) {
     throw badUsage('PORT must not be 0 with WORKERS, which must all have the same port: set it to 3000, for example');
   }
+}
+
+/** Returns whether the system refuses to listen on one port of both hosts. */
+function overlap(...hosts: readonly [string, string]): boolean {
+  if (hosts[0] === hosts[1] || hosts.includes('::')) return true;
+  return hosts.includes('0.0.0.0') && !hosts.some((host) => host.includes(':'));
 }
 
 /** Returns the name of a setting's variable, such as DATABASE_URL for databaseUrl. */
