@@ -29,6 +29,8 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     body: object | undefined,
     headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>,
   ): void {
+    // Before the answer begins: an object that is no JSON becomes error 500.
+    const json = body === undefined ? undefined : JSON.stringify(body);
     const isLast = this.client.beginAnswer(this.req, status);
     // A flat list, which Node takes as it is.
     const all: OutgoingHttpHeader[] = commonHeaders(this.req.id);
@@ -36,7 +38,6 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
     else if (this.req.headers.expect !== undefined) all.push('Connection', 'keep-alive');
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) all.push(name, value);
-    const json = body === undefined ? undefined : JSON.stringify(body);
     if (json !== undefined) all.push(...jsonHeaders(json));
     this.writeHead(status, all);
     publishRequest(() => this.#message(status, body));
