@@ -76,8 +76,8 @@ export class PlantsService {
   /**
    * Takes a snapshot of the plants, to count, find or read them. Close it afterwards.
    *
-   * @throws {RepositoryUnavailableError} when the store cannot be read now
-   * @throws {Error} if the repository takes no snapshots: that of a database in memory, or one of the host without this method
+   * @throws {RepositoryUnavailableError} when the store cannot be read now, and always for a database in memory
+   * @throws {Error} if the repository is one of the host without this method
    */
   async snapshot(): Promise<PlantSnapshot> {
     if (this.repository.snapshot === undefined) throw new Error('The repository has no method snapshot');
