@@ -3,7 +3,8 @@ import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { connect } from 'node:http2';
 import { json, text } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
-import { HttpException, Injectable, Module } from '@nestjs/common';
+import { ClassSerializerInterceptor, HttpException, Injectable, Module } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import {
   type Outcome,
@@ -171,6 +172,16 @@ describe('PlantsModule', () => {
       status: 400,
       retryAfter: '7',
       body: { error, message: expect.stringMatching(message) as unknown },
+    });
+  });
+
+  it('answers with all fields of a Plant where an interceptor of the host excludes those that are not exposed', async () => {
+    app = await newApplication(PlantsModule.forRoot(OPTIONS));
+    app.useGlobalInterceptors(new ClassSerializerInterceptor(new Reflector(), { strategy: 'excludeAll' }));
+
+    expect(await send(app, { body: JSON.stringify({ ...MONSTERA, tag: 'indoor' }) })).toMatchObject({
+      status: 200,
+      body: { name: 'Monstera', tag: 'indoor' },
     });
   });
 

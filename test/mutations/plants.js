@@ -405,4 +405,13 @@ export default [
     test: "does not change the host's own routes",
     isBuilt: true,
   },
+  {
+    name: 'plants: tag that an interceptor excludes',
+    reason: 'A ClassSerializerInterceptor with the strategy excludeAll keeps all fields of a Plant.',
+    file: DTO,
+    find: '  // IsOptional would accept null, too.\n  @Expose()\n',
+    replace: '',
+    spec: 'test/embedding/plants-module',
+    test: 'those that are not exposed',
+  },
 ];

@@ -524,4 +524,22 @@ export default [
     test: 'readable for the same users',
     isBuilt: true,
   },
+  {
+    name: 'storage: snapshot of another database',
+    reason: 'A snapshot is not of a database that has replaced that of the repository.',
+    file: SQLITE,
+    find: '      this.#files?.assertInPlace();\n      return requireTable',
+    replace: '      return requireTable',
+    spec: 'src/storage/sqlite-repository',
+    test: 'another database replaces it',
+  },
+  {
+    name: 'storage: journal beside a copy',
+    reason: 'SQLite would roll a journal that it finds beside a database back into it.',
+    file: BACKUP,
+    find: "['-journal', '-wal', '-shm']",
+    replace: "['-wal', '-shm']",
+    spec: 'src/storage/backup',
+    test: 'appears meanwhile',
+  },
 ];
