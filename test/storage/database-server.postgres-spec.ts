@@ -170,6 +170,22 @@ describe('A connection', () => {
 });
 
 describe('A server', () => {
+  it('that does not answer ends a check after a second', async () => {
+    const repository = await openRepository(proxy.url(database));
+    await repository.check?.();
+    proxy.fault = 'hang';
+
+    try {
+      // The pool waits for 2.5 seconds, and has another message.
+      await expect(repository.check?.()).rejects.toThrow(
+        'the database cannot store plants: it did not answer within 1000 ms',
+      );
+    } finally {
+      proxy.cutAll('refuse');
+      await repository.close();
+    }
+  });
+
   it('that is killed under load, with synchronous_commit off, loses no acknowledged plant', async () => {
     // A commit that does not wait for the disk is written this late.
     const flags = ['-c', 'synchronous_commit=off', '-c', 'wal_writer_delay=10s'];
