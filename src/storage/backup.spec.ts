@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 describe('A backup', () => {
-  it.each(['', '-wal'])('does not touch a file backup.db%s that appears meanwhile', async (suffix) => {
+  it.each(['', '-wal', '-shm', '-journal'])('does not touch a file backup.db%s that appears meanwhile', async (suffix) => {
     const backup = backUp(file, target);
     writeFileSync(target + suffix, 'something of value');
 

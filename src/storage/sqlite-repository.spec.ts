@@ -247,7 +247,7 @@ describe('files that are gone or replaced', () => {
         renameSync(`${file}-other`, file);
       },
     ],
-  ])('end all creates: %s', async (_, change) => {
+  ])('end all creates and snapshots: %s', async (_, change) => {
     await repository.add([{ id: 1n, name: 'Monstera' }]);
 
     await change();
@@ -257,6 +257,9 @@ describe('files that are gone or replaced', () => {
       await expect(added).rejects.toThrow(RepositoryUnavailableError);
       await expect(added).rejects.toThrow(/were removed or replaced$/);
     }
+    const snapshot = repository.snapshot?.();
+    await expect(snapshot).rejects.toThrow(RepositoryUnavailableError);
+    await expect(snapshot).rejects.toThrow(/were removed or replaced$/);
   });
 });
 
