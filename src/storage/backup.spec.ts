@@ -22,14 +22,17 @@ beforeEach(async () => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 describe('A backup', () => {
-  it.each(['', '-wal', '-shm', '-journal'])('does not touch a file backup.db%s that appears meanwhile', async (suffix) => {
-    const backup = backUp(file, target);
-    writeFileSync(target + suffix, 'something of value');
+  it.each(['', '-wal', '-shm', '-journal'])(
+    'does not touch a file backup.db%s that appears meanwhile',
+    async (suffix) => {
+      const backup = backUp(file, target);
+      writeFileSync(target + suffix, 'something of value');
 
-    await expect(backup).rejects.toThrow(`${target}${suffix} already exists: name another file`);
-    expect(readFileSync(target + suffix, 'utf8')).toBe('something of value');
-    expect(readdirSync(directory).sort()).toEqual([`backup.db${suffix}`, 'plants.db']);
-  });
+      await expect(backup).rejects.toThrow(`${target}${suffix} already exists: name another file`);
+      expect(readFileSync(target + suffix, 'utf8')).toBe('something of value');
+      expect(readdirSync(directory).sort()).toEqual([`backup.db${suffix}`, 'plants.db']);
+    },
+  );
 
   it('goes to a file whose name looks like a URI', async () => {
     const current = process.cwd();
