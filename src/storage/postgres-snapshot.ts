@@ -5,7 +5,7 @@ import { cannotBeRead } from './errors.js';
 import { plantOf } from './plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
 import { describePostgresError, postgresStartError } from './postgres-errors.js';
-import { connectionSettings } from './postgres-pool.js';
+import { connectionSettings, literal } from './postgres-pool.js';
 import { findTables } from './postgres-schema.js';
 
 /** Milliseconds that a query may take, locks apart: to count 100 million plants takes a minute. */
@@ -59,12 +59,14 @@ class PostgresSnapshot implements PlantSnapshot {
   }
 
   async find(ids: readonly bigint[]): Promise<readonly StoredPlant[]> {
-    const rows = await this.#query(`SELECT id, name, tag FROM plants WHERE id = ANY ('{${ids.join()}}'::bigint[])`);
+    const rows = await this.#query(
+      `SELECT id, name, tag FROM plants WHERE id = ANY (ARRAY[${ids.map(literal).join()}]::bigint[])`,
+    );
     return rows.map(plantOf);
   }
 
   async *plants(after?: bigint): AsyncIterable<StoredPlant> {
-    const condition = after === undefined ? '' : `WHERE id > '${after}'`;
+    const condition = after === undefined ? '' : `WHERE id > ${literal(after)}`;
     await this.#query(`DECLARE reading CURSOR FOR SELECT ${ROW} FROM plants ${condition} ORDER BY id`);
     try {
       let rows: unknown[][];
