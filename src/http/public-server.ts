@@ -56,6 +56,8 @@ export class PublicServer {
     // Node reads what the operating system has received before the second of these.
     await setImmediate();
     await setImmediate();
+    // Fastify closes the server only when all answers are taken.
+    this.node.on('connection', (socket: Socket) => socket.destroy());
     await Promise.all([...this.#connections.values()].map((connection) => connection.taken()));
     for (const { isWaiting, socket } of this.#connections.values()) if (isWaiting) socket.destroy();
   }

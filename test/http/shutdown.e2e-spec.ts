@@ -3,7 +3,7 @@ import { ask } from '../support/connections.js';
 import { installCertificate } from '../support/certificates.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { chunkedMessage, message, plant } from '../support/http-messages.js';
-import { Client, HEAD, openRequest, refusesConnections } from '../support/load-client.js';
+import { Client, creation, HEAD, openRequest, refusesConnections } from '../support/load-client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { until } from '../support/until.js';
@@ -37,6 +37,26 @@ describe('SIGTERM', () => {
     await client.closed;
 
     expect(client.received).toBe('');
+    expect(await service.ended).toBe(0);
+  });
+
+  it('ends new connections while a client does not take its answer', async () => {
+    ({ service, url } = await directory.start({ ...WITH_TOKEN, BODY_LIMIT: '32mb', SHUTDOWN_TIMEOUT: '2s' }));
+    const slow = await Client.open(url);
+    slow.socket.pause();
+    slow.socket.write(creation(1, 20_000_000));
+    await service.printed(/("message":"request")/);
+
+    service.signal('SIGTERM');
+
+    const answersNew = async (): Promise<boolean> => {
+      const client = await open(plant(2));
+      await client.closed;
+      return client.received !== '';
+    };
+    await until('a new connection gets no answer', async () => !(await answersNew()));
+    expect(await answersNew()).toBe(false);
+    slow.socket.destroy();
     expect(await service.ended).toBe(0);
   });
 
