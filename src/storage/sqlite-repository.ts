@@ -56,8 +56,12 @@ export function openRepository(url: string, { timeout, ...options }: DatabaseOpt
 export async function tryOutDatabase(url: string): Promise<boolean> {
   const file = sqlitePath(url);
   if (!existsSync(file)) return false;
-  return openSqliteDatabase(file, (database) => {
+  // Apart, because it takes longer in a large database than the trial may wait for a running service.
+  await openSqliteDatabase(file, (database) => {
     assertSound(database);
+    database.close();
+  });
+  return openSqliteDatabase(file, (database) => {
     const isPresent = hasPlants(database);
     addTrialPlants(database);
     database.close();
