@@ -40,14 +40,14 @@ export interface AdmittedBody {
 
 /** Admits a request, and turns it into its body. */
 @Injectable()
-export class BodyPipe implements PipeTransform<SealedExchange, Promise<AdmittedBody>> {
+export class BodyPipe implements PipeTransform<SealedExchange, AdmittedBody | Promise<AdmittedBody>> {
   readonly #logger = new Logger('PlantStore');
   #hasWarned = false;
 
   constructor(private readonly admission: Admission) {}
 
   /** @throws {ContractException} 417, 400 without a body, 415, 413 or 503, in this order of checks */
-  async transform(sealed: SealedExchange): Promise<AdmittedBody> {
+  transform(sealed: SealedExchange): AdmittedBody | Promise<AdmittedBody> {
     const exchange = sealed();
     const request = exchange.getRequest<PlantRequest>();
     const response = exchange.getResponse<PlantResponse>();
@@ -61,8 +61,8 @@ export class BodyPipe implements PipeTransform<SealedExchange, Promise<AdmittedB
     if (!isParsed && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);
     const place = this.admission.admit('raw' in response ? response.raw : response);
     if (isParsed) return { body: this.#takeParsed(request, raw), place };
-    const body = await readBody(raw, length, bodyLimit, (bytes) => this.admission.chargeBody(place, bytes));
-    return { body, place };
+    const body = readBody(raw, length, bodyLimit, (bytes) => this.admission.chargeBody(place, bytes));
+    return body instanceof Uint8Array ? { body, place } : body.then((collected) => ({ body: collected, place }));
   }
 
   /** Without the bytes, logs once how the parsers of the application are kept away from the body. */
