@@ -161,6 +161,21 @@ describe('The guide to deploying', () => {
     expect(await create(url)).toMatchObject({ status: 400, body: { error: 401 } });
   });
 
+  it('has commands for Compose that make a URL file that the service accepts', () => {
+    const [commands] = new Paper('docs/deploying.md').blockIn('Compose, with PostgreSQL', 'sh').split('\ndocker ');
+    mkdirSync(directory.file('bin'));
+    for (const program of ['openssl', 'sudo']) directory.write(`bin/${program}`, '#!/bin/sh\necho secret\n', 0o700);
+    const { status } = spawnSync('sh', ['-ec', `umask 022\n${commands}`], {
+      cwd: directory.path,
+      env: { PATH: `${directory.file('bin')}:${process.env.PATH ?? ''}` },
+    });
+
+    expect(status).toBe(0);
+    expect(parseConfiguration({ DATABASE_URL_FILE: directory.file('secrets/database-url') })).toMatchObject({
+      databaseUrl: 'postgres://plants:secret@database:5432/plants?sslmode=disable',
+    });
+  });
+
   it.each(['Containers', 'Kubernetes'])('has a restore for %s that keeps the plants from before', async (section) => {
     await directory.store([{ id: 1n, name: 'Ficus' }]);
     await directory.run('backup', ['restore.db']);
