@@ -20,7 +20,7 @@ RUN ln -s /app/plant-store.js /usr/local/bin/plant-store && mkdir /data && chown
 # The default store, data/plants.db, and the token file are then in the volume.
 WORKDIR /
 ENV NODE_ENV=production HOST=0.0.0.0
-# The user node. Kubernetes can tell only of a number that it is not root.
+# The user node. A number, because Kubernetes cannot check that a name is not that of root.
 USER 1000:1000
 VOLUME /data
 EXPOSE 3000 3001
