@@ -5,7 +5,7 @@ import { join } from 'node:path';
 const LEFT_OUT =
   /^(?:pg-native|light-my-request|@fastify\/(?:ajv-compiler|fast-json-stringify-compiler|multipart|view)|@nestjs\/(?:microservices|platform-express|websockets))(?:\/|$)/;
 
-/** The beginning of each command: --version, --help and health load nothing else of ours. */
+/** The beginning of each command: --version and --help load nothing else of ours. */
 const PROGRAM =
   /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:config[\\/]|(?:loopback-host|operator-error)\.|commands[\\/]report\.|process[\\/](?:describe-error|signals)\.|contract[\\/]plant-fields\.|storage[\\/](?:database-url|engines|plant-repository)\.)/;
 
