@@ -55,8 +55,15 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /**
-   * Asks passport, which calls `getRequest`, BearerStrategy and `handleRequest`, in this order; the last one keeps the
-   * principal.
+   * Passes a request that has a principal with the required scope. Where it has no principal yet, AuthGuard
+   * (`super.canActivate`) takes these steps:
+   *
+   * 1. `getRequest` below returns what passport sees of the request.
+   * 2. passport-http-bearer takes the token from its header. Without one, it goes on with step 4.
+   * 3. `BearerStrategy.validate` asks the verifier.
+   * 4. `handleRequest` below gets the principal, and keeps it with the request.
+   *
+   * AuthGuard then returns true in any case, so the principal decides, and not this result.
    *
    * @throws {UnauthorizedException} without a valid token
    * @throws {ForbiddenException} if the token lacks the required scope
@@ -67,31 +74,38 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     // The service binds the guard globally, and PlantsController binds it again.
     if (principalOf(request) === undefined) await super.canActivate(context);
     const principal = principalOf(request);
-    // There is none if passport has found no token.
     if (principal === undefined) throw this.#refuse(context);
     this.#authorize(context, principal);
     return true;
   }
 
-  /**
-   * Returns what passport gets: from the request itself, it would also take a token in the query or the body. The type
-   * leaves out BearerRequest: its file needs the types of passport-http-bearer, which a host does not have.
-   */
-  override getRequest(context: ExecutionContext): object {
+  /** Returns what passport gets: from the request itself, it would also take a token in the query or the body. */
+  override getRequest(context: ExecutionContext): BearerRequest {
     // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
     const authorization = authorizationOf(requestOf(context))?.replace(/ {2,}/, ' ');
     return new BearerRequest({ authorization }, this.authOptions.verifier);
   }
 
-  /** Takes what BearerStrategy has returned or thrown, and keeps the principal with the request. */
-  override handleRequest<User>(error: Error | null, user: User, _info: unknown, context: ExecutionContext): User {
+  /**
+   * Keeps the principal with the request.
+   *
+   * @param error what BearerStrategy has thrown
+   * @param principal what it has returned; false if passport has found no token
+   * @returns the principal, which AuthGuard keeps with the BearerRequest, where nothing reads it
+   */
+  override handleRequest<User>(
+    error: Error | null,
+    principal: User & (Principal | false),
+    _info: unknown,
+    context: ExecutionContext,
+  ): User {
     if (error) throw error instanceof TokenRefused ? this.#refuse(context, error) : error;
-    if (user) {
+    if (principal) {
       const request = requestOf(context);
-      request.user = user;
-      setPrincipal(request, user as Principal & User);
+      request.user = principal;
+      setPrincipal(request, principal);
     }
-    return user;
+    return principal;
   }
 
   #authorize(context: ExecutionContext, { scopes }: Principal): void {
@@ -136,8 +150,9 @@ function requestOf(context: ExecutionContext): GuardedRequest {
  * Returns the value of the header, unless there are two. Without `joinDuplicateHeaders`, Node keeps only the first one
  * in `headers`; `rawHeaders` has both.
  */
-function authorizationOf({ headers, raw, rawHeaders = raw?.rawHeaders ?? [] }: GuardedRequest): string | undefined {
-  return rawHeaders.filter(isAuthorization).length > 1 ? undefined : headers.authorization;
+function authorizationOf(request: GuardedRequest): string | undefined {
+  const { rawHeaders = [] } = request.raw ?? request;
+  return rawHeaders.filter(isAuthorization).length > 1 ? undefined : request.headers.authorization;
 }
 
 function isAuthorization(text: string, index: number): boolean {

@@ -14,7 +14,7 @@ import { isHttpsOrLoopback } from '../loopback-host.js';
 
 /**
  * Milliseconds from the beginning of a fetch to the next one. Strangers make up unknown keys, and must not make the
- * service a burden for the issuer. A client with a new key waits no longer than for `Retry-After`.
+ * service a burden for the issuer. A client with a new key need not wait longer than `Retry-After` says.
  */
 const COOLDOWN = 1_000;
 
@@ -30,7 +30,20 @@ const MAX_WAITING = 20;
 /** From jose, with `redirect: manual`: a redirect could lead into the operator's own network. */
 type FetchOptions = Parameters<FetchImplementation>[1];
 
-/** The signing keys of an issuer, fetched when a token first needs one, and again when a token has an unknown one. */
+/** See IssuerKeys. */
+type FetchState = 'due' | 'running' | 'succeeded' | 'failed';
+
+/**
+ * The signing keys of an issuer. They are fetched when a token needs them for the first time, when a token has an unknown
+ * key, and when JwtVerifier asks for it. A token with an unknown key depends on the last fetch:
+ *
+ * | a fetch   | because the last one                         | a token with an unknown key                       |
+ * |-----------|----------------------------------------------|---------------------------------------------------|
+ * | due       | began at least a second ago, if there is one | causes one, and waits for it                      |
+ * | running   | has not ended                                | waits for it, or gets error 503 if 20 wait already |
+ * | succeeded | did, and began less than a second ago        | is refused                                        |
+ * | failed    | did, and began less than a second ago        | gets error 503                                    |
+ */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
   readonly #keySet: RemoteJWKSet;
@@ -67,6 +80,7 @@ export class IssuerKeys {
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     try {
+      // Otherwise there are no keys yet, and jose would fetch them.
       if (this.#keySet.fresh) return await this.#keySet(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
@@ -80,13 +94,17 @@ export class IssuerKeys {
     return this.#keySet.reload();
   }
 
-  /** Fetches the keys for a token, unless the last fetch is younger than a second: its outcome then counts. */
+  get #state(): FetchState {
+    if (this.#keySet.reloading) return 'running';
+    if (performance.now() - this.#begun >= COOLDOWN) return 'due';
+    return this.#isFailing ? 'failed' : 'succeeded';
+  }
+
+  /** Lets a token with an unknown key wait for the keys, if the table above says so. */
   async #refresh(): Promise<void> {
-    if (this.#hasJustFetched) {
-      if (this.#isFailing) throw new ContractException(503);
-      // `find` looks into these keys once more.
-      return;
-    }
+    const state = this.#state;
+    if (state === 'succeeded') return;
+    if (state === 'failed') throw new ContractException(503);
     if (this.#waiting >= MAX_WAITING) throw new ContractException(503);
     this.#waiting += 1;
     try {
@@ -94,10 +112,6 @@ export class IssuerKeys {
     } finally {
       this.#waiting -= 1;
     }
-  }
-
-  get #hasJustFetched(): boolean {
-    return !this.#keySet.reloading && performance.now() - this.#begun < COOLDOWN;
   }
 
   async #fetch(url: string, options: FetchOptions): Promise<Response> {

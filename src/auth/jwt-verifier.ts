@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyOptions, type JWTVerifyResult } from 'jose';
+import { decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { assertJwtSettings, DEFAULT_JWT_TYPE, type JwtSettings } from './jwt-settings.js';
@@ -73,6 +73,7 @@ export class JwtVerifier extends TokenVerifier {
     // A signed JWT has exactly three parts; leave other tokens to the other verifiers.
     if (token.split('.', 4).length !== 3) return 'unknown';
     const digest = hash('sha256', token, 'base64');
+    // fetchKeys may replace it meanwhile: the new map must get no token that was verified with the keys before.
     const verified = this.#verified;
     const known = verified.get(digest);
     if (known !== undefined) return known;
@@ -89,7 +90,7 @@ export class JwtVerifier extends TokenVerifier {
    */
   async fetchKeys(): Promise<void> {
     await this.#keys.reload().catch(() => undefined);
-    // Forgets tokens of withdrawn keys. Verifications in progress still write to the old map.
+    // Forgets tokens of withdrawn keys.
     this.#verified = new Map();
   }
 
@@ -124,10 +125,7 @@ export class JwtVerifier extends TokenVerifier {
    */
   async #claimsOf(token: string, rules: JWTVerifyOptions): Promise<JWTPayload> {
     try {
-      const verified = jwtVerify(token, this.#keys.find, rules).catch((error: unknown) =>
-        verifyWithEach(error, token, rules),
-      );
-      return (await verified).payload;
+      return await verifyToken(token, this.#keys, rules);
     } catch (error) {
       // jose checks `exp` last, so the rest of the token is valid.
       if (error instanceof errors.JWTExpired) return error.payload;
@@ -137,19 +135,27 @@ export class JwtVerifier extends TokenVerifier {
 }
 
 /**
- * Verifies a token again after jwtVerify has failed: several keys may fit one that does not name its key. jose's error
- * has these keys: https://github.com/panva/jose/blob/main/docs/jwks/remote/functions/createRemoteJWKSet.md
+ * Verifies a token, and returns its claims. Several keys may fit one that does not name its key. jose then throws an
+ * error that iterates over them:
+ * https://github.com/panva/jose/blob/main/docs/jwks/remote/functions/createRemoteJWKSet.md
+ *
+ * As in jose, a wrong signature is no reason to fetch keys: an issuer announces a new key by its `kid` (OpenID Connect
+ * Core 1.0 §10.1.1).
  */
-async function verifyWithEach(error: unknown, token: string, rules: JWTVerifyOptions): Promise<JWTVerifyResult> {
-  if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
-  for await (const key of error) {
-    try {
-      return await jwtVerify(token, key, rules);
-    } catch (fault) {
-      if (!(fault instanceof errors.JWSSignatureVerificationFailed)) throw fault;
+async function verifyToken(token: string, keys: IssuerKeys, rules: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, keys.find, rules)).payload;
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    for await (const key of error) {
+      try {
+        return (await jwtVerify(token, key, rules)).payload;
+      } catch (fault) {
+        if (!(fault instanceof errors.JWSSignatureVerificationFailed)) throw fault;
+      }
     }
+    throw new errors.JWSSignatureVerificationFailed();
   }
-  throw new errors.JWSSignatureVerificationFailed();
 }
 
 /** @throws {ContractException} if the keys cannot be fetched */

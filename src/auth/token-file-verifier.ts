@@ -15,16 +15,17 @@ interface TokenFileOptions {
 }
 
 /**
- * Verifies the static tokens of a file. PlantsModule reads the file, and reads it again when it changes. A file that
- * cannot be used changes nothing: the tokens that were read last stay valid.
+ * Verifies the static tokens of a file. PlantsModule reads the file when it starts. Later, it is reloaded when it has
+ * changed, after each minute without a change, and when the service gets SIGHUP. A file that cannot be used then changes
+ * nothing: the tokens that were read last stay valid.
  */
 export class TokenFileVerifier extends StaticTokens {
   readonly #logger = new Logger('Authentication');
-  /** The text whose tokens are in use, and when the file had it last. */
+  /** The text whose tokens are in use, and when the file had it last; undefined until the file is read. */
   #last: { readonly text: string; readonly at: Date } | undefined;
   /** True if the file could not be used when it was looked at last. */
   #isFailing = false;
-  #stopWatching = (): void => undefined;
+  #stopReloading = (): void => undefined;
 
   constructor(
     private readonly file: string,
@@ -39,37 +40,19 @@ export class TokenFileVerifier extends StaticTokens {
   }
 
   /**
-   * Reads the file.
+   * Reads the file, unless it may be missing and is.
    *
    * @throws {OperatorError} if it cannot be used
    */
   read(): void {
-    if (this.#isMissing()) return;
+    if (this.options.mayBeMissing === true && this.#last === undefined && !existsSync(this.file)) return;
     const text = readTokenFile(this.file);
     if (text !== this.#last?.text) this.tokens = [...(this.options.configured ?? []), ...parseTokens(text, this.file)];
     this.#last = { text, at: new Date() };
   }
 
-  override onModuleInit(): void {
-    // Nest calls it twice if the verifier is also a provider of the host.
-    this.#stopWatching();
-    // The program has read the file already, to report a fault before it opens its ports.
-    if (this.#last === undefined) this.read();
-    const stopWatchingFile = watchFiles([this.file], () => this.reload());
-    const timer = setInterval(() => this.reload(), READ_INTERVAL).unref();
-    this.#stopWatching = () => {
-      stopWatchingFile();
-      clearInterval(timer);
-    };
-  }
-
-  override onApplicationShutdown(): void {
-    this.#stopWatching();
-  }
-
   /** Reads the file again. If it cannot be used, the log says why, and the tokens stay as they are. */
   reload(): void {
-    if (this.#isMissing()) return;
     const textBefore = this.#last?.text;
     try {
       this.read();
@@ -78,19 +61,34 @@ export class TokenFileVerifier extends StaticTokens {
       this.#logger.error(`${(error as Error).message}; keeping the tokens read before`);
       return;
     }
+    // It is still missing, and may be.
+    if (this.#last === undefined) return;
     const change = this.#changeSince(textBefore);
     if (change !== undefined) this.#logger.log(`${this.file} ${change}; number of tokens now: ${this.count}`);
     this.#isFailing = false;
   }
 
-  /** Returns what the log says of a file that was read, if there is anything new. */
+  override onModuleInit(): void {
+    // Nest calls it twice if the verifier is also a provider of the host.
+    this.#stopReloading();
+    // The program has read the file already, to report a fault before it opens its ports.
+    if (this.#last === undefined) this.read();
+    const stopWatching = watchFiles([this.file], () => this.reload());
+    const timer = setInterval(() => this.reload(), READ_INTERVAL).unref();
+    this.#stopReloading = () => {
+      stopWatching();
+      clearInterval(timer);
+    };
+  }
+
+  override onApplicationShutdown(): void {
+    this.#stopReloading();
+  }
+
+  /** Returns what the log says of a file that was read; undefined if there is nothing new. */
   #changeSince(textBefore: string | undefined): string | undefined {
     if (this.#isFailing) return 'can be used again';
     if (textBefore === undefined) return 'is in use';
     return this.#last?.text === textBefore ? undefined : 'has changed';
-  }
-
-  #isMissing(): boolean {
-    return this.options.mayBeMissing === true && this.#last === undefined && !existsSync(this.file);
   }
 }

@@ -152,6 +152,20 @@ describe('Keys', () => {
     expect(jwt.reasons).toEqual(['expired', 'wrong-signature']);
   });
 
+  it('that are new are tried for a token that names none of them after the next fetch, within five minutes', async () => {
+    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
+    const second = await newKey('RS256', 'second');
+    jwt.provider.rotate([second]);
+    skipSecond();
+    const token = await jwt.sign(jwt.claims(), { kid: undefined }, second);
+    // Its wrong signature is no reason to fetch keys: strangers can make any number of such tokens.
+    expect(await jwt.create(token)).toBe(401);
+    expect(jwt.reasons).toEqual(['wrong-signature']);
+
+    jest.advanceTimersByTime(RELOAD_INTERVAL);
+    await until('the token is accepted', async () => (await jwt.create(token)) === 200);
+  });
+
   it('come from jwksUrl alone, with its query', async () => {
     const other = await startWith({ jwksUrl: new URL(`${jwt.provider.issuer}/jwks?key=1`) });
     jwt.provider.reply = () => ({ status: 404 });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chownSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { chownSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync } from 'node:fs';
 import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Run } from '../support/command.js';
 import { ask } from '../support/connections.js';
@@ -94,6 +94,16 @@ describe('plant-store token', () => {
     // Without any token, too, the file is valid.
     await token('revoke ci-nursery --file tokens');
     expect(await token('list --file tokens')).toEqual({ status: 0, stdout: '', stderr: '' });
+  });
+
+  it('revokes a token in the target of a symbolic link, and leaves the link', async () => {
+    put(file, `${line('ci', TOKEN)}${line('nursery', SECOND_TOKEN)}`);
+    symlinkSync('tokens', directory.file('link'));
+
+    expect(await token('revoke ci --file link')).toMatchObject({ status: 0, stderr: 'ci is revoked.\n' });
+    expect(readlinkSync(directory.file('link'))).toBe('tokens');
+    expect(readFileSync(file, 'utf8')).toBe(line('nursery', SECOND_TOKEN));
+    expect(readdirSync(directory.path).sort()).toEqual(['link', 'tokens']);
   });
 
   it('leaves a file with mode 0640 readable for the same users', async () => {
