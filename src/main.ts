@@ -28,7 +28,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
 };
 
-/** https://nodejs.org/api/process.html#exit-codes */
+/**
+ * Node's status where nothing is left to wait for, but the command has not ended: a driver has lost a promise.
+ * https://nodejs.org/api/process.html#exit-codes
+ */
 const UNSETTLED = 13;
 
 const parameters = process.argv.slice(2);
@@ -36,20 +39,7 @@ if (parameters.length === 0) parameters.push('start');
 const isService = parameters[0] === 'start';
 // Only the user of the program can read the files that it creates.
 process.umask(0o077);
-const end = (): void => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted);
-// SIGHUP ends a command. A service reloads its files with it, and ignores it while it starts.
-onSignals(end, isService ? undefined : end);
-// Losing the reader of its log must not stop the service. A command ends: its reader, such as head, has read enough.
-process.stdout.on('error', (error: Error) => {
-  if (!isService)
-    process.exit('code' in error && error.code === 'EPIPE' ? EXIT_STATUS.done : report(unwritable('stdout', error)));
-});
-process.stderr.on('error', () => undefined);
-// Node's status where nothing is left to wait for, but the command has not ended: a driver has lost a promise.
-process.on('exit', () => {
-  if (process.exitCode === UNSETTLED)
-    process.exitCode = report(new OperatorError('the program has ended before its work was done'));
-});
+handleEnds();
 
 const program = new Command('plant-store')
   .description('A service that stores plants, and the commands to operate it. DATABASE_URL names the store.')
@@ -71,6 +61,25 @@ try {
 } catch (error) {
   // Exit explicitly: a database connection that failed to open may otherwise keep the process alive.
   process.exit(report(error));
+}
+
+/** Sets how the program ends at a signal, without a reader of its output, and when a promise never settles. */
+function handleEnds(): void {
+  const end = (): void => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted);
+  // SIGHUP ends a command. A service reloads its files with it, and ignores it while it starts.
+  onSignals(end, isService ? undefined : end);
+  process.stdout.on('error', (error: Error) => {
+    // Losing the reader of its log must not stop the service.
+    if (isService) return;
+    // A command ends: its reader, such as head, has read enough.
+    const isUnread = 'code' in error && error.code === 'EPIPE';
+    process.exit(isUnread ? EXIT_STATUS.done : report(unwritable('stdout', error)));
+  });
+  process.stderr.on('error', () => undefined);
+  process.on('exit', () => {
+    if (process.exitCode !== UNSETTLED) return;
+    process.exitCode = report(new OperatorError('the program has ended before its work was done'));
+  });
 }
 
 /** Removes the value of a misspelled option, and user information, which is in a URL that is no command. */

@@ -57,7 +57,8 @@ export class PublicService extends ManagedService {
   async listen(managementPort: number | 'off'): Promise<AddressInfo> {
     const { host, port, logRequests, tlsCertFile, tlsKeyFile, managementHost } = this.configuration;
     const origins = managementPort === 'off' ? [] : docsOrigins(managementHost, managementPort);
-    const app = (this.#app = await this.#createApplication(origins));
+    const app = await this.#createApplication(origins);
+    this.#app = app;
     this.logger.logRequests(logRequests);
     await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
       throw addressError('HOST and PORT', `${host}:${port}`, error);

@@ -12,6 +12,7 @@ import { answerPrimary, shareMetrics } from '../management/worker-metrics.js';
 import { databaseName } from '../storage/database-url.js';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
+import { baseUrlOf } from './base-url.js';
 import { addressError } from './describe-error.js';
 import { createFirstToken } from './first-token.js';
 import { PublicService } from './public-service.js';
@@ -59,29 +60,62 @@ async function run(service: Service, configuration: Configuration, log: Structur
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
   onSignals(
     (signal) => {
-      logger.log(`Stopping after ${signal}`);
       // A load balancer learns of it while requests are still answered.
       service.beginStop();
       limitStop(configuration);
-      void stop(service, management, log);
+      void stop(signal, service, log, management);
     },
     () => reload(service),
   );
   announce(baseUrl, service, management, configuration, log);
 }
 
-/** Listens for clients. The primary does the rest, and ends a worker that takes too long to stop. */
+/** Listens for clients, and stops at a signal. The primary does the rest, and its limit of a stop also ends its workers. */
 async function runWorker(service: PublicService, configuration: Configuration, log: StructuredLogger): Promise<void> {
   await service.listen(configuration.managementPort);
   onSignals(
     (signal) => {
-      logger.log(`Stopping after ${signal}`);
-      // A signal to all processes of the service reaches a worker twice.
+      // A signal to all processes of the service reaches a worker twice: the primary passes it on.
       onSignals(() => undefined);
-      void stop(service, undefined, log);
+      void stop(signal, service, log);
     },
     () => reload(service),
   );
+}
+
+function reload(service: Service): void {
+  logger.log('Reloading after SIGHUP');
+  service.reload();
+}
+
+/** Limits a stop that begins now: the process ends after SHUTDOWN_TIMEOUT, or at a second signal. */
+function limitStop({ shutdownTimeout }: Configuration): void {
+  onSignals(() => process.exit());
+  setTimeout(() => {
+    logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
+    process.exit();
+  }, shutdownTimeout);
+}
+
+/** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
+async function stop(
+  signal: NodeJS.Signals,
+  service: Service,
+  log: StructuredLogger,
+  management?: Management,
+): Promise<void> {
+  logger.log(`Stopping after ${signal}`);
+  try {
+    await service.close();
+    await management?.application.close();
+    logger.log('Stopped');
+  } catch (error) {
+    logger.error(`The service could not close in order: ${String(error)}`);
+    process.exitCode = EXIT_STATUS.failed;
+  }
+  await log.flush();
+  // If Node ended by itself, it would remove its handlers of signals first, and a late signal would kill the process.
+  process.exit();
 }
 
 /** Opens the store, and creates it if it does not exist. */
@@ -121,45 +155,6 @@ function announce(
   warnOfClearText(configuration);
   // After the lines of the log, so that a newcomer sees it at the end of the output.
   if (firstToken !== undefined) void log.flush().then(() => process.stderr.write(firstToken));
-}
-
-function reload(service: Service): void {
-  logger.log('Reloading after SIGHUP');
-  service.reload();
-}
-
-/** Ends the process after SHUTDOWN_TIMEOUT, or at a second signal, whatever it waits for. Workers end with it. */
-function limitStop({ shutdownTimeout }: Configuration): void {
-  onSignals(() => process.exit());
-  setTimeout(() => {
-    logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
-    process.exit();
-  }, shutdownTimeout);
-}
-
-/** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
-async function stop(service: Service, management: Management | undefined, log: StructuredLogger): Promise<void> {
-  try {
-    await service.close();
-    await management?.application.close();
-    logger.log('Stopped');
-  } catch (error) {
-    logger.error(`The service could not close in order: ${String(error)}`);
-    process.exitCode = EXIT_STATUS.failed;
-  }
-  await log.flush();
-  // Without it, Node would let go of the signals first, and one that comes late would end the process.
-  process.exit();
-}
-
-/** Returns {base_url} for a client on this machine. */
-function baseUrlOf(
-  { basePath, tlsCertFile }: Configuration,
-  { address, port }: { readonly address: string; readonly port: number },
-): string {
-  const scheme = tlsCertFile === undefined ? 'http' : 'https';
-  const host = address.replace(/^0\.0\.0\.0$/, '127.0.0.1').replace(/^::$/, '::1');
-  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}${basePath}`;
 }
 
 /** Warns if the tokens of clients travel in clear text. */

@@ -11,12 +11,14 @@ const RESTART_DELAY = 1_000;
 
 /**
  * Serves the public port with workers. Each of them is the whole service: it runs the command of this process, in the
- * same environment. One that ends is started again.
+ * same environment. Until one has listened, a worker that ends also ends this process: the cause is most likely the
+ * configuration. From then on, a worker that ends is replaced.
  */
 export class Workers extends ManagedService {
   readonly #logger = new Logger('PlantStore');
   readonly #metrics = new WorkerMetrics();
   readonly #listening = new Set<Worker>();
+  #hasListened = false;
 
   constructor(
     private readonly count: number,
@@ -32,10 +34,10 @@ export class Workers extends ManagedService {
 
   /**
    * Starts a worker and, when it listens, the others. Resolves when each of them listens or has ended: one that cannot
-   * start is started again, and does not keep the others from serving.
+   * start does not keep the others from serving.
    */
   async listen(): Promise<Address> {
-    const address = await this.#listenWithFirst();
+    const [address] = (await once(this.#fork(), 'listening')) as [Address];
     const others = Array.from({ length: this.count - 1 }, () => this.#fork());
     await Promise.all(others.map(listensOrEnds));
     return address;
@@ -66,30 +68,28 @@ export class Workers extends ManagedService {
     if (failure !== undefined) throw new Error(`a worker could not close: ${endOf(...failure)}`);
   }
 
-  /** Starts the first worker. If it ends before it listens, or cannot be created, this process ends, too. */
-  async #listenWithFirst(): Promise<Address> {
-    const first = this.#fork();
-    const endProcess = (code: number, killer: string | null): never => {
-      // Otherwise it has told the operator why.
-      if (killer !== null) this.#logger.error(`The first worker has ended with ${killer} before it listened`);
-      process.exit(code > 0 ? code : EXIT_STATUS.failed);
-    };
-    // Before the listener of #fork, which would start another one.
-    first.prependOnceListener('exit', endProcess);
-    const [address] = (await once(first, 'listening')) as [Address];
-    first.off('exit', endProcess);
-    return address;
-  }
-
   #fork(): Worker {
     const worker = cluster.fork();
-    worker.on('listening', () => this.#listening.add(worker));
-    worker.once('exit', (code, killer: string | null) => this.#replace(worker, endOf(code, killer)));
+    worker.once('listening', () => {
+      this.#listening.add(worker);
+      this.#hasListened = true;
+    });
+    worker.once('exit', (code: number | null, killer: string | null) => {
+      if (this.#hasListened) this.#replace(worker, endOf(code, killer));
+      else this.#endWith(code, killer);
+    });
     worker.on('error', ({ message }: Error) => {
-      // The process could not be created. In other cases, an exit follows.
-      if (worker.process.pid === undefined) this.#replace(worker, message);
+      // The process could not be created; `listen` throws the error of the first one. In other cases, an exit follows.
+      if (this.#hasListened && worker.process.pid === undefined) this.#replace(worker, message);
     });
     return worker;
+  }
+
+  /** Ends this process as the first worker has ended. */
+  #endWith(code: number | null, killer: string | null): never {
+    // Otherwise the worker has told the operator why.
+    if (killer !== null) this.#logger.error(`The first worker has ended with ${killer} before it listened`);
+    process.exit(code !== null && code > 0 ? code : EXIT_STATUS.failed);
   }
 
   #replace(ended: Worker, reason: string): void {

@@ -1,5 +1,5 @@
 import { create, CREATED, MONSTERA, refusal, SECOND_TOKEN } from '../support/client.js';
-import { ServiceDirectory } from '../support/service-directory.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -31,6 +31,16 @@ describe('The log on stdout', () => {
     ]);
     expect(service.stdout).not.toContain(token);
     expect(service.stdout).not.toContain(SECOND_TOKEN);
+  });
+
+  it('has a request with error 503 with the severity warn', async () => {
+    const { service, url } = await directory.start({ ...WITH_TOKEN, STORE_TIMEOUT: '100ms' });
+    directory.openDatabase().exec('BEGIN EXCLUSIVE');
+    expect(await create(url)).toEqual(refusal(503));
+    await service.stop();
+
+    const requests = service.lines.filter((line) => line.includes('"message":"request"'));
+    expect(requests.map((line): unknown => JSON.parse(line))).toMatchObject([{ level: 'warn', error: 503 }]);
   });
 
   it.each([

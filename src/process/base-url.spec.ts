@@ -1,0 +1,19 @@
+import { baseUrlOf } from './base-url.js';
+
+describe('baseUrlOf', () => {
+  it.each([
+    ['127.0.0.1', 'http://127.0.0.1:3000'],
+    ['192.0.2.10', 'http://192.0.2.10:3000'],
+    ['0.0.0.0', 'http://127.0.0.1:3000'],
+    ['::', 'http://[::1]:3000'],
+    ['2001:db8::', 'http://[2001:db8::]:3000'],
+  ])('names for the address %s the base URL %s', (address, baseUrl) => {
+    expect(baseUrlOf({ basePath: '', tlsCertFile: undefined }, { address, port: 3000 })).toBe(baseUrl);
+  });
+
+  it('has the scheme https with a certificate, and the base path', () => {
+    const configuration = { basePath: '/v1', tlsCertFile: 'tls.crt' };
+
+    expect(baseUrlOf(configuration, { address: '::', port: 443 })).toBe('https://[::1]:443/v1');
+  });
+});
