@@ -7,6 +7,9 @@ import { ManagedService } from './managed-service.js';
 /** A copy of contract/openapi.yaml, which the build puts into dist/. */
 const CONTRACT = new URL('../openapi.yaml', import.meta.url);
 
+/** The bounds of int64 as numbers of JavaScript, which round the upper one. */
+const INT64_BOUNDS = [-(2 ** 63), 2 ** 63];
+
 /** The contract, with the address of the service. */
 @Injectable()
 export class OpenApiDocument {
@@ -15,20 +18,25 @@ export class OpenApiDocument {
 
   constructor(private readonly service: ManagedService) {}
 
-  /** Returns it as JSON with the exact bounds of int64, which JavaScript numbers round. */
+  /** Returns it as JSON with the exact bounds of int64. */
   toJson(): string {
-    const { baseUrl } = this.service;
-    if (baseUrl === undefined) throw new ServiceUnavailableException('the service is starting');
     // JSON.rawJSON needs Node 22.
-    return JSON.stringify({ ...this.#contract, servers: [{ url: baseUrl }] })
+    return this.#roundedJson()
       .replace(`:${-(2 ** 63)}`, `:${-(2n ** 63n)}`)
       .replace(`:${2 ** 63}`, `:${2n ** 63n - 1n}`);
   }
 
   /** Returns it without the bounds of int64: Swagger UI would show them rounded, and shows their format. */
   withoutInt64Bounds(): OpenAPIObject {
-    return JSON.parse(this.toJson(), (_key, value: unknown) =>
-      value === 2 ** 63 || value === -(2 ** 63) ? undefined : value,
+    const isBound = (value: unknown): boolean => INT64_BOUNDS.some((bound) => bound === value);
+    return JSON.parse(this.#roundedJson(), (_, value: unknown) =>
+      isBound(value) ? undefined : value,
     ) as OpenAPIObject;
+  }
+
+  #roundedJson(): string {
+    const { baseUrl } = this.service;
+    if (baseUrl === undefined) throw new ServiceUnavailableException('the service is starting');
+    return JSON.stringify({ ...this.#contract, servers: [{ url: baseUrl }] });
   }
 }
