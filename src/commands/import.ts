@@ -68,7 +68,8 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
       const plants = rows.flatMap(({ plant }) => plant ?? []);
       const outcomes = (await add(repository, plants, goOn)).values();
       for (const row of rows) {
-        const result: Result = (row.plant && outcomes.next().value) ?? 'rejected';
+        // Only a row with a plant has an outcome.
+        const result: Result = (row.plant === undefined ? undefined : outcomes.next().value) ?? 'rejected';
         counts[result] += 1;
         const reason = result === 'conflict' ? `The id ${row.plant?.id} belongs to another plant.` : row.reason;
         if (reason !== undefined) rejected.add(row, reason, reader);

@@ -43,6 +43,21 @@ describe('plant-store export', () => {
     expect(statSync(directory.file('plants.ndjson')).mode & 0o777).toBe(0o600);
   });
 
+  it('refuses a file whose ending names no format, unless --format does', async () => {
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
+    const before = readdirSync(directory.path);
+
+    expect(await directory.run('export', ['plants.xlsx'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr:
+        'plant-store: plants.xlsx ends with .xlsx, which names no format: use .ndjson or .csv, or pass --format\n',
+    });
+    expect(readdirSync(directory.path)).toEqual(before);
+    expect(await directory.run('export', ['plants.txt', '--format', 'csv'])).toMatchObject({ status: 0 });
+    expect(readFileSync(directory.file('plants.txt'), 'utf8')).toBe('id,name,tag\r\n1,"Monstera",\r\n');
+  });
+
   it('names hard links where the file system has none, and leaves no file', async () => {
     await directory.store([{ id: 1n, name: 'Monstera' }]);
     const before = readdirSync(directory.path);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Run } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
@@ -83,14 +83,14 @@ describe('plant-store import', () => {
 
     expect(await importFile('one.CSV', 'id,name\n1,a\n')).toMatchObject({ status: 0 });
     expect(await importFile('two.ndjson', '{"id":2,"name":"b"}\n')).toMatchObject({ status: 0 });
-    expect(await importFile('three.txt', '{"id":3,"name":"c"}\n')).toMatchObject({ status: 0 });
+    expect(await importFile('three', '{"id":3,"name":"c"}\n')).toMatchObject({ status: 0 });
     expect(await importFile('four.txt', 'id,name\n4,d\n', ['--format', 'csv'])).toMatchObject({ status: 0 });
     await directory.run('export', ['plants.csv']);
     expect(readFileSync(directory.file('plants.csv'), 'utf8')).toMatch(/^id,name,tag\r\n1,"a",\r\n/);
   });
 
   it.each([
-    { what: 'CSV as NDJSON', name: 'a.txt', text: 'id,name\n1,a\n', complaint: /line 1 is not JSON.+--format csv/ },
+    { what: 'CSV as NDJSON', name: 'a', text: 'id,name\n1,a\n', complaint: /line 1 is not JSON.+--format csv/ },
     {
       what: 'NDJSON as CSV',
       name: 'a.csv',
@@ -114,6 +114,16 @@ describe('plant-store import', () => {
     expect(stderr).toMatch(/^plant-store: [^\n]+\n$/);
     expect(stderr).toMatch(complaint);
     expect(status).toBe(1);
+  });
+
+  it('refuses a file whose ending names no format, and creates no store', async () => {
+    expect(await importFile('plants.xlsx', 'id,name\n1,a\n')).toEqual({
+      status: 2,
+      stdout: '',
+      stderr:
+        'plant-store: plants.xlsx ends with .xlsx, which names no format: use .ndjson or .csv, or pass --format\n',
+    });
+    expect(readdirSync(directory.path)).toEqual(['plants.xlsx']);
   });
 
   it('rejects a last row of CSV that may be cut off, and adds the others', async () => {

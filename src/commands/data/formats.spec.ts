@@ -6,10 +6,16 @@ const PLANTS = [
 ];
 
 describe('A format', () => {
-  it('comes from the ending of the file, in any case, and is otherwise ndjson', () => {
-    const files = ['a.csv', 'b/a.CSV', 'a.ndjson', 'a.json', 'csv', 'a.csv.txt', '-', '.csv'];
+  it('comes from the ending of the file, in any case, and is ndjson without an ending', () => {
+    const files = ['a.csv', 'b/a.CSV', 'a.ndjson', 'csv', 'a.csv/b', 'a.', '-', '.csv'];
 
     expect(files.map(formatOf)).toEqual(['csv', 'csv', ...Array<string>(6).fill('ndjson')]);
+  });
+
+  it.each(['a.xlsx', 'a.csv.txt', 'a.json'])('must be named for a file with another ending: %s', (file) => {
+    expect(() => formatOf(file)).toThrow(
+      /^a\.\S+ ends with \.\w+, which names no format: use \.ndjson or \.csv, or pass/,
+    );
   });
 
   it('writes exact ids, absent tags and empty ones', () => {

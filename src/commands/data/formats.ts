@@ -1,7 +1,8 @@
 import { extname } from 'node:path';
 import { stringify } from 'csv-stringify/sync';
 import { Option } from 'commander';
-import { FIELD_NAMES } from '../../contract/plant-fields.js';
+import { FIELD_NAMES, listed } from '../../contract/plant-fields.js';
+import { badUsage } from '../../operator-error.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 
 /** NDJSON has a NewPlant a line; CSV is that of RFC 4180. */
@@ -13,13 +14,22 @@ export type Format = (typeof FORMATS)[number];
 export const HEADERS: Readonly<Record<Format, string>> = { ndjson: '', csv: `${FIELD_NAMES.join()}\r\n` };
 
 export function formatOption(): Option {
-  const description = 'format of the plants; by default that of the ending of the file, otherwise ndjson';
+  const description = 'format of the plants; by default that of the ending of the file, or ndjson if it has none';
   return new Option('--format <format>', description).choices(FORMATS);
 }
 
-/** Returns the format that the ending of a file names. */
+/**
+ * Returns the format that the ending of a file names; NDJSON if it has no ending.
+ *
+ * @throws {OperatorError} for any other ending
+ */
 export function formatOf(file: string): Format {
-  return FORMATS.find((format) => extname(file).toLowerCase() === `.${format}`) ?? 'ndjson';
+  const ending = extname(file).slice(1);
+  if (ending === '') return 'ndjson';
+  const named = FORMATS.find((format) => format === ending.toLowerCase());
+  if (named !== undefined) return named;
+  const endings = FORMATS.map((format) => `.${format}`);
+  throw badUsage(`${file} ends with .${ending}, which names no format: use ${listed(endings, 'or')}, or pass --format`);
 }
 
 /** Returns the lines of these plants. */
