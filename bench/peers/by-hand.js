@@ -19,7 +19,7 @@ const MESSAGES = {
   400: 'The request is not valid: send HTTP/1.1 (RFC 9112), with a NewPlant as JSON in UTF-8.',
   401: 'A valid token is required: send the header "Authorization: Bearer <ACCESS_TOKEN>".',
   404: 'There is no such path.',
-  405: 'This path does not support this method: use one of those in the Allow header.',
+  405: 'This path does not support this method: use POST.',
   408: 'The request did not arrive in time: send it again without pauses.',
   409: 'This id already belongs to a plant with another name or tag: choose another id.',
   413: `The body is too large: at most ${BODY_LIMIT} bytes are accepted.`,

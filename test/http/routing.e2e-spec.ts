@@ -60,6 +60,15 @@ describe.each([
     await expectOneRefusal(service.port, message({ line, ...parts }), 400, CLOSE);
   });
 
+  it('is told the method that the path supports', async () => {
+    const [answer] = await converse(service.port, message({ line: `GET ${path} HTTP/1.1` }));
+
+    expect(JSON.parse(answer?.body ?? '')).toEqual({
+      error: 405,
+      message: 'This path does not support this method: use POST.',
+    });
+  });
+
   it('is told the path that exists, and nothing of its own', async () => {
     const [answer] = await converse(service.port, message({ line: 'GET /elsewhere?a HTTP/1.1' }));
 
