@@ -1,9 +1,12 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { create, CREATED, post, TOKEN } from '../support/client.js';
 import { MAIN } from '../support/command.js';
 import { Paper } from '../support/paper.js';
+import { ROOT } from '../support/root.js';
 import { sharedService } from '../support/service.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 
@@ -22,6 +25,14 @@ describe('The error table', () => {
   it('is the only one: the README refers to it', () => {
     expect(README.tableIn('Errors')).toEqual([]);
     expect(README.section('Errors')).toContain('docs/clients.md#errors');
+  });
+});
+
+describe('.nvmrc', () => {
+  it('names the version of Node.js that the README prefers', () => {
+    const version = readFileSync(join(ROOT, '.nvmrc'), 'utf8').trim();
+
+    expect(README.section('Start')).toContain(`Use Node.js ${version}, the active LTS version,`);
   });
 });
 
