@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join, posix } from 'node:path';
 import ts from 'typescript';
+import { readVersion } from '../../src/config/version.js';
 import { create, CREATED, MONSTERA, TOKEN } from '../support/client.js';
 import {
   EXAMPLE,
@@ -175,6 +176,10 @@ describe('npm install', () => {
     expect(await create(await running.printed(/^The garden is open: (.+)$/m))).toEqual(CREATED);
     await running.stop();
     expect(running.stderr).toBe('');
+    // As the guides write it: without the installation, npx would look for the package in the registry.
+    const env = { ...process.env, npm_config_offline: 'true' };
+    const version = execFileSync('npx', ['plant-store', '--version'], { cwd: host.directory, env, encoding: 'utf8' });
+    expect(version).toBe(`${readVersion()}\n`);
   });
 });
 
