@@ -28,8 +28,9 @@ export function makeDirectory(path: string): void {
   if (existsSync(path)) return;
   // One at a time: with the option `recursive`, Node 20 to 26 never return from a path below /proc.
   if (parent !== path) makeDirectory(parent);
-  // Otherwise another process has created it.
-  if (!succeeds('EEXIST', () => mkdirSync(path))) return;
+  const isNew = succeeds('EEXIST', () => mkdirSync(path));
+  // Another process has created it meanwhile, and syncs it.
+  if (!isNew) return;
   takeOwnerOf(parent, path);
   syncDirectory(parent);
 }

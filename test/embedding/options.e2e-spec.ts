@@ -44,7 +44,13 @@ describe('PlantsModule', () => {
       words: 'repository must be',
     },
     { what: 'a misspelt limit', options: { body: { limt: 1_000 } }, words: 'body must be' },
-    { what: 'a timeout that is no number', options: { database: { timeout: NaN } }, words: 'database must be' },
+    ...[NaN, 0, 3_600_001, 1.5, '5s'].flatMap((limit) =>
+      ['timeout', 'startTimeout'].map((name) => ({
+        what: `${JSON.stringify(limit)} as ${name}`,
+        options: { database: { [name]: limit } },
+        words: 'database must be',
+      })),
+    ),
     ...['', 'a b', 'a"b', 'ä', 7].map((scope) => ({
       what: `${JSON.stringify(scope)} as scope`,
       options: { scope },
@@ -108,6 +114,12 @@ describe('PlantsModule', () => {
 
   it('starts with undefined options', async () => {
     expect(await startWith({ realm: undefined, database: { timeout: undefined } })).toBe('started');
+  });
+
+  it('starts with the least and the greatest timeouts', async () => {
+    for (const limit of [1, 3_600_000]) {
+      expect(await startWith({ database: { timeout: limit, startTimeout: limit } })).toBe('started');
+    }
   });
 
   it('is registered once, and may be imported by several modules', async () => {

@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
+import { create } from '../support/client.js';
 import { Paper } from '../support/paper.js';
 import { ROOT } from '../support/root.js';
-import { ServiceDirectory } from '../support/service-directory.js';
+import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
 const MONITORING = new Paper('docs/monitoring.md');
 
@@ -81,6 +82,34 @@ describe("The guide's alerts", () => {
 
     expect(tried).toContain('PlantStoreNotReady');
     expect(tried.filter((name) => !names.includes(name))).toEqual([]);
+  });
+});
+
+describe("The guide's fields of the log", () => {
+  const documented = new Paper('docs/logs.md')
+    .tableIn('Logs')
+    .map(([names = '', lines = '']) => ({ names: names.replaceAll('`', '').split(', '), lines }));
+
+  it('of lines of requests are exactly those of a message of the channel', () => {
+    const source = readFileSync(join(ROOT, 'src/http/request-channel.ts'), 'utf8');
+    const published = [...source.matchAll(/^ {2}readonly (\w+)/gm)].map(([, name]) => name);
+    const ofRequests = documented.filter(({ lines }) => lines === 'lines of requests').flatMap(({ names }) => names);
+
+    expect(ofRequests.sort()).toEqual(published.sort());
+  });
+
+  it('of other lines are exactly those of the lines of a start and of an error', async () => {
+    const directory = new ServiceDirectory();
+    const { service, url } = await directory.start({ ...WITH_TOKEN, WORKERS: '2' });
+    directory.openDatabase().exec('DROP TABLE plants');
+    await create(url);
+    await service.stop();
+    await directory.remove();
+    const lines = service.lines.map((line) => JSON.parse(line) as object);
+    const ofOthers = lines.filter((line) => !('requestId' in line)).flatMap((line) => Object.keys(line));
+
+    const rows = documented.filter(({ lines }) => lines !== 'lines of requests');
+    expect(rows.flatMap(({ names }) => names).sort()).toEqual([...new Set(ofOthers)].sort());
   });
 });
 

@@ -89,6 +89,15 @@ describe('A file', () => {
     expect(await createToken('second')).toEqual(['sync tokens', 'print']);
   });
 
+  it('of tokens is on disk with each directory above it that is new', async () => {
+    const wrapper = tracing('fsync,fdatasync,mkdir,mkdirat,write');
+    const parameters = ['create', '--name', 'ci', '--file', 'new/newer/tokens'];
+
+    expect(await directory.run('token', parameters, {}, '', { wrapper })).toMatchObject({ status: 0 });
+    // A new name is in the directory above it.
+    expect(steps()).toEqual(['sync the directory', 'sync new', 'sync tokens', 'sync newer', 'print']);
+  });
+
   it('of tokens is on disk under its name when a token is revoked', async () => {
     directory.write('tokens', line('ci', TOKEN));
     const wrapper = tracing('fsync,fdatasync,link,linkat,rename,renameat,renameat2');
