@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Privacy, readRegularFile } from './regular-file.js';
@@ -33,4 +33,20 @@ describe('readRegularFile', () => {
   it('names a file that is missing, with advice', () => {
     expect(() => readRegularFile(`${file}s`, 'secret', 'create it')).toThrow(/^there is no file .+\/files: create it$/);
   });
+
+  it.each(process.platform === 'linux' ? ['reads', 'refuses'] : [])(
+    'keeps no descriptor of a file that it %s: the service reads its token file every minute',
+    (what) => {
+      chmodSync(file, what === 'reads' ? 0o600 : 0o604);
+      const descriptors = (): number => readdirSync('/proc/self/fd').length;
+      const before = descriptors();
+
+      for (let turn = 0; turn < 50; turn += 1) {
+        if (what === 'reads') readRegularFile(file, 'secret');
+        else expect(() => readRegularFile(file, 'secret')).toThrow('other users');
+      }
+
+      expect(descriptors()).toBeLessThan(before + 25);
+    },
+  );
 });

@@ -78,10 +78,13 @@ describe('An attack', () => {
     { what: 'an unknown kid', reason: 'unknown-key', token: () => sign({}, { kid: '../../../../dev/null' }) },
     { what: 'a foreign issuer', reason: 'wrong-issuer', token: () => sign({ iss: 'https://elsewhere.example.com' }) },
     { what: 'another audience', reason: 'wrong-audience', token: () => sign({ aud: 'https://other.example.com' }) },
+    { what: 'no audience', reason: 'wrong-audience', token: () => sign({ aud: undefined }) },
     { what: 'no exp', reason: 'wrong-claim', token: () => sign({ exp: undefined }) },
     { what: 'exp in the past', reason: 'expired', token: () => sign({ exp: now() - 31 }) },
     { what: 'nbf in the future', reason: 'not-yet-valid', token: () => sign({ nbf: now() + 36 }) },
     { what: 'iat in the future', reason: 'not-yet-valid', token: () => sign({ iat: now() + 36 }) },
+    { what: 'nbf that is no time', reason: 'wrong-claim', token: () => sign({ nbf: 'tomorrow' }) },
+    { what: 'exp that is no time', reason: 'wrong-claim', token: () => sign({ exp: '2999-01-01' }) },
     { what: 'sub that is an object', reason: 'wrong-claim', token: () => sign({ sub: {} }) },
     { what: 'an ID token, by its type JWT', reason: 'wrong-type', token: () => sign({}, { typ: 'JWT' }) },
     { what: 'a key of its own (jwk and jku)', reason: 'wrong-signature', token: signWithOwnKey },
@@ -90,6 +93,7 @@ describe('An attack', () => {
       reason: 'malformed',
       token: () => forge({ ...HEADER, crit: ['x'], x: 1 }, jwt.claims(), 'AAAA'),
     },
+    { what: 'a header that is not JSON', reason: 'malformed', token: () => forge('{"alg":', jwt.claims(), 'AAAA') },
     { what: 'claims that are not JSON', reason: 'malformed', token: () => forge(HEADER, '{"iss":', 'AAAA') },
   ])('gets the same answer as an unknown token: $what', async ({ reason, token }) => {
     const usual = await answerTo('an-unknown-token');

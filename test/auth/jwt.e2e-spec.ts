@@ -58,6 +58,21 @@ describe('A client with an access token of a real provider', () => {
   });
 });
 
+describe('The holder of a token', () => {
+  it.each<{ claims: object; name?: string }>([
+    { claims: { sub: 'ci', client_id: 'plants' }, name: 'ci' },
+    { claims: { sub: undefined, client_id: 'plants' }, name: 'plants' },
+    { claims: { sub: undefined } },
+  ])('with $claims has the name $name, or that of the issuer', async ({ claims, name }) => {
+    const { issuer } = jwt.provider;
+
+    expect(await jwt.verifier.verify(await jwt.sign(jwt.claims({ ...claims })))).toMatchObject({
+      name: name ?? issuer,
+      issuer,
+    });
+  });
+});
+
 describe('A token with an expiry that no Date holds', () => {
   it('is valid', async () => {
     expect(await jwt.create(await jwt.sign(jwt.claims({ exp: 9_223_372_036_854_775_000 })))).toBe(200);
@@ -119,6 +134,20 @@ describe('Keys', () => {
     jwt.provider.requests.length = 0;
     jest.advanceTimersByTime(RELOAD_INTERVAL);
     await until('the keys are fetched', () => jwt.provider.requests.includes('/jwks'));
+  });
+
+  it('are fetched no more when the application has closed', async () => {
+    const jwksUrl = new URL(`${jwt.provider.issuer}/jwks?of=another`);
+    const other = await startWith({ jwksUrl });
+    const fetched = jest.spyOn(globalThis, 'fetch');
+    const times = (): number => fetched.mock.calls.filter(([url]) => url === jwksUrl.href).length;
+    jest.advanceTimersByTime(RELOAD_INTERVAL);
+    expect(times()).toBe(1);
+    await until('the keys are fetched', () => jwt.provider.requests.includes('/jwks?of=another'));
+
+    await other.close();
+    jest.advanceTimersByTime(RELOAD_INTERVAL);
+    expect(times()).toBe(1);
   });
 
   it('are accepted although the provider has been away for an hour', async () => {
@@ -292,7 +321,7 @@ describe('An access token', () => {
     { what: 'nbf and iat a little in the future', claims: () => ({ nbf: now() + 29, iat: now() + 29 }), answer: 200 },
     { what: 'the type as a complete media type', header: { typ: 'application/AT+JWT' }, answer: 200 },
     { what: 'several scopes', claims: () => ({ scope: 'openid plants:write' }), answer: 200 },
-    { what: 'client_id instead of sub', claims: () => ({ sub: undefined, client_id: 'ci' }), answer: 200 },
+    { what: 'several audiences', claims: () => ({ aud: ['https://other.example.com', AUDIENCE] }), answer: 200 },
     { what: 'no scope', claims: () => ({ scope: undefined }), answer: 403 },
     { what: 'a scope that is not a string', claims: () => ({ scope: ['plants:write'] }), answer: 403 },
     { what: 'a scope that starts with the required one', claims: () => ({ scope: 'plants:writer' }), answer: 403 },

@@ -68,8 +68,8 @@ describe.each(FILES)('The file $name', ({ name, variables }) => {
 describe.each(FILES.filter(({ name }) => !['tls.crt', 'sslrootcert', 'sslcert'].includes(name)))(
   'The file $name, which is no certificate,',
   ({ name, variables, text }) => {
-    it('must not let other users write it', async () => {
-      directory.write(name, text, 0o666);
+    it('must not let other users read it', async () => {
+      directory.write(name, text, 0o644);
 
       await expectRefusal(variables, new RegExp(`chmod .+ ${name}$`));
     });
@@ -93,10 +93,12 @@ describe('.env', () => {
     await expectRefusal({}, /\.env can be read or written by other users: chmod 600 \.env$/);
   });
 
-  it('may let other users read what is not secret', async () => {
-    directory.write('.env', 'DATABASE_URL=sqlite:house.db', 0o644);
-
+  it('may let other users read what is not secret, but not write it', async () => {
+    const file = directory.write('.env', 'DATABASE_URL=sqlite:house.db', 0o644);
     expect(await directory.run('check')).toMatchObject({ status: 0 });
+
+    chmodSync(file, 0o646);
+    await expectRefusal({}, /\.env can be written by other users: chmod go-w \.env$/, ['check']);
   });
 
   it.each(process.getuid?.() === 0 ? ['root'] : [])(

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
 import { Paper } from '../support/paper.js';
-import { occupyPort } from '../support/ports.js';
+import { freePort, occupyPort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
 import { line, untilAnswer } from '../support/token-file.js';
 import { inWorkers } from '../support/workers.js';
@@ -54,9 +54,14 @@ describe('The first start without configuration', () => {
     expect(await create(third.url, MONSTERA, third.token)).toEqual(CREATED);
   });
 
-  it('creates no token where an issuer of tokens is configured', async () => {
-    const issuer = { JWT_ISSUER: 'https://login.example.com', JWT_AUDIENCE: 'https://plants.example.com' };
-    const { service } = await directory.start(issuer);
+  it('creates no token where an issuer of tokens is configured, also while that cannot be reached', async () => {
+    const issuer = `http://127.0.0.1:${freePort()}`;
+    const { service } = await directory.start({ JWT_ISSUER: issuer, JWT_AUDIENCE: 'https://plants.example.com' });
+    await service.printed(
+      new RegExp(
+        `(The keys of ${issuer} cannot be fetched: fetch failed \\(connect ECONNREFUSED ${issuer.slice(7)}\\))`,
+      ),
+    );
     await service.stop();
 
     expect(service.stderr).toBe('');

@@ -1,0 +1,44 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseConfiguration } from '../config/configuration.js';
+import { createFirstToken } from './first-token.js';
+
+describe('The token of the first start', () => {
+  let directory: string;
+  let file: string;
+
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    file = join(directory, 'tokens');
+  });
+
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  /** Starts with these variables, and returns what is printed. */
+  function start(variables: Readonly<Record<string, string>> = {}): string | undefined {
+    const configuration = parseConfiguration({ DATABASE_URL: `sqlite:${directory}/plants.db`, ...variables });
+    return createFirstToken(configuration, 'https://plants.example/v1/plants');
+  }
+
+  it('is created once, and printed with the address of the service', () => {
+    expect(start()).toMatch(/\ncurl -i https:\/\/plants\.example\/v1\/plants \\\n[^]+Bearer [\w-]{43}'/);
+    expect(start()).toBeUndefined();
+  });
+
+  it.each([
+    { ACCESS_TOKENS: 'one' },
+    { ACCESS_TOKENS_FILE: '/nowhere/tokens' },
+    { JWT_ISSUER: 'https://login.example.com', JWT_AUDIENCE: 'plants' },
+  ])('is not created with %j', (variables) => {
+    expect(start(variables)).toBeUndefined();
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('is not created again after all tokens are revoked', () => {
+    writeFileSync(file, '# no tokens\n', { mode: 0o600 });
+
+    expect(start()).toBeUndefined();
+    expect(readFileSync(file, 'utf8')).toBe('# no tokens\n');
+  });
+});
