@@ -27,7 +27,12 @@ describe('A command that cannot do its work fails with one line, and changes not
     { command: 'export a/', status: 2, complaint: /a\/ is the name of a directory: name a file$/ },
     { command: 'export', url: MEMORY, status: 2, complaint: /in memory/ },
     { command: 'export', url: 'sqlite:none.db', status: 1, complaint: /no database none\.db: DATABASE_URL/ },
-    { command: 'export data/plants.db', status: 1, complaint: /data\/plants\.db already exists: name another file$/ },
+    {
+      command: 'export --format csv data/plants.db',
+      status: 1,
+      complaint: /data\/plants\.db already exists: name another file$/,
+    },
+    { command: 'export data/plants.db', status: 2, complaint: /use \.ndjson or \.csv, or pass --format$/ },
     { command: 'import .', status: 2, complaint: /\. is not a regular file: name one, or pass .+ import - < \.$/ },
     {
       command: 'import none',
