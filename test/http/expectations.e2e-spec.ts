@@ -22,6 +22,7 @@ describe('A header Expect', () => {
 
   it.each([
     ['body', EXPECTING, plant(1)],
+    ['body, in capitals,', ['Content-Length: 25', 'Expect: 100-CONTINUE'], plant(1)],
     ['chunks', ['Transfer-Encoding: chunked', 'Expect: 100-continue'], chunks(plant(1))],
   ])('of 100-continue gets 100 Continue before the %s', async (_what, framing, body) => {
     const client = await RawClient.connect(service.port);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import {
   AUTHORIZATION,
   chunkedMessage,
@@ -20,22 +20,46 @@ describe('A client that does not take the answer', () => {
   it('loses its connection after REQUEST_TIMEOUT', async () => {
     const limit = 2_000;
     const service = await startService({ bodyLimit: 20_000_000, limits: { request: limit } });
-    const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
-    client.pause();
-    // More than the operating system buffers for both sides.
-    client.write(message({ body: `{"id":1,"name":"${'n'.repeat(16_000_000)}"}` }));
-    await once(client, 'connect');
-    // After this answer, the service has accepted the connection.
+    const clients: Socket[] = [];
+    for (const [index, more] of [[], ['Connection: close']].entries()) {
+      const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
+      client.pause();
+      // More than the operating system buffers for both sides.
+      client.write(message({ more, body: `{"id":${index},"name":"${'n'.repeat(16_000_000)}"}` }));
+      await once(client, 'connect');
+      clients.push(client);
+    }
+    // After this answer, the service has accepted the connections.
     await converse(service.port, message({ line: 'GET / HTTP/1.1' }));
-    await until('the plant is stored', async () => (await service.rows()).length === 1);
+    await until('the plants are stored', async () => (await service.rows()).length === 2);
     const before = performance.now();
 
     await everyConnectionIsClosed();
     // The answer may have begun a moment before.
     expect(performance.now() - before).toBeGreaterThan(limit / 2);
     expect(performance.now() - before).toBeLessThan(4 * limit);
+    for (const client of clients) client.destroy();
+    expect(await service.rows()).toHaveLength(2);
+    await service.close();
+  });
+
+  it.each([
+    ['a further one', []],
+    ['none', ['Connection: close']],
+  ])('and sends %s on its connection loses it before that if a newcomer wants its place', async (_what, more) => {
+    const service = await startService({ bodyLimit: 20_000_000, limits: { connections: 1 } });
+    const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
+    client.pause();
+    client.write(message({ more, body: `{"id":1,"name":"${'n'.repeat(16_000_000)}"}` }));
+    await until('the plant is stored', async () => (await service.rows()).length === 1);
+
+    // Until the answer has begun, the service is at work, and a newcomer gets error 503.
+    await until('a newcomer gets the place', async () => {
+      const [answer] = await converse(service.port, message({ body: plant(2) }));
+      return answer?.statusLine === 'HTTP/1.1 200 OK';
+    });
+    await everyConnectionIsClosed();
     client.destroy();
-    expect(await service.rows()).toHaveLength(1);
     await service.close();
   });
 });

@@ -58,6 +58,7 @@ describe('An answer of the public port', () => {
     ['a forged address', creation('X-Forwarded-For: 192.0.2.1'), { ...CREATE, status: 200 }],
     ['a query', head('GET /a?access_token=secret HTTP/1.1'), { method: 'GET', path: '/a', error: 404 }],
     ['a long path', head(`GET /${'a'.repeat(1_000)} HTTP/1.1`), { path: `/${'a'.repeat(255)}`, error: 404 }],
+    ['a long path and a query', head(`GET /${'a'.repeat(1_000)}?b HTTP/1.1`), { path: `/${'a'.repeat(255)}` }],
     ['CONNECT', head('CONNECT a:1 HTTP/1.1'), { ...UNREADABLE, error: 400 }],
     ['garbage', 'HELO\r\n\r\n', { ...UNREADABLE, duration: undefined, error: 400 }],
     ['half a head', 'GET / HTTP/1.1\r\nHost: ', { ...UNREADABLE, error: 408 }],
@@ -105,6 +106,10 @@ describe('An answer of the public port', () => {
     { what: 'a later version with a suffix', traceparent: `01-${TRACE}-${SPAN}-01-more`, isCarried: true },
     { what: 'version 00 with a suffix', traceparent: `00-${TRACE}-${SPAN}-01-more`, isCarried: false },
     { what: 'version ff', traceparent: `ff-${TRACE}-${SPAN}-01`, isCarried: false },
+    { what: 'a trace of zeros', traceparent: `00-${'0'.repeat(32)}-${SPAN}-01`, isCarried: false },
+    { what: 'a span of zeros', traceparent: `00-${TRACE}-${'0'.repeat(16)}-01`, isCarried: false },
+    { what: 'capital digits', traceparent: `00-${TRACE.toUpperCase()}-${SPAN}-01`, isCarried: false },
+    { what: 'one digit too many', traceparent: `00-${TRACE}0-${SPAN}-01`, isCarried: false },
   ])('is published with the traceparent if that is valid: $what', async ({ traceparent, isCarried }) => {
     await converse(service.port, creation(`traceparent: ${traceparent}`));
 

@@ -8,7 +8,8 @@ const MONSTERA_ROW: Row = { id: 1n, name: 'Monstera', tag: 'indoor' };
 /** A text that a trim or a normalisation would change. */
 const ODD = ' \t\ufeffe\u0301 \u{1fab4}\u200d\r\n\u0001 ';
 
-const LARGE = 'n'.repeat(1_048_576 - '{"id":1,"name":""}'.length);
+/** Of two bytes a character. */
+const LARGE = 'ü'.repeat((1_048_576 - '{"id":1,"name":""}'.length) / 2);
 
 describe('POST /plants', () => {
   // Not outside: the server of PostgreSQL would be gone before the service closes.
