@@ -111,6 +111,20 @@ describe('Admission', () => {
     expect(answers.map(({ destroyed }) => destroyed)).toEqual([false, true, false, false]);
   });
 
+  it('closes the oldest connection that has not taken its answer for a body that needs its room', () => {
+    const admission = new Admission(MIB);
+    const answers = [newAnswer(), newAnswer(), newAnswer()];
+    const [, , last] = answers.map((answer) => {
+      const place = admission.admit(answer);
+      admission.chargeBody(place, 5 * MIB);
+      return place;
+    });
+    for (const answer of answers.slice(0, 2)) answer.end('x'.repeat(20_000));
+
+    expect(last && admission.chargeBody(last, 5 * MIB)).toBe(true);
+    expect(answers.map(({ destroyed }) => destroyed)).toEqual([true, false, false]);
+  });
+
   it('closes when all plants have left, admits others meanwhile, and nothing afterwards', async () => {
     const admission = new Admission(MIB);
     const places = [admission.admit(), admission.admit(newAnswer())];

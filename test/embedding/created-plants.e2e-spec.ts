@@ -45,11 +45,13 @@ describe('onPlantCreated', () => {
     // Neither the same plant again, nor another one with its id, nor an invalid one.
     for (const plant of [fern, { id: 1, name: 'Aloe' }, { id: 2 }]) await create(plant);
     await Promise.all(Array.from({ length: 20 }, () => create({ id: 3, name: 'Ficus' })));
+    await app.get(PlantsService).create({ id: 4n, name: 'Aloe' }, { principal: { name: 'gardener' } });
     await app.close();
 
     expect(told).toEqual([
       [{ ...fern, id: 1n }, 'token-1'],
       [{ id: 3n, name: 'Ficus' }, 'token-2'],
+      [{ id: 4n, name: 'Aloe' }, 'gardener'],
     ]);
   });
 

@@ -1,6 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { PlantsModule } from '../../src/index.js';
+import { HostLog, newApplication, send } from '../support/hosts/application.js';
+import { openSqliteFile } from '../support/sqlite-file.js';
 
 const OPTIONS = { repository: 'sqlite::memory:', authentication: { tokens: ['token'] } } as const;
 
@@ -38,11 +43,12 @@ describe('PlantsModule', () => {
       words: 'authentication must be',
     },
     { what: 'a repository without close', options: { repository: { add: () => [] } }, words: 'repository must be' },
-    {
-      what: 'a repository whose check is no method',
-      options: { repository: { add: () => [], close: () => undefined, check: true } },
+    { what: 'a repository without add', options: { repository: { close: () => [] } }, words: 'repository must be' },
+    ...['check', 'snapshot'].map((name) => ({
+      what: `a repository whose ${name} is no method`,
+      options: { repository: { add: () => [], close: () => undefined, [name]: true } },
       words: 'repository must be',
-    },
+    })),
     { what: 'a misspelt limit', options: { body: { limt: 1_000 } }, words: 'body must be' },
     ...[NaN, 0, 3_600_001, 1.5, '5s'].flatMap((limit) =>
       ['timeout', 'startTimeout'].map((name) => ({
@@ -112,14 +118,13 @@ describe('PlantsModule', () => {
     expect(await startWith({ repository: 'plants.db' })).toMatch(/^OperatorError: .*sqlite: or postgres:[^\n]+$/);
   });
 
-  it('starts with undefined options', async () => {
-    expect(await startWith({ realm: undefined, database: { timeout: undefined } })).toBe('started');
-  });
-
-  it('starts with the least and the greatest timeouts', async () => {
-    for (const limit of [1, 3_600_000]) {
-      expect(await startWith({ database: { timeout: limit, startTimeout: limit } })).toBe('started');
-    }
+  it.each([
+    { scope: undefined, realm: undefined, body: undefined, database: undefined, onPlantCreated: undefined },
+    { body: { limit: undefined }, database: { timeout: undefined, startTimeout: undefined } },
+    { body: { limit: 1 }, database: { timeout: 1, startTimeout: 1 } },
+    { body: { limit: '256mb' }, database: { timeout: 3_600_000, startTimeout: 3_600_000 } },
+  ])('starts with %j', async (options) => {
+    expect(await startWith(options)).toBe('started');
   });
 
   it('is registered once, and may be imported by several modules', async () => {
@@ -135,16 +140,45 @@ describe('PlantsModule', () => {
     );
   });
 
-  it('waits for a PostgreSQL server no longer than database.startTimeout', async () => {
+  it('waits for a PostgreSQL server no longer than database.startTimeout, and logs once that it waits', async () => {
+    const log = new HostLog();
     const began = performance.now();
+    const repository = 'postgres://u:p@127.0.0.1:1/plants';
 
-    const ending = await startWith({
-      repository: 'postgres://u:p@127.0.0.1:1/plants',
-      database: { startTimeout: 200 },
+    const starting = newApplication(PlantsModule.forRoot({ ...OPTIONS, repository, database: { startTimeout: 200 } }), {
+      logger: log,
     });
 
-    expect(ending).toContain('connect ECONNREFUSED');
+    await expect(starting).rejects.toThrow('connect ECONNREFUSED');
     // By default, it waits 30 s.
     expect(performance.now() - began).toBeLessThan(25_000);
+    expect(log.warnings).toEqual([
+      expect.stringMatching(/^The start waits for the database: .+: connect ECONNREFUSED .+ and its URL$/),
+    ]);
+  });
+
+  it('refuses the URL of a PostgreSQL server on another machine without sslmode', async () => {
+    expect(await startWith({ repository: 'postgres://u:secret@db.example.com/plants' })).toMatch(
+      /^OperatorError: a database URL must have sslmode, [^\n]+$/,
+    );
+  });
+
+  it('gives up on a locked database after database.timeout', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    const file = join(directory, 'plants.db');
+    const app = await newApplication(
+      PlantsModule.forRoot({ ...OPTIONS, repository: `sqlite:${file}`, database: { timeout: 100 } }),
+    );
+    await app.init();
+    const other = openSqliteFile(file);
+    other.exec('BEGIN IMMEDIATE');
+    const began = performance.now();
+
+    expect(await send(app)).toMatchObject({ body: { error: 503 }, retryAfter: '1' });
+    // By default, it waits 5 s.
+    expect(performance.now() - began).toBeLessThan(4_500);
+    other.close();
+    await app.close();
+    rmSync(directory, { recursive: true });
   });
 });
