@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { backUp, restore } from './backup.js';
@@ -33,6 +33,30 @@ describe('A backup', () => {
       expect(readdirSync(directory).sort()).toEqual([`backup.db${suffix}`, 'plants.db']);
     },
   );
+
+  it('can be read by its owner alone, and so can the database that is restored from it', async () => {
+    await backUp(file, target);
+    const restored = join(directory, 'restored.db');
+    await restore(restored, target);
+
+    for (const made of [target, restored]) expect(statSync(made).mode & 0o777).toBe(0o600);
+  });
+
+  it('is not made of a database with a newer schema, nor restored', async () => {
+    await backUp(file, target);
+    for (const made of [file, target]) {
+      await openSqliteDatabase(made, (database) => {
+        database.exec('PRAGMA user_version = 9999');
+        database.close();
+      });
+    }
+    const before = readdirSync(directory);
+    const newer = 'it has a schema that is newer than this version';
+
+    await expect(backUp(file, join(directory, 'another.db'))).rejects.toThrow(newer);
+    await expect(restore(join(directory, 'restored.db'), target)).rejects.toThrow(newer);
+    expect(readdirSync(directory)).toEqual(before);
+  });
 
   it('goes to a file whose name looks like a URI', async () => {
     const current = process.cwd();

@@ -1,5 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { createSecureContext, TLSSocket } from 'node:tls';
+import { readPem } from '../../test/support/certificates.js';
 import { until } from '../../test/support/until.js';
 import { PostgresPool } from './postgres-pool.js';
 
@@ -17,6 +20,12 @@ const AUTHENTICATED = message('R', '\0\0\0\0');
 const READY = message('Z', 'I');
 const NO_FIELDS = message('T', '\0\0');
 
+/** Asks whether the server has TLS. */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
+
+/** For localhost and 127.0.0.1. */
+const CERTIFICATE = createSecureContext({ cert: readPem('first.crt'), key: readPem('first.key') });
+
 /** Speaks as much of PostgreSQL's protocol as these tests need. */
 class ProtocolServer {
   /** Open connections that have sent statements, without those for questions about them. */
@@ -24,6 +33,8 @@ class ProtocolServer {
   readonly statements: string[] = [];
   readonly questions: string[] = [];
   answersStatements = true;
+  /** True once a connection has used TLS. */
+  isEncrypted = false;
   /** Undefined to answer no question; otherwise the number of statements that a question finds. */
   found: number | undefined;
   readonly #sockets = new Set<Socket>();
@@ -44,7 +55,13 @@ class ProtocolServer {
     this.#sockets.add(socket);
     socket.on('error', () => undefined);
     socket.on('close', () => this.executing.delete(socket));
-    socket.once('data', () => {
+    socket.once('data', (first: Buffer) => {
+      if (first.equals(SSL_REQUEST)) {
+        socket.write('S');
+        this.isEncrypted = true;
+        this.#serve(new TLSSocket(socket, { isServer: true, secureContext: CERTIFICATE }));
+        return;
+      }
       socket.write(Buffer.concat([AUTHENTICATED, READY]));
       socket.on('data', (bytes) => {
         if (bytes.toString('latin1', 0, 1) === 'Q') this.#answer(socket, bytes.toString('utf8', 5, bytes.length - 1));
@@ -118,5 +135,50 @@ describe('PostgresPool', () => {
 
     server.answersStatements = true;
     expect(await pool.transact('SELECT 4')).toEqual([]);
+  });
+});
+
+describe('The sslmode of a URL', () => {
+  let server: ProtocolServer;
+  let url: string;
+
+  beforeEach(async () => {
+    server = new ProtocolServer();
+    url = await server.start();
+  });
+
+  afterEach(() => server.stop());
+
+  /** Runs a statement. */
+  async function run(mode: string, host: string, authority?: 'first' | 'second'): Promise<void> {
+    const file =
+      authority && fileURLToPath(new URL(`../../test/support/certificates/${authority}.crt`, import.meta.url));
+    const parameters = new URLSearchParams({ sslmode: mode, ...(file !== undefined && { sslrootcert: file }) });
+    const pool = new PostgresPool(`${url.replace('127.0.0.1', host)}?${parameters.toString()}`, 60_000);
+    try {
+      await pool.transact('SELECT 1');
+    } finally {
+      await pool.close();
+    }
+  }
+
+  // The certificate does not have the name 127.1 of this machine.
+  it.each([
+    ['disable', '127.0.0.1', undefined, 'no TLS'],
+    ['require', '127.1', undefined, 'TLS'],
+    ['require', '127.0.0.1', 'second', 'a refusal'],
+    ['verify-ca', '127.1', 'first', 'TLS'],
+    ['verify-ca', '127.0.0.1', 'second', 'a refusal'],
+    ['verify-full', '127.0.0.1', 'first', 'TLS'],
+    ['verify-full', '127.1', 'first', 'a refusal'],
+    ['verify-full', '127.0.0.1', 'second', 'a refusal'],
+    ['verify-full', '127.0.0.1', undefined, 'a refusal'],
+  ] as const)('%s of the server %s with sslrootcert %s leads to %s', async (mode, host, authority, end) => {
+    const running = run(mode, host, authority);
+
+    if (end === 'a refusal') await expect(running).rejects.toThrow(/certificate/);
+    else await running;
+    expect(server.statements).toHaveLength(end === 'a refusal' ? 0 : 1);
+    expect(server.isEncrypted).toBe(end !== 'no TLS');
   });
 });

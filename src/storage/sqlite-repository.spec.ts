@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readPlants } from '../../test/support/sqlite-file.js';
 import { until } from '../../test/support/until.js';
-import { DATABASE_DEFAULTS, openRepository, tryOutDatabase } from './engines.js';
+import { DATABASE_DEFAULTS, openRepository, openSnapshot, tryOutDatabase } from './engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, type SqliteDatabase } from './sqlite-database.js';
 
@@ -110,10 +110,12 @@ describe('the SQLite database', () => {
   it('is refused when its schema is newer than the program', async () => {
     other.exec('PRAGMA user_version = 9999');
 
-    await expect(open()).rejects.toThrow(
-      `the database ${file} cannot be used: it has a schema that is newer than this version; run the version that made ` +
-        'it, or a newer one',
-    );
+    for (const use of [openRepository, openSnapshot, tryOutDatabase]) {
+      await expect(use(`sqlite:${file}`, DATABASE_DEFAULTS)).rejects.toThrow(
+        `the database ${file} cannot be used: it has a schema that is newer than this version; run the version that ` +
+          'made it, or a newer one',
+      );
+    }
   });
 
   it('stores plants again at once after a long lock and a quiet time, although another process locks it for a moment', async () => {
@@ -133,10 +135,12 @@ describe('the SQLite database', () => {
   it('ends a check that waits for a lock after a second, and a batch after the timeout', async () => {
     const patient = await openRepository(`sqlite:${file}`, { timeout: 60_000 });
     other.exec('BEGIN IMMEDIATE');
+    const began = performance.now();
 
     await expect(patient.check?.()).rejects.toThrow(
       'the database cannot store plants: database is locked; stop the other process that uses it',
     );
+    expect(performance.now() - began).toBeLessThan(5_000);
     await expect(repository.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(
       'the database did not confirm them: database is locked; stop the other process that uses it',
     );
@@ -192,6 +196,20 @@ describe('the SQLite database', () => {
 
     expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
     expect(await repository.add([{ id: 1n, name: 'Ficus' }])).toEqual(['created']);
+  });
+});
+
+describe('a database in memory', () => {
+  it('stores plants, and takes no snapshot', async () => {
+    const memory = await openRepository('sqlite::memory:');
+
+    expect(await memory.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
+    await memory.check?.();
+    await expect(memory.snapshot?.()).rejects.toThrow(RepositoryUnavailableError);
+    await expect(memory.snapshot?.()).rejects.toThrow(
+      'the database :memory: cannot be read: no other connection can open a database in memory',
+    );
+    await memory.close();
   });
 });
 

@@ -1,6 +1,8 @@
-import type { IncomingMessage } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import { Controller, type DynamicModule, Module, Post, Req, RequestMethod, VersioningType } from '@nestjs/common';
+import { Controller, type DynamicModule, Module, Post, Put, Req, RequestMethod, VersioningType } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { PlantsModule, unparsedBody } from '../../src/index.js';
@@ -13,11 +15,16 @@ import {
   send,
 } from '../support/hosts/application.js';
 
-/** Routes of the host beside and below ours; they answer with the body as the host's parser has left it. */
+/** Routes of the host beside and below ours, and another method on our path; they answer with the body as the host's parser has left it. */
 @Controller()
 class OwnController {
   @Post(['plants/own', 'own/plants', 'other'])
   echo(@Req() { body }: { readonly body: unknown }): unknown {
+    return { body };
+  }
+
+  @Put('plants')
+  replace(@Req() { body }: { readonly body: unknown }): unknown {
     return { body };
   }
 }
@@ -93,10 +100,43 @@ describe.each(PLATFORMS)('On %s', (platform) => {
       await expectBodyRead('/Plants/');
     });
 
-    it.each(['/plants/own', '/own/plants', '/other'])('and leaves that of %s to the application', async (path) => {
+    it.each([
+      { method: 'POST', path: '/plants/own' },
+      { method: 'POST', path: '/own/plants' },
+      { method: 'POST', path: '/other' },
+      { method: 'PUT', path: '/plants' },
+    ])('and leaves that of $method $path to the application', async (question) => {
       await create();
 
-      expect(await post(path, '{"word": "leaf"}', 'another')).toEqual({ body: { word: 'leaf' } });
+      expect(await send(app, { ...question, body: '{"word": "leaf"}', token: null })).toMatchObject({
+        body: { body: { word: 'leaf' } },
+      });
+    });
+
+    // fetch writes all names in small letters.
+    it('whatever the letter case of its headers, and whatever they hold', async () => {
+      await create();
+      await app.listen(0, '127.0.0.1');
+      const { port } = app.getHttpServer().address() as AddressInfo;
+      const listing = ['X-First', 'content-type', 'X-Second', 'content-length', 'X-Third', 'transfer-encoding'];
+      const headers = [
+        ...listing,
+        'Host',
+        'plants',
+        'Authorization',
+        'Bearer token',
+        'Content-Type',
+        'application/json',
+      ];
+      for (const framing of [
+        ['Content-Length', `${LARGE_ID.length}`],
+        ['Transfer-Encoding', 'chunked'],
+      ]) {
+        const options = { port, host: '127.0.0.1', method: 'POST', path: '/plants', headers: [...headers, ...framing] };
+        const [answer] = (await once(request(options).end(LARGE_ID), 'response')) as [IncomingMessage];
+
+        expect(await json(answer)).toEqual({ name: 'Monstera' });
+      }
     });
   });
 

@@ -17,9 +17,12 @@ import { SLOW, SlowService } from '../support/slow-service.js';
 import { until } from '../support/until.js';
 
 describe('A client that does not take the answer', () => {
+  /** Requests may occupy twice as much together: room for two, each of which occupies 48 MB. */
+  const BODY_LIMIT = 64_000_000;
+
   it('loses its connection after REQUEST_TIMEOUT', async () => {
     const limit = 2_000;
-    const service = await startService({ bodyLimit: 20_000_000, limits: { request: limit } });
+    const service = await startService({ bodyLimit: BODY_LIMIT, limits: { request: limit } });
     const clients: Socket[] = [];
     for (const [index, more] of [[], ['Connection: close']].entries()) {
       const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
@@ -47,7 +50,7 @@ describe('A client that does not take the answer', () => {
     ['a further one', []],
     ['none', ['Connection: close']],
   ])('and sends %s on its connection loses it before that if a newcomer wants its place', async (_what, more) => {
-    const service = await startService({ bodyLimit: 20_000_000, limits: { connections: 1 } });
+    const service = await startService({ bodyLimit: BODY_LIMIT, limits: { connections: 1, request: 3_600_000 } });
     const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
     client.pause();
     client.write(message({ more, body: `{"id":1,"name":"${'n'.repeat(16_000_000)}"}` }));

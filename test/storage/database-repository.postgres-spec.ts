@@ -104,6 +104,18 @@ describe('the PostgreSQL repository', () => {
     expect(await query('SELECT FROM plants')).toHaveLength(1_000);
   });
 
+  it('creates a plant whose id another program frees before the stored plant was compared with it', async () => {
+    await query(`
+      INSERT INTO plants VALUES (1, 'deleted');
+      CREATE FUNCTION delete() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN DELETE FROM plants WHERE name = 'deleted'; RETURN NULL; END $$;
+      CREATE TRIGGER deleting AFTER INSERT ON plants EXECUTE FUNCTION delete();
+    `);
+
+    expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
+    expect(await query('SELECT name FROM plants')).toEqual([{ name: 'Monstera' }]);
+  });
+
   it('adds plants on the connection of a check that has failed inside its transaction', async () => {
     await query('ALTER TABLE plants RENAME TO hidden');
     await expect(repository.check?.()).rejects.toThrow(/relation "plants" does not exist/);
@@ -166,11 +178,16 @@ describe('the PostgreSQL repository', () => {
 describe('a server that cannot be reached', () => {
   // Node tries all addresses of a name, and has an error without a message for them.
   it.each(['127.0.0.1', 'localhost'])('ends the start after its timeout, with the reason: %s', async (host) => {
+    const message =
+      /^the database postgres:\/\/\S+:1\/plants cannot be used: connect ECONNREFUSED .+:1; check its server and its URL$/;
+    const reasons: string[] = [];
+    const options = { startTimeout: 100, onWait: (reason: string) => void reasons.push(reason) };
     const before = performance.now();
-    await expect(openRepository(`postgres://u@${host}:1/plants`, { startTimeout: 100 })).rejects.toThrow(
-      /^the database postgres:\/\/\S+:1\/plants cannot be used: connect ECONNREFUSED .+:1; check its server and its URL$/,
-    );
+
+    await expect(openRepository(`postgres://u@${host}:1/plants`, options)).rejects.toThrow(message);
     expect(performance.now() - before).toBeLessThan(DATABASE_DEFAULTS.startTimeout / 2);
+    // It has tried at least twice.
+    expect(reasons).toEqual([expect.stringMatching(message)]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
+import { ContractException } from '../../contract/contract.exception.js';
 import { readBody } from './read-body.js';
 
 describe('readBody', () => {
@@ -9,5 +10,32 @@ describe('readBody', () => {
     request.push('a');
 
     await expect(body).rejects.toMatchObject({ error: 503 });
+  });
+
+  it('reserves memory for a body that has arrived already', () => {
+    const request = new IncomingMessage(new Socket());
+    request.push('seven b');
+    request.push(null);
+    request.complete = true;
+    const charged: number[] = [];
+
+    expect(() => readBody(request, 7, 100, (bytes) => charged.push(bytes) === 0)).toThrow(ContractException);
+    expect(charged).toEqual([7]);
+  });
+
+  it('reserves no more memory than twice the length of a body that arrives in parts, nor than its declared length', async () => {
+    for (const [length, most] of [
+      [undefined, 20_000],
+      [12_000, 12_000],
+    ] as const) {
+      const request = new IncomingMessage(new Socket());
+      let charged = 0;
+      const body = readBody(request, length, 100_000, (bytes) => (charged += bytes) <= most);
+      for (let count = 0; count < 1_000; count += 1) request.push('ten bytes.');
+      request.push(null);
+
+      expect(await body).toHaveLength(10_000);
+      expect(charged).toBeGreaterThanOrEqual(10_000);
+    }
   });
 });
