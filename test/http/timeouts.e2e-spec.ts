@@ -47,9 +47,9 @@ describe('A client that does not take the answer', () => {
   });
 
   it.each([
-    ['a further one', []],
-    ['none', ['Connection: close']],
-  ])('and sends %s on its connection loses it before that if a newcomer wants its place', async (_what, more) => {
+    ['which may send more requests', []],
+    ['which has asked to close', ['Connection: close']],
+  ])('loses its connection, %s, before that if a newcomer wants its place', async (_what, more) => {
     const service = await startService({ bodyLimit: BODY_LIMIT, limits: { connections: 1, request: 3_600_000 } });
     const client = connect(service.port, '127.0.0.1').on('error', () => undefined);
     client.pause();
