@@ -38,8 +38,12 @@ describe('The URL of a database', () => {
     ['postgres://u:p@10.0.0.1/plants?application_name=a', true],
     ['postgres://u:p@a/plants?sslmode=disable', false],
     ['postgres://u:p@127.0.0.1/plants', false],
+    ['postgres://u:p@localhost/plants', false],
+    ['postgres://u:p@[::1]/plants', false],
+    ['postgres://u:p@127.example.com/plants', true],
     ['postgres://u:p@a/plants?host=/run/postgresql', false],
     ['postgres://u:p@%2Frun%2Fpostgresql/plants', false],
+    ['postgres://u:p@%2frun%2fpostgresql/plants', false],
     ['sqlite:plants.db', false],
   ])('of %s leaves TLS open: %s', (url, lacks) => expect(lacksSslMode(url)).toBe(lacks));
 

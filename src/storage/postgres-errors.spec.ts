@@ -80,6 +80,12 @@ describe('An error of PostgreSQL', () => {
     const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     expect(postgresFailure(refused)).toBe('transient');
     expect(describePostgresError(refused)).toBe('connect ECONNREFUSED; check its server and its URL');
+    // Of a name with several addresses.
+    const unreachable = new AggregateError([refused, new Error('connect EHOSTUNREACH')], '');
+    expect(postgresFailure(unreachable)).toBe('transient');
+    expect(describePostgresError(unreachable)).toBe(
+      'connect ECONNREFUSED; connect EHOSTUNREACH; check its server and its URL',
+    );
     expect(postgresFailure(new PlantDeletedError())).toBe('transient');
     for (const defect of [new TypeError('a'), new RangeError('a'), new UnusableDatabaseError('it is wrong')]) {
       expect(postgresFailure(defect)).toBeUndefined();

@@ -28,7 +28,9 @@ const CERTIFICATE = createSecureContext({ cert: readPem('first.crt'), key: readP
 
 /** Speaks as much of PostgreSQL's protocol as these tests need. */
 class ProtocolServer {
-  /** Open connections that have sent statements, without those for questions about them. */
+  /** Open connections. */
+  readonly sockets = new Set<Socket>();
+  /** Those of them that have sent statements, without those for questions about them. */
   readonly executing = new Set<Socket>();
   readonly statements: string[] = [];
   readonly questions: string[] = [];
@@ -37,7 +39,6 @@ class ProtocolServer {
   isEncrypted = false;
   /** Undefined to answer no question; otherwise the number of statements that a question finds. */
   found: number | undefined;
-  readonly #sockets = new Set<Socket>();
   readonly #server: Server = createServer((socket) => this.#serve(socket));
 
   async start(): Promise<string> {
@@ -46,15 +47,22 @@ class ProtocolServer {
     return `postgres://plants@127.0.0.1:${(this.#server.address() as AddressInfo).port}/plants`;
   }
 
+  cutAll(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+
   stop(): void {
     this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
+    this.cutAll();
   }
 
   #serve(socket: Socket): void {
-    this.#sockets.add(socket);
+    this.sockets.add(socket);
     socket.on('error', () => undefined);
-    socket.on('close', () => this.executing.delete(socket));
+    socket.on('close', () => {
+      this.sockets.delete(socket);
+      this.executing.delete(socket);
+    });
     socket.once('data', (first: Buffer) => {
       if (first.equals(SSL_REQUEST)) {
         socket.write('S');
@@ -81,11 +89,13 @@ class ProtocolServer {
 
 describe('PostgresPool', () => {
   let server: ProtocolServer;
+  let url: string;
   let pool: PostgresPool;
 
   beforeEach(async () => {
     server = new ProtocolServer();
-    pool = new PostgresPool(await server.start(), TIMEOUT);
+    url = await server.start();
+    pool = new PostgresPool(url, TIMEOUT);
   });
 
   afterEach(async () => {
@@ -135,6 +145,39 @@ describe('PostgresPool', () => {
 
     server.answersStatements = true;
     expect(await pool.transact('SELECT 4')).toEqual([]);
+  });
+
+  it('leaves no connection open when it closes, not even the one for questions', async () => {
+    const other = new PostgresPool(url, TIMEOUT);
+    server.answersStatements = false;
+    await expect(other.transact('SELECT 1')).rejects.toThrow('Query read timeout');
+    server.found = 0;
+    await until('the connection is closed', () => server.executing.size === 0);
+    expect(server.sockets.size).toBe(1);
+    await other.close();
+
+    await until('no connection is open', () => server.sockets.size === 0);
+  });
+
+  it.each([
+    ['idle', true],
+    ['unanswered', false],
+  ])('goes on after the end of a connection that is %s', async (_state, isAnswered) => {
+    server.answersStatements = isAnswered;
+    const first = pool.transact('SELECT 1');
+    if (isAnswered) await first;
+    else await expect(first).rejects.toThrow('Query read timeout');
+    server.cutAll();
+    await until('the connection has ended', () => server.executing.size === 0);
+    server.answersStatements = true;
+    server.found = 0;
+
+    await until('statements are answered again', () =>
+      pool.transact('SELECT 2').then(
+        () => true,
+        () => false,
+      ),
+    );
   });
 });
 

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import pg from 'pg';
 import { DATABASE_DEFAULTS, openRepository, openSnapshot, tryOutDatabase } from '../../src/storage/engines.js';
 import {
@@ -327,6 +328,22 @@ describe('the schema of PostgreSQL', () => {
     await snapshot?.close();
 
     expect(plants).toEqual([{ id: 1n, name: 'Rose', tag: expect.anything() as unknown }]);
+  });
+
+  it('is read in few messages, although the plants have no tags', async () => {
+    const repository = await openRepository(url);
+    await repository.add(Array.from({ length: 1_000 }, (_, id) => ({ id: BigInt(id), name: 'Monstera' })));
+    const snapshot = await repository.snapshot?.();
+    const queries = jest.spyOn(pg.Client.prototype, 'query');
+    let read = 0;
+    for await (const { name } of snapshot?.plants() ?? []) if (name === 'Monstera') read += 1;
+    const sent = queries.mock.calls.length;
+    queries.mockRestore();
+
+    expect(read).toBe(1_000);
+    expect(sent).toBeLessThan(20);
+    await snapshot?.close();
+    await repository.close();
   });
 
   it('is read without waiting for a lock for longer than the timeout', async () => {
