@@ -32,6 +32,8 @@ interface Setting {
   readonly read: (text: string) => unknown;
   /** Completes the message "PORT must be …", with an example. */
   readonly rule: string;
+  /** True if a variable with the ending _FILE may name a file with the text: a password is then not in the environment. */
+  readonly mayBeInFile?: true;
 }
 
 const MAX_WORKERS = 64;
@@ -57,6 +59,7 @@ const SETTINGS = {
     default: 'sqlite:data/plants.db',
     read: (text) => (isDatabaseUrl(text) ? text : undefined),
     rule: DATABASE_URL_RULE,
+    mayBeInFile: true,
   },
   databaseStartTimeout: { default: DATABASE_DEFAULTS.startTimeout, read: readTime, rule: TIME_RULE },
   storeTimeout: { default: DATABASE_DEFAULTS.timeout, read: readTime, rule: TIME_RULE },
@@ -192,12 +195,10 @@ export function parseConfiguration(variables: Variables): Configuration {
 }
 
 function readSettings(variables: Variables): Settings {
-  const entries = Object.entries<Setting>(SETTINGS).map(([name, setting]) => {
-    const variable = variableOf(name);
-    const value =
-      name === 'databaseUrl' ? readDatabaseUrl(variables, setting) : readVariable(variables, variable, setting);
-    return [name, value ?? setting.default];
-  });
+  const entries = Object.entries<Setting>(SETTINGS).map(([name, setting]) => [
+    name,
+    readSetting(variables, variableOf(name), setting) ?? setting.default,
+  ]);
   return Object.fromEntries(entries) as Settings;
 }
 
@@ -231,20 +232,15 @@ function variableOf(name: string): string {
   return name.replace(/[A-Z]/g, '_$&').toUpperCase();
 }
 
-function readVariable(variables: Variables, variable: string, setting: Setting): unknown {
+/** Returns undefined if the variable is absent. */
+function readSetting(variables: Variables, variable: string, setting: Setting): unknown {
   const text = variables[variable] ?? '';
-  return text === '' ? undefined : readText(text, variable, setting);
-}
-
-/** Reads DATABASE_URL, or the file that DATABASE_URL_FILE names: a password is then not in the environment. */
-function readDatabaseUrl(variables: Variables, setting: Setting): unknown {
-  const file = variables.DATABASE_URL_FILE ?? '';
-  if (file === '') return readVariable(variables, 'DATABASE_URL', setting);
-  if ((variables.DATABASE_URL ?? '') !== '') {
-    throw badUsage('DATABASE_URL and DATABASE_URL_FILE exclude each other: set one of them');
-  }
-  const text = forVariable('DATABASE_URL_FILE', () => readRegularFile(file, 'secret').toString('utf8'));
-  return readText(text.trimEnd(), 'the text in DATABASE_URL_FILE', setting);
+  const fileVariable = `${variable}_FILE`;
+  const file = setting.mayBeInFile === true ? (variables[fileVariable] ?? '') : '';
+  if (file === '') return text === '' ? undefined : readText(text, variable, setting);
+  if (text !== '') throw badUsage(`${variable} and ${fileVariable} exclude each other: set one of them`);
+  const content = forVariable(fileVariable, () => readRegularFile(file, 'secret').toString('utf8'));
+  return readText(content.trimEnd(), `the text in ${fileVariable}`, setting);
 }
 
 /** @param source of the text, for the message */
