@@ -39,8 +39,9 @@ export type VerificationResult = Principal | RefusalReason | undefined;
  */
 export function checkResult(result: unknown): Principal | RefusalReason {
   if (result === undefined) return 'unknown';
-  const fault = isRefusalReason(result) ? undefined : faultOf(result);
-  if (fault === undefined) return result as Principal | RefusalReason;
+  if (isRefusalReason(result)) return result;
+  const fault = faultOf(result);
+  if (fault === undefined) return result as Principal;
   throw new TypeError(`TokenVerifier.verify must return a principal, a RefusalReason or undefined, and not ${fault}`);
 }
 

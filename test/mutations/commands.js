@@ -108,7 +108,7 @@ export default [
     name: 'commands: CSV that was cut off',
     reason: 'A row without the end of its line may lack a part of its last field.',
     file: 'src/commands/data/csv.ts',
-    find: 'rows.push(withoutEnd(last));',
+    find: 'rows.push(last && withoutEnd(last));',
     replace: 'rows.push(last);',
     spec: 'test/commands/import',
     test: 'may be cut off',

@@ -92,7 +92,11 @@ export class CsvReader implements RowReader {
     return this.#parser.read() as CsvRecord | null;
   }
 
-  /** Reads what the parser still has at the end of the file. */
+  /**
+   * Reads what the parser still has at the end of the file.
+   *
+   * @param isLineEnded false if the last of these rows may be cut off
+   */
   async #lastRows(isLineEnded: boolean): Promise<Row[]> {
     const rows: (Row | undefined)[] = [];
     let endsWithHeader = false;
@@ -105,12 +109,12 @@ export class CsvReader implements RowReader {
       throw error instanceof CsvError ? this.#describe(error) : error;
     }
     if (this.#header === undefined) throw new OperatorError(`The file is empty. ${WRONG_HEADER}`);
-    if (!isLineEnded && endsWithHeader) {
-      throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
-    }
     if (!isLineEnded) {
+      if (endsWithHeader) {
+        throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
+      }
       const last = rows.pop();
-      if (last !== undefined) rows.push(withoutEnd(last));
+      rows.push(last && withoutEnd(last));
     }
     return rows.filter((row) => row !== undefined);
   }
