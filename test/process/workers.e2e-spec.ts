@@ -302,9 +302,12 @@ describe('A signal', () => {
     const { service, url } = await directory.start(TWO);
     const client = await openRequest(url);
 
+    const stopping = (count: number) => () => service.stdout.split('Stopping after SIGTERM').length === 1 + count;
+    // Two signals that wait for a process at the same time would be one.
     for (const worker of service.workers()) process.kill(worker, 'SIGTERM');
+    await until('each worker stops', stopping(2));
     service.signal('SIGTERM');
-    await service.printed(/(Stopping after SIGTERM)/);
+    await until('the primary stops, too, and has passed the signal on', stopping(3));
     client.socket.write(plant(1));
     await client.answered(1);
 
