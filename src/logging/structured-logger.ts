@@ -120,6 +120,7 @@ export class StructuredLogger implements LoggerService {
 /** Writes in the background; at exit, it writes what waits, as far as the reader takes it at once. */
 function createStdoutStream(maxWrite: number): LogStream {
   let isExiting = false;
+  let hasFailed = false;
   const stdout = destination({
     dest: 1,
     sync: false,
@@ -133,12 +134,15 @@ function createStdoutStream(maxWrite: number): LogStream {
   process.prependListener('exit', () => {
     isExiting = true;
     try {
-      stdout.flushSync();
+      // sonic-boom 4 would repeat a write that a full disk refuses for ever, here on the main thread.
+      if (hasFailed) stdout.destroy();
+      else stdout.flushSync();
     } catch {
       stdout.destroy();
     }
   });
-  // Losing the log reader must not stop the service.
-  stdout.on('error', () => undefined);
+  // A log that cannot be written must not stop the service.
+  stdout.on('error', () => (hasFailed = true));
+  stdout.on('write', () => (hasFailed = false));
   return stdout;
 }

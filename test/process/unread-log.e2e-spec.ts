@@ -3,6 +3,7 @@ import { TOKEN } from '../support/client.js';
 import { ask } from '../support/connections.js';
 import { message } from '../support/http-messages.js';
 import { Client, refusesConnections } from '../support/load-client.js';
+import { freePort } from '../support/ports.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { inTime, until } from '../support/until.js';
@@ -35,6 +36,21 @@ async function statusOf(service: ServiceProcess): Promise<number | null> {
   service.releaseOutput();
   return status;
 }
+
+describe('A service whose log cannot be written', () => {
+  it('goes on, and stops with status 0', async () => {
+    const port = `${freePort()}`;
+    const url = `http://127.0.0.1:${port}`;
+    const wrapper = ['sh', '-c', 'exec "$@" > /dev/full', 'sh'];
+    const service = directory.launch({ ...WITH_TOKEN, PORT: port }, { wrapper });
+    await until('it listens', async () => (await ask(url)) === 200);
+
+    // Fails meanwhile, because a write comes after 100 ms at the latest.
+    const began = performance.now();
+    while (performance.now() - began < 300) expect(await ask(url)).toBe(200);
+    expect(await service.stop()).toBe(0);
+  });
+});
 
 describe('A service whose log is not read', () => {
   it('ends SHUTDOWN_TIMEOUT after SIGTERM with status 0', async () => {
