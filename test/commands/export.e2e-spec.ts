@@ -32,6 +32,21 @@ describe('plant-store export', () => {
     });
   });
 
+  it('prints its result as JSON where the plants do not go', async () => {
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
+
+    expect(await directory.run('export', ['--json'])).toEqual({
+      status: 0,
+      stdout: '{"id":1,"name":"Monstera"}\n',
+      stderr: '{"plants":1}\n',
+    });
+    expect(await directory.run('export', ['--json', 'plants.csv'])).toEqual({
+      status: 0,
+      stdout: '{"file":"plants.csv","plants":1}\n',
+      stderr: '',
+    });
+  });
+
   it('creates a file that only its owner can read', async () => {
     await directory.store([{ id: 1n, name: 'Monstera' }]);
 

@@ -44,11 +44,11 @@ describe('plant-store import', () => {
   it.each([
     {
       format: 'ndjson',
-      rows: '{"id":1,"name":"Ficus"}\n {"id":"2","name":"Aloe é"}\nFicus\n{}\n',
+      rows: '{"id":1,"name":"Ficus"}\n {"id":"2","name":"Aloe é"}\nFicus é\n{}\n',
       rejects:
         '{"line":1,"reason":"The id 1 belongs to another plant.","id":1,"name":"Ficus"}\n' +
         '{"line":2,"reason":"id must be an integer .+","id":"2","name":"Aloe é"}\n' +
-        '{"line":3,"reason":"The row is not JSON: .+","row":"Ficus"}\n' +
+        '{"line":3,"reason":"The row is not JSON: .+","row":"Ficus é"}\n' +
         '{"line":4,"reason":"id must be .+"}\n',
       correct: (text: string) =>
         text.replace('"id":1,', '"id":3,').replace('"2"', '2').replace('"row"', '"id":4,"name"').replace('}\n$', ''),
@@ -76,6 +76,28 @@ describe('plant-store import', () => {
     const again = await importFile(`corrected.${format}`, correct(text));
     expect(again.stderr).toMatch(/3 created, 0 repeated, 0 conflicts, [01] rejected\n$/);
     expect(directory.names()[1]).toMatch(/^Aloe é/);
+  });
+
+  it('ends with status 3 for conflicts alone, and writes them to a file that is still empty', async () => {
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
+    directory.write('rejects', '');
+
+    expect(await importFile('plants.ndjson', '{"id":1,"name":"Ficus"}\n', ['--rejects', 'rejects'])).toEqual({
+      status: 3,
+      stdout: '',
+      stderr: '0 created, 0 repeated, 1 conflict, 0 rejected\n',
+    });
+    expect(readFileSync(directory.file('rejects'), 'utf8')).toMatch(/^\{"line":1,.+"name":"Ficus"\}\n$/);
+  });
+
+  it('goes on without the reader of its messages', async () => {
+    await directory.store([]);
+    const running = directory.command('import', []);
+    running.child.stderr.destroy();
+    running.child.stdin.end(`${'no plant\n'.repeat(1_000)}{"id":1,"name":"Monstera"}\n`);
+
+    expect(await running.ended).toBe(3);
+    expect(directory.names()).toEqual(['Monstera']);
   });
 
   it('takes the format from the ending of the file, unless --format names it', async () => {

@@ -41,6 +41,16 @@ describe('Ctrl+C during a progress bar', () => {
   });
 });
 
+describe('plant-store export', () => {
+  it('shows plants that go to the terminal without a progress bar between them', async () => {
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
+    const running = onTerminal('export');
+
+    expect(await running.ended).toBe(0);
+    expect(running.stdout).toBe('{"id":1,"name":"Monstera"}\r\n1 plant exported\r\n');
+  });
+});
+
 describe('plant-store import', () => {
   it('shows each rejected row on a line of its own, which the end of the progress does not erase', async () => {
     await directory.store([]);

@@ -76,6 +76,14 @@ describe('On a full disk', () => {
     expect(directory.rows()).toEqual(PLANTS);
   });
 
+  it('an import fails that can write only a part of a rejected row', async () => {
+    directory.write('rows.ndjson', `${'x'.repeat(200_000)}\n`);
+
+    expect(await runOnFullDisk(100_000, 'import', '--rejects rejects.ndjson rows.ndjson')).toEqual(
+      failure(/plant-store: rejects\.ndjson cannot be written \(EFBIG\): it would be longer.+\n$/),
+    );
+  });
+
   it.each([
     { what: 'no token file', before: undefined },
     { what: 'a token file as before', before: `# ${'x'.repeat(480)}\n` },

@@ -116,6 +116,8 @@ describe('A service with a certificate', () => {
 });
 
 describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
+  const FILES: Variables = { TLS_CERT_FILE: 'tls.crt', TLS_KEY_FILE: 'tls.key' };
+
   /** Starts a service with the first certificate, and returns its port. */
   async function start(): Promise<{ service: ServiceProcess; port: number }> {
     const { service, url } = await directory.start({ ...WITH_TOKEN, ...installCertificate(directory) });
@@ -214,7 +216,9 @@ describe('TLS_CERT_FILE and TLS_KEY_FILE', () => {
     { place: 'on all addresses', variables: { HOST: '0.0.0.0' }, warnings: 'one warning' },
     { place: 'behind a proxy', variables: { HOST: '0.0.0.0', TRUST_PROXY: '10.0.0.0/8' }, warnings: 'no warning' },
     { place: 'on loopback', variables: {}, warnings: 'no warning' },
-  ])('cause $warnings if they are not set and the service is $place', async ({ variables, warnings }) => {
+    { place: 'on all addresses, but with them', variables: { HOST: '0.0.0.0', ...FILES }, warnings: 'no warning' },
+  ])('cause $warnings of tokens in clear text on a service $place', async ({ variables, warnings }) => {
+    installCertificate(directory);
     const { service } = await directory.start({ ...WITH_TOKEN, ...variables });
     await service.stop();
 

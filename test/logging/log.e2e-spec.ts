@@ -18,13 +18,22 @@ describe('The log on stdout', () => {
     const request = { time: expect.stringMatching(ISO_TIME) as unknown, message: 'request', path: '/plants' };
     const lines = service.lines.map((line): unknown => JSON.parse(line));
     expect(lines).toMatchObject([
-      { level: 'info', message: 'data/tokens is in use; number of tokens now: 1' },
-      { level: 'info', message: expect.stringMatching(/^Plant Store .+ on Node\.js /) as unknown },
+      { level: 'info', context: 'Authentication', message: 'data/tokens is in use; number of tokens now: 1' },
+      {
+        level: 'info',
+        context: 'PlantStore',
+        message: expect.stringMatching(/^Plant Store .+ on Node\.js /) as unknown,
+      },
       { level: 'info', time: expect.stringMatching(ISO_TIME) as unknown, message: `Listening: POST ${url}/plants` },
       { ...request, level: 'info', status: 200, principal: 'first-start' },
       { ...request, level: 'info', status: 400, error: 409, principal: 'first-start' },
       { ...request, level: 'info', status: 400, error: 401, refusal: 'unknown' },
-      { level: 'error', message: expect.stringContaining('no such table') as unknown },
+      {
+        level: 'error',
+        context: 'PlantStore',
+        message: expect.stringContaining('no such table') as unknown,
+        stack: expect.stringMatching(/no such table.*\n +at /) as unknown,
+      },
       { ...request, level: 'error', status: 400, error: 500, principal: 'first-start' },
       { level: 'info', message: 'Stopping after SIGTERM' },
       { level: 'info', message: 'Stopped' },

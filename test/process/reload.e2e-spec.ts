@@ -1,7 +1,7 @@
 import { installCertificate } from '../support/certificates.js';
 import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { ask } from '../support/connections.js';
-import { ServiceDirectory, type Variables } from '../support/service-directory.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put } from '../support/token-file.js';
 import { until } from '../support/until.js';
 import { UNWATCHED, withEachWorker } from '../support/workers.js';
@@ -46,6 +46,21 @@ describe('SIGHUP', () => {
     const messages = service.lines.map((text) => (JSON.parse(text) as { message: string }).message);
     const last = ['Reloading after SIGHUP', 'Stopping after SIGTERM', 'Stopped'];
     expect(new Set(messages.slice(-3 * processes))).toEqual(new Set(last));
+  });
+});
+
+describe('SIGHUP to a service that waits for its database', () => {
+  it('does not end it', async () => {
+    await directory.store([]);
+    const other = directory.openDatabase();
+    other.exec('BEGIN EXCLUSIVE');
+    const service = directory.launch(WITH_TOKEN);
+    await service.printed(/(The start waits for the database)/);
+
+    service.signal('SIGHUP');
+    other.exec('ROLLBACK');
+
+    expect(await ask(await service.listening())).toBe(200);
   });
 });
 

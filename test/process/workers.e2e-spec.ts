@@ -37,6 +37,25 @@ describe('A service with WORKERS=auto', () => {
   });
 });
 
+describe('A service with WORKERS=1 that another cluster manager has forked', () => {
+  /** Forks the program that it is given, as PM2 does in cluster mode. */
+  const MANAGER = `
+    const { default: cluster } = await import('node:cluster');
+    cluster.setupPrimary({ exec: process.argv.at(-1), execArgv: [], args: [] });
+    const worker = cluster.fork();
+    worker.on('exit', (status) => process.exit(status));
+    process.on('SIGTERM', () => worker.process.kill());`;
+
+  it('is a whole service', async () => {
+    const wrapper = [process.execPath, '--input-type=module', '-e', MANAGER, '--'];
+    const { service, url, management } = await directory.startManaged({ WORKERS: '1' }, { wrapper });
+
+    expect(await ask(url)).toBe(200);
+    expect((await fetch(`${management}/health/ready`)).status).toBe(200);
+    expect(await service.stop()).toBe(0);
+  });
+});
+
 describe('A service with WORKERS=2', () => {
   it('has two workers, logs its start once and each request once, and ends with status 0', async () => {
     const { service, url } = await directory.start(TWO);

@@ -126,6 +126,7 @@ describe('A row of CSV', () => {
     { what: 'has no tag without a column for it', file: 'name,id\na,1\n', rows: [[2, 1n, 'a', undefined]] },
     { what: 'has no tag if it is empty', file: 'id,name,tag\n1,a,\n', rows: [[2, 1n, 'a', undefined]] },
     { what: 'has an empty tag if it is ""', file: 'id,name,tag\n1,a,""\n', rows: [[2, 1n, 'a', '']] },
+    { what: 'has an empty name if it is empty', file: 'id,name\n1,\n', rows: [[2, 1n, '', undefined]] },
     {
       what: 'may have a header in quotation marks',
       file: '"id","name"\r\n"1","a"\r\n',
