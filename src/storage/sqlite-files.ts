@@ -40,7 +40,8 @@ export class SqliteFiles {
 
 /** @throws {FilesNotInPlaceError} when the path leads to no file, or to an empty one */
 function identityOf(path: string): string {
-  const { dev, ino, size } = statSync(path, { throwIfNoEntry: false }) ?? { size: 0 };
-  if (size === 0) throw new FilesNotInPlaceError();
+  // As bigints: a number rounds an inode beyond 2^53, which some file systems use.
+  const { dev, ino, size } = statSync(path, { bigint: true, throwIfNoEntry: false }) ?? { size: 0n };
+  if (size === 0n) throw new FilesNotInPlaceError();
   return `${dev}:${ino}`;
 }
