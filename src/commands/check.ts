@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { tryOutDatabase } from '../storage/engines.js';
+import { checkDatabase } from '../storage/engines.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
   command
     .description(
-      'Checks the configuration and its files, and tries out the database, which it does not change. ' +
+      'Checks the configuration, its files and the database, and changes none of them. ' +
         'It does not use the ports, so the service may be running.',
     )
     .option(...JSON_OPTION)
@@ -20,7 +20,7 @@ async function run(options: ReportOptions): Promise<void> {
   const { expiryOf, loadValidCertificate, openTokens } = await import('../process/start-files.js');
   const tokens = openTokens(configuration).count;
   const expires = expiryOf(loadValidCertificate(configuration));
-  const isPresent = await tryOutDatabase(configuration.databaseUrl, configuration.store);
+  const isPresent = await checkDatabase(configuration.databaseUrl, configuration.store);
   printSummary(
     { tokens, certificate: expires === undefined ? null : { expires }, database: isPresent ? 'present' : 'new' },
     [

@@ -38,9 +38,9 @@ export interface PlantsModuleOptions {
       }
     | undefined;
   /**
-   * Called once for each plant that was created, when it is durable; not for one that was there already. An error is
-   * logged and changes no answer. Until the call ends, the request counts towards those in flight. It is not a queue: a
-   * crash after the commit loses the call.
+   * Called at most once for each plant that was created, when it is durable; not for one that was there already. An error
+   * is logged and changes no answer. Until the call ends, the request counts towards those in flight. It is not a queue: a
+   * crash after the commit, or an answer of the database that is lost, loses the call.
    */
   readonly onPlantCreated?: PlantCreatedListener | undefined;
 }

@@ -9,7 +9,7 @@ export interface DatabaseOptions {
   readonly timeout: number;
   /** Milliseconds that the start waits for a server that cannot be reached yet. SQLite does not use it. */
   readonly startTimeout: number;
-  /** Whether the directory of a SQLite database is created if it is missing. */
+  /** True to create the directory of a SQLite database if it is missing. */
   readonly createsDirectory?: boolean;
   /** Called once if the start waits, with the reason in one line for the operator. */
   readonly onWait?: (reason: string) => void;
@@ -18,47 +18,49 @@ export interface DatabaseOptions {
 export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000 };
 
 /** An engine of databases. Its functions throw an OperatorError, whose message is one line for the operator. */
-interface Engine {
+export interface Engine {
   /** Opens a store, creates what does not exist yet, and brings its schema up to date. */
-  openRepository(url: string, options: DatabaseOptions): Promise<PlantRepository>;
+  open(url: string, options: DatabaseOptions): Promise<PlantRepository>;
 
   /** Takes a snapshot, and changes nothing; undefined if there is no store, or no table of plants in it. */
-  openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined>;
+  snapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined>;
 
   /** Refuses a database that a start would refuse, and changes nothing. Returns whether there is a table of plants. */
-  tryOutDatabase(url: string, options: DatabaseOptions): Promise<boolean>;
+  check(url: string, options: DatabaseOptions): Promise<boolean>;
 }
 
 /**
- * Opens the store that a URL names: see Engine.
+ * Opens the store that a URL names: see `Engine.open`.
  *
  * @param url `sqlite:` and a path, relative to the working directory, or `sqlite::memory:`; or `postgres://…`, where the
  *   database must exist
  */
 export async function openRepository(url: string, options: Partial<DatabaseOptions> = {}): Promise<PlantRepository> {
-  return (await engineOf(url)).openRepository(url, { ...DATABASE_DEFAULTS, ...options });
+  return (await engineOf(url)).open(url, { ...DATABASE_DEFAULTS, ...options });
 }
 
-/** Takes a snapshot of the store that a URL names: see Engine. */
+/** Takes a snapshot of the store that a URL names: see `Engine.snapshot`. */
 export async function openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined> {
-  return (await engineOf(url)).openSnapshot(url, options);
+  return (await engineOf(url)).snapshot(url, options);
 }
 
-/** Tries out the database that a URL names: see Engine. */
-export async function tryOutDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
-  return (await engineOf(url)).tryOutDatabase(url, options);
+/** Checks the database that a URL names: see `Engine.check`. */
+export async function checkDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
+  return (await engineOf(url)).check(url, options);
 }
 
 /** Loads the engine of a URL, with its driver, on demand: a host without PostgreSQL does not install `pg`. */
 async function engineOf(url: string): Promise<Engine> {
-  if (sqliteFile(url) !== undefined) return import('./sqlite-repository.js');
+  if (sqliteFile(url) !== undefined) return (await import('./sqlite-repository.js')).sqliteEngine;
   if (!isPostgresUrl(url)) throw new OperatorError(`a database URL must be ${DATABASE_URL_RULE}`);
   if (lacksSslMode(url)) throw new OperatorError(`a database URL must have ${SSL_MODE_RULE}`);
   checkFiles(url);
-  return import('./postgres-repository.js').catch((error: unknown) => {
+  try {
+    return (await import('./postgres-repository.js')).postgresEngine;
+  } catch (error) {
     if (!(error instanceof Error && error.message.includes("'pg'"))) throw error;
     throw new OperatorError('the package pg is not installed: npm install pg', { cause: error });
-  });
+  }
 }
 
 /** Refuses files of a PostgreSQL URL that other users can change or that are pipes, before the driver reads them. */

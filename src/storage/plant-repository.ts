@@ -37,6 +37,9 @@ export interface PlantSnapshot {
   close(): Promise<void>;
 }
 
+/** Maximum milliseconds of `PlantRepository.check`: health probes do not wait for long. */
+export const CHECK_TIMEOUT = 1_000;
+
 /** The store of plants: the port that each storage engine implements, and its own injection token. */
 export abstract class PlantRepository {
   /**

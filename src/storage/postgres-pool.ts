@@ -8,7 +8,7 @@ import { isUnanswered, leavesConnectionUsable } from './postgres-errors.js';
 const types = new pg.TypeOverrides();
 types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
-/** Maximum connections: one for the batch in flight, and one for a check or for an attempt after one that hangs. */
+/** Maximum connections: one for the batch in flight, and one for a check, or for an attempt that hangs or is late. */
 const POOL_SIZE = 2;
 
 /** Milliseconds after which an idle connection is closed. */

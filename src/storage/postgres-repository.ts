@@ -1,8 +1,13 @@
-import { setTimeout } from 'node:timers/promises';
 import { postgresName } from './database-url.js';
-import type { DatabaseOptions } from './engines.js';
+import type { DatabaseOptions, Engine } from './engines.js';
 import { cannotBeRead, cannotStore, notConfirmed, requireTable } from './errors.js';
-import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
+import {
+  CHECK_TIMEOUT,
+  type Outcome,
+  PlantRepository,
+  type PlantSnapshot,
+  type StoredPlant,
+} from './plant-repository.js';
 import {
   describePostgresError,
   mayPassAtStart,
@@ -13,24 +18,19 @@ import {
 import { PostgresPool } from './postgres-pool.js';
 import {
   addTrialPlants,
+  checkPostgresSchema,
   comparisonOf,
   insertionOf,
-  tryOutPostgresSchema,
   updatePostgresSchema,
 } from './postgres-schema.js';
-import { openSnapshot } from './postgres-snapshot.js';
+import { openPostgresSnapshot } from './postgres-snapshot.js';
 import { Retry } from './retry.js';
 
-export { openSnapshot };
+/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
+const MAX_PAUSE = 20;
 
 /** Maximum milliseconds between two attempts of the start. */
-const START_INTERVAL = 500;
-
-/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
-const RETRY_INTERVAL = 20;
-
-/** Maximum milliseconds of a check: health probes do not wait for long. */
-const CHECK_TIMEOUT = 1_000;
+const MAX_START_PAUSE = 500;
 
 /**
  * Makes the transaction wait for the disk if the server, the database or the role has turned that off. It travels with
@@ -40,11 +40,15 @@ const CHECK_TIMEOUT = 1_000;
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
-/**
- * Opens a PostgreSQL database, or another one that speaks its protocol, and brings its schema up to date. Waits for a
- * server that starts later.
- */
-export async function openRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
+/** PostgreSQL, and other servers that speak its protocol. */
+export const postgresEngine: Engine = {
+  open: openPostgresRepository,
+  snapshot: openPostgresSnapshot,
+  check: checkPostgresDatabase,
+};
+
+/** Opens a database, and brings its schema up to date. Waits for a server that starts later. */
+async function openPostgresRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
   const { timeout, startTimeout, onWait } = options;
   const pool = new PostgresPool(url, timeout);
   let isAnnounced = false;
@@ -57,7 +61,7 @@ export async function openRepository(url: string, options: DatabaseOptions): Pro
     throw error;
   };
   try {
-    const retry = new Retry(startTimeout, mayPassAtStart, () => Math.random() * START_INTERVAL);
+    const retry = new Retry(startTimeout, mayPassAtStart, () => Math.random() * MAX_START_PAUSE);
     await retry.run(() => updatePostgresSchema(pool).catch(announce));
   } catch (error) {
     await pool.close();
@@ -66,16 +70,11 @@ export async function openRepository(url: string, options: DatabaseOptions): Pro
   return new PostgresRepository(pool, url, options);
 }
 
-/**
- * Tries out a database, which stays as it is. Does not wait for a server that cannot be reached.
- *
- * @returns whether the table of plants is there
- * @throws {OperatorError} when a start would refuse the database
- */
-export async function tryOutDatabase(url: string, { timeout }: DatabaseOptions): Promise<boolean> {
+/** Does not wait for a server that cannot be reached. */
+async function checkPostgresDatabase(url: string, { timeout }: DatabaseOptions): Promise<boolean> {
   const pool = new PostgresPool(url, timeout);
   try {
-    return await tryOutPostgresSchema(pool);
+    return await checkPostgresSchema(pool);
   } catch (error) {
     throw postgresStartError(url, error);
   } finally {
@@ -99,8 +98,10 @@ class PostgresRepository extends PlantRepository {
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    // Outlives an attempt: the next one finds the ids of these plants taken.
+    const created = new Set<number>();
     try {
-      return await this.#batches.run(() => this.#attempt(batch));
+      return await this.#batches.runInTime(() => this.#attempt(batch, created));
     } catch (error) {
       throw postgresFailure(error) === undefined ? error : notConfirmed(error, describePostgresError(error));
     }
@@ -109,10 +110,7 @@ class PostgresRepository extends PlantRepository {
   override async check(): Promise<void> {
     const timeout = this.#checkTimeout;
     try {
-      // One interval less, so that the last error wins over the timeout.
-      const checked = retryWithin(timeout - RETRY_INTERVAL).run(() => addTrialPlants(this.pool, { timeout }));
-      const isLate = await Promise.race([checked.then(() => false), setTimeout(timeout, true, { ref: false })]);
-      if (isLate) throw new Error(`it did not answer within ${timeout} ms`);
+      await retryWithin(timeout).runInTime(() => addTrialPlants(this.pool, { timeout }));
     } catch (error) {
       throw cannotStore(error, describePostgresError(error));
     }
@@ -120,7 +118,7 @@ class PostgresRepository extends PlantRepository {
 
   override async snapshot(): Promise<PlantSnapshot> {
     try {
-      return requireTable(await openSnapshot(this.url, this.options));
+      return requireTable(await openPostgresSnapshot(this.url, this.options));
     } catch (error) {
       throw cannotBeRead(postgresName(this.url), error);
     }
@@ -130,45 +128,53 @@ class PostgresRepository extends PlantRepository {
     await this.pool.close();
   }
 
-  /** Adds the plants that are missing, so that it can be repeated after any failure. */
-  async #attempt(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const idsNotYetReported = await this.#insert(firstOfEachId(batch));
-    // `delete` returns true once for each id: further plants with it are compared with the first one.
-    const isCreated = batch.map(({ id }) => idsNotYetReported.delete(id));
-    const sameness = await this.#compare(batch.filter((_, index) => isCreated[index] === false));
-    return isCreated.map((is) => {
-      if (is) return 'created';
-      return sameness.shift() === true ? 'repeated' : 'conflict';
+  /**
+   * Adds the plants that are missing, so that it can be repeated after any failure.
+   *
+   * @param created the indices of the plants that this attempt or one before has inserted
+   */
+  async #attempt(batch: readonly StoredPlant[], created: Set<number>): Promise<readonly Outcome[]> {
+    await this.#insert(batch, created);
+    const same = await this.#findSame(batch, created);
+    return batch.map((_, index) => {
+      if (created.has(index)) return 'created';
+      return same.has(index) ? 'repeated' : 'conflict';
     });
   }
 
-  /** Inserts the plants whose ids are free, and returns these ids. */
-  async #insert(plants: readonly StoredPlant[]): Promise<Set<bigint>> {
+  /** Inserts the plants whose ids are free, and notes them in `created`. Of several with one id, the first counts. */
+  async #insert(batch: readonly StoredPlant[], created: Set<number>): Promise<void> {
+    const firsts = firstIndexOfEachId(batch);
+    const missing = batch.filter(({ id }, index) => firsts.get(id) === index && !created.has(index));
+    if (missing.length === 0) return;
     // In the order of ids: two batches that wait for each other's ids would deadlock.
-    const inOrder = [...plants].sort((one, other) => (one.id < other.id ? -1 : 1));
-    const rows = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(inOrder)} RETURNING id`);
-    return new Set(rows.map(([id]) => id as bigint));
+    missing.sort((one, other) => (one.id < other.id ? -1 : 1));
+    const rows = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(missing)} RETURNING id`);
+    const inserted = new Set(rows.map(([id]) => id));
+    for (const [id, index] of firsts) if (inserted.has(id)) created.add(index);
   }
 
-  /** Returns whether each of these plants is the stored one that has its id. */
-  async #compare(taken: readonly StoredPlant[]): Promise<boolean[]> {
-    if (taken.length === 0) return [];
+  /** Returns the indices of the plants that were not created, and are the stored ones that have their ids. */
+  async #findSame(batch: readonly StoredPlant[], created: ReadonlySet<number>): Promise<ReadonlySet<number>> {
+    const taken = [...batch.entries()].filter(([index]) => !created.has(index));
+    if (taken.length === 0) return new Set();
     const rows = await this.pool.transact(comparisonOf(taken));
     // Another attempt finds these ids free.
     if (rows.length < taken.length) throw new PlantDeletedError();
-    const same = new Set(rows.filter(([, isSame]) => isSame === true).map(([index]) => index));
-    return taken.map((_, index) => same.has(index));
+    return new Set(rows.filter(([, isSame]) => isSame === true).map(([index]) => index as number));
   }
 }
 
 /** Returns a Retry for errors that may be over at the next attempt. */
 function retryWithin(timeout: number): Retry {
   const isTransient = (error: unknown): boolean => postgresFailure(error) === 'transient';
-  return new Retry(timeout, isTransient, () => Math.random() * RETRY_INTERVAL);
+  return new Retry(timeout, isTransient, () => Math.random() * MAX_PAUSE);
 }
 
-function firstOfEachId(batch: readonly StoredPlant[]): StoredPlant[] {
-  const plants = new Map<bigint, StoredPlant>();
-  for (const plant of batch) if (!plants.has(plant.id)) plants.set(plant.id, plant);
-  return [...plants.values()];
+function firstIndexOfEachId(batch: readonly StoredPlant[]): ReadonlyMap<bigint, number> {
+  const firsts = new Map<bigint, number>();
+  batch.forEach(({ id }, index) => {
+    if (!firsts.has(id)) firsts.set(id, index);
+  });
+  return firsts;
 }

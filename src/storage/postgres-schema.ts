@@ -29,7 +29,7 @@ interface Tables {
 }
 
 /**
- * Brings the schema up to date, and adds a plant for a trial. The numbers of the steps that were made are in a table,
+ * Brings the schema up to date, and adds trial plants. The numbers of the steps that were made are in a table,
  * whose primary key makes an instance wait for another one that makes the same step, and then fail with 23505: the caller
  * tries again. It takes no lock of the session, which PgBouncer in transaction mode and CockroachDB do not have.
  *
@@ -44,12 +44,12 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
 }
 
 /**
- * Brings the schema up to date, and adds a plant for a trial, in a transaction that is rolled back.
+ * Does the same in a transaction that is rolled back.
  *
  * @returns whether the table of plants is there
  * @throws as `updatePostgresSchema`
  */
-export async function tryOutPostgresSchema(pool: PostgresPool): Promise<boolean> {
+export async function checkPostgresSchema(pool: PostgresPool): Promise<boolean> {
   const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
   await addTrialPlants(pool, { steps: await stepsAfter(version, pool) });
   return hasPlants;
@@ -113,8 +113,8 @@ export function insertionOf(plants: readonly StoredPlant[]): string {
  * whether they are the same. The server reads no text of another length. The casts are for columns of an operator with
  * other types or collations, such as one that ignores case.
  */
-export function comparisonOf(plants: readonly StoredPlant[]): string {
-  const rows = plants.map((plant, index) => `(${index}, ${valuesOf(plant)})`);
+export function comparisonOf(plants: readonly (readonly [index: number, plant: StoredPlant])[]): string {
+  const rows = plants.map(([index, plant]) => `(${index}, ${valuesOf(plant)})`);
   return `
     SELECT
       sent.index,

@@ -14,10 +14,10 @@ const QUERY_TIMEOUT = 600_000;
 /** Rows that one message brings. */
 const FETCHED_ROWS = 256;
 
-/** Whether the texts of a plant are short together. Casts, because an operator may have made columns of other types. */
+/** Is true if the texts of a plant are short together. Casts, because an operator may have made columns of other types. */
 const IS_SHORT = 'coalesce(octet_length(name::text), 0) + coalesce(octet_length(tag::text), 0) < 16384';
 
-/** Whether a plant is short, and its columns. The texts of a long one are read later. */
+/** Selects IS_SHORT, and the columns of a plant. The texts of a long one are read later. */
 const ROW = `${IS_SHORT}, id, CASE WHEN ${IS_SHORT} THEN name END, CASE WHEN ${IS_SHORT} THEN tag END`;
 
 /**
@@ -28,7 +28,10 @@ const ROW = `${IS_SHORT}, id, CASE WHEN ${IS_SHORT} THEN name END, CASE WHEN ${I
  * @returns undefined if there is no table of plants
  * @throws {OperatorError} when the database cannot be read
  */
-export async function openSnapshot(url: string, { timeout }: DatabaseOptions): Promise<PlantSnapshot | undefined> {
+export async function openPostgresSnapshot(
+  url: string,
+  { timeout }: DatabaseOptions,
+): Promise<PlantSnapshot | undefined> {
   const client = new pg.Client(connectionSettings(url, timeout, QUERY_TIMEOUT));
   // A query reports the failure of its connection itself.
   client.on('error', () => undefined);

@@ -77,6 +77,20 @@ describe('Retry', () => {
     expect(database.attempts).toBe(1);
   });
 
+  it('gives up in time while an attempt goes on, with the error of the one before', async () => {
+    const retry = new Retry(
+      200,
+      (error) => error instanceof LockedError,
+      () => 1,
+    );
+    const hangs = (): Promise<never> => new Promise(() => undefined);
+    await expect(retry.runInTime(hangs)).rejects.toThrow('it did not answer within 200 ms');
+
+    const attempts = [() => Promise.reject(new LockedError()), hangs];
+    await expect(retry.runInTime(() => (attempts.shift() ?? hangs)())).rejects.toThrow(LockedError);
+    expect(attempts).toEqual([]);
+  });
+
   it('forgets an outage when work succeeds', async () => {
     giveUpAfter(500);
     await expect(run()).rejects.toThrow(LockedError);

@@ -1,16 +1,27 @@
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+
+/** The time in which work fails, until some succeeds. */
+interface Outage {
+  /** When the first work began that has failed. */
+  readonly began: number;
+  readonly lastFailure: number;
+}
 
 /**
- * Runs work again until it succeeds. It remembers an outage, so that later work fails fast: after a success, or once
- * nothing has failed for as long as the timeout, it is over. Each kind of work has a Retry of its own.
+ * Runs work again until it succeeds. Each kind of work has a Retry of its own, with one of three states:
+ *
+ * - no outage: work that fails begins one.
+ * - outage: work that fails is tried again.
+ * - long outage, which began longer ago than the timeout: work is tried once, and so fails fast.
+ *
+ * An outage ends when work succeeds, or begins after nothing has failed for as long as the timeout.
  */
 export class Retry {
-  /** When the first work began that has failed since the last success; undefined without an outage. */
-  #outageBegan: number | undefined;
-  #lastFailure = -Infinity;
+  /** Undefined without an outage. */
+  #outage: Outage | undefined;
 
   /**
-   * @param timeout milliseconds after which an error is final, counted from the beginning of an outage
+   * @param timeout milliseconds until an outage is long
    * @param isTransient returns whether another attempt may succeed
    * @param pause returns the milliseconds between two attempts
    */
@@ -22,20 +33,39 @@ export class Retry {
 
   /** @throws the error of the last attempt */
   async run<Result>(work: () => Result | Promise<Result>): Promise<Result> {
-    const started = performance.now();
-    if (started - this.#lastFailure > this.timeout) this.#outageBegan = undefined;
+    const began = performance.now();
+    if (this.#outage !== undefined && began - this.#outage.lastFailure > this.timeout) this.#outage = undefined;
     for (;;) {
       try {
         const result = await work();
-        this.#outageBegan = undefined;
+        this.#outage = undefined;
         return result;
       } catch (error) {
         if (!this.isTransient(error)) throw error;
-        this.#lastFailure = performance.now();
-        this.#outageBegan ??= started;
-        if (this.#lastFailure - this.#outageBegan > this.timeout) throw error;
-        await setTimeout(this.pause());
+        const now = performance.now();
+        this.#outage = { began: this.#outage?.began ?? began, lastFailure: now };
+        if (now - this.#outage.began > this.timeout) throw error;
+        await wait(this.pause());
       }
     }
+  }
+
+  /**
+   * Runs work as `run` does, but gives up after the timeout even while an attempt goes on, whose outcome is unknown then.
+   *
+   * @throws the error of the last attempt that has ended
+   */
+  async runInTime<Result>(work: () => Promise<Result>): Promise<Result> {
+    let lastError = new Error(`it did not answer within ${this.timeout} ms`);
+    const attempt = (): Promise<Result> =>
+      work().catch((error: unknown) => {
+        lastError = error as Error;
+        throw error;
+      });
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(lastError), this.timeout);
+    });
+    return Promise.race([this.run(attempt), late]).finally(() => clearTimeout(timer));
   }
 }

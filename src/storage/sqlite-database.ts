@@ -15,8 +15,8 @@ const DRIVER = Number.parseInt(process.versions.node) >= 24 ? 'node:sqlite' : '@
 /** Milliseconds that the opening waits for a lock of another process. */
 const OPEN_TIMEOUT = 5_000;
 
-/** Milliseconds between two attempts. */
-const RETRY_INTERVAL = 20;
+/** Milliseconds between two attempts to open. */
+const OPEN_PAUSE = 20;
 
 /** See DatabaseOptions. */
 interface OpenOptions {
@@ -56,7 +56,7 @@ export async function openSqliteDatabase<Result>(
       if (sqliteFailure(error) !== 'transient' || performance.now() > end) throw reason;
       announce?.(reason.message);
     }
-    await setTimeout(RETRY_INTERVAL);
+    await setTimeout(OPEN_PAUSE);
   }
 }
 

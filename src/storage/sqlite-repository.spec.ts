@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readPlants } from '../../test/support/sqlite-file.js';
 import { until } from '../../test/support/until.js';
-import { DATABASE_DEFAULTS, openRepository, openSnapshot, tryOutDatabase } from './engines.js';
+import { checkDatabase, DATABASE_DEFAULTS, openRepository, openSnapshot } from './engines.js';
 import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
 import { firstValue, openSqliteDatabase, type SqliteDatabase } from './sqlite-database.js';
 
@@ -58,7 +58,7 @@ describe('the SQLite database', () => {
 
     await expect(open()).rejects.toThrow(reason);
     await expect(open()).rejects.toThrow(/^the database [^\n]+; [^;\n]*name another file$/);
-    await expect(tryOutDatabase(`sqlite:${file}`, DATABASE_DEFAULTS)).rejects.toThrow(reason);
+    await expect(checkDatabase(`sqlite:${file}`, DATABASE_DEFAULTS)).rejects.toThrow(reason);
   });
 
   it('is refused with a trigger that ignores plants', async () => {
@@ -110,7 +110,7 @@ describe('the SQLite database', () => {
   it('is refused when its schema is newer than the program', async () => {
     other.exec('PRAGMA user_version = 9999');
 
-    for (const use of [openRepository, openSnapshot, tryOutDatabase]) {
+    for (const use of [openRepository, openSnapshot, checkDatabase]) {
       await expect(use(`sqlite:${file}`, DATABASE_DEFAULTS)).rejects.toThrow(
         `the database ${file} cannot be used: it has a schema that is newer than this version; run the version that ` +
           'made it, or a newer one',

@@ -1,10 +1,16 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { sqlitePath } from './database-url.js';
-import type { DatabaseOptions } from './engines.js';
+import type { DatabaseOptions, Engine } from './engines.js';
 import { cannotBeRead, cannotStore, notConfirmed, requireTable } from './errors.js';
 import { rowOf } from './plant-columns.js';
-import { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
+import {
+  CHECK_TIMEOUT,
+  type Outcome,
+  PlantRepository,
+  type PlantSnapshot,
+  type StoredPlant,
+} from './plant-repository.js';
 import { Retry } from './retry.js';
 import {
   assertSound,
@@ -17,13 +23,10 @@ import {
 import { describeSqliteError, sqliteFailure } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
 import { addTrialPlants, COMPARE, hasPlants, INSERT, updateSqliteSchema } from './sqlite-schema.js';
-import { openSnapshotOf } from './sqlite-snapshot.js';
+import { openSqliteSnapshot } from './sqlite-snapshot.js';
 
 /** Milliseconds between two attempts: another process holds the lock for about as long. */
-const RETRY_INTERVAL = 1;
-
-/** Maximum milliseconds of a check: health probes do not wait for long. */
-const CHECK_TIMEOUT = 1_000;
+const PAUSE = 1;
 
 const SETTINGS = [
   'journal_mode = WAL',
@@ -35,8 +38,14 @@ const SETTINGS = [
   'cache_size = -4096',
 ];
 
-/** Opens or creates a SQLite database whose commits are on disk when they return. */
-export function openRepository(url: string, { timeout, ...options }: DatabaseOptions): Promise<PlantRepository> {
+export const sqliteEngine: Engine = {
+  open: openSqliteRepository,
+  snapshot: (url) => openSqliteSnapshot(sqlitePath(url)),
+  check: checkSqliteDatabase,
+};
+
+/** Opens or creates a database whose commits are on disk when they return. */
+function openSqliteRepository(url: string, { timeout, ...options }: DatabaseOptions): Promise<PlantRepository> {
   const file = sqlitePath(url);
   const open = (database: SqliteDatabase): PlantRepository => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
@@ -47,16 +56,10 @@ export function openRepository(url: string, { timeout, ...options }: DatabaseOpt
   return openSqliteDatabase(file, open, options);
 }
 
-/**
- * Tries out a database, which stays as it is.
- *
- * @returns whether there is a table of plants
- * @throws {OperatorError} when a start would refuse the database
- */
-export async function tryOutDatabase(url: string): Promise<boolean> {
+async function checkSqliteDatabase(url: string): Promise<boolean> {
   const file = sqlitePath(url);
   if (!existsSync(file)) return false;
-  // Apart, because it takes longer in a large database than the trial may wait for a running service.
+  // Apart, because it takes longer in a large database than the trial plants may wait for a running service.
   await openSqliteDatabase(file, (database) => {
     assertSound(database);
     database.close();
@@ -67,11 +70,6 @@ export async function tryOutDatabase(url: string): Promise<boolean> {
     database.close();
     return isPresent;
   });
-}
-
-/** Takes a snapshot; undefined if there is no file, or no table of plants in it. */
-export function openSnapshot(url: string): Promise<PlantSnapshot | undefined> {
-  return openSnapshotOf(sqlitePath(url));
 }
 
 class SqliteRepository extends PlantRepository {
@@ -129,7 +127,7 @@ class SqliteRepository extends PlantRepository {
     try {
       if (this.path === undefined) throw new Error('no other connection can open a database in memory');
       this.#files?.assertInPlace();
-      return requireTable(await openSnapshotOf(this.path));
+      return requireTable(await openSqliteSnapshot(this.path));
     } catch (error) {
       throw cannotBeRead(this.path ?? ':memory:', error);
     }
@@ -170,5 +168,5 @@ class SqliteRepository extends PlantRepository {
 /** Returns a Retry for errors that a lock of another process causes. */
 function retryWithin(timeout: number): Retry {
   const isTransient = (error: unknown): boolean => sqliteFailure(error) === 'transient';
-  return new Retry(timeout, isTransient, () => RETRY_INTERVAL);
+  return new Retry(timeout, isTransient, () => PAUSE);
 }

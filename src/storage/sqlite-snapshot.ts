@@ -16,7 +16,7 @@ const ROWS_IN_A_TURN = 100;
  *
  * @returns undefined if there is no file, or no table of plants in it
  */
-export async function openSnapshotOf(file: string): Promise<PlantSnapshot | undefined> {
+export async function openSqliteSnapshot(file: string): Promise<PlantSnapshot | undefined> {
   if (!existsSync(file)) return undefined;
   return openSqliteDatabase(file, (database) => {
     // The transaction takes its snapshot when it reads for the first time.

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import pg from 'pg';
-import { DATABASE_DEFAULTS, openRepository, openSnapshot, tryOutDatabase } from '../../src/storage/engines.js';
+import { DATABASE_DEFAULTS, openRepository, openSnapshot, checkDatabase } from '../../src/storage/engines.js';
 import {
   type PlantRepository,
   RepositoryUnavailableError,
@@ -169,6 +169,24 @@ describe('the PostgreSQL repository', () => {
     await impatient.close();
   });
 
+  it('gives up on a locked row after the timeout, although an attempt goes on, with the error of the last one', async () => {
+    const timeout = 4_000;
+    const impatient = await openRepository(url, { timeout });
+    const other = new pg.Client({ connectionString: url });
+    await other.connect();
+    await other.query("BEGIN; INSERT INTO plants VALUES (1, 'locked')");
+
+    try {
+      const before = performance.now();
+      await expect(impatient.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/; look at pg_locks/);
+      // The third attempt ends after 4.8 s.
+      expect(performance.now() - before).toBeLessThan(timeout + 500);
+    } finally {
+      await other.end();
+      await impatient.close();
+    }
+  });
+
   it('does not change the type parsers of other users of the driver', async () => {
     await repository.add([{ id: 1n, name: 'Monstera' }]);
 
@@ -222,12 +240,12 @@ describe('the schema of PostgreSQL', () => {
     expect(await query('SELECT version FROM plant_store_schema')).toEqual([{ version: 1 }]);
   });
 
-  it('is tried out, and stays as it is', async () => {
-    expect(await tryOutDatabase(url, DATABASE_DEFAULTS)).toBe(false);
+  it('is checked, and stays as it is', async () => {
+    expect(await checkDatabase(url, DATABASE_DEFAULTS)).toBe(false);
     expect(await query("SELECT FROM pg_tables WHERE schemaname = 'public'")).toEqual([]);
 
     await outcomes();
-    expect(await tryOutDatabase(url, DATABASE_DEFAULTS)).toBe(true);
+    expect(await checkDatabase(url, DATABASE_DEFAULTS)).toBe(true);
     expect(await query('SELECT FROM plants')).toHaveLength(2);
   });
 
@@ -269,7 +287,7 @@ describe('the schema of PostgreSQL', () => {
     );
 
     await expect(openRepository(url)).rejects.toThrow(message);
-    await expect(tryOutDatabase(url, DATABASE_DEFAULTS)).rejects.toThrow(message);
+    await expect(checkDatabase(url, DATABASE_DEFAULTS)).rejects.toThrow(message);
     expect(await query("SELECT to_regclass('plant_store_schema') AS found")).toEqual([{ found: null }]);
   });
 

@@ -107,6 +107,22 @@ describe('A statement', () => {
     expect(await create(url)).toEqual(refusal(500));
   });
 
+  it('that compares the taken ids of a batch is retried, and the other plants of the batch are still created', async () => {
+    const repository = await openRepository(proxy.url(database));
+    await repository.add([{ id: 1n, name: 'Monstera' }]);
+    proxy.fault = { sqlState: '40001', times: 2, of: 'comparisons' };
+
+    expect(
+      await repository.add([
+        { id: 1n, name: 'Monstera' },
+        { id: 2n, name: 'Ficus' },
+        { id: 2n, name: 'Aloe' },
+      ]),
+    ).toEqual(['repeated', 'created', 'conflict']);
+    expect(proxy.hits).toBe(2);
+    await repository.close();
+  });
+
   it('is answered with error 503, and logged with the cause, until an error of the server is over', async () => {
     /** SQLSTATEs, and the advice that the log adds to the message of the server. */
     const errors = {

@@ -10,10 +10,12 @@ export type Fault =
   | 'hang'
   /** The server executes the statement, and the connection ends before the answer passes. */
   | 'cut'
-  /** The proxy answers with this SQLSTATE instead of the server. */
-  | { readonly sqlState: string; readonly times: number };
+  /** The proxy answers with this SQLSTATE instead of the server, or does so to comparisons with stored plants alone. */
+  | { readonly sqlState: string; readonly times: number; readonly of?: 'comparisons' };
 
 const INSERT = Buffer.from('INSERT INTO plants');
+
+const COMPARE = Buffer.from('JOIN plants');
 
 /** ReadyForQuery outside a transaction: the server sends it after the commit. */
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
@@ -73,16 +75,15 @@ export class FaultProxy {
     let cutting = false;
     client.on('data', (chunk) => {
       if (this.fault === 'hang') return;
-      if (chunk.includes(INSERT)) {
-        if (typeof this.fault === 'object') {
+      if (typeof this.fault === 'object') {
+        const { sqlState, times, of } = this.fault;
+        if (chunk.includes(of === 'comparisons' ? COMPARE : INSERT)) {
           this.hits += 1;
-          const { sqlState, times } = this.fault;
-          this.fault = times > 1 ? { sqlState, times: times - 1 } : 'none';
+          this.fault = times > 1 ? { ...this.fault, times: times - 1 } : 'none';
           client.write(errorResponse(sqlState));
           return;
         }
-        cutting = this.fault === 'cut';
-      }
+      } else if (chunk.includes(INSERT)) cutting = this.fault === 'cut';
       server.write(chunk);
     });
     server.on('data', (chunk) => {
