@@ -49,7 +49,7 @@ describe('plant-store import', () => {
         '{"line":1,"reason":"The id 1 belongs to another plant.","id":1,"name":"Ficus"}\n' +
         '{"line":2,"reason":"id must be an integer .+","id":"2","name":"Aloe é"}\n' +
         '{"line":3,"reason":"The row is not JSON: .+","row":"Ficus é"}\n' +
-        '{"line":4,"reason":"id must be .+"}\n',
+        '{"line":4,"reason":"id is missing: .+"}\n',
       correct: (text: string) =>
         text.replace('"id":1,', '"id":3,').replace('"2"', '2').replace('"row"', '"id":4,"name"').replace('}\n$', ''),
     },

@@ -2,9 +2,13 @@ import { ERROR_TABLE } from '../../src/contract/error-table.js';
 import { TOKEN } from '../support/client.js';
 import { sharedService } from '../support/service.js';
 
-const ID = 'id must be an integer from -9223372036854775808 to 9223372036854775807';
-const NAME = 'name must be a string without U+0000 and unpaired surrogates';
-const TAG = 'tag must be a string without U+0000 and unpaired surrogates';
+const INTEGER = 'an integer from -9223372036854775808 to 9223372036854775807';
+const TEXT = 'a string without U+0000 and unpaired surrogates';
+const ID = `id must be ${INTEGER}`;
+const NO_ID = `id is missing: it must be ${INTEGER}`;
+const NAME = `name must be ${TEXT}`;
+const NO_NAME = `name is missing: it must be ${TEXT}`;
+const TAG = `tag must be ${TEXT}`;
 const OBJECT = ERROR_TABLE[422].message.slice(0, -1);
 
 const service = sharedService();
@@ -36,13 +40,14 @@ describe('POST /plants refuses', () => {
 
   it.each([
     { body: '{"id":"7","name":"Monstera"}', messages: [`${ID}: send it without quotation marks`] },
-    { body: '{"id":1}', messages: [NAME] },
+    { body: '{}', messages: [NO_ID, NO_NAME] },
+    { body: '{"id":1}', messages: [NO_NAME] },
     { body: '{"id":1,"name":null}', messages: [NAME] },
     { body: '{"id":1,"name":"\\u0000"}', messages: [NAME] },
     { body: '{"id":1,"name":"\\udc00\\ud800"}', messages: [NAME] },
-    { body: '{"id":1,"name":"Monstera","tag":null}', messages: [TAG] },
-    { body: '{"ID":1,"Name":"Monstera","tag":{}}', messages: [ID, NAME, TAG] },
-    { body: '{"__proto__":{"id":1,"name":"Monstera"}}', messages: [ID, NAME] },
+    { body: '{"id":1,"name":"Monstera","tag":null}', messages: [`${TAG}: leave it out if there is none`] },
+    { body: '{"ID":1,"Name":"Monstera","tag":{}}', messages: [NO_ID, NO_NAME, TAG] },
+    { body: '{"__proto__":{"id":1,"name":"Monstera"}}', messages: [NO_ID, NO_NAME] },
     { body: '[{"id":1,"name":"Monstera"}]', messages: [OBJECT] },
     { body: 'null', messages: [OBJECT] },
   ])('$body, which is not a NewPlant, with error 422', async ({ body, messages }) => {

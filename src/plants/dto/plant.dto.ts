@@ -17,7 +17,10 @@ export class PlantDto {
   tag?: string | undefined;
 }
 
-/** The NewPlant of the contract: a Plant and its id. */
+/**
+ * The NewPlant of the contract: a Plant and its id. `isNewPlant` decides whether it is valid; the decorators say the same,
+ * and make the messages.
+ */
 export class NewPlantDto extends PlantDto {
   @IsInt64()
   id!: bigint;
@@ -43,15 +46,15 @@ export function assertFields(value: unknown): NewPlantFields {
 export function toNewPlant(fields: unknown): NewPlantDto {
   const plant = copyFields(new NewPlantDto(), FIELD_NAMES, assertFields(fields));
   if (isNewPlant(plant)) return plant;
-  // The plant is refused: the decorators only make the message.
+  // It is refused, whatever the decorators find.
   const errors = validateSync(plant, { validationError: { target: false, value: false } });
   const messages = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
   throw new ContractException(422, `${messages.join('; ')}.`);
 }
 
 /**
- * Returns whether the decorators of NewPlantDto accept the fields. validateSync looks the decorators up for each object,
- * which takes 6 µs, or 9 % of a create. A property test compares the two.
+ * Decides whether fields are a NewPlant. The decorators could, but validateSync looks them up for each object, which takes
+ * 6 µs, or 9 % of a create. A property test compares the two.
  */
 export function isNewPlant({ id, name, tag }: NewPlantFields): boolean {
   return isInt64(id) && isText(name) && (tag === undefined || isText(tag));
