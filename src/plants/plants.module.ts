@@ -22,7 +22,7 @@ import {
   type PlantsModuleOptions,
 } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
-import { UnparsedPlants } from './unparsed-plants.js';
+import { UnparsedBodyRegistration } from './unparsed-body-registration.js';
 
 /** The providers of what the module's options describe. */
 const optionProviders: FactoryProvider[] = [
@@ -86,7 +86,7 @@ const optionProviders: FactoryProvider[] = [
     BearerAuthGuard,
     BearerStrategy,
     ContractExceptionFilter,
-    UnparsedPlants,
+    UnparsedBodyRegistration,
     ...optionProviders,
   ],
   exports: [BearerAuthGuard, BearerAuthOptions, ContractExceptionFilter, PlantRepository, PlantsService, TokenVerifier],

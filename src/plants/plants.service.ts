@@ -4,12 +4,7 @@ import type { Principal } from '../auth/token-verifier.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { lengthOf } from '../storage/plant-columns.js';
-import {
-  type Outcome,
-  PlantRepository,
-  type PlantSnapshot,
-  RepositoryUnavailableError,
-} from '../storage/plant-repository.js';
+import { PlantRepository, type PlantSnapshot, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
 import type { AdmittedPlant } from './pipes/new-plant.pipe.js';
@@ -54,23 +49,21 @@ export class PlantsService {
   async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
     // A UTF-16 unit occupies up to two bytes.
     this.admission.addPlant(place, PLANT_COST + 2 * lengthOf(plant));
-    let outcome: Outcome;
+    let notified: Promise<void> | undefined;
     try {
-      outcome = await this.groupCommit.add(plant);
+      const outcome = await this.groupCommit.add(plant);
+      if (outcome === 'conflict') throw new ContractException(409);
+      const { onPlantCreated } = this.options;
+      if (outcome === 'created' && onPlantCreated) notified = this.#notify(onPlantCreated, plant, principal);
+      return toPlant(plant);
     } catch (error) {
-      this.admission.removePlant(place);
       if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
       throw error;
+    } finally {
+      // A call of the host keeps the plant in memory until it ends.
+      if (notified === undefined) this.admission.removePlant(place);
+      else void notified.then(() => this.admission.removePlant(place));
     }
-    const { onPlantCreated } = this.options;
-    if (outcome === 'created' && onPlantCreated) {
-      // The call of the host keeps the plant in memory.
-      void this.#notify(onPlantCreated, plant, principal).then(() => this.admission.removePlant(place));
-    } else {
-      this.admission.removePlant(place);
-    }
-    if (outcome === 'conflict') throw new ContractException(409);
-    return toPlant(plant);
   }
 
   /**

@@ -11,18 +11,18 @@ type Middleware = (request: IncomingMessage, response: unknown, next: () => void
  */
 export function unparsedBody(): Middleware {
   // Express and Fastify have cut off the path that the middleware is registered for.
-  return unparsedBodyWhere((path) => path === '' || path === '/');
+  return hideBodyWhere((path) => path === '' || path === '/');
 }
 
 /**
- * Returns middleware that keeps body parsers away from `POST` of some paths.
+ * Returns middleware that hides the body of a `POST` from the parsers that run after it.
  *
  * @param isOurs called with the path of each `POST`, as the client has sent it
  */
-export function unparsedBodyWhere(isOurs: (path: string) => boolean): Middleware {
+export function hideBodyWhere(isOurs: (path: string) => boolean): Middleware {
   return ({ method, url = '', headers }, _response, next) => {
     if (method === 'POST' && isOurs(url.replace(/\?.*$/s, ''))) {
-      // Parsers skip a request without these headers (RFC 9112 §6.3). BodyPipe reads them with `sentHeader`.
+      // Parsers skip a request without these headers (RFC 9112 §6.3).
       delete headers['content-type'];
       delete headers['content-length'];
       delete headers['transfer-encoding'];
@@ -31,7 +31,12 @@ export function unparsedBodyWhere(isOurs: (path: string) => boolean): Middleware
   };
 }
 
-/** Returns a header as the client has sent it: `rawHeaders` still has those that the middleware has deleted. */
+/** Returns whether the middleware has hidden the body of a request that was sent with a media type. */
+export function isBodyHidden({ headers }: IncomingMessage): boolean {
+  return headers['content-type'] === undefined;
+}
+
+/** Returns a header as the client has sent it: where the middleware has deleted it, `rawHeaders` still has it. */
 export function sentHeader(
   { headers, rawHeaders }: IncomingMessage,
   name: 'content-length' | 'content-type' | 'transfer-encoding',

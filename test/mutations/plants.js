@@ -4,7 +4,7 @@ const DTO = 'src/plants/dto/plant.dto.ts';
 const FIELD_TYPES = 'src/plants/dto/field-types.ts';
 const INTEGER = 'src/plants/pipes/exact-json.ts';
 const MODULE = 'src/plants/plants.module.ts';
-const PATH = 'src/plants/unparsed-plants.ts';
+const PATH = 'src/plants/unparsed-body-registration.ts';
 const PIPE = 'src/plants/pipes/new-plant.pipe.ts';
 const READ = 'src/plants/pipes/read-body.ts';
 const SERVICE = 'src/plants/plants.service.ts';
@@ -325,7 +325,7 @@ export default [
   },
   {
     name: 'plants: onPlantCreated for a repeated plant',
-    reason: 'It is called once for each plant that was created.',
+    reason: 'It is not called for a plant that was stored already.',
     file: SERVICE,
     find: "if (outcome === 'created' && onPlantCreated)",
     replace: 'if (onPlantCreated)',
@@ -336,7 +336,7 @@ export default [
     name: 'plants: onPlantCreated before the answer',
     reason: 'The listener of the host cannot delay an answer.',
     file: SERVICE,
-    find: 'void this.#notify(onPlantCreated',
+    find: 'notified = this.#notify(onPlantCreated',
     replace: 'await this.#notify(onPlantCreated',
     spec: 'test/embedding/created-plants',
     test: 'delays no answer',
@@ -390,8 +390,8 @@ export default [
     name: 'plants: advice of a line that is there',
     reason: 'The log does not advise a line that is there.',
     file: BODY,
-    find: "headers['content-type'] === undefined ?",
-    replace: 'headers.host === undefined ?',
+    find: 'isBodyHidden(raw) ?',
+    replace: 'raw.headers.host === undefined ?',
     spec: 'test/embedding/body',
     test: 'does not advise the line',
   },

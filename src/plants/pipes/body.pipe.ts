@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createParamDecorator, type ExecutionContext, Injectable, Logger, type PipeTransform } from '@nestjs/common';
 import { BodyTooLargeException, ContractException } from '../../contract/contract.exception.js';
 import { Admission, type Place } from '../admission.js';
-import { sentHeader } from '../unparsed-body.js';
-import { readBody } from './read-body.js';
+import { isBodyHidden, sentHeader } from '../unparsed-body.js';
+import { collectBody, takeBody } from './read-body.js';
 
 /** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
 type PlantRequest = (IncomingMessage | { readonly raw: IncomingMessage }) & {
@@ -61,16 +61,22 @@ export class BodyPipe implements PipeTransform<SealedExchange, AdmittedBody | Pr
     if (!isParsed && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);
     const place = this.admission.admit('raw' in response ? response.raw : response);
     if (isParsed) return { body: this.#takeParsed(request, raw), place };
-    const body = readBody(raw, length, bodyLimit, (bytes) => this.admission.chargeBody(place, bytes));
-    return body instanceof Uint8Array ? { body, place } : body.then((collected) => ({ body: collected, place }));
+    const charge = (bytes: number): boolean => this.admission.chargeBody(place, bytes);
+    // Most bodies have arrived. To await these like the others gave 4 to 6 % fewer creates a second.
+    const body = takeBody(raw, length, charge);
+    if (body !== undefined) return { body, place };
+    return collectBody(raw, length ?? bodyLimit, charge).then((collected) => ({ body: collected, place }));
   }
 
-  /** Without the bytes, logs once how the parsers of the application are kept away from the body. */
-  #takeParsed({ body, rawBody, route, routeOptions }: PlantRequest, { headers }: IncomingMessage): unknown {
+  /**
+   * Takes what the application's parser has left: the bytes, or its result. With the first result, logs how the parsers of
+   * the application are kept away from the body.
+   */
+  #takeParsed({ body, rawBody, route, routeOptions }: PlantRequest, raw: IncomingMessage): unknown {
     if (rawBody === undefined && !this.#hasWarned) {
       const line = `app.use('${route?.path ?? routeOptions?.url}', unparsedBody())`;
-      // unparsedBody() deletes this header: here, it ran after a parser.
-      const advice = headers['content-type'] === undefined ? `move ${line} up` : `add ${line} to main.ts`;
+      // Where it has hidden the body, it ran after a parser.
+      const advice = isBodyHidden(raw) ? `move ${line} up` : `add ${line} to main.ts`;
       this.#logger.warn(
         `The application has parsed a plant, so ids beyond 9007199254740991 are refused: ${advice}, before all body parsers`,
       );
@@ -80,7 +86,7 @@ export class BodyPipe implements PipeTransform<SealedExchange, AdmittedBody | Pr
   }
 }
 
-/** RFC 9110 §10.1.1; HTTP/1.0 has no expectations. */
+/** Refuses an expectation that is unknown (RFC 9110 §10.1.1). HTTP/1.0 has none. */
 function assertExpectation({ headers: { expect }, httpVersion }: IncomingMessage): void {
   if (expect !== undefined && expect.toLowerCase() !== '100-continue' && httpVersion !== '1.0') {
     throw new ContractException(417);

@@ -1,17 +1,9 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { ContractException } from '../../contract/contract.exception.js';
-import { readBody } from './read-body.js';
+import { collectBody, takeBody } from './read-body.js';
 
-describe('readBody', () => {
-  it('refuses a body for which there is no room', async () => {
-    const request = new IncomingMessage(new Socket());
-    const body = readBody(request, undefined, 100_000, () => false);
-    request.push('a');
-
-    await expect(body).rejects.toMatchObject({ error: 503 });
-  });
-
+describe('takeBody', () => {
   it('reserves memory for a body that has arrived already', () => {
     const request = new IncomingMessage(new Socket());
     request.push('seven b');
@@ -19,8 +11,18 @@ describe('readBody', () => {
     request.complete = true;
     const charged: number[] = [];
 
-    expect(() => readBody(request, 7, 100, (bytes) => charged.push(bytes) === 0)).toThrow(ContractException);
+    expect(() => takeBody(request, 7, (bytes) => charged.push(bytes) === 0)).toThrow(ContractException);
     expect(charged).toEqual([7]);
+  });
+});
+
+describe('collectBody', () => {
+  it('refuses a body for which there is no room', async () => {
+    const request = new IncomingMessage(new Socket());
+    const body = collectBody(request, 100_000, () => false);
+    request.push('a');
+
+    await expect(body).rejects.toMatchObject({ error: 503 });
   });
 
   it('reserves no more memory than twice the length of a body that arrives in parts, nor than its declared length', async () => {
@@ -30,7 +32,7 @@ describe('readBody', () => {
     ] as const) {
       const request = new IncomingMessage(new Socket());
       let charged = 0;
-      const body = readBody(request, length, 100_000, (bytes) => (charged += bytes) <= most);
+      const body = collectBody(request, length ?? 100_000, (bytes) => (charged += bytes) <= most);
       for (let count = 0; count < 1_000; count += 1) request.push('ten bytes.');
       request.push(null);
 

@@ -20,38 +20,32 @@ interface BodySource extends IncomingMessage {
 type Charge = (bytes: number) => boolean;
 
 /**
- * Reads the body of a request.
+ * Takes a body that has arrived completely, as most have when the guard has verified the token.
  *
  * @param length the value of Content-Length
- * @param limit the greatest length
- * @returns the body, or its promise if it has not arrived completely
- * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
+ * @returns undefined if a part of the body has yet to arrive
+ * @throws {ContractException} 503 if there is no room for it, 400 or 408 if it will be incomplete
  */
-export function readBody(
-  request: BodySource,
-  length: number | undefined,
-  limit: number,
-  charge: Charge,
-): Uint8Array | Promise<Uint8Array> {
+export function takeBody(request: BodySource, length: number | undefined, charge: Charge): Uint8Array | undefined {
   if (request.bodyError !== undefined) throw request.bodyError;
-  if (request.complete && length === request.readableLength) {
-    if (!charge(length)) throw new ContractException(503);
-    // Most bodies have arrived completely before the guard has verified the token. The length is needed: without it,
-    // `read` returns the first chunk alone on Node 26.
-    const body = request.read(length) as Uint8Array;
-    // Lets the stream end.
-    request.read(0);
-    return body;
-  }
-  if (request.destroyed) throw new BodyIncompleteException();
-  return collect(request, length ?? limit, charge);
+  if (!request.complete || length !== request.readableLength) return undefined;
+  if (!charge(length)) throw new ContractException(503);
+  // The length is needed: without it, `read` returns the first chunk alone on Node 26.
+  const body = request.read(length) as Uint8Array;
+  // Lets the stream end.
+  request.read(0);
+  return body;
 }
 
 /**
- * Copies the chunks into one buffer, which grows with them: a list of chunks would occupy hundreds of bytes for each,
- * which may be a single byte.
+ * Collects a body that has yet to arrive. Copies the chunks into one buffer, which grows with them: a list of chunks would
+ * occupy hundreds of bytes for each, which may be a single byte.
+ *
+ * @param maxLength the value of Content-Length, or the greatest length
+ * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
  */
-function collect(request: BodySource, maxLength: number, charge: Charge): Promise<Uint8Array> {
+export async function collectBody(request: BodySource, maxLength: number, charge: Charge): Promise<Uint8Array> {
+  if (request.destroyed) throw new BodyIncompleteException();
   let buffer = Buffer.alloc(0);
   let length = 0;
   const makeRoom = (needed: number): boolean => {

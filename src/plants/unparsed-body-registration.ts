@@ -1,7 +1,7 @@
 import { Injectable, RequestMethod } from '@nestjs/common';
 import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
 import { PLANTS_PATH } from './plants.controller.js';
-import { unparsedBodyWhere } from './unparsed-body.js';
+import { hideBodyWhere } from './unparsed-body.js';
 
 /** How a router compares paths. */
 interface Routing {
@@ -14,9 +14,9 @@ interface Fastify {
   readonly initialConfig: Partial<Routing> & { readonly routerOptions?: Partial<Routing> };
 }
 
-/** Registers the middleware of `unparsedBody` for the path of PlantsController. */
+/** Registers the middleware of `unparsedBody` for `POST /plants`, when Nest creates this provider. */
 @Injectable()
-export class UnparsedPlants {
+export class UnparsedBodyRegistration {
   constructor(config: ApplicationConfig, adapterHost: HttpAdapterHost) {
     // Nest emits `init` when the application gets its adapter, before it registers its body parser in `app.init()`:
     // https://docs.nestjs.com/faq/http-adapter. It has emitted already, except in a test, which creates the application
@@ -25,7 +25,7 @@ export class UnparsedPlants {
     adapterHost.init$.subscribe(() => {
       // An application context without a server has none.
       const adapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
-      adapter?.use(unparsedBodyWhere((path) => isPlantsPath(path, config, adapter)));
+      adapter?.use(hideBodyWhere((path) => isPlantsPath(path, config, adapter)));
     });
   }
 }
