@@ -5,16 +5,11 @@ import { loadConfiguration } from '../config/configuration.js';
 import { badUsage, EXIT_STATUS, OperatorError } from '../operator-error.js';
 import { FIELD_NAMES, listed } from '../contract/plant-fields.js';
 import { unreadable } from '../files/file-errors.js';
-import {
-  type Outcome,
-  type PlantRepository,
-  RepositoryUnavailableError,
-  type StoredPlant,
-} from '../storage/plant-repository.js';
+import { type Outcome, type PlantRepository, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { type Format, formatOf, formatOption } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { Rejects } from './data/rejects.js';
-import type { RowReader } from './data/rows.js';
+import type { Row, RowReader } from './data/rows.js';
 import { openStore } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
@@ -65,11 +60,9 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   try {
     const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
     for await (const rows of withProgress(reader.rows(input), 'rows')) {
-      const plants = rows.flatMap(({ plant }) => plant ?? []);
-      const outcomes = (await add(repository, plants, goOn)).values();
+      const outcomes = await add(repository, rows, goOn);
       for (const row of rows) {
-        // Only a row with a plant has an outcome.
-        const result: Result = (row.plant === undefined ? undefined : outcomes.next().value) ?? 'rejected';
+        const result = outcomes.get(row) ?? 'rejected';
         counts[result] += 1;
         const reason = result === 'conflict' ? `The id ${row.plant?.id} belongs to another plant.` : row.reason;
         if (reason !== undefined) rejected.add(row, reason, reader);
@@ -92,14 +85,20 @@ async function createReader(format: Format, maxLength: number): Promise<RowReade
 }
 
 /**
- * Adds plants, and returns the outcome of each.
+ * Adds the plants of rows, and returns the outcome of each row that has one.
  *
  * @param goOn what to do if the store is unavailable
  */
-async function add(repository: PlantRepository, plants: readonly StoredPlant[], goOn: string): Promise<Outcome[]> {
-  if (plants.length === 0) return [];
+async function add(
+  repository: PlantRepository,
+  rows: readonly Row[],
+  goOn: string,
+): Promise<ReadonlyMap<Row, Outcome | undefined>> {
+  const valid = rows.filter((row) => row.plant !== undefined);
+  if (valid.length === 0) return new Map();
   try {
-    return [...(await repository.add(plants))];
+    const outcomes = await repository.add(valid.map(({ plant }) => plant));
+    return new Map(valid.map((row, index) => [row, outcomes[index]]));
   } catch (cause) {
     if (!(cause instanceof RepositoryUnavailableError)) throw cause;
     throw new OperatorError(`${cause.message}; ${goOn}`, { cause });
