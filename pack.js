@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-/** What the package is made of; `files` in package.json leaves out some of it. */
+/** The parts of the package; `files` in package.json leaves out some of it. */
 const PARTS = ['LICENSE', 'contract', 'dist', 'docs', 'plant-store.js'];
 
 /** Parts of package.json that only a clone needs. */

@@ -20,7 +20,7 @@ export const REFUSAL_CHANNEL = 'plant-store:authentication-refused';
 const refused = channel(REFUSAL_CHANNEL);
 
 /**
- * What BearerAuthGuard hands to passport in place of a request. Passport and Nest write to it. It is not in the file
+ * Stands in for the request: BearerAuthGuard hands it to passport. Passport and Nest write to it. It is not in the file
  * of the strategy, because hosts compile the types of the guard, and have none of passport-http-bearer.
  */
 export class BearerRequest {

@@ -12,7 +12,7 @@ export interface ReportOptions {
 /** The option of every command that prints a summary or a listing. */
 export const JSON_OPTION = ['--json', 'print the result as JSON'] as const;
 
-/** What an interrupted command says if it can simply run again. */
+/** The advice of an interrupted command that can simply run again. */
 export const RUN_AGAIN = 'run the same command again';
 
 /** If a signal interrupts the program, prints a line that says what is stored, and how to go on. */

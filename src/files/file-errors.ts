@@ -35,7 +35,7 @@ const NO_LINKS = 'its file system must support hard links, so name a file on ano
 
 const FULL_DISK = 'its disk is full, so free some room, or name a file on another disk';
 
-/** What to do about an error of the system. */
+/** Advice about errors of the system, by their codes. */
 const ADVICE: Readonly<Record<string, string>> = {
   EDQUOT: FULL_DISK,
   EFBIG: 'it would be longer than the limit of this user or of the file system',

@@ -3,7 +3,7 @@ import { badUsage } from '../operator-error.js';
 import { unreadable } from './file-errors.js';
 
 /**
- * What other users may do with a file:
+ * The rights of other users to a file:
  *
  * - `public`: anything, as with a certificate
  * - `trusted`: read it; it must belong to this user or to root, because it decides what a command does

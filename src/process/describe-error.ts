@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from '../operator-error.js';
 import { RepositoryUnavailableError } from '../storage/plant-repository.js';
 
-/** What to do about the errors of `listen`, by their codes. */
+/** Advice about the errors of `listen`, by their codes. */
 const ADVICE: Readonly<Record<string, string>> = {
   EADDRINUSE: 'the port is in use: is the service already running? Otherwise, set another port',
   EACCES: 'this user may not use the port: set one from 1024 on',

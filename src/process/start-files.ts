@@ -4,7 +4,7 @@ import { type Configuration, forVariable } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { type Certificate, certificateExpiry, readCertificate, validityFault } from '../http/certificate.js';
 
-/** What a start reads before it opens the store, so that a fault in them leaves no new store. */
+/** The files that a start reads before it opens the store, so that a fault in them leaves no new store. */
 export interface StartFiles {
   readonly tokens: StaticTokens;
   readonly certificate: Certificate | undefined;

@@ -15,14 +15,14 @@ const POSTGRES_PARAMETERS: Readonly<Record<string, RegExp>> = {
   sslrootcert: /./,
 };
 
-/** What a URL must be, for a message. */
+/** Completes "a URL must be …" in a message. */
 export const DATABASE_URL_RULE =
   'a URL that begins with sqlite: or postgres://, where user and password are percent-encoded (p@ss is p%40ss), sslmode ' +
   'is disable, require, verify-ca (with sslrootcert) or verify-full, and other parameters are ' +
   'application_name, host, options, sslcert, sslkey, sslrootcert alone, ' +
   'for example sqlite:data/plants.db or postgres://user@localhost/plants';
 
-/** What the URL of a server on another machine must have, for a message. */
+/** Completes "the URL of a server on another machine must have …" in a message. */
 export const SSL_MODE_RULE =
   'sslmode, because its server is on another machine: verify-full, with sslrootcert for an authority of your own; or ' +
   'disable in a network where nobody can read passwords, for example postgres://user@db.example.com/plants?sslmode=verify-full';

@@ -10,10 +10,10 @@ import { sharedService } from '../support/service.js';
 const CHALLENGE = 'Bearer realm="plants"';
 const INVALID = `${CHALLENGE}, error="invalid_token"`;
 
-/** What a verifier in JavaScript returns by mistake. */
+/** A result that a verifier in JavaScript returns by mistake. */
 let wrongResult: unknown;
 
-/** What the verifier of an embedding application may do, by token. */
+/** The results that the verifier of an embedding application may have, by token. */
 const RESULTS: Readonly<Record<string, () => VerificationResult | Promise<VerificationResult>>> = {
   writer: () => ({ name: 'writer', scopes: ['plants:read', 'plants:write'] }),
   reader: () => ({ name: 'reader', scopes: ['plants:read'] }),

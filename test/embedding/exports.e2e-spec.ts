@@ -4,7 +4,7 @@ import ts from 'typescript';
 import * as index from '../../src/index.js';
 import { ROOT } from '../support/root.js';
 
-/** What embedding applications import: a name that is added, renamed or removed is a change for them. */
+/** The names that embedding applications import: one that is added, renamed or removed is a change for them. */
 const VALUES = [
   'BearerAuthGuard',
   'ContractException',

@@ -121,7 +121,7 @@ describe('The files for systemd, containers and Kubernetes', () => {
 });
 
 describe('The manifests for Kubernetes', () => {
-  /** What the tests read of a manifest. */
+  /** The parts of a manifest that the tests read. */
   interface Manifest {
     readonly kind: string;
     readonly spec: {

@@ -10,7 +10,7 @@ interface Reply {
   readonly result: number | undefined;
   /** True if the connection ended in the middle of the answer. */
   readonly isCut?: boolean;
-  /** Whether the connection was open before. */
+  /** True if the connection was open before. */
   readonly isReused: boolean;
 }
 
