@@ -81,6 +81,9 @@ describe('A move from SQLite to PostgreSQL, and back to SQLite,', () => {
     let begun = 0;
     /** Ends an import that has added plants and waits for more lines, and returns its exit status and its words. */
     const end = async (by: NodeJS.Signals | 'server'): Promise<unknown[]> => {
+      // A killed import may have left a statement that the server still executes.
+      const others = "SELECT FROM pg_stat_activity WHERE application_name = 'plant-store'";
+      await until('no other import adds plants', async () => (await query(others)).length === 0);
       const before = await plantsThere();
       begun += 15_000;
       const running = directory.command('import', ['-'], { DATABASE_URL: url, STORE_TIMEOUT: '500ms' });
