@@ -20,10 +20,7 @@ export class OpenApiDocument {
 
   /** Returns it as JSON with the exact bounds of int64. */
   toJson(): string {
-    // JSON.rawJSON needs Node 22.
-    return this.#roundedJson()
-      .replace(`:${-(2 ** 63)}`, `:${-(2n ** 63n)}`)
-      .replace(`:${2 ** 63}`, `:${2n ** 63n - 1n}`);
+    return withInt64Bounds(this.#roundedJson());
   }
 
   /** Returns it without the bounds of int64: Swagger UI would show them rounded, and shows their format. */
@@ -39,4 +36,9 @@ export class OpenApiDocument {
     if (baseUrl === undefined) throw new ServiceUnavailableException('the service is starting');
     return JSON.stringify({ ...this.#contract, servers: [{ url: baseUrl }] });
   }
+}
+
+/** Returns JSON with the exact bounds of int64 instead of the rounded ones. JSON.rawJSON needs Node 22. */
+export function withInt64Bounds(json: string): string {
+  return json.replaceAll(`:${-(2 ** 63)}`, `:${-(2n ** 63n)}`).replaceAll(`:${2 ** 63}`, `:${2n ** 63n - 1n}`);
 }

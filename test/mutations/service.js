@@ -485,7 +485,7 @@ export default [
     name: 'management: bounds of an id as numbers',
     reason: 'The contract has the exact bounds of int64.',
     file: 'src/management/openapi-document.ts',
-    find: '.replace(`:${2 ** 63}`, `:${2n ** 63n - 1n}`)',
+    find: '.replaceAll(`:${2 ** 63}`, `:${2n ** 63n - 1n}`)',
     replace: '',
     spec: 'test/management/management',
     test: 'exact bounds of an id',
