@@ -42,6 +42,19 @@ describe('Admission', () => {
     expect(fill(admission)).toHaveLength(2);
   });
 
+  it.each<[string, (answer: ServerResponse) => unknown]>([
+    ['whose client has gone', (answer) => answer.req.socket.destroy()],
+    ['that the host has answered', (answer) => answer.end()],
+  ])('gives no place to a request %s, which nothing would free', (_what, end) => {
+    const admission = new Admission(MIB);
+    const answer = newAnswer();
+    end(answer);
+    answer.emit('close');
+
+    expect(() => admission.admit(answer)).toThrow(new ContractException(503));
+    expect(fill(admission)).toHaveLength(2_048);
+  });
+
   it('admits nothing while bodies and plants occupy all bytes, until an answer was taken or a body was refused', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();

@@ -8,24 +8,21 @@ const MAX_PLACES = 2_048;
 const MAX_BYTES = 16_777_216;
 
 /**
- * The place of a request of a client, or of a call of the host, in the account of Admission. It is taken as long as the
- * client has not taken the answer, or the plant is needed:
+ * The place of a request of a client, or of a call of the host, in the account of Admission. A client and a plant may need
+ * it; it is free when neither does:
  *
- * ```text
- * admit ──► the client takes the answer, or goes ──────────┐
- *   └─────► chargeBody ──► addPlant ──► removePlant ───────┴──► free
- * ```
- *
- * A call of the host has a plant alone.
+ * | it is needed by                | from       | until                                                       |
+ * |--------------------------------|------------|-------------------------------------------------------------|
+ * | the client                     | `admit`    | it has taken the answer or has gone, or its body is refused |
+ * | the plant of a client          | `addPlant` | `removePlant`                                               |
+ * | the plant of a call of a host  | `admit`    | `removePlant`                                               |
  */
 export interface Place {
-  /** The answer to the client. Undefined once it has taken the answer or has gone, and for a call of the host. */
+  /** The answer to the client that needs the place. */
   client: ServerResponse | undefined;
-  /** True until the plant is stored, and the host has been told. */
-  hasPlant: boolean;
+  isNeededByPlant: boolean;
   /** The length of the body, as far as it has arrived, and what the plant occupies. */
   bytes: number;
-  isFreed: boolean;
 }
 
 /**
@@ -55,13 +52,14 @@ export class Admission {
    * Takes a place for the request of a client, or for a call of the host.
    *
    * @param client the answer to the request; undefined for a call of the host
-   *
-   * @throws {ContractException} 503 if there is no room, or after `close`
+   * @throws {ContractException} 503 if there is no room, if the client has gone or has an answer already, or after `close`
    */
   admit(client?: ServerResponse): Place {
+    // Its `close` may have been emitted: nothing would free the place.
+    if (client !== undefined && (client.writableEnded || client.req.socket.destroyed)) throw new ContractException(503);
     if (this.#isFull) this.#disconnectUntaken();
     if (this.#isFull || this.#isClosed) throw new ContractException(503);
-    const place: Place = { client, hasPlant: false, bytes: 0, isFreed: false };
+    const place: Place = { client, isNeededByPlant: client === undefined, bytes: 0 };
     this.#places.push(place);
     client?.once('close', () => this.#forgetClient(place));
     return place;
@@ -84,20 +82,21 @@ export class Admission {
    * @throws {ContractException} 503 if the client has gone
    */
   addPlant(place: Place, bytes: number): void {
-    if (place.isFreed) throw new ContractException(503);
-    place.hasPlant = true;
+    if (!isNeeded(place)) throw new ContractException(503);
+    place.isNeededByPlant = true;
     this.#charge(place, bytes);
   }
 
+  /** Ends the need of the plant: it is stored, and the host has been told. */
   removePlant(place: Place): void {
-    place.hasPlant = false;
+    place.isNeededByPlant = false;
     this.#freeIfUnneeded(place);
     this.#onPlantRemoved();
   }
 
   /** Waits until all plants are removed, and admits nothing from then on. */
   async close(): Promise<void> {
-    while (this.#places.some(({ hasPlant }) => hasPlant)) {
+    while (this.#places.some(({ isNeededByPlant }) => isNeededByPlant)) {
       await new Promise<void>((resolve) => (this.#onPlantRemoved = resolve));
     }
     this.#isClosed = true;
@@ -123,17 +122,21 @@ export class Admission {
   }
 
   #forgetClient(place: Place): void {
+    // It may have lost its place before its connection closes.
     if (place.client === undefined) return;
     place.client = undefined;
     this.#freeIfUnneeded(place);
   }
 
   #freeIfUnneeded(place: Place): void {
-    if (place.client !== undefined || place.hasPlant) return;
-    place.isFreed = true;
+    if (isNeeded(place)) return;
     this.#places.splice(this.#places.indexOf(place), 1);
     this.#bytes -= place.bytes;
   }
+}
+
+function isNeeded({ client, isNeededByPlant }: Place): boolean {
+  return client !== undefined || isNeededByPlant;
 }
 
 /** Returns whether an answer is written, but not taken by its client, or will never be. */
