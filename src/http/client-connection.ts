@@ -1,12 +1,14 @@
+import type { OutgoingHttpHeader } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
 import { principalOf } from '../auth/authentication.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { PREFLIGHT_STATUS } from './cross-origin.js';
 import { LateRequest } from './late-request.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
-import { type PublicRequest } from './public-request.js';
-import { PublicResponse, renderRefusal } from './public-response.js';
+import type { PublicRequest } from './public-request.js';
+import { type PublicResponse, renderRefusal } from './public-response.js';
 
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
 const LINGER = 2_000;
@@ -17,29 +19,29 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
 export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
 
 /**
- * One connection of a client: one loop over one queue of requests and refusals, which runs the first until the client
- * has taken its answer.
+ * One connection of a client: one loop over the queue of its requests, which runs the first until the client has taken its
+ * answer. Input that is not a request gets a refusal, which is the last answer, after those to the requests before it.
  *
  * | state     | the connection                   | next state                                                          |
  * |-----------|----------------------------------|---------------------------------------------------------------------|
- * | waiting   | has nothing in its queue         | running, when a request arrives; closing, when there is bad input   |
+ * | waiting   | has nothing to answer            | running, when a request arrives; closing, when there is a refusal   |
  * | running   | has passed a request to Fastify  | answering, when the answer leaves; closing, if it is the last one   |
  * | answering | waits until its answer is taken  | running or closing if a request or a refusal waits; else waiting    |
  * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes or its time is over |
  *
  * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
  * loses its connection after some time.
- *
- * Reading: the connection is held, that is, its socket is paused, while a second request waits or the body in progress is
- * not read. Node resumes the socket at the end of each message, when something reads a body, and when the client has taken
- * what Node waited for: `#hold` then pauses it again. `#readOn` ends the hold when the queue moves on.
  */
 export class ClientConnection {
+  static readonly #logger = new Logger('PlantStore');
+
   #state: State = 'waiting';
   /** When this state began. */
   #since = performance.now();
-  /** Requests, by their responses, and refusals of input that is not HTTP, in order; the first one is in progress. */
-  #queue: (PublicResponse | ContractException)[] = [];
+  /** Requests, by their responses, in order; the first one is in progress. */
+  #queue: PublicResponse[] = [];
+  /** Follows the requests in the queue. */
+  #refusal: ContractException | undefined;
   /** Ends the client's time to take an answer, and to close after the last one. */
   #timer: NodeJS.Timeout | undefined;
   /** True if the client has got a 200. */
@@ -56,12 +58,20 @@ export class ClientConnection {
     private readonly timeout: number,
     private readonly server: { readonly isDraining: boolean },
   ) {
+    this.#late = new LateRequest(timeout, () => this.#failInput(new ContractException(408)));
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
-    socket.on('close', () => clearTimeout(this.#timer));
-    socket.on('resume', () => this.#hold());
-    // After the listener above: a socket that is held again does not count as read.
-    this.#late = new LateRequest(socket, timeout, () => this.#failInput(new ContractException(408)));
+    socket.on('close', () => {
+      clearTimeout(this.#timer);
+      this.#late.end();
+    });
+    socket.on('pause', () => this.#late.pause());
+    // Node resumes the socket at the end of each message, when something reads a body, and when the client has taken what
+    // Node waited for. It may have paused it again before this event.
+    socket.on('resume', () => {
+      if (this.#isHeld) socket.pause();
+      else if (!socket.isPaused()) this.#late.resume();
+    });
   }
 
   /** True while nothing has arrived that needs an answer. */
@@ -69,19 +79,22 @@ export class ClientConnection {
     return this.#state === 'waiting';
   }
 
-  /**
-   * Compares connections that wait for their clients, or for an identity provider that has to tell who the client is:
-   * those that never had a 200 come first.
-   */
-  waitsLongerThan(other: ClientConnection | undefined): boolean {
-    if (!this.#isReplaceable || other === undefined) return this.#isReplaceable;
+  /** True while it waits for its client, or for an identity provider that has to tell who the client is. */
+  get isReplaceable(): boolean {
+    const [response] = this.#queue;
+    const isKnown = response !== undefined && principalOf(response.req) !== undefined;
+    return !(this.#state === 'running' && isKnown);
+  }
+
+  /** Returns which of two replaceable connections is replaced first: the one that never had a 200, or has waited longer. */
+  isReplacedBefore(other: ClientConnection): boolean {
     if (this.#hasSucceeded !== other.#hasSucceeded) return other.#hasSucceeded;
     return this.#since < other.#since;
   }
 
   /** Resolves when the client has taken the answer that is written. */
   async taken(): Promise<void> {
-    const response = this.#current;
+    const [response] = this.#queue;
     if (this.#state === 'answering' && response !== undefined) await closeOf(response);
   }
 
@@ -89,7 +102,12 @@ export class ClientConnection {
   accept(response: PublicResponse): void {
     response.client = this;
     this.#late.noteHeaders(response.req);
-    this.#enqueue(response);
+    if (this.#discardsInput) {
+      discardBody(response);
+      return;
+    }
+    this.#queue.push(response);
+    this.#wake();
   }
 
   /** Refuses input that the parser rejected, or that did not arrive in time. */
@@ -100,26 +118,36 @@ export class ClientConnection {
     else this.#failInput(exception);
   }
 
-  /** Answers with an error after the requests in progress, and closes the connection. */
+  /** Refuses input that is not a request, after the answers in progress, and closes the connection. */
   refuse(exception: ContractException): void {
-    this.#enqueue(exception);
+    if (this.#discardsInput) return;
+    this.#refusal = exception;
+    this.#wake();
   }
 
-  /** Begins the answer to the request in progress. Decides what follows it, and returns true if it is the last one. */
-  beginAnswer(request: PublicRequest, status: number): boolean {
+  /** Answers a request with an error. */
+  answerError(response: PublicResponse, exception: ContractException): void {
+    this.answer(response, 400, exception.getResponse(), exception.headers);
+  }
+
+  /** Answers a request with JSON, and decides what follows. Each answer to a request leaves through this function. */
+  answer(
+    response: PublicResponse,
+    status: number,
+    body: object | undefined,
+    headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>,
+  ): void {
+    const isLast = this.server.isDraining || endsConnection(response.req, status);
+    response.send(status, body, headers, isLast);
     this.#hasSucceeded ||= status === 200;
-    const isLast = this.server.isDraining || endsConnection(request, status);
-    this.#enter(isLast ? 'closing' : 'answering');
-    return isLast;
-  }
-
-  /** Finishes the answer that is written. A last answer ends with the socket (`#close`), any other with its response. */
-  finishAnswer(response: PublicResponse): void {
-    const [, next] = this.#queue;
-    if (this.#state === 'closing') this.#close();
-    // Also ends with the socket: if the client has half-closed, Node would end the connection before the refusal.
-    else if (next instanceof ContractException) this.#close(next);
-    else response.end();
+    // `#close` ends the socket, and not the response. At the end of the response, Node would close the socket: after a last
+    // answer with a reset if the client still sends, and before the refusal if the client has half-closed.
+    if (isLast) this.#close();
+    else if (this.#queue.length === 1 && this.#refusal !== undefined) this.#close(this.#refusal);
+    else {
+      this.#enter('answering');
+      response.end();
+    }
   }
 
   #enter(state: State): void {
@@ -129,31 +157,37 @@ export class ClientConnection {
     if (state === 'answering' || state === 'closing') this.#closeAfter(this.timeout);
   }
 
-  #enqueue(entry: PublicResponse | ContractException): void {
-    // What follows a last answer is not run.
-    if (this.#state === 'closing') return;
-    this.#queue.push(entry);
-    if (this.#queue.length === 1) void this.#run();
-    // On the next tick, because Node's parser resumes the socket at the end of each message.
-    if (this.#isHeld) process.nextTick(() => this.#hold());
+  /** True if what arrives now is not run, because it would follow a last answer. */
+  get #discardsInput(): boolean {
+    return this.#state === 'closing' || this.#refusal !== undefined;
+  }
+
+  /** Lets the loop take what has arrived: now, or after the request in progress. */
+  #wake(): void {
+    if (this.#state === 'waiting') void this.#run();
+    else this.#readOrHold();
   }
 
   async #run(): Promise<void> {
     while (!this.socket.destroyed) {
-      const [entry] = this.#queue;
-      if (entry === undefined) {
-        this.#enter('waiting');
-        this.#readOn();
-        return;
-      }
-      if (entry instanceof ContractException) {
-        this.#close(entry);
+      const [response] = this.#queue;
+      if (response === undefined) {
+        if (this.#refusal === undefined) this.#enter('waiting');
+        else this.#close(this.#refusal);
+        this.#readOrHold();
         return;
       }
       this.#enter('running');
-      this.#readOn();
-      const closed = closeOf(entry);
-      this.handle(entry.req, entry);
+      this.#readOrHold();
+      const closed = closeOf(response);
+      try {
+        this.handle(response.req, response);
+      } catch (error) {
+        // A defect. Nothing is known of the answer, not even whether it has begun.
+        const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error)];
+        ClientConnection.#logger.error(`The request ${response.req.id} failed: ${message}`, stack);
+        this.socket.destroy();
+      }
       await closed;
       this.#queue.shift();
       // One packet may hold thousands of requests: other connections have their turns between them.
@@ -168,12 +202,9 @@ export class ClientConnection {
    */
   #close(refusal?: ContractException): void {
     const { socket } = this;
-    if (refusal !== undefined) {
-      this.#enter('closing');
-      socket.write(renderRefusal(refusal, socket.remoteAddress));
-    }
-    // Chunks that are parsed but not read occupy hundreds of bytes each.
-    for (const entry of this.#queue) if (entry instanceof PublicResponse) entry.req.resume();
+    this.#enter('closing');
+    if (refusal !== undefined) socket.write(renderRefusal(refusal, socket.remoteAddress));
+    for (const response of this.#queue) discardBody(response);
     this.#queue = [];
     socket.once('finish', () => this.#closeAfter(LINGER));
     socket.end();
@@ -191,48 +222,42 @@ export class ClientConnection {
     if (!this.socket.destroyed) this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
   }
 
-  /** The request in progress, by its response. */
-  get #current(): PublicResponse | undefined {
-    const [first] = this.#queue;
-    return first instanceof PublicResponse ? first : undefined;
-  }
-
-  /** True if a further request waits, or parsed chunks, which occupy hundreds of bytes each. */
-  get #isHeld(): boolean {
-    const request = this.#current?.req;
-    const hasUnreadChunks = request?.isChunked === true && request.readableFlowing !== true;
-    return this.#queue.length > 1 || hasUnreadChunks;
-  }
-
-  #hold(): void {
+  #readOrHold(): void {
     if (this.#isHeld) this.socket.pause();
+    else this.socket.resume();
   }
 
-  #readOn(): void {
-    if (this.socket.isPaused() && !this.#isHeld) this.socket.resume();
-  }
-
-  /** True unless the service works for a client that it knows. */
-  get #isReplaceable(): boolean {
-    const request = this.#current?.req;
-    const isKnown = request !== undefined && principalOf(request) !== undefined;
-    return !(this.#state === 'running' && isKnown);
+  /**
+   * True while the socket must stay paused: something waits behind the request in progress, or parsed chunks do, which
+   * occupy hundreds of bytes each.
+   */
+  get #isHeld(): boolean {
+    const [response] = this.#queue;
+    if (response === undefined) return false;
+    const hasUnreadChunks = response.req.isChunked && response.req.readableFlowing !== true;
+    return hasUnreadChunks || this.#queue.length > 1 || this.#refusal !== undefined;
   }
 
   get #incompleteRequest(): PublicRequest | undefined {
-    const last = this.#queue.at(-1);
-    return last instanceof PublicResponse && !last.req.complete ? last.req : undefined;
+    const request = this.#queue.at(-1)?.req;
+    return request?.complete === false ? request : undefined;
   }
 
   #failInput(exception: ContractException): void {
+    const request = this.#incompleteRequest;
     // The error is in the body of a request, which has its own answer.
-    if (this.#incompleteRequest !== undefined) this.#incompleteRequest.fail(exception);
-    else this.refuse(exception);
+    if (request === undefined) this.refuse(exception);
+    else request.fail(exception);
   }
 }
 
 function closeOf(response: PublicResponse): Promise<unknown> {
   return new Promise((resolve) => response.once('close', resolve));
+}
+
+/** Discards a body that nothing reads: its chunks would occupy hundreds of bytes each. */
+function discardBody({ req }: PublicResponse): void {
+  req.resume();
 }
 
 /** True if the connection closes after this answer: to a stranger, or to a request after which nothing can be read. */

@@ -16,7 +16,8 @@ class PublicFastifyAdapter extends FastifyAdapter {
     // Nest also allows Node's response here, which no part of this application passes.
     if (!('hijack' in reply)) throw new TypeError('The reply is not one of Fastify');
     reply.hijack();
-    (reply.raw as PublicResponse).answer(status ?? reply.statusCode, body as object, reply.getHeaders());
+    const response = reply.raw as PublicResponse;
+    response.client.answer(response, status ?? reply.statusCode, body as object, reply.getHeaders());
     return reply;
   }
 
@@ -51,8 +52,10 @@ export function createFastifyAdapter(options: {
     // The server answers input that is not HTTP.
     clientErrorHandler: () => undefined,
     // `rewriteUrl` leaves nothing that the router refuses; without it, Fastify would answer in its own words.
-    frameworkErrors: (_error: unknown, _request: unknown, { raw }: { readonly raw: unknown }) =>
-      (raw as PublicResponse).refuse(new ContractException(400)),
+    frameworkErrors: (_error: unknown, _request: unknown, { raw }: { readonly raw: unknown }) => {
+      const response = raw as PublicResponse;
+      response.client.answerError(response, new ContractException(400));
+    },
     genReqId: (request: unknown) => (request as PublicRequest).id,
     rewriteUrl: ({ url = '' }: IncomingMessage) => toRouterPath(url),
     // Accepted requests are answered while the service shuts down.

@@ -20,14 +20,20 @@ export function withMessageRules(handle: PublicHandler, origins: ReadonlySet<str
     const { origin } = request.headers;
     const isAllowed = origin !== undefined && origins.has(origin);
     if (isAllowed) allowOrigin(response, origin);
-    const violation = findViolation(request);
-    if (request.rawHeaders.length > 2 * MAX_HEADERS) {
-      response.refuse(new ContractException(431, `There are more than ${MAX_HEADERS} headers: send fewer.`));
-    } else if (violation !== undefined) response.refuse(new ContractException(400, violation));
+    const refusal = findRefusal(request);
+    if (refusal !== undefined) response.client.answerError(response, refusal);
     // On the next tick the parser knows whether a body follows: without one, the connection stays open.
     else if (isAllowed && isPreflight(request)) process.nextTick(answerPreflight, response);
     else handle(request, response);
   };
+}
+
+function findRefusal(request: IncomingMessage): ContractException | undefined {
+  if (request.rawHeaders.length > 2 * MAX_HEADERS) {
+    return new ContractException(431, `There are more than ${MAX_HEADERS} headers: send fewer.`);
+  }
+  const violation = findViolation(request);
+  return violation === undefined ? undefined : new ContractException(400, violation);
 }
 
 /** Returns the first violation of RFC 9112 that Node's parser accepts, as a sentence for the client, or undefined. */

@@ -12,26 +12,21 @@ const MAX_PATH = 256;
 /** Characters beyond which an answer waits for its client as bytes: as a string, it takes up to three times its bytes. */
 const LONG_ANSWER = 16_384;
 
-/** A response on the public port. Answers leave by `answer` alone. */
+/** A response on the public port. */
 export class PublicResponse extends ServerResponse<PublicRequest> {
-  /** Set when the connection takes the request. */
+  /** Set when the connection takes the request. It sends the answer. */
   client!: ClientConnection;
   readonly #begun = performance.now();
 
-  /** Answers with a refusal. */
-  refuse(exception: ContractException): void {
-    this.answer(400, exception.getResponse(), exception.headers);
-  }
-
-  /** Answers with JSON, adds the headers that all answers have, and reports the answer to the log and the metrics. */
-  answer(
+  /** Writes an answer with the headers that all answers have, and reports it to the log and the metrics. */
+  send(
     status: number,
     body: object | undefined,
     headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>,
+    isLast: boolean,
   ): void {
-    // Before the answer begins: an object that is no JSON becomes error 500.
+    // First, because an object that is no JSON becomes error 500.
     const json = body === undefined ? undefined : JSON.stringify(body);
-    const isLast = this.client.beginAnswer(this.req, status);
     // A flat list, which Node takes as it is.
     const all: OutgoingHttpHeader[] = commonHeaders(this.req.id);
     if (isLast) all.push('Connection', 'close');
@@ -47,7 +42,6 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
       // One write for head and body: `end(json)` would send an empty string with them, which takes 15 µs more.
       this.socket?.uncork();
     }
-    this.client.finishAnswer(this);
   }
 
   #message(status: number, body: object | undefined): RequestMessage {

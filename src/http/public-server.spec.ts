@@ -1,12 +1,21 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { connect as connectTls } from 'node:tls';
+import { Logger } from '@nestjs/common';
+import { readPem } from '../../test/support/certificates.js';
 import { freePort } from '../../test/support/ports.js';
+import type { Certificate } from './certificate.js';
+import type { PublicHandler } from './client-connection.js';
 import { PublicServer } from './public-server.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 
-function createServer(limits?: Partial<ServerLimits>): PublicServer {
-  return new PublicServer((_request, response) => response.answer(200, {}, {}), { ...DEFAULT_LIMITS, ...limits });
+const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+const answer: PublicHandler = (_request, response) => response.client.answer(response, 200, {}, {});
+
+function createServer(limits?: Partial<ServerLimits>, handle = answer, certificate?: Certificate): PublicServer {
+  return new PublicServer(handle, { ...DEFAULT_LIMITS, ...limits }, certificate);
 }
 
 describe('The server of the public port', () => {
@@ -26,8 +35,11 @@ describe('The server of the public port', () => {
   });
 
   // Other systems have only one address of loopback.
-  (process.platform === 'linux' ? it : it.skip)('answers two connections of one port to two addresses', async () => {
-    const { node } = createServer();
+  (process.platform === 'linux' ? it : it.skip)('answers two TLS clients of one port at two addresses', async () => {
+    const cert = Buffer.from(readPem('first.crt'));
+    const key = Buffer.from(readPem('first.key'));
+    // No room for a handshake that keeps its place.
+    const { node } = createServer({ connections: 2 }, answer, { cert, key, minVersion: 'TLSv1.2' });
     await once(node.listen(0, '0.0.0.0'), 'listening');
     const { port } = node.address() as AddressInfo;
     const localPort = freePort();
@@ -38,10 +50,34 @@ describe('The server of the public port', () => {
       sockets.push(socket);
     }
 
-    for (const socket of sockets) {
-      socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const secured = sockets.map((socket) => connectTls({ socket, ca: cert, checkServerIdentity: () => undefined }));
+    await Promise.all(secured.map((socket) => once(socket, 'secureConnect')));
+    for (const socket of secured) {
+      socket.write(REQUEST);
       expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     }
+    node.close();
+  });
+
+  it('logs what a handler throws, and closes its connection alone', async () => {
+    const errors: unknown[] = [];
+    Logger.overrideLogger({ log: () => undefined, warn: () => undefined, error: (line: unknown) => errors.push(line) });
+    const { node } = createServer({}, (request, response) => {
+      if (request.url === '/defect') throw new Error('a defect');
+      answer(request, response);
+    });
+    await once(node.listen(0, '127.0.0.1'), 'listening');
+    const { port } = node.address() as AddressInfo;
+
+    const received: string[] = [];
+    for (const request of [REQUEST.replace('/', '/defect'), REQUEST]) {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(request);
+      received.push(await text(socket));
+    }
+
+    expect(received).toEqual(['', expect.stringMatching(/^HTTP\/1\.1 200 OK\r\n/)]);
+    expect(errors).toEqual([expect.stringMatching(/^The request [\da-f-]{36} failed: a defect$/)]);
     node.close();
   });
 });

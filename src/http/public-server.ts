@@ -21,8 +21,10 @@ export class PublicServer {
   readonly node: NodeServer;
   /** True if each connection closes after its answer in progress. */
   isDraining = false;
-  /** By peer, so that a TLS handshake and the connection that it secures have one place: their sockets are two. */
-  readonly #connections = new Map<string, ClientConnection>();
+  /** By socket; a TLS handshake counts as a connection that waits for its client. */
+  readonly #connections = new Map<Socket, ClientConnection>();
+  /** The sockets of TLS handshakes, by peer: `secureConnection` has another socket of the same peer. */
+  readonly #handshakes = new Map<string, Socket>();
 
   /** @param certificate makes it an HTTPS server */
   constructor(
@@ -36,7 +38,7 @@ export class PublicServer {
     // Node drops further headers without a word. One more than allowed shows that there were too many.
     this.node.maxHeadersCount = MAX_HEADERS + 1;
     const accept = (request: PublicRequest, response: PublicResponse): void => {
-      this.#connectionOf(request.socket)?.accept(response);
+      this.#connections.get(request.socket)?.accept(response);
     };
     this.node.on('request', accept);
     this.node.on('checkExpectation', accept);
@@ -45,9 +47,9 @@ export class PublicServer {
       request.once('resume', () => response.headersSent || response.writeContinue());
       accept(request, response);
     });
-    this.node.on('connect', ({ socket }) => this.#connectionOf(socket)?.refuse(new ContractException(400)));
-    // Errors of a TLS handshake come here, too.
-    this.node.on('clientError', (error: ParserError, socket) => this.#connectionOf(socket as Socket)?.fail(error));
+    this.node.on('connect', ({ socket }) => this.#connections.get(socket)?.refuse(new ContractException(400)));
+    // Errors of TLS handshakes come here, too, with sockets that have no connection.
+    this.node.on('clientError', (error: ParserError, socket) => this.#connections.get(socket as Socket)?.fail(error));
   }
 
   /** Closes each connection after its answer in progress; Node's own `close` would destroy those that send an answer. */
@@ -79,43 +81,56 @@ export class PublicServer {
       joinDuplicateHeaders: true,
     };
     if (certificate === undefined) return createServer(options).on('connection', (socket) => this.#open(socket));
-    // The handshake takes a place, which the socket of `secureConnection` takes over.
     return createTlsServer({ ...options, ...certificate, handshakeTimeout: headersTimeout, allowHalfOpen: true })
-      .on('connection', (socket) => this.#place(socket as Socket))
+      .on('connection', (socket) => this.#beginHandshake(socket as Socket))
       .on('tlsClientError', (_error, socket) => socket.destroy())
-      .on('secureConnection', (socket) => this.#open(socket));
+      .on('secureConnection', (socket) => this.#endHandshake(socket));
   }
 
-  #connectionOf(socket: Socket): ClientConnection | undefined {
-    return this.#connections.get(peerOf(socket));
+  /** Gives a TLS handshake a place of its own. */
+  #beginHandshake(socket: Socket): void {
+    const peer = peerOf(socket);
+    this.#place(socket);
+    this.#handshakes.set(peer, socket);
+    socket.once('close', () => this.#handshakes.get(peer) === socket && this.#handshakes.delete(peer));
   }
 
-  /** Refuses a connection for which there is no room, because all others are in use. */
+  /** Gives the place of a TLS handshake to the connection that it has secured. */
+  #endHandshake(secured: Socket): void {
+    const peer = peerOf(secured);
+    const handshake = this.#handshakes.get(peer);
+    if (handshake !== undefined) this.#connections.delete(handshake);
+    this.#handshakes.delete(peer);
+    this.#open(secured);
+  }
+
+  /** Begins a connection, or refuses it if there is no room, because all others are in use. */
   #open(socket: Socket): void {
     const connection = this.#place(socket);
     if (this.#connections.size > this.limits.connections) connection.refuse(new ContractException(503));
   }
 
   /**
-   * Gives a connection its place, or that of its handshake. At the limit, another one that waits loses its own: so no
-   * more than one connection is beyond it.
+   * Gives a socket its place. At the limit, another connection that waits loses its own: so no more than one is beyond it.
    */
   #place(socket: Socket): ClientConnection {
-    const peer = peerOf(socket);
-    if (!this.#connections.has(peer) && this.#connections.size >= this.limits.connections) this.#closeLongestWaiting();
+    if (this.#connections.size >= this.limits.connections) this.#closeReplaceable();
     const connection = new ClientConnection(socket, this.handle, this.limits.request, this);
-    this.#connections.set(peer, connection);
-    socket.once('close', () => this.#connections.get(peer) === connection && this.#connections.delete(peer));
+    this.#connections.set(socket, connection);
+    socket.once('close', () => this.#connections.delete(socket));
     return connection;
   }
 
-  /** Closes the connection that has waited the longest, unless all are in use. */
-  #closeLongestWaiting(): void {
-    let longest: [peer: string, connection: ClientConnection] | undefined;
-    for (const entry of this.#connections) if (entry[1].waitsLongerThan(longest?.[1])) longest = entry;
-    if (longest === undefined) return;
-    this.#connections.delete(longest[0]);
-    longest[1].socket.destroy();
+  /** Closes the connection that is replaced first, unless all are in use. */
+  #closeReplaceable(): void {
+    let first: ClientConnection | undefined;
+    for (const connection of this.#connections.values()) {
+      if (!connection.isReplaceable) continue;
+      if (first === undefined || connection.isReplacedBefore(first)) first = connection;
+    }
+    if (first === undefined) return;
+    this.#connections.delete(first.socket);
+    first.socket.destroy();
   }
 }
 
