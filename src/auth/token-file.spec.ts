@@ -1,5 +1,8 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { digestToken } from './static-tokens.js';
-import { formatToken, parseInstant, parseTokens } from './token-file.js';
+import { addToken, formatToken, parseInstant, parseTokens, removeTokens } from './token-file.js';
 
 const digest = digestToken('a');
 const HEX = digest.toString('hex');
@@ -34,6 +37,38 @@ describe('The text of a token file', () => {
 
   it.each(['', '\n', ' \r\n\t'])('is refused if it is %j, as that of a file that is being written', (text) => {
     expect(() => parseTokens(text, 'tokens')).toThrow('tokens is empty: add a token, or a comment if there is none');
+  });
+});
+
+describe('A token file', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+  const file = join(directory, 'tokens');
+
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  it.each(['', '\n', '# no tokens\n'])('that has no token, but the text %j, gets its first one', (text) => {
+    writeFileSync(file, text, { mode: 0o600 });
+
+    addToken(file, { name: 'first', digest });
+
+    expect(readFileSync(file, 'utf8')).toBe(`${text}first sha256:${HEX}\n`);
+  });
+
+  it('with a wrong line is not changed, so that a person can look at it', () => {
+    const text = `first sha256:${HEX}\nsecond a-secret\n`;
+    writeFileSync(file, text);
+
+    expect(() => removeTokens(file, 'first')).toThrow('tokens, line 2, is not a token');
+    expect(readFileSync(file, 'utf8')).toBe(text);
+  });
+
+  it('loses the expired token of a name, too', () => {
+    const expired = formatToken({ name: 'first', digest, expires: new Date(0) });
+    writeFileSync(file, `${expired}\nFirst sha256:${HEX}\nfirst sha256:${HEX}\n`);
+
+    removeTokens(file, 'first');
+
+    expect(readFileSync(file, 'utf8')).toBe(`First sha256:${HEX}\n`);
   });
 });
 

@@ -24,7 +24,10 @@ const BAD_VALUES: Readonly<Record<string, readonly string[]>> = {
   DATABASE_START_TIMEOUT: ['soon', '61m'],
   ACCESS_TOKENS: ['not one secret', 'secret-one,,secret-two', 'geheimnis-ä'],
   ACCESS_TOKENS_FILE: ['\n'],
-  JWT_ISSUER: ['login.example.com', 'http://login.example.com', 'https://a:b@login.example.com', 'https://a.example '],
+  JWT_ISSUER: [
+    ...['login.example.com', 'http://login.example.com', 'https://a:b@login.example.com', 'https://a.example '],
+    ...['https://a@login.example.com', 'http://127.0.0.1.example.com'],
+  ],
   JWT_AUDIENCE: ['two words'],
   JWT_JWKS_URL: ['/jwks', 'http://login.example.com/jwks', 'file:///jwks'],
   JWT_TYPE: ['jwt', 'id_token'],

@@ -27,6 +27,17 @@ describe('the log on a terminal', () => {
   it.each([
     { what: 'a request with labels', fields: { ...request, ...client }, ending: words },
     {
+      what: 'the reason of a refused token',
+      fields: { ...request, error: 401, refusal: 'expired' },
+      ending: 'POST /plants status=400 error=401 refusal=expired duration=1.25ms requestId=an-id',
+    },
+    { what: 'the worker of a line', fields: { worker: 2 }, message: 'Stopped', ending: ' [worker 2] Stopped' },
+    {
+      what: 'the worker of a request',
+      fields: { ...request, worker: 2 },
+      ending: ' [worker 2] POST /plants status=400 error=422 duration=1.25ms requestId=an-id',
+    },
+    {
       what: 'input that is not HTTP',
       fields: { requestId: 'an-id', error: 400 },
       ending: 'not HTTP error=400 requestId=an-id',

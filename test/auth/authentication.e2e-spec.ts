@@ -39,14 +39,26 @@ const FIRST = new StaticTokens([
 const refusals: AuthenticationRefused[] = [];
 const noteRefusal = (message: unknown): void => void refusals.push(message as AuthenticationRefused);
 
+/** The tokens that the second verifier was asked for. */
+const asked: string[] = [];
+
 const service = sharedService({
-  verifier: new TokenVerifiers([FIRST, { verify: (token) => RESULTS[token]?.() }]),
+  verifier: new TokenVerifiers([
+    FIRST,
+    {
+      verify: (token) => {
+        asked.push(token);
+        return RESULTS[token]?.();
+      },
+    },
+  ]),
 });
 
 beforeAll(() => subscribe(REFUSAL_CHANNEL, noteRefusal));
 
 beforeEach(async () => {
   refusals.length = 0;
+  asked.length = 0;
   await service.store.query('DELETE FROM plants');
 });
 
@@ -120,6 +132,12 @@ describe('A bearer token (RFC 6750)', () => {
     expect(await create('Bearer reader', '/nothing')).toMatchObject({ body: { error: 404 } });
   });
 
+  it('is accepted beside a header whose value is the name of its own', async () => {
+    expect(await create(`Bearer ${TOKEN}`, '/plants', { 'X-Signed-Headers': 'Authorization' })).toMatchObject({
+      status: 200,
+    });
+  });
+
   it.each([`Bearer ${TOKEN}`, `bearer ${TOKEN}`, `Bearer   ${TOKEN}`, 'Bearer writer', 'Bearer later'])(
     'is accepted as %p',
     async (value) => {
@@ -133,6 +151,12 @@ describe('A bearer token (RFC 6750)', () => {
 });
 
 describe('A verifier', () => {
+  it.each(['writer', 'reader', 'over', 'none'])('is asked once for a request with the token %s', async (token) => {
+    await create(`Bearer ${token}`);
+
+    expect(asked).toEqual([token]);
+  });
+
   it.each(['unavailable', 'unavailable-to-nest'])('that is %s causes error 503 with Retry-After', async (token) => {
     const { body, headers } = await create(`Bearer ${token}`);
 

@@ -169,6 +169,7 @@ describe('plant-store token', () => {
   it.each<{ command: string; status: number; complaint: RegExp; variables?: Variables }>([
     { command: 'create --name two\u00a0words', status: 2, complaint: /It must be one word/ },
     { command: 'create --name #ci', status: 2, complaint: /It must be one word/ },
+    { command: 'create --name ci\u200b', status: 2, complaint: /It must be one word/ },
     { command: 'create --name=-ci', status: 2, complaint: /It must be one word/ },
     { command: 'create --name ci --expires 0d', status: 2, complaint: /It must be days/ },
     { command: 'create --name ci --expires 90', status: 2, complaint: /It must be days/ },

@@ -228,7 +228,9 @@ describe('Each setting takes effect in the program:', () => {
   });
 
   row('JWT_ISSUER', 'is the identity provider whose access tokens it accepts', async () => {
-    const { url } = await startWithIssuer();
+    // The static token looks like a JWT.
+    const { url } = await startWithIssuer({ ACCESS_TOKENS: 'a.static.token' });
+    expect(await ask(url, 'a.static.token')).toBe(200);
     expect(await ask(url, await provider.token('plants:write'))).toBe(200);
     const claims = { aud: AUDIENCE, sub: 'ci', scope: 'plants:write', exp: now() + 300 };
     expect(await ask(url, await signToken({ ...claims, iss: provider.issuer }))).toBe(200);
@@ -345,11 +347,17 @@ describe('Each setting takes effect in the program:', () => {
     },
   );
 
-  row('MANAGEMENT_ALLOWED_HOSTS', 'are names in Host that the management listener answers', async () => {
-    const { management } = await directory.startManaged({ MANAGEMENT_ALLOWED_HOSTS: 'plant-store, other' });
-    const hosts = ['plant-store', 'other', 'attacker.example'];
-    expect(await Promise.all(hosts.map((host) => statusWithHost(management, host)))).toEqual([200, 200, 421]);
-  });
+  row(
+    'MANAGEMENT_ALLOWED_HOSTS',
+    'are names in Host that the management listener answers, besides MANAGEMENT_HOST',
+    async () => {
+      // The resolver takes this host for a name of 127.0.0.1.
+      const variables = { MANAGEMENT_ALLOWED_HOSTS: 'plant-store, other', MANAGEMENT_HOST: '127.1' };
+      const { management } = await directory.startManaged(variables);
+      const hosts = ['127.1', 'plant-store', 'other', 'attacker.example'];
+      expect(await Promise.all(hosts.map((host) => statusWithHost(management, host)))).toEqual([200, 200, 200, 421]);
+    },
+  );
 
   row('TLS_CERT_FILE', 'names the certificate, with which it serves HTTPS', async () => {
     const { url } = await start(installCertificate(directory, 'second'));

@@ -83,6 +83,16 @@ describe('The management listener', () => {
     expect([first, ...others].filter((client) => client?.socket.destroyed)).toEqual([]);
   });
 
+  it('counts no connections that are closed', async () => {
+    const idle = await open(management);
+    idle.socket.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await until('the client has its answer', () => idle.received.startsWith('HTTP/1.1 200 '));
+
+    for (let turn = 0; turn < 64; turn += 1) expect(await statusOf('/health/live', ['Host: localhost'])).toBe(200);
+
+    expect(idle.socket.destroyed).toBe(false);
+  });
+
   it('answers each request while other clients connect again and again, and send nothing', async () => {
     let isOver = false;
     const clients = Array.from({ length: 80 }, async () => {
