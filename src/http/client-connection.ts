@@ -208,12 +208,11 @@ export class ClientConnection {
     this.#queue = [];
     socket.once('finish', () => this.#closeAfter(LINGER));
     socket.end();
-    process.nextTick(() => {
-      // Keeps input from Node's parser, which takes 2 µs for each chunk of a body, and a chunk may be a single byte. Node
-      // removes its listener in the same way for Upgrade.
-      socket.removeAllListeners('data').on('data', () => undefined);
-      socket.resume();
-    });
+    // Keeps input from Node's parser, which takes 2 µs for each chunk of a body, and a chunk may be a single byte. Node
+    // removes its listener in the same way for Upgrade. Only after a `resume`, at which the parser reads on: a socket that
+    // an unread body has paused would not be read any more.
+    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
+    socket.pause().resume();
   }
 
   #closeAfter(milliseconds: number): void {
@@ -255,7 +254,7 @@ function closeOf(response: PublicResponse): Promise<unknown> {
   return new Promise((resolve) => response.once('close', resolve));
 }
 
-/** Discards a body that nothing reads: its chunks would occupy hundreds of bytes each. */
+/** Discards a body that nothing reads: its chunks would occupy hundreds of bytes each, and pause the socket. */
 function discardBody({ req }: PublicResponse): void {
   req.resume();
 }

@@ -143,6 +143,21 @@ describe('A connection', () => {
       expect(await service.ids()).toEqual([2]);
     });
 
+    // More than the operating system buffers for both sides.
+    it.each([
+      ['behind another one', message({ authorization: [] }) + message({ body: filling.repeat(10) })],
+      ['itself', message({ authorization: [], body: filling.repeat(10) })],
+    ])('delivers it to a client that sends all of 30 MB before it reads: %s', async (_what, bytes) => {
+      const client = await RawClient.connect(service.port);
+      client.pause();
+      await client.hand(bytes);
+      client.resume();
+
+      expectRefusal(await client.answer(), 401, CLOSE);
+      await client.hangUp();
+      expect(await service.ids()).toEqual([]);
+    });
+
     it('delivers it to a client that sends the rest of the body afterwards', async () => {
       const client = await RawClient.connect(service.port);
       await client.send(message({ framing: [length], body: ' ', authorization: [] }));
