@@ -151,13 +151,13 @@ describe('the SQLite database', () => {
     await patient.close();
   }, 20_000);
 
-  it('is waited for at the start while another process locks it, which is said once', async () => {
+  it('is waited for at the start while another process locks it, with the reason', async () => {
     other.exec('PRAGMA user_version = 0; DROP TABLE plants; BEGIN IMMEDIATE');
     const reasons: string[] = [];
     const opening = openRepository(`sqlite:${file}`, {
       onWait: (reason) => {
         reasons.push(reason);
-        setTimeout(() => other.exec('ROLLBACK'), 100);
+        other.exec('ROLLBACK');
       },
     });
 
@@ -165,6 +165,21 @@ describe('the SQLite database', () => {
     expect(reasons).toEqual([
       `the database ${file} cannot be used: database is locked; stop the other process that uses it`,
     ]);
+  });
+
+  it('is opened again until the lock is released, which is said once', async () => {
+    other.exec('BEGIN IMMEDIATE');
+    let [attempts, reasons] = [0, 0];
+    const work = (database: SqliteDatabase): void => {
+      attempts += 1;
+      if (attempts === 3) other.exec('ROLLBACK');
+      database.exec('BEGIN IMMEDIATE');
+      database.close();
+    };
+
+    await openSqliteDatabase(file, work, { onWait: () => (reasons += 1) });
+
+    expect([attempts, reasons]).toEqual([3, 1]);
   });
 
   it('is not created in a directory that does not exist, unless that is asked for', async () => {
