@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +29,17 @@ describe('readRegularFile', () => {
       chmodSync(file, mode);
       expect(() => readRegularFile(file, privacy)).toThrow(/other users: chmod .+file$/);
     }
+  });
+
+  it.each([
+    ['a pipe', 'mkfifo "$0"'],
+    ['a directory', 'mkdir "$0"'],
+    ['a device', 'ln -s /dev/zero "$0"'],
+  ])('refuses %s, and does not wait for it', (_what, command) => {
+    rmSync(file);
+    execFileSync('sh', ['-c', command, file]);
+
+    expect(() => readRegularFile(file, 'public')).toThrow(/file is not a regular file$/);
   });
 
   it('names a file that is missing, with advice', () => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, symlinkSync } from 'node:fs';
+import { chmodSync, chownSync, rmSync, symlinkSync } from 'node:fs';
 import { TOKEN } from '../support/client.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { line } from '../support/token-file.js';
@@ -51,14 +51,10 @@ async function expectRefusal(
 }
 
 describe.each(FILES)('The file $name', ({ name, variables }) => {
-  it.each([
-    { what: 'a pipe, which would wait for a writer', command: ['mkfifo'] },
-    { what: 'a directory', command: ['mkdir'] },
-    { what: 'a device', command: ['ln', '-s', '/dev/zero'] },
-  ])('must not be $what', async ({ command: [program = '', ...parameters] }) => {
+  it('must not be a pipe, which would wait for a writer', async () => {
     const file = directory.file(name);
-    spawnSync('rm', ['-f', file]);
-    expect(spawnSync(program, [...parameters, file]).status).toBe(0);
+    rmSync(file, { force: true });
+    expect(spawnSync('mkfifo', [file]).status).toBe(0);
 
     // Both read the files with the same code.
     await expectRefusal(variables, new RegExp(`${name} is not a regular file$`), ['start']);
