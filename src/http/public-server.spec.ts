@@ -4,7 +4,6 @@ import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { Logger } from '@nestjs/common';
 import { readPem } from '../../test/support/certificates.js';
-import { freePort } from '../../test/support/ports.js';
 import type { Certificate } from './certificate.js';
 import type { PublicHandler } from './client-connection.js';
 import { PublicServer } from './public-server.js';
@@ -42,9 +41,9 @@ describe('The server of the public port', () => {
     const { node } = createServer({ connections: 2 }, answer, { cert, key, minVersion: 'TLSv1.2' });
     await once(node.listen(0, '0.0.0.0'), 'listening');
     const { port } = node.address() as AddressInfo;
-    const localPort = freePort();
     const sockets: Socket[] = [];
     for (const host of ['127.0.0.1', '127.0.0.2']) {
+      const localPort = sockets[0]?.localPort ?? 0;
       const socket = connect({ host, port, localAddress: '127.0.0.1', localPort });
       await once(socket, 'connect');
       sockets.push(socket);

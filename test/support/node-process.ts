@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { inTime } from './until.js';
 
 export type Variables = Readonly<Record<string, string>>;
@@ -8,6 +9,16 @@ export interface LaunchOptions {
   readonly workingDirectory?: string | undefined;
   /** A command that runs the one it is given, such as a shell with a limit. */
   readonly wrapper?: readonly string[];
+}
+
+/** Returns the ids of the processes that this one has started. */
+export function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  } catch {
+    // It has ended.
+    return [];
+  }
 }
 
 /** A process of Node; of this process's environment it gets PATH alone. */

@@ -1,8 +1,7 @@
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { MAIN, V8_FLAGS } from './command.js';
-import { type LaunchOptions, NodeProcess, type Variables } from './node-process.js';
-import { freePort } from './ports.js';
+import { childrenOf, type LaunchOptions, NodeProcess, type Variables } from './node-process.js';
+import { reservePort } from './ports.js';
 import { WORKERS } from './workers.js';
 
 const LISTENING = /"message":"Listening: POST (\S+)\/plants"/;
@@ -13,8 +12,10 @@ export class ServiceProcess extends NodeProcess {
   constructor(variables: Variables, options?: LaunchOptions) {
     const workers = variables.WORKERS ?? `${WORKERS}`;
     // Several workers cannot listen on a port that the system chooses.
-    const port = workers === '1' ? 0 : freePort();
-    super([...V8_FLAGS, MAIN], { PORT: `${port}`, MANAGEMENT_PORT: 'off', WORKERS: workers, ...variables }, options);
+    const reserved = workers === '1' ? undefined : reservePort();
+    const port = `${reserved?.port ?? 0}`;
+    super([...V8_FLAGS, MAIN], { PORT: port, MANAGEMENT_PORT: 'off', WORKERS: workers, ...variables }, options);
+    this.child.once('close', () => reserved?.free());
   }
 
   /** Waits until the service listens, and returns {base_url}. */
@@ -33,13 +34,11 @@ export class ServiceProcess extends NodeProcess {
 
   /** Returns the process ids of the workers. */
   workers(): number[] {
-    const { stdout } = spawnSync('pgrep', ['-P', `${this.pid}`], { encoding: 'utf8' });
-    return stdout.split('\n').slice(0, -1).map(Number);
+    return childrenOf(this.pid ?? 0);
   }
 
-  /** Returns the peak resident set of the largest process in bytes; undefined on systems other than Linux. */
-  peakResident(): number | undefined {
-    if (process.platform !== 'linux') return undefined;
+  /** Returns the peak resident set of the largest process in bytes. */
+  peakResident(): number {
     const peaks = [this.pid, ...this.workers()].map((pid) => {
       const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
       return Number(kilobytes) * 1_024;

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import type { ServiceProcess } from './service-process.js';
 import { until } from './until.js';
 
@@ -55,5 +55,5 @@ export async function withEachWorker<Result>(service: ServiceProcess, call: () =
 /** Stops a process, and waits until it stands still. */
 function stop(pid: number): void {
   process.kill(pid, 'SIGSTOP');
-  while (!spawnSync('ps', ['-o', 'stat=', '-p', `${pid}`], { encoding: 'utf8' }).stdout.startsWith('T'));
+  while (!/^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
 }
