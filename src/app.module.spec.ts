@@ -9,7 +9,7 @@ describe('The application', () => {
     // Leaves room for others beside the request of 48 MB.
     const service = await startService({ bodyLimit: 64_000_000 });
     const [slow, other] = [await RawClient.connect(service.port), await RawClient.connect(service.port)];
-    slow.pause();
+    slow.socket.pause();
     // More than the operating system buffers for both sides.
     await slow.hand(message({ body: `{"id":1,"name":"${'n'.repeat(16_000_000)}"}` }));
     await until('the plant is stored', async () => (await service.rows()).length === 1);
@@ -23,7 +23,7 @@ describe('The application', () => {
       ({ connection } = headers);
     }
     await other.hangUp();
-    slow.resume();
+    slow.socket.resume();
     await slow.answer();
     await slow.hangUp();
     await closing;

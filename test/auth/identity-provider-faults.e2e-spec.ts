@@ -1,9 +1,9 @@
 import { jest } from '@jest/globals';
 import { TOKEN } from '../support/client.js';
 import { setClockBack, skipSecond } from '../support/clocks.js';
-import { ask } from '../support/connections.js';
 import { HostileClients } from '../support/hostile-clients.js';
 import { message } from '../support/http-messages.js';
+import { ask } from '../support/raw-client.js';
 import { AUDIENCE, JwtService, newKey, RSA } from '../support/identity-provider.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { until } from '../support/until.js';

@@ -15,7 +15,7 @@ import { Logger } from '@nestjs/common';
 import { TokenFileVerifier } from '../../src/auth/token-file-verifier.js';
 import { create, CREATED, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { fakeIntervalsInEachTest } from '../support/clocks.js';
-import { ask } from '../support/connections.js';
+import { ask } from '../support/raw-client.js';
 import { AUDIENCE, IdentityProvider, RSA } from '../support/identity-provider.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { chownSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync } from 'node:fs';
 import { SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { type Run } from '../support/command.js';
-import { ask } from '../support/connections.js';
+import { ask } from '../support/raw-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';
 

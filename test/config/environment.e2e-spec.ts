@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { connect } from 'node:tls';
 import { installCertificate, readPem } from '../support/certificates.js';
 import { create, CREATED, MONSTERA, post, refusal, SECOND_TOKEN, TOKEN } from '../support/client.js';
-import { ask } from '../support/connections.js';
 import { AUDIENCE, IdentityProvider, now, RSA, signToken } from '../support/identity-provider.js';
-import { Client, creation, openRequest } from '../support/load-client.js';
+import { creation } from '../support/http-messages.js';
+import { ask, openRequest, RawClient } from '../support/raw-client.js';
 import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, type Started, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line } from '../support/token-file.js';
@@ -137,7 +137,7 @@ async function timeOf(event: Promise<unknown>): Promise<number> {
 
 /** Returns the status of the management listener's answer to a request with this Host. */
 async function statusWithHost(management: string, host: string): Promise<number> {
-  const client = await Client.open(management);
+  const client = await RawClient.open(management);
   client.socket.write(`GET /health/live HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
   await client.closed;
   return Number(/^HTTP\/1\.1 (\d{3}) /.exec(client.received)?.[1]);
@@ -276,7 +276,7 @@ describe('Each setting takes effect in the program:', () => {
     async () => {
       const { url } = await start({ MAX_CONNECTIONS: '1' });
       const first = await openRequest(url);
-      const second = await Client.open(url);
+      const second = await RawClient.open(url);
       await second.closed;
       expect(second.answers).toEqual([503]);
       first.socket.destroy();
@@ -285,7 +285,7 @@ describe('Each setting takes effect in the program:', () => {
 
   row('REQUEST_TIMEOUT', 'ends the wait for the rest of a request with error 408', async () => {
     const { url } = await start({ REQUEST_TIMEOUT: '200ms' });
-    const client = await Client.open(url);
+    const client = await RawClient.open(url);
     client.socket.write(creation(1).slice(0, -1));
     expect(await timeOf(client.closed)).toBeLessThan(SHORTER.thanDefaultOf30s);
     expect(client.answers).toEqual([408]);
@@ -293,7 +293,7 @@ describe('Each setting takes effect in the program:', () => {
 
   row('KEEP_ALIVE_TIMEOUT', 'closes a connection that is idle for so long after an answer', async () => {
     const { url } = await start({ KEEP_ALIVE_TIMEOUT: '100ms' });
-    const client = await Client.open(url);
+    const client = await RawClient.open(url);
     client.socket.write(creation(1));
     expect(await timeOf(client.closed)).toBeLessThan(SHORTER.thanDefaultOf30s);
     expect(client.answers).toEqual([200]);

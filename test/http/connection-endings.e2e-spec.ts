@@ -1,14 +1,5 @@
-import {
-  chunkedMessage,
-  chunks,
-  CLOSE,
-  expectPlant,
-  expectRefusal,
-  KEEP_ALIVE,
-  message,
-  type Parts,
-  plant,
-} from '../support/http-messages.js';
+import { CLOSE, expectPlant, expectRefusal, KEEP_ALIVE } from '../support/http-answers.js';
+import { chunkedMessage, chunks, message, type Parts, plant } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
 import { until } from '../support/until.js';
 import { SLOW, SlowService, UNVERIFIABLE, WITHOUT_SCOPE } from '../support/slow-service.js';
@@ -120,9 +111,9 @@ describe('A connection', () => {
 
     it.each(refusals)('delivers error %d %s to a client that sends all before it reads', async (error, _, parts) => {
       const client = await RawClient.connect(service.port);
-      client.pause();
+      client.socket.pause();
       await client.hand(message({ framing: [length], body: filling, ...parts }) + message());
-      client.resume();
+      client.socket.resume();
 
       expectRefusal(await client.answer(), error, CLOSE);
       await client.hangUp();
@@ -149,9 +140,9 @@ describe('A connection', () => {
       ['itself', message({ authorization: [], body: filling.repeat(10) })],
     ])('delivers it to a client that sends all of 30 MB before it reads: %s', async (_what, bytes) => {
       const client = await RawClient.connect(service.port);
-      client.pause();
+      client.socket.pause();
       await client.hand(bytes);
-      client.resume();
+      client.socket.resume();
 
       expectRefusal(await client.answer(), 401, CLOSE);
       await client.hangUp();

@@ -1,5 +1,6 @@
 import { TOKEN } from '../support/client.js';
-import { chunkedMessage, expectPlant, KEEP_ALIVE, message, plant } from '../support/http-messages.js';
+import { expectPlant, KEEP_ALIVE } from '../support/http-answers.js';
+import { chunkedMessage, message, plant } from '../support/http-messages.js';
 import { converse, type RawAnswer, RawClient } from '../support/raw-client.js';
 import { sharedService } from '../support/service.js';
 

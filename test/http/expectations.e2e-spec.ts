@@ -1,13 +1,5 @@
-import {
-  chunks,
-  CLOSE,
-  expectPlant,
-  expectOneRefusal,
-  KEEP_ALIVE,
-  message,
-  type Parts,
-  plant,
-} from '../support/http-messages.js';
+import { CLOSE, expectOneRefusal, expectPlant, KEEP_ALIVE } from '../support/http-answers.js';
+import { chunks, message, type Parts, plant } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
 import { sharedService } from '../support/service.js';
 
@@ -78,6 +70,14 @@ describe('A header Expect', () => {
 
   it.each(refusals.slice(0, 2))('of something else is refused with error %d %s', async (error, _what, parts) => {
     await expectOneRefusal(service.port, message({ more: ['Expect: a-miracle'], ...parts, body: plant(9) }), error);
+  });
+
+  it.each<[string, Parts, Record<string, string>]>([
+    ['there is no body', { framing: ['Content-Length: 0'], body: '' }, KEEP_ALIVE],
+    ['the media type is another one', { type: ['Content-Type: text/plain'] }, CLOSE],
+    ['the length is over the limit', { framing: ['Content-Length: 3000000'], body: '' }, CLOSE],
+  ])('of something else is refused with error 417 although %s, too', async (_what, parts, headers) => {
+    await expectOneRefusal(service.port, message({ more: ['Expect: a-miracle'], ...parts }), 417, headers);
   });
 
   it.each(['100-continue', 'a-miracle'])('of %s is ignored in HTTP/1.0', async (expectation) => {

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { TOKEN } from '../support/client.js';
-import { Client, creation } from '../support/load-client.js';
+import { creation } from '../support/http-messages.js';
+import { RawClient } from '../support/raw-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { jwtOfUnknownKey, SilentProvider } from '../support/silent-provider.js';
@@ -19,8 +20,8 @@ function descriptorsOf({ pid }: ServiceProcess): number {
 }
 
 /** Creates a plant on a connection of its own, which stays open. */
-async function createPlant(url: string, id: number): Promise<Client> {
-  const client = await Client.open(url);
+async function createPlant(url: string, id: number): Promise<RawClient> {
+  const client = await RawClient.open(url);
   client.socket.write(creation(id));
   await client.answered(1);
   expect(client.answers).toEqual([200]);
@@ -30,7 +31,7 @@ async function createPlant(url: string, id: number): Promise<Client> {
 describe('Connections', () => {
   it('beyond MAX_CONNECTIONS get error 503 without a request while all others are in use', async () => {
     const { service, url } = await start('20');
-    const clients: Client[] = [];
+    const clients: RawClient[] = [];
     // Each has an answer, so that the service knows of it, and then half a request.
     for (let id = 0; id < 20; id += 1) {
       const client = await createPlant(url, id);
@@ -41,15 +42,16 @@ describe('Connections', () => {
 
     // Each of them loses its place to the next one at the latest, so that they never add up: even if they stay.
     const before = descriptorsOf(service);
-    const others = await Promise.all(Array.from({ length: 200 }, () => Client.open(url, { allowHalfOpen: true })));
-    const isOver = ({ received, socket }: Client): boolean => received !== '' || socket.readableEnded || socket.closed;
+    const others = await Promise.all(Array.from({ length: 200 }, () => RawClient.open(url, { allowHalfOpen: true })));
+    const isOver = ({ received, socket }: RawClient): boolean =>
+      received !== '' || socket.readableEnded || socket.closed;
     await until('the service has answered or closed each of them', () => others.every(isOver));
     expect(descriptorsOf(service)).toBeLessThan(before + 10);
     for (const { socket } of others) socket.end();
     await Promise.all(others.map(({ closed }) => closed));
     for (const { answers } of others) expect([[503], []]).toContainEqual(answers);
 
-    const refused = await Client.open(url);
+    const refused = await RawClient.open(url);
     await refused.closed;
     expect(refused.answers).toEqual([503]);
     expect(refused.received).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n(?:.+\r\n)*Retry-After: 1\r\n/);
@@ -88,9 +90,9 @@ describe('Connections', () => {
     await known.answered(2);
     // Their clients send nothing, half a head, or no token, and keep them open.
     const beginnings = ['', 'POST /plants HTTP/1.1\r\nHost: loc', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'];
-    const strangers: Client[] = [];
+    const strangers: RawClient[] = [];
     for (let count = 0; count < 100; count += 1) {
-      const client = await Client.open(url);
+      const client = await RawClient.open(url);
       client.socket.write(beginnings[count % beginnings.length] ?? '');
       strangers.push(client);
     }
@@ -106,7 +108,7 @@ describe('Connections', () => {
   it('beyond MAX_CONNECTIONS replace those whose requests wait for an identity provider', async () => {
     const { url } = await start('20', provider.variables());
     const known = await createPlant(url, 1);
-    const strangers = await Promise.all(Array.from({ length: 19 }, () => Client.open(url)));
+    const strangers = await Promise.all(Array.from({ length: 19 }, () => RawClient.open(url)));
     for (const { socket } of strangers) socket.write(creation(1).replace(TOKEN, jwtOfUnknownKey()));
     // After this exchange, the service has read the requests before it.
     known.socket.write(creation(2));

@@ -1,10 +1,9 @@
 import { installCertificate } from '../support/certificates.js';
 import { SECOND_TOKEN, TOKEN } from '../support/client.js';
-import { ask } from '../support/connections.js';
+import { ask } from '../support/raw-client.js';
 import * as hostile from '../support/hostile-clients.js';
 import { report } from '../support/report.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
-import { residentOf } from '../support/service-process.js';
 import { SilentProvider } from '../support/silent-provider.js';
 import { WORKERS } from '../support/workers.js';
 
@@ -34,10 +33,9 @@ interface Outcome {
 /** Attacks a service of its own until the attack stands still, beside an honest client. */
 async function attack(patterns: readonly hostile.Pattern[], variables: Variables): Promise<Outcome> {
   const tokens = { ACCESS_TOKENS: `${TOKEN},${SECOND_TOKEN}` };
-  const { service, url, management } = await directory.startManaged({ ...tokens, ...variables });
+  const { service, url } = await directory.start({ ...tokens, ...variables });
   const attacks = patterns.map((pattern) => new hostile.HostileClients({ url, token: SECOND_TOKEN }, pattern));
   const honest: (number | undefined)[] = [];
-  const samples: number[] = [];
   const isEndless = patterns.some((pattern) => pattern.isEndless);
   const began = performance.now();
   let slowest = 0;
@@ -47,7 +45,6 @@ async function attack(patterns: readonly hostile.Pattern[], variables: Variables
       const started = performance.now();
       honest.push(await ask(url, TOKEN, honest.length));
       slowest = Math.max(slowest, performance.now() - started);
-      samples.push(await residentOf(management));
       const sent = attacks.reduce((sum, clients) => sum + clients.sent, 0);
       if (performance.now() - began > PATIENCE) throw new Error(`Not over after ${honest.length} honest requests`);
       unchanged = sent === before && attacks.every(({ isOpen }) => isOpen) ? unchanged + 1 : 0;
@@ -56,7 +53,7 @@ async function attack(patterns: readonly hostile.Pattern[], variables: Variables
   } finally {
     await Promise.all(attacks.map((clients) => clients.stop()));
   }
-  return { peak: service.peakResident() ?? Math.max(...samples), honest, slowest };
+  return { peak: service.peakResident(), honest, slowest };
 }
 
 const TLS = 'TLS';

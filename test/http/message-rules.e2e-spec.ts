@@ -1,15 +1,5 @@
-import {
-  chunkedMessage,
-  chunks,
-  CLOSE,
-  expectPlant,
-  expectOneRefusal,
-  expectRefusal,
-  KEEP_ALIVE,
-  message,
-  type Parts,
-  plant,
-} from '../support/http-messages.js';
+import { CLOSE, expectOneRefusal, expectPlant, expectRefusal, KEEP_ALIVE } from '../support/http-answers.js';
+import { chunkedMessage, chunks, message, type Parts, plant } from '../support/http-messages.js';
 import { type Bytes, converse, RawClient } from '../support/raw-client.js';
 import { sharedService } from '../support/service.js';
 

@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http';
-import { AUTHORIZATION, CLOSE, expectOneRefusal, message, type Parts } from '../support/http-messages.js';
+import { CLOSE, expectOneRefusal } from '../support/http-answers.js';
+import { AUTHORIZATION, message, type Parts } from '../support/http-messages.js';
 import { sharedService } from '../support/service.js';
 
 describe('A request without a valid token', () => {

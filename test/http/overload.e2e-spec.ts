@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { Client, creation } from '../support/load-client.js';
+import { creation } from '../support/http-messages.js';
+import { RawClient } from '../support/raw-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { until } from '../support/until.js';
@@ -7,13 +8,13 @@ import { WORKERS } from '../support/workers.js';
 
 const directory = ServiceDirectory.ofEachTest();
 let service: ServiceProcess;
-let clients: Client[];
+let clients: RawClient[];
 
 /** Starts a service, and opens connections to it. */
 async function start(connections: number, variables: Variables = {}): Promise<void> {
   const { url, ...started } = await directory.start({ ...WITH_TOKEN, ...variables });
   service = started.service;
-  clients = await Promise.all(Array.from({ length: connections }, () => Client.open(url)));
+  clients = await Promise.all(Array.from({ length: connections }, () => RawClient.open(url)));
 }
 
 afterEach(() => {
@@ -28,8 +29,8 @@ function memory(): number {
 }
 
 /** Waits until this many clients have an answer, and returns them. */
-async function answeredOf(count: number): Promise<Client[]> {
-  const answered = (): Client[] => clients.filter(({ received }) => received !== '');
+async function answeredOf(count: number): Promise<RawClient[]> {
+  const answered = (): RawClient[] => clients.filter(({ received }) => received !== '');
   await until(`${count} clients have an answer`, () => answered().length >= count);
   return answered();
 }

@@ -1,16 +1,6 @@
 import { collectGarbage } from '../support/garbage.js';
-import {
-  AUTHORIZATION,
-  chunkedMessage,
-  chunks,
-  CLOSE,
-  expectPlant,
-  expectRefusal,
-  KEEP_ALIVE,
-  message,
-  type Parts,
-  plant,
-} from '../support/http-messages.js';
+import { CLOSE, expectPlant, expectRefusal, KEEP_ALIVE } from '../support/http-answers.js';
+import { AUTHORIZATION, chunkedMessage, chunks, message, type Parts, plant } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
 import { SLOW, SlowService } from '../support/slow-service.js';
 
@@ -50,11 +40,11 @@ describe('A connection', () => {
     it('answers a client that reads nothing until it has sent them all', async () => {
       const COUNT = 5_000;
       const client = await RawClient.connect(service.port);
-      client.pause();
+      client.socket.pause();
       const bytes = message({ line: 'GET /plants HTTP/1.1', framing: [], body: '' }).repeat(COUNT) + BAD;
       const handed = client.hand(bytes);
       await service.settled();
-      client.resume();
+      client.socket.resume();
       await handed;
 
       for (let index = 0; index < COUNT; index++) {

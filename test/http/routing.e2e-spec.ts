@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http';
-import { CLOSE, expectOneRefusal, KEEP_ALIVE, message } from '../support/http-messages.js';
+import { CLOSE, expectOneRefusal, KEEP_ALIVE } from '../support/http-answers.js';
+import { message } from '../support/http-messages.js';
 import { converse } from '../support/raw-client.js';
 import { sharedService } from '../support/service.js';
 

@@ -1,9 +1,8 @@
 import { TOKEN } from '../support/client.js';
-import { ask } from '../support/connections.js';
 import { installCertificate } from '../support/certificates.js';
 import { storeFrom, violationsIn } from '../support/history.js';
-import { chunkedMessage, message, plant } from '../support/http-messages.js';
-import { Client, creation, HEAD, openRequest, refusesConnections } from '../support/load-client.js';
+import { chunkedMessage, creation, HEAD, message, plant } from '../support/http-messages.js';
+import { ask, openRequest, RawClient, refusesConnections } from '../support/raw-client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { until } from '../support/until.js';
@@ -18,8 +17,8 @@ beforeEach(async () => {
 });
 
 /** Opens a connection, and sends on it. */
-async function open(sent: string, options = {}): Promise<Client> {
-  const client = await Client.open(url, options);
+async function open(sent: string, options = {}): Promise<RawClient> {
+  const client = await RawClient.open(url, options);
   client.socket.write(sent);
   return client;
 }
@@ -42,7 +41,7 @@ describe('SIGTERM', () => {
 
   it('ends new connections while a client does not take its answer', async () => {
     ({ service, url } = await directory.start({ ...WITH_TOKEN, BODY_LIMIT: '32mb', SHUTDOWN_TIMEOUT: '2s' }));
-    const slow = await Client.open(url);
+    const slow = await RawClient.open(url);
     slow.socket.pause();
     slow.socket.write(creation(1, 20_000_000));
     await service.printed(/("message":"request")/);
@@ -108,7 +107,7 @@ describe('SIGTERM', () => {
     const variables = { BODY_LIMIT: '20mb', SHUTDOWN_TIMEOUT: '1m', REQUEST_TIMEOUT: '1m' };
     ({ service, url } = await directory.start({ ...WITH_TOKEN, ...variables, LOG_REQUESTS: 'all' }));
     const name = 'n'.repeat(15_000_000);
-    const client = await Client.open(url);
+    const client = await RawClient.open(url);
     client.socket.pause();
     client.socket.write(message({ more, body: `{"id":1,"name":"${name}"}` }));
     await service.printed(/("path":"\/plants","status":200)/);
@@ -159,9 +158,10 @@ describe('SIGTERM', () => {
     const workload = new Workload(() => url, { token: TOKEN, clients: 64, seed: 3 });
     await workload.operations(1_000);
 
-    expect(await service.stop('SIGTERM')).toBe(0);
+    const status = await service.stop('SIGTERM');
     await workload.stop();
 
+    expect(status).toBe(0);
     expect(workload.cut).toBe(0);
     expect([...workload.errors.keys()]).toEqual([409]);
     expect(violationsIn(workload.history, storeFrom(directory.rows()))).toEqual([]);
@@ -170,7 +170,7 @@ describe('SIGTERM', () => {
   /** Waits until the service closes connections after their next answers, or refuses them. */
   function draining(): Promise<void> {
     return until('the service drains', async () => {
-      const client = await Client.open(url).catch(() => undefined);
+      const client = await RawClient.open(url).catch(() => undefined);
       if (client === undefined) return true;
       client.socket.write(message({ line: 'GET / HTTP/1.1', framing: [], body: '' }));
       // The service may close the connection before it has read the request.

@@ -1,14 +1,5 @@
-import {
-  AUTHORIZATION,
-  chunkedMessage,
-  chunks,
-  CLOSE,
-  expectOneRefusal,
-  expectRefusal,
-  KEEP_ALIVE,
-  message,
-  plant,
-} from '../support/http-messages.js';
+import { CLOSE, expectOneRefusal, expectRefusal, KEEP_ALIVE } from '../support/http-answers.js';
+import { AUTHORIZATION, chunkedMessage, chunks, message, plant } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
 import { sharedService } from '../support/service.js';
 

@@ -2,9 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Outcome, PlantRepository, type StoredPlant } from '../../src/storage/plant-repository.js';
-import { expectPlant, KEEP_ALIVE, message, plant } from '../support/http-messages.js';
-import { Client, creation } from '../support/load-client.js';
-import { converse } from '../support/raw-client.js';
+import { expectPlant, KEEP_ALIVE } from '../support/http-answers.js';
+import { creation, message, plant } from '../support/http-messages.js';
+import { converse, RawClient } from '../support/raw-client.js';
 import { startService } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 
@@ -69,11 +69,11 @@ describe('Pipelined requests are all answered with 200', () => {
     const { url } = await directory.start({ ...WITH_TOKEN, REQUEST_TIMEOUT: '2s', STORE_TIMEOUT: '2m' });
     const other = directory.openDatabase();
     other.exec('BEGIN EXCLUSIVE');
-    const client = await Client.open(url);
+    const client = await RawClient.open(url);
     client.socket.write(Array.from({ length: COUNT }, (_, id) => creation(id)).join(''));
     // Each waits for a REQUEST_TIMEOUT.
     for (let times = 0; times < 2; times += 1) {
-      const late = await Client.open(url);
+      const late = await RawClient.open(url);
       late.socket.write('POST');
       await late.closed;
       expect(late.answers).toEqual([408]);

@@ -123,7 +123,7 @@ describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (
           if (isLast) {
             watching.abort();
             await watched;
-            peak = service.peakResident() ?? Math.max(...samples);
+            peak = service.peakResident();
             service.signal('SIGKILL');
             service = launch();
             url = service.listening();

@@ -1,16 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import {
-  AUTHORIZATION,
-  chunkedMessage,
-  CLOSE,
-  expectOneRefusal,
-  expectPlant,
-  expectRefusal,
-  KEEP_ALIVE,
-  message,
-  plant,
-} from '../support/http-messages.js';
+import { CLOSE, expectOneRefusal, expectPlant, expectRefusal, KEEP_ALIVE } from '../support/http-answers.js';
+import { AUTHORIZATION, chunkedMessage, message, plant } from '../support/http-messages.js';
 import { converse, everyConnectionIsClosed, RawClient } from '../support/raw-client.js';
 import { sharedService, startService } from '../support/service.js';
 import { SLOW, SlowService } from '../support/slow-service.js';

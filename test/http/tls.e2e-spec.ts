@@ -5,7 +5,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { readCertificate } from '../../src/http/certificate.js';
 import { installCertificate, readPem } from '../support/certificates.js';
 import { message, plant } from '../support/http-messages.js';
-import { Client } from '../support/load-client.js';
+import { RawClient } from '../support/raw-client.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
@@ -32,7 +32,7 @@ function openCompletely(port: number): Promise<TLSSocket> {
 
 /** Opens a connection without TLS. */
 async function openPlainly(port: number): Promise<Socket> {
-  return (await Client.open(`http://127.0.0.1:${port}`)).socket;
+  return (await RawClient.open(`http://127.0.0.1:${port}`)).socket;
 }
 
 /** Returns everything that comes on a connection until it is closed. */

@@ -1,16 +1,15 @@
 import { once } from 'node:events';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { TOKEN } from '../support/client.js';
-import { send } from '../support/connections.js';
-import { Client } from '../support/load-client.js';
+import { creation } from '../support/http-messages.js';
+import { RawClient } from '../support/raw-client.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import { inTime, until } from '../support/until.js';
 
 let directory: ServiceDirectory;
 let management: string;
 let url: string;
-let clients: Client[];
+let clients: RawClient[];
 
 beforeAll(async () => {
   directory = new ServiceDirectory();
@@ -28,15 +27,15 @@ afterEach(() => {
 
 afterAll(() => directory.remove());
 
-async function open(url: string): Promise<Client> {
-  const client = await Client.open(url);
+async function open(url: string): Promise<RawClient> {
+  const client = await RawClient.open(url);
   clients.push(client);
   return client;
 }
 
 /** Opens connections, each after the one before is accepted. */
-async function openInOrder(count: number): Promise<Client[]> {
-  const opened: Client[] = [];
+async function openInOrder(count: number): Promise<RawClient[]> {
+  const opened: RawClient[] = [];
   while (opened.length < count) opened.push(await open(management));
   return opened;
 }
@@ -146,14 +145,15 @@ describe('The management listener', () => {
       await text(answer);
       return answer.statusCode;
     };
-    expect((await send(url, TOKEN, 1, agent)).result).toBe(200);
+    const known = await RawClient.open(url);
+    expect(await known.ask(creation(1))).toBe(200);
     await until('the descriptors are exhausted', async () => {
       await open(url);
       return (await get('/docs/swagger-ui.css')) !== 200;
     });
 
     expect([await get('/openapi.json'), await get('/docs')]).toEqual([200, 200]);
-    expect((await send(url, TOKEN, 2, agent)).result).toBe(200);
+    expect(await known.ask(creation(2))).toBe(200);
     for (const { socket } of clients) socket.destroy();
     await until('a file can be opened again', async () => (await get('/docs/swagger-ui.css')) === 200);
     for (const path of ['/docs', '/openapi.json', '/docs/swagger-ui-bundle.js', '/docs/swagger-ui-init.js']) {

@@ -4,7 +4,7 @@ import { readVersion } from '../../src/config/version.js';
 import { installCertificate, readPem } from '../support/certificates.js';
 import { create, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { plant } from '../support/http-messages.js';
-import { openRequest } from '../support/load-client.js';
+import { openRequest } from '../support/raw-client.js';
 import { Paper } from '../support/paper.js';
 import { ServiceDirectory } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';

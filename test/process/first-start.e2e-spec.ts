@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { create, CREATED, MONSTERA, refusal } from '../support/client.js';
 import { Paper } from '../support/paper.js';
-import { freePort, occupyPort } from '../support/ports.js';
+import { occupyPort, reservePort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
 import { line, untilAnswer } from '../support/token-file.js';
 import { inWorkers } from '../support/workers.js';
@@ -55,7 +55,7 @@ describe('The first start without configuration', () => {
   });
 
   it('creates no token where an issuer of tokens is configured, also while that cannot be reached', async () => {
-    const issuer = `http://127.0.0.1:${freePort()}`;
+    const issuer = `http://127.0.0.1:${reservePort().port}`;
     const { service } = await directory.start({ JWT_ISSUER: issuer, JWT_AUDIENCE: 'https://plants.example.com' });
     await service.printed(
       new RegExp(

@@ -1,6 +1,6 @@
 import { installCertificate } from '../support/certificates.js';
 import { SECOND_TOKEN, TOKEN } from '../support/client.js';
-import { ask } from '../support/connections.js';
+import { ask } from '../support/raw-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put } from '../support/token-file.js';
 import { until } from '../support/until.js';

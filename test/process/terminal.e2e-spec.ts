@@ -1,4 +1,4 @@
-import { refusesConnections } from '../support/load-client.js';
+import { refusesConnections } from '../support/raw-client.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { ON_TERMINAL } from '../support/terminal.js';
 

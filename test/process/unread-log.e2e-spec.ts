@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { TOKEN } from '../support/client.js';
-import { ask } from '../support/connections.js';
 import { message } from '../support/http-messages.js';
-import { Client, refusesConnections } from '../support/load-client.js';
-import { freePort } from '../support/ports.js';
+import { ask, RawClient, refusesConnections } from '../support/raw-client.js';
+import { reservePort } from '../support/ports.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { inTime, until } from '../support/until.js';
@@ -39,7 +38,7 @@ async function statusOf(service: ServiceProcess): Promise<number | null> {
 
 describe('A service whose log cannot be written', () => {
   it('goes on, and stops with status 0', async () => {
-    const port = `${freePort()}`;
+    const port = `${reservePort().port}`;
     const url = `http://127.0.0.1:${port}`;
     const wrapper = ['sh', '-c', 'exec "$@" > /dev/full', 'sh'];
     const service = directory.launch({ ...WITH_TOKEN, PORT: port }, { wrapper });
@@ -75,10 +74,10 @@ describe('A service whose log is not read', () => {
     const { service, url } = await directory.start();
     const path = `/${'x'.repeat(255)}`;
     const request = message({ line: `GET ${path} HTTP/1.1`, framing: [], body: '' });
-    const client = await Client.open(url);
+    const client = await RawClient.open(url);
     service.holdOutput();
-    // Each line of the log has the path, so that these are twice as many bytes as wait.
-    for (let sent = 0; sent * path.length < 2 * MAX_WAITING; sent += 100) {
+    // Each line of the log has the path and as many bytes besides: these are more than wait and than the system keeps.
+    for (let sent = 0; sent * path.length < 0.75 * MAX_WAITING; sent += 100) {
       client.received = '';
       client.socket.write(request.repeat(100));
       await client.answered(100);

@@ -1,10 +1,9 @@
 import { rmSync } from 'node:fs';
 import { create, CREATED, monstera, TOKEN } from '../support/client.js';
-import { ask, newAgent, send } from '../support/connections.js';
 import { storeFrom, violationsIn } from '../support/history.js';
-import { plant } from '../support/http-messages.js';
-import { openRequest } from '../support/load-client.js';
-import { freePort, occupyPort } from '../support/ports.js';
+import { creation, plant } from '../support/http-messages.js';
+import { ask, openRequest, RawClient } from '../support/raw-client.js';
+import { occupyPort, reservePort } from '../support/ports.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put } from '../support/token-file.js';
 import { until } from '../support/until.js';
@@ -121,13 +120,15 @@ describe('A service with WORKERS=2', () => {
   });
 
   it('lets the docs page of its management listener create plants', async () => {
-    const variables = { WORKERS: '2', MANAGEMENT_PORT: `${freePort()}` };
+    const reserved = reservePort();
+    const variables = { WORKERS: '2', MANAGEMENT_PORT: `${reserved.port}` };
     const { service, url, management } = await directory.startManaged(variables);
     const headers = { Origin: management, 'Access-Control-Request-Method': 'POST' };
 
     const preflights = await withEachWorker(service, () => fetch(`${url}/plants`, { method: 'OPTIONS', headers }));
 
     expect(preflights.map(({ status }) => status)).toEqual([204, 204]);
+    reserved.free();
   });
 
   it('writes whole log lines to a pipe, even while their reader is slow', async () => {
@@ -173,20 +174,19 @@ describe('A service with WORKERS=2', () => {
 describe('A worker that is killed', () => {
   it('is replaced, and connections of the other one stay open', async () => {
     const { service, url } = await directory.start(TWO);
-    const agents = [newAgent(), newAgent()];
-    const [ofFirst, ofSecond] = agents;
-    let opened = 0;
-    await withEachWorker(service, async () => {
-      expect(await send(url, TOKEN, opened, agents[opened])).toEqual({ result: 200, isReused: false });
-      opened += 1;
+    const clients = await withEachWorker(service, async () => {
+      const client = await RawClient.open(url);
+      expect(await client.ask(creation(1))).toBe(200);
+      return client;
     });
+    const [ofFirst, ofSecond] = clients;
 
     await killWorkers(service, service.workers().slice(0, 1));
 
-    await until('the client knows of its end', () => Object.keys(ofFirst?.freeSockets ?? {}).length === 0);
-    expect(await send(url, TOKEN, 2, ofSecond)).toEqual({ result: 200, isReused: true });
-    expect(await send(url, TOKEN, 3, ofFirst)).toEqual({ result: 200, isReused: false });
-    for (const agent of agents) agent.destroy();
+    await ofFirst?.closed;
+    expect(await ofSecond?.ask(creation(1))).toBe(200);
+    expect(await ask(url, TOKEN, 2)).toBe(200);
+    for (const { socket } of clients) socket.destroy();
     await until('there are two workers', () => service.workers().length === 2);
     expect(await service.stop()).toBe(0);
   });

@@ -9,7 +9,7 @@ import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { TokenVerifiers } from '../../src/auth/token-verifier.js';
 import { TOKEN } from './client.js';
-import { ask } from './connections.js';
+import { ask } from './raw-client.js';
 import { type Service, startService } from './service.js';
 
 const CLIENT = { id: 'ci', secret: 'a-client-secret-of-the-tests' };

@@ -1,7 +1,10 @@
-import { once } from 'node:events';
-import { connect, type Server, type Socket } from 'node:net';
+import { EventEmitter, once } from 'node:events';
+import { connect, type Server, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { until } from './until.js';
+import { connect as connectTls } from 'node:tls';
+import { TOKEN } from './client.js';
+import { HEAD, message, plant } from './http-messages.js';
+import { inTime, until } from './until.js';
 
 /** An answer as it came over the wire. */
 export interface RawAnswer {
@@ -33,33 +36,48 @@ export function everyConnectionIsClosed(): Promise<void> {
   return until('every connection is closed', () => accepted.size === 0);
 }
 
-/** A client that sends arbitrary bytes, and parses the answers one by one. */
+/** A client that sends arbitrary bytes on a connection of its own, and reads the answers. */
 export class RawClient {
-  readonly #socket: Socket;
-  #received = '';
+  /** Everything that has come, without what `answer` has returned, as a Latin-1 string. */
+  received = '';
   #sent = 0;
+  #closes = false;
   /** How the service has ended the connection; a reset may lose answers. */
   #ending: 'FIN' | 'reset' | undefined;
+  readonly #closed: Promise<void>;
+  readonly #news = new EventEmitter();
 
-  private constructor(socket: Socket) {
-    this.#socket = socket;
+  private constructor(readonly socket: Socket) {
+    const tell = (): boolean => this.#news.emit('news');
     socket
       .setNoDelay(true)
       .setEncoding('latin1')
-      .on('data', (text: string) => (this.#received += text))
+      .on('data', (text: string) => (this.received += text))
       .on('end', () => (this.#ending = 'FIN'))
       .on('error', () => (this.#ending = 'reset'))
       .on('close', () => (this.#ending ??= 'reset'));
+    for (const event of ['data', 'end', 'error', 'close']) socket.on(event, tell);
+    this.#closed = new Promise((resolve) => socket.once('close', () => resolve()));
   }
 
+  /** Connects to a service in this process. The client keeps its side open when the service closes the other one. */
   static async connect(port: number): Promise<RawClient> {
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    await once(socket, 'connect');
-    await until('the service accepts the connection', () => accepted.has(socket.localPort ?? 0));
+    const client = await RawClient.open(`http://127.0.0.1:${port}`, { allowHalfOpen: true });
+    await until('the service accepts the connection', () => client.isHeld);
+    return client;
+  }
+
+  /** Connects to the service at a URL, with TLS if it says so. */
+  static async open(url: string, options: Partial<TcpNetConnectOpts> = {}): Promise<RawClient> {
+    const { protocol, hostname, port } = new URL(url);
+    const address = { host: hostname, port: Number(port), ...options };
+    const isSecure = protocol === 'https:';
+    const socket = isSecure ? connectTls({ ...address, rejectUnauthorized: false }) : connect(address);
+    await once(socket, isSecure ? 'secureConnect' : 'connect');
     return new RawClient(socket);
   }
 
-  /** Sends bytes and waits until the service has read them, so that later bytes are in another packet. */
+  /** Sends bytes, and waits until a service in this process has read them, so that later bytes are in another packet. */
   async send(bytes: Bytes): Promise<void> {
     await this.hand(bytes);
     const isRead = (): boolean => (this.#served?.bytesRead ?? Infinity) >= this.#sent;
@@ -70,19 +88,24 @@ export class RawClient {
   async hand(bytes: Bytes): Promise<void> {
     const buffer = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes;
     this.#sent += buffer.length;
-    await new Promise<void>((resolve) => this.#socket.write(buffer, () => resolve()));
+    await new Promise<void>((resolve) => this.socket.write(buffer, () => resolve()));
     // A loop of calls must not block the service, even when the connection has ended.
     await setImmediate();
   }
 
   /** Sends a FIN, and continues to read. */
   finish(): void {
-    this.#socket.end();
+    this.socket.end();
   }
 
   /** Sends a RST. */
   reset(): void {
-    this.#socket.resetAndDestroy();
+    this.socket.resetAndDestroy();
+  }
+
+  /** Resolves when both sides of the connection are closed. */
+  get closed(): Promise<void> {
+    return inTime(this.#closed, () => `the connection is closed, which has ${this.#rest}`);
   }
 
   /** True once the service has ended the connection; there may be answers left. */
@@ -90,58 +113,129 @@ export class RawClient {
     return this.#ending !== undefined;
   }
 
-  /** True while the service has its socket of the connection open. */
+  /** True while a service in this process has its socket of the connection open. */
   get isHeld(): boolean {
     return this.#served !== undefined;
   }
 
-  /** Stops to read. */
-  pause(): void {
-    this.#socket.pause();
-  }
-
-  resume(): void {
-    this.#socket.resume();
+  /** True while the connection takes another request. */
+  get isReusable(): boolean {
+    return !this.isEnded && !this.#closes && !this.socket.destroyed;
   }
 
   /** Waits for the next complete answer. An answer to HEAD has no body, whatever its headers are. */
   async answer(method = 'POST'): Promise<RawAnswer> {
     let parsed: ReturnType<typeof parseAnswer>;
-    await until(`${method} is answered`, () => {
-      parsed = parseAnswer(this.#received, method);
-      return parsed !== undefined || this.isEnded;
+    await this.#until(`${method} is answered`, () => {
+      parsed = parseAnswer(this.received, method);
+      return parsed !== undefined;
     });
-    if (parsed === undefined) throw new Error(`No answer, but a ${this.#ending} after ${this.#rest}`);
-    this.#received = parsed.rest;
+    if (parsed === undefined) throw new Error('There is no answer');
+    this.received = parsed.rest;
+    this.#closes = parsed.answer.headers.connection === 'close';
     return parsed.answer;
+  }
+
+  /** Sends a request, and returns 200, the error number, or undefined without a complete answer. */
+  async ask(request: string): Promise<number | undefined> {
+    this.socket.write(request, 'latin1');
+    try {
+      const { body } = await this.answer();
+      return (JSON.parse(body) as { error?: number }).error ?? 200;
+    } catch {
+      this.socket.destroy();
+      return undefined;
+    }
+  }
+
+  /** The status 200 or the error number of each answer that has come, in order. */
+  get answers(): number[] {
+    return [...this.received.matchAll(/HTTP\/1\.1 (?:(200)|400) [^]*?\r\n\r\n\{(?:"error":(\d+))?/g)].map(
+      ([, ok, error]) => Number(ok ?? error),
+    );
+  }
+
+  /** Waits until this many answers have come. */
+  answered(count: number): Promise<void> {
+    return this.#until(`${count} answers have come`, () => this.answers.length >= count);
+  }
+
+  /** Waits until this text has come. */
+  receives(text: string): Promise<void> {
+    return this.#until(`${text} has come`, () => this.received.includes(text));
   }
 
   /** Waits until the service ends the connection in order, with no bytes but the answers returned so far. */
   async ending(): Promise<void> {
-    await until('the connection has ended', () => this.isEnded);
-    if (this.#received !== '') throw new Error(`More bytes came than the expected answers: ${this.#rest}`);
+    await this.#change('the connection has ended', () => this.isEnded);
+    if (this.received !== '') throw new Error(`More bytes came than the expected answers: ${this.#rest}`);
     if (this.#ending !== 'FIN') throw new Error('The service has reset the connection');
   }
 
   /** Closes this side, and waits for the same end; a reset may follow a FIN. */
   async hangUp(): Promise<void> {
     this.finish();
-    await until('the connection is closed', () => this.#socket.closed);
+    await this.closed;
     await this.ending();
   }
 
-  /** Waits until the service has closed its socket. */
+  /** Waits until a service in this process has closed its socket. */
   release(): Promise<void> {
     return until('the service has closed its socket', () => !this.isHeld);
   }
 
+  /** @throws {Error} if the condition does not hold when the connection ends, or not in time */
+  async #until(what: string, hasCome: () => boolean): Promise<void> {
+    await this.#change(what, () => hasCome() || this.isEnded);
+    if (!hasCome()) throw new Error(`The connection has ended (${this.#ending}) before ${what}: ${this.#rest}`);
+  }
+
+  /** Waits for a condition that only an event of the connection can change. */
+  async #change(what: string, holds: () => boolean): Promise<void> {
+    const waiting = async (): Promise<void> => {
+      while (!holds()) await once(this.#news, 'news');
+    };
+    if (!holds()) await inTime(waiting(), () => `${what}: ${this.#rest}`);
+  }
+
   get #served(): Socket | undefined {
-    return accepted.get(this.#socket.localPort ?? 0);
+    return accepted.get(this.socket.localPort ?? 0);
   }
 
   get #rest(): string {
-    return JSON.stringify(this.#received.slice(0, 2_000));
+    return JSON.stringify(this.received.slice(0, 2_000));
   }
+}
+
+/** Creates a plant on a connection of its own, and returns 200, the error number, or undefined without an answer. */
+export async function ask(url: string, token = TOKEN, id = 1): Promise<number | undefined> {
+  const client = await RawClient.open(url).catch(() => undefined);
+  const result = await client?.ask(requestTo(url, token, plant(id), ['Connection: close']));
+  client?.socket.destroy();
+  return result;
+}
+
+/** Returns a request that creates a plant below a base URL. */
+export function requestTo(url: string, token: string, body: string, more: readonly string[] = []): string {
+  const line = `POST ${new URL(`${url}/plants`).pathname} HTTP/1.1`;
+  return message({ line, authorization: [`Authorization: Bearer ${token}`], more, body });
+}
+
+/** Opens a connection with the head of a request, for whose body of 25 bytes the service waits. */
+export async function openRequest(url: string): Promise<RawClient> {
+  const client = await RawClient.open(url);
+  client.socket.write(HEAD);
+  await client.receives('100 Continue');
+  return client;
+}
+
+/** Waits until the service refuses connections. */
+export function refusesConnections(url: string): Promise<void> {
+  return until('connections are refused', async () => {
+    const client = await RawClient.open(url).catch(() => undefined);
+    client?.socket.destroy();
+    return client === undefined;
+  });
 }
 
 /**

@@ -1,7 +1,7 @@
 import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { digestToken } from '../../src/auth/static-tokens.js';
 import { formatToken } from '../../src/auth/token-file.js';
-import { ask } from './connections.js';
+import { ask } from './raw-client.js';
 import { until } from './until.js';
 
 /** Returns a line of a token file, with its line feed. */

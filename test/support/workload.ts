@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
-import { Agent } from 'node:http';
-import { sendBody } from './connections.js';
+import { setTimeout } from 'node:timers/promises';
 import { contentOf, type Operation } from './history.js';
+import { RawClient, requestTo } from './raw-client.js';
 
 /** A pseudo-random number generator (mulberry32): the same seed gives the same requests. */
 export function randomOf(seed: number): () => number {
@@ -13,6 +13,9 @@ export function randomOf(seed: number): () => number {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
+
+/** Milliseconds after a request without an answer, so that a service that ends or starts has the processor. */
+const PAUSE = 20;
 
 /** The number of ids that a workload chooses from. */
 export const WORKLOAD_IDS = BigInt(Number.MAX_SAFE_INTEGER);
@@ -76,7 +79,7 @@ export class Workload {
   async #run(client: number): Promise<void> {
     const { token, seed, firstId = 0n } = this.options;
     const random = randomOf(seed * 1_000 + client);
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const connections = new Map<string, RawClient>();
     let id = firstId;
     while (!this.#stopped) {
       // Most plants are new; the others have an id that this client, or perhaps another one, used before.
@@ -88,17 +91,32 @@ export class Workload {
         ...(random() < 0.5 && { tag: 'contended' }),
       };
       const body = `{"id":${id},${JSON.stringify(plant).slice(1)}`;
-      const { result, isCut } = await sendBody(await this.target(), token, body, agent);
-      if (isCut === true) this.cut += 1;
-      if (result === undefined) this.unanswered += 1;
-      else if (result !== 200) this.errors.set(result, (this.errors.get(result) ?? 0) + 1);
+      const url = await this.target();
+      const connection = await connect(url, connections);
+      const result = await connection?.ask(requestTo(url, token, body));
+      if (result === undefined) {
+        this.unanswered += 1;
+        if (connection !== undefined && connection.received !== '') this.cut += 1;
+        await setTimeout(PAUSE);
+      }
+      if (result !== undefined && result !== 200) this.errors.set(result, (this.errors.get(result) ?? 0) + 1);
       const outcome = outcomeOf(result);
       this.counts[outcome] += 1;
       this.history.push({ id, content: contentOf(plant), outcome });
       this.#progress.emit('outcome');
     }
-    agent.destroy();
+    for (const { socket } of connections.values()) socket.destroy();
   }
+}
+
+/** Returns the connection to a service, which is opened again if it has ended; undefined if the service refuses it. */
+async function connect(url: string, connections: Map<string, RawClient>): Promise<RawClient | undefined> {
+  const known = connections.get(url);
+  if (known?.isReusable === true) return known;
+  known?.socket.destroy();
+  const opened = await RawClient.open(url).catch(() => undefined);
+  if (opened !== undefined) connections.set(url, opened);
+  return opened;
 }
 
 /** With 503 and 500 the plant may be stored or not. */
