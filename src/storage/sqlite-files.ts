@@ -2,6 +2,12 @@ import { existsSync, statSync } from 'node:fs';
 import { FilesNotInPlaceError } from './sqlite-errors.js';
 
 /**
+ * Milliseconds between two looks at the inode of the log. After each look, the next commit also writes the inode itself: a
+ * file whose times were queried gets new ones with its next write (https://docs.kernel.org/filesystems/multigrain-ts.html).
+ */
+const LOG_INTERVAL = 1_000;
+
+/**
  * The files of an open database: the database, its write-ahead log and the log's index. SQLite goes on writing to files
  * that other programs have removed or replaced, and no later start and no other process would find the plants there.
  */
@@ -9,6 +15,9 @@ export class SqliteFiles {
   readonly #log: string;
   readonly #index: string;
   readonly #identities: string;
+  readonly #logIdentity: string;
+  /** When the inode of the log was looked at last, and was the right one. */
+  #logSeen = performance.now();
 
   /**
    * @param path of the database, absolute, as the operator named it
@@ -21,27 +30,42 @@ export class SqliteFiles {
     this.#log = `${realPath}-wal`;
     this.#index = `${realPath}-shm`;
     this.#identities = this.#identify();
-  }
-
-  /** @throws {FilesNotInPlaceError} when a file was removed, or the database or the index was replaced or emptied */
-  assertInPlace(): void {
-    if (this.#identify() !== this.#identities) throw new FilesNotInPlaceError();
+    this.#logIdentity = identityOf(this.#log, { mayBeEmpty: true });
   }
 
   /**
-   * Asks of the log only whether it exists. After `stat`, the next commit would write its inode, too: a file whose times
-   * were queried gets new ones with each write (https://docs.kernel.org/filesystems/multigrain-ts.html).
+   * Looks at the database, the index, and whether there is a log. At most once a second, and after each failure, it also
+   * looks whether that log is the one that SQLite has opened: another process makes a new one.
+   *
+   * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
+  assertInPlace(): void {
+    if (!existsSync(this.#log)) {
+      this.#logSeen = -Infinity;
+      throw new FilesNotInPlaceError();
+    }
+    if (this.#identify() !== this.#identities) throw new FilesNotInPlaceError();
+    if (performance.now() - this.#logSeen >= LOG_INTERVAL) this.assertLogInPlace();
+  }
+
+  /** @throws {FilesNotInPlaceError} when the log was removed or replaced */
+  assertLogInPlace(): void {
+    if (identityOf(this.#log, { mayBeEmpty: true }) !== this.#logIdentity) {
+      this.#logSeen = -Infinity;
+      throw new FilesNotInPlaceError();
+    }
+    this.#logSeen = performance.now();
+  }
+
   #identify(): string {
-    if (!existsSync(this.#log)) throw new FilesNotInPlaceError();
     return `${identityOf(this.path)} ${identityOf(this.#index)}`;
   }
 }
 
-/** @throws {FilesNotInPlaceError} when the path leads to no file, or to an empty one */
-function identityOf(path: string): string {
+/** @throws {FilesNotInPlaceError} when the path leads to no file, or to an empty one that may not be */
+function identityOf(path: string, { mayBeEmpty = false } = {}): string {
   // As bigints: a number rounds an inode beyond 2^53, which some file systems use.
-  const { dev, ino, size } = statSync(path, { bigint: true, throwIfNoEntry: false }) ?? { size: 0n };
-  if (size === 0n) throw new FilesNotInPlaceError();
-  return `${dev}:${ino}`;
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  if (found === undefined || (found.size === 0n && !mayBeEmpty)) throw new FilesNotInPlaceError();
+  return `${found.dev}:${found.ino}`;
 }

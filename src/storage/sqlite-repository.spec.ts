@@ -1,6 +1,19 @@
-import { chownSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { jest } from '@jest/globals';
+import { skipSecond } from '../../test/support/clocks.js';
 import { readPlants } from '../../test/support/sqlite-file.js';
 import { until } from '../../test/support/until.js';
 import { checkDatabase, DATABASE_DEFAULTS, openRepository, openSnapshot } from './engines.js';
@@ -26,8 +39,10 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  jest.restoreAllMocks();
   other.close();
-  await repository.close();
+  // A test may have removed its files.
+  await repository.close().catch(() => undefined);
   rmSync(directory, { recursive: true });
 });
 
@@ -265,7 +280,7 @@ describe('the file of a URL', () => {
     rmSync(`${name}-wal`);
 
     await expect(opened.add([{ id: 2n, name: 'Ficus' }])).rejects.toThrow(/were removed or replaced$/);
-    await opened.close();
+    await expect(opened.close()).rejects.toThrow(/were removed or replaced$/);
   });
 
   it('is not another one that a symbolic link leads to later', async () => {
@@ -274,7 +289,7 @@ describe('the file of a URL', () => {
     symlinkSync('plants.db', 'link.db');
 
     await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
-    await opened.close();
+    await expect(opened.close()).rejects.toThrow(/were removed or replaced$/);
   });
 });
 
@@ -305,6 +320,37 @@ describe('files that are gone or replaced', () => {
     const snapshot = repository.snapshot?.();
     await expect(snapshot).rejects.toThrow(RepositoryUnavailableError);
     await expect(snapshot).rejects.toThrow(/were removed or replaced$/);
+  });
+});
+
+describe('a log that another program has removed and made anew', () => {
+  it('ends all creates if the repository has missed it', async () => {
+    await repository.add([{ id: 1n, name: 'Monstera' }]);
+    rmSync(`${file}-wal`);
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
+    writeFileSync(`${file}-wal`, '');
+
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
+  });
+
+  it('ends creates a second later if the repository has not missed it', async () => {
+    await repository.add([{ id: 1n, name: 'Monstera' }]);
+    rmSync(`${file}-wal`);
+    writeFileSync(`${file}-wal`, '');
+    skipSecond();
+
+    await expect(repository.add([{ id: 2n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
+  });
+
+  it('stays as it is when the repository closes, at once', async () => {
+    await repository.add([{ id: 1n, name: 'Monstera' }]);
+    rmSync(`${file}-wal`);
+    writeFileSync(`${file}-wal`, '');
+
+    await expect(repository.close()).rejects.toThrow(/were removed or replaced$/);
+
+    expect(existsSync(`${file}-wal`)).toBe(true);
   });
 });
 

@@ -38,6 +38,9 @@ const SETTINGS = [
   'cache_size = -4096',
 ];
 
+/** Databases that could not be closed. */
+const LEFT_OPEN = new Set<SqliteDatabase>();
+
 export const sqliteEngine: Engine = {
   open: openSqliteRepository,
   snapshot: (url) => openSqliteSnapshot(sqlitePath(url)),
@@ -133,9 +136,22 @@ class SqliteRepository extends PlantRepository {
     }
   }
 
+  /**
+   * Closes the database, unless its files are not in place: SQLite would write what it knows of the log into the database,
+   * and remove a log that another process has made since. The plants of that process would be lost.
+   *
+   * @throws {FilesNotInPlaceError} if the database stays open until the process ends
+   */
   override close(): Promise<void> {
-    this.database.close();
-    return Promise.resolve();
+    return new Promise((resolve) => {
+      // The garbage collection would close it.
+      LEFT_OPEN.add(this.database);
+      this.#files?.assertInPlace();
+      this.#files?.assertLogInPlace();
+      LEFT_OPEN.delete(this.database);
+      this.database.close();
+      resolve();
+    });
   }
 
   /**

@@ -1,4 +1,4 @@
-import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { CREATED, create, created, MONSTERA, monstera, refusal, TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
@@ -60,6 +60,26 @@ describe('A database that is damaged in place', () => {
 
     expect(await create(url, monstera(50_000))).toEqual(refusal(503));
     await service.printed(/(database disk image is malformed; restore a backup or name another file)/);
+  });
+});
+
+describe('A file of the database that is removed', () => {
+  it.each(['wal', 'shm'])('ends creates for good, and a stop keeps what other processes add: -%s', async (ending) => {
+    const { service, url } = await directory.start();
+    expect(await create(url)).toEqual(CREATED);
+    const other = directory.openDatabase();
+    other.exec('PRAGMA wal_checkpoint(PASSIVE)');
+    other.close();
+
+    rmSync(directory.file(`data/plants.db-${ending}`));
+    expect(await create(url, monstera(2))).toEqual(refusal(503));
+    const added = Array.from({ length: 200 }, (_, index) => JSON.stringify(monstera(1_000 + index)));
+    expect(await directory.run('import', ['-'], {}, added.join('\n'))).toMatchObject({ status: 0 });
+
+    expect(await create(url, monstera(2))).toEqual(refusal(503));
+    expect(await service.stop()).toBe(1);
+    expect(service.lines.join()).toContain('The service could not close in order: FilesNotInPlaceError');
+    expect(ids()).toHaveLength(201);
   });
 });
 
