@@ -2,8 +2,8 @@ import { EventEmitter, once } from 'node:events';
 import { connect, type Server, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { TOKEN } from './client.js';
-import { HEAD, message, plant } from './http-messages.js';
+import { monstera, TOKEN } from './client.js';
+import { HEAD, message } from './http-messages.js';
 import { inTime, until } from './until.js';
 
 /** An answer as it came over the wire. */
@@ -207,10 +207,10 @@ export class RawClient {
   }
 }
 
-/** Creates a plant on a connection of its own, and returns 200, the error number, or undefined without an answer. */
+/** Creates a plant, as `create` does, on a connection of its own. Returns 200, the error number, or undefined. */
 export async function ask(url: string, token = TOKEN, id = 1): Promise<number | undefined> {
   const client = await RawClient.open(url).catch(() => undefined);
-  const result = await client?.ask(requestTo(url, token, plant(id), ['Connection: close']));
+  const result = await client?.ask(requestTo(url, token, JSON.stringify(monstera(id)), ['Connection: close']));
   client?.socket.destroy();
   return result;
 }
