@@ -18,6 +18,8 @@ interface TokenFileOptions {
  * Verifies the static tokens of a file. PlantsModule reads the file when it starts. Later, it is reloaded when it has
  * changed, after each minute without a change, and when the service gets SIGHUP. A file that cannot be used then changes
  * nothing: the tokens that were read last stay valid.
+ *
+ * It belongs to one application: when that closes, the file is no longer reloaded.
  */
 export class TokenFileVerifier extends StaticTokens {
   readonly #logger = new Logger('Authentication');

@@ -62,6 +62,14 @@ describe('A token file', () => {
     expect(readFileSync(file, 'utf8')).toBe(text);
   });
 
+  it('leaves a file that a service accepts when the last token goes, and a blank line stays', () => {
+    writeFileSync(file, `${formatToken({ name: 'last', digest })}\n\n`);
+
+    removeTokens(file, 'last');
+
+    expect(parseTokens(readFileSync(file, 'utf8'), file)).toEqual([]);
+  });
+
   it('loses the expired token of a name, too', () => {
     const expired = formatToken({ name: 'first', digest, expires: new Date(0) });
     writeFileSync(file, `${expired}\nFirst sha256:${HEX}\nfirst sha256:${HEX}\n`);

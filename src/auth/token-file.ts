@@ -91,9 +91,10 @@ export function addToken(file: string, token: StaticToken): void {
 export function removeTokens(file: string, name: string): void {
   const text = readTokenFile(file);
   if (!hasToken(text, file, name)) throw new OperatorError(`${file} has no token named ${name}`);
-  const rest = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
-  // Replaces the target of a symbolic link, and not the link.
-  write(file, () => replaceFile(realpathSync(file), rest.join('') || NO_TOKENS));
+  const lines = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
+  const rest = lines.join('');
+  // A service refuses a blank file, and would keep the token. Replaces the target of a symbolic link, and not the link.
+  write(file, () => replaceFile(realpathSync(file), rest.trim() === '' ? NO_TOKENS : rest));
 }
 
 /** @throws {OperatorError} at a wrong line, so that a person can look at it */

@@ -15,9 +15,10 @@ class PublicFastifyAdapter extends FastifyAdapter {
   override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): ReturnType<FastifyAdapter['reply']> {
     // Nest also allows Node's response here, which no part of this application passes.
     if (!('hijack' in reply)) throw new TypeError('The reply is not one of Fastify');
-    reply.hijack();
     const response = reply.raw as PublicResponse;
     response.client.answer(response, status ?? reply.statusCode, body as object, reply.getHeaders());
+    // Not before: a reply that is hijacked counts as sent, and could get no error 500 for an object that is no JSON.
+    reply.hijack();
     return reply;
   }
 

@@ -109,7 +109,11 @@ export class GroupCommit {
 
   /** Keeps a defect with one plant from failing the others. Plants that are stored already are repeated then. */
   async #storeOneByOne(batch: readonly PendingPlant[]): Promise<void> {
-    for (const pending of batch) await this.#store([pending]);
+    for (const pending of batch) {
+      await this.#store([pending]);
+      // Each plant has a commit of its own, during which a SQLite repository serves nobody.
+      await new Promise(setImmediate);
+    }
   }
 
   #refuse(batch: readonly PendingPlant[], error: RepositoryUnavailableError): void {
