@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, fstatSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
@@ -62,7 +62,10 @@ async function writeExport(file: string, chunks: AsyncIterable<string>): Promise
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw new OperatorError(alreadyExists);
   const draft = `${file}.${randomUUID()}`;
   // Also if an error or a signal ends the command.
-  process.once('exit', () => rmSync(draft, { force: true }));
+  process.once('exit', () => {
+    // rmSync would refuse a name that is too long, also with `force`.
+    if (existsSync(draft)) rmSync(draft);
+  });
   try {
     const descriptor = openSync(draft, 'wx', 0o600);
     for await (const chunk of chunks) writeFileSync(descriptor, chunk);

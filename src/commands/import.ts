@@ -1,3 +1,4 @@
+import { fstatSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
@@ -110,6 +111,10 @@ function describe({ created, repeated, conflict, rejected }: Readonly<Record<Res
 }
 
 function openStdin(): Readable {
+  // Node would read it as empty.
+  if (fstatSync(process.stdin.fd).isDirectory()) {
+    throw badUsage('stdin is a directory: pass the plants of a file, as in plant-store import - < plants.ndjson');
+  }
   if (process.stdin.isTTY)
     process.stderr.write('Reading plants from stdin. End with Ctrl+D, or name a file instead.\n');
   return process.stdin;

@@ -35,6 +35,11 @@ export function makeDirectory(path: string): void {
   syncDirectory(parent);
 }
 
+/** Returns the directory, or the one above it in which `makeDirectory` would create the first one. */
+export function existingDirectory(path: string): string {
+  return existsSync(path) ? path : existingDirectory(dirname(path));
+}
+
 /**
  * Creates a file durably, and its directory; only its owner can read it. If root creates it, it gets the owner of its
  * directory.

@@ -12,6 +12,7 @@ describe('A file that cannot be written', () => {
     { code: 'EDQUOT', words: '/a/b cannot be written (EDQUOT): its disk is full' },
     { code: 'EROFS', words: '/a/b cannot be written (EROFS): its file system is read-only' },
     { code: 'EISDIR', words: '/a/b cannot be written (EISDIR): it is a directory' },
+    { code: 'ENAMETOOLONG', words: '/a/b cannot be written (ENAMETOOLONG): its name is too long' },
     { code: 'EACCES', words: '/a/b cannot be written (EACCES): this user must be able to write it and its directory' },
     { code: 'ENOENT', words: 'there is no directory /a: create it first' },
     { code: 'ENOTDIR', words: '/a is not a directory: name a file elsewhere' },

@@ -40,6 +40,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   EDQUOT: FULL_DISK,
   EFBIG: 'it would be longer than the limit of this user or of the file system',
   EISDIR: 'it is a directory, so name a file',
+  ENAMETOOLONG: 'its name is too long, so name it shorter',
   ENOSPC: FULL_DISK,
   EROFS: 'its file system is read-only, so name a file elsewhere',
 };

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Privacy, readRegularFile } from './regular-file.js';
@@ -40,6 +40,14 @@ describe('readRegularFile', () => {
     execFileSync('sh', ['-c', command, file]);
 
     expect(() => readRegularFile(file, 'public')).toThrow(/file is not a regular file$/);
+  });
+
+  it('reads files of up to 16 MiB', () => {
+    truncateSync(file, 16_777_216);
+    expect(readRegularFile(file, 'public')).toHaveLength(16_777_216);
+
+    truncateSync(file, 16_777_217);
+    expect(() => readRegularFile(file, 'public')).toThrow(/^\/.+\/file is larger than 16 MiB: name a smaller file$/);
   });
 
   it('names a file that is missing, with advice', () => {

@@ -11,6 +11,9 @@ import { unreadable } from './file-errors.js';
  */
 export type Privacy = 'public' | 'trusted' | 'secret';
 
+/** Greatest length of a file in bytes: 16 MiB. Reading gigabytes would block all clients, and take as much memory. */
+const MAX_LENGTH = 16_777_216;
+
 /**
  * Reads a file that the configuration names. It must be a regular one: a pipe or a device would be waited for.
  *
@@ -33,6 +36,7 @@ export function readRegularFile(file: string, privacy: Privacy, ifMissing?: stri
 
 function assertUsable(file: string, stats: Stats, privacy: Privacy): void {
   if (!stats.isFile()) throw badUsage(`${file} is not a regular file`);
+  if (stats.size > MAX_LENGTH) throw badUsage(`${file} is larger than 16 MiB: name a smaller file`);
   // Windows has neither.
   if (process.platform === 'win32' || privacy === 'public') return;
   if (privacy === 'secret' && (stats.mode & 0o027) !== 0) {

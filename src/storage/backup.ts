@@ -3,7 +3,7 @@ import { existsSync, lstatSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OperatorError } from '../operator-error.js';
-import { createFile, makeDirectory, publish } from '../files/durable-files.js';
+import { createFile, existingDirectory, makeDirectory, publish } from '../files/durable-files.js';
 import { messageOf, UnusableDatabaseError } from './errors.js';
 import { assertSound, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
 import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
@@ -67,9 +67,11 @@ async function copy(
 ): Promise<number> {
   assertFree(target, advice);
   const directory = dirname(resolve(target));
+  // On the file system of the target.
   const draft = join(existingDirectory(directory), `${basename(target)}.${randomUUID()}`);
   const removeDraft = (): void => {
-    for (const suffix of ['', ...COMPANIONS]) rmSync(draft + suffix, { force: true });
+    // rmSync would refuse a name that is too long, also with `force`.
+    for (const file of ['', ...COMPANIONS].map((suffix) => draft + suffix)) if (existsSync(file)) rmSync(file);
   };
   // A signal ends the program, but not while SQLite copies or checks.
   process.once('exit', removeDraft);
@@ -101,11 +103,6 @@ async function copy(
     removeDraft();
     process.off('exit', removeDraft);
   }
-}
-
-/** Returns the directory, or the one above it in which it will be created. Both are on one file system. */
-function existingDirectory(directory: string): string {
-  return existsSync(directory) ? directory : existingDirectory(dirname(directory));
 }
 
 /** Checks a companion, too: SQLite would copy a write-ahead log that it finds beside a database into it. */

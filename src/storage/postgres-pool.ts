@@ -23,6 +23,9 @@ const WATCH_TIMEOUT = 1_000;
 /** The server cancels a statement after this share of the client's timeout, so that its answer arrives in time. */
 const SERVER_SHARE = 0.8;
 
+/** Characters that are split at once. */
+const PART = 65_536;
+
 /**
  * Transactions on at most two connections. A connection has one of four states:
  *
@@ -152,8 +155,23 @@ function createPool(settings: PoolConfig, max: number): pg.Pool {
  */
 export function literal(value: ColumnValue): string {
   if (value === null) return 'NULL';
-  const text = String(value).split("'").join("''");
-  return text.includes('\\') ? ` E'${text.split('\\').join('\\\\')}'` : `'${text}'`;
+  const text = doubled("'", String(value));
+  return text.includes('\\') ? ` E'${doubled('\\', text)}'` : `'${text}'`;
+}
+
+/**
+ * Doubles a character in a text. It splits one part after another: an array of 2^27 quotation marks would be a fatal error
+ * of V8. `replaceAll` needs twice the memory of such an array.
+ */
+function doubled(character: string, text: string): string {
+  let result = '';
+  for (let start = 0; start < text.length; start += PART) {
+    result += text
+      .slice(start, start + PART)
+      .split(character)
+      .join(character + character);
+  }
+  return result;
 }
 
 /** Lets the server cancel each of the statements that follow in the transaction. It does not cancel a commit. */

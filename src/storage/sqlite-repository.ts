@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { existingDirectory } from '../files/durable-files.js';
 import { sqlitePath } from './database-url.js';
 import type { DatabaseOptions, Engine } from './engines.js';
-import { cannotBeRead, cannotStore, notConfirmed, requireTable } from './errors.js';
+import { cannotBeRead, cannotStore, notConfirmed, requireTable, UnusableDatabaseError } from './errors.js';
 import { rowOf } from './plant-columns.js';
 import {
   CHECK_TIMEOUT,
@@ -20,7 +21,7 @@ import {
   prepare,
   type SqliteDatabase,
 } from './sqlite-database.js';
-import { describeSqliteError, sqliteFailure } from './sqlite-errors.js';
+import { describeSqliteError, sqliteFailure, sqliteStartError } from './sqlite-errors.js';
 import { SqliteFiles } from './sqlite-files.js';
 import { addTrialPlants, COMPARE, hasPlants, INSERT, updateSqliteSchema } from './sqlite-schema.js';
 import { openSqliteSnapshot } from './sqlite-snapshot.js';
@@ -61,7 +62,7 @@ function openSqliteRepository(url: string, { timeout, ...options }: DatabaseOpti
 
 async function checkSqliteDatabase(url: string): Promise<boolean> {
   const file = sqlitePath(url);
-  if (!existsSync(file)) return false;
+  if (file === ':memory:' || !isThere(file)) return false;
   // Apart, because it takes longer in a large database than the trial plants may wait for a running service.
   await openSqliteDatabase(file, (database) => {
     assertSound(database);
@@ -73,6 +74,23 @@ async function checkSqliteDatabase(url: string): Promise<boolean> {
     database.close();
     return isPresent;
   });
+}
+
+/**
+ * Returns whether there is a database.
+ *
+ * @throws {OperatorError} if there is anything but a file, or if this user cannot look for it or create it
+ */
+function isThere(file: string): boolean {
+  try {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found?.isFile() === false) throw new UnusableDatabaseError('it is not a regular file; name another one');
+    // With the slash, a file instead of the directory is refused, too.
+    if (!found) accessSync(`${existingDirectory(dirname(resolve(file)))}/`, constants.W_OK | constants.X_OK);
+    return found !== undefined;
+  } catch (error) {
+    throw sqliteStartError(file, error);
+  }
 }
 
 class SqliteRepository extends PlantRepository {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TOKEN } from '../support/client.js';
 import { installCertificate } from '../support/certificates.js';
@@ -8,6 +8,9 @@ import { line } from '../support/token-file.js';
 const CERTIFICATES = join(import.meta.dirname, '../support/certificates');
 
 const directory = ServiceDirectory.ofEachTest();
+
+/** Root may ignore the modes of files. */
+const wrapper = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : [];
 
 describe('plant-store check', () => {
   it('finds nothing wrong in an empty directory, and creates nothing', async () => {
@@ -60,6 +63,30 @@ describe('plant-store check', () => {
     expect(checked).toMatchObject({ status: 1, stdout: '' });
     expect(readFileSync(directory.file('plants.db')).equals(before)).toBe(true);
     expect(await directory.failedStart(variables)).toEqual({ status: 1, complaint: checked.stderr });
+  });
+
+  it.each([
+    { mode: 0o500, url: 'sqlite:plants/new.db', complaint: /EACCES: permission denied, access '.+\/plants\/'/ },
+    { mode: 0o600, url: 'sqlite:plants/plants.db', complaint: /EACCES: permission denied, stat 'plants\/plants\.db'/ },
+    { mode: 0o700, url: 'sqlite:tokens/deep/plants.db', complaint: /ENOTDIR: not a directory, access '.+\/tokens\/'/ },
+    { mode: 0o700, url: 'sqlite:/dev/null', complaint: /it is not a regular file/ },
+  ])('refuses $url in a directory of mode $mode, as the start does', async ({ mode, url, complaint }) => {
+    const variables = { ...WITH_TOKEN, DATABASE_URL: url };
+    directory.write('tokens', '');
+    await directory.store([], 'plants/plants.db');
+    chmodSync(directory.file('plants'), mode);
+
+    const checked = await directory.run('check', [], variables, '', { wrapper });
+    const started = await directory.run('start', [], variables, '', { wrapper });
+
+    chmodSync(directory.file('plants'), 0o700);
+    expect(checked).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^plant-store: the database \S+ cannot be used: [^\n]+\n$/) as unknown,
+    });
+    expect(checked.stderr).toMatch(complaint);
+    expect(started).toMatchObject({ status: 1 });
   });
 
   const UNREACHABLE = 'postgres://u:secret@localhost/plants?host=/nowhere';

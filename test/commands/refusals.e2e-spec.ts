@@ -4,6 +4,9 @@ import { ServiceDirectory } from '../support/service-directory.js';
 const POSTGRES = 'postgres://localhost/plants';
 const MEMORY = 'sqlite::memory:';
 
+/** Too long for a draft beside it. */
+const LONG = 'n'.repeat(225);
+
 const directory = ServiceDirectory.ofEachTest();
 
 describe('A command that cannot do its work fails with one line, and changes nothing:', () => {
@@ -21,6 +24,8 @@ describe('A command that cannot do its work fails with one line, and changes not
     },
     { command: 'backup b/', status: 2, complaint: /b\/ is the name of a directory: name a file$/ },
     { command: 'backup data/plants.db', status: 1, complaint: /data\/plants\.db already exists: name another file$/ },
+    { command: `backup ${LONG}`, status: 1, complaint: /nothing was copied, because n+ could not .+name too long/ },
+    { command: `export ${LONG}.csv`, status: 1, complaint: /n+\.csv cannot be written .+: its name is too long/ },
     { command: 'restore b.db', url: 'sqlite:none.db', status: 1, complaint: /there is no file b\.db/ },
     { command: 'restore b.db', url: POSTGRES, status: 2, complaint: /plant-store import, or with pg_restore/ },
     { command: 'export ', status: 2, complaint: /name of the file is empty/ },
@@ -79,6 +84,17 @@ describe('A command that cannot do its work fails with one line, and changes not
         /^plant-store: stdout cannot be written \(ENOSPC\): its disk is full[^\n]+\n$/,
       ) as unknown,
     });
+  });
+
+  it('an import from a directory on stdin', async () => {
+    const wrapper = ['sh', '-c', 'exec "$@" < .', 'sh'];
+
+    expect(await directory.run('import', [], { DATABASE_URL: 'sqlite:none.db' }, '', { wrapper })).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^plant-store: stdin is a directory: [^\n]+\n$/) as unknown,
+    });
+    expect(readdirSync(directory.path)).toEqual([]);
   });
 
   it('a misspelled command, with a suggestion', async () => {
