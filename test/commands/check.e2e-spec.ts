@@ -68,7 +68,7 @@ describe('plant-store check', () => {
   it.each([
     { mode: 0o500, url: 'sqlite:plants/new.db', complaint: /EACCES: permission denied, access '.+\/plants\/'/ },
     { mode: 0o600, url: 'sqlite:plants/plants.db', complaint: /EACCES: permission denied, stat 'plants\/plants\.db'/ },
-    { mode: 0o700, url: 'sqlite:tokens/deep/plants.db', complaint: /ENOTDIR: not a directory, access '.+\/tokens\/'/ },
+    { mode: 0o700, url: 'sqlite:tokens/deep/plants.db', complaint: /ENOTDIR: not a directory/ },
     { mode: 0o700, url: 'sqlite:/dev/null', complaint: /it is not a regular file/ },
   ])('refuses $url in a directory of mode $mode, as the start does', async ({ mode, url, complaint }) => {
     const variables = { ...WITH_TOKEN, DATABASE_URL: url };
