@@ -5,11 +5,14 @@ export const DEFAULT_BODY_LIMIT = 1_048_576;
 const UNITS: Readonly<Record<string, number>> = { b: 1, kb: 1_024, mb: 1_048_576 };
 
 /** Rule of `parseBodyLimit`, for messages. */
-export const BODY_LIMIT_RULE = 'a size from 1b to 256mb, for example 512kb';
+export const BODY_LIMIT_RULE = 'a size from 1b to 255mb, for example 512kb';
 
-/** Reads a size of up to 256 MiB, in bytes. */
+/**
+ * Reads a size of up to 255 MiB, in bytes. In SQL, a text of quotation marks is twice as long, and V8 has no string of
+ * 512 MiB.
+ */
 export function parseBodyLimit(text: string): number | undefined {
   const [, count, unit = 'b'] = /^(\d{1,9}(?:\.\d+)?)(b|kb|mb)?$/.exec(text.toLowerCase()) ?? [];
   const size = Math.floor(Number(count) * (UNITS[unit] ?? NaN));
-  return size >= 1 && size <= 268_435_456 ? size : undefined;
+  return size >= 1 && size <= 267_386_880 ? size : undefined;
 }

@@ -122,7 +122,7 @@ describe('PlantsModule', () => {
     { scope: undefined, realm: undefined, body: undefined, database: undefined, onPlantCreated: undefined },
     { body: { limit: undefined }, database: { timeout: undefined, startTimeout: undefined } },
     { body: { limit: 1 }, database: { timeout: 1, startTimeout: 1 } },
-    { body: { limit: '256mb' }, database: { timeout: 3_600_000, startTimeout: 3_600_000 } },
+    { body: { limit: '255mb' }, database: { timeout: 3_600_000, startTimeout: 3_600_000 } },
   ])('starts with %j', async (options) => {
     expect(await startWith(options)).toBe('started');
   });
