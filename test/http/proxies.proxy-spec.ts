@@ -136,8 +136,8 @@ function expectRefusal(answer: Answer, error: number): void {
 }
 
 describe.each([
-  ['nginx', startNginx, { 'proxy_read_timeout 40s': 'proxy_read_timeout 1s' }],
-  ['Caddy', startCaddy, { 'response_header_timeout 40s': 'response_header_timeout 1s' }],
+  ['nginx', startNginx, { 'proxy_read_timeout 45s': 'proxy_read_timeout 1s' }],
+  ['Caddy', startCaddy, { 'response_header_timeout 45s': 'response_header_timeout 1s' }],
 ])('%s', (_name, start, impatient) => {
   it('passes plants to the service over TLS', async () => {
     await start();
