@@ -14,6 +14,8 @@ const BODY_LIMIT = 1_048_576;
 const BATCH_SIZE = 1_024;
 const QUEUE_LENGTH = 4_096;
 const [MIN_ID, MAX_ID] = [-(2n ** 63n), 2n ** 63n - 1n];
+const INTEGER = `an integer from ${MIN_ID} to ${MAX_ID}`;
+const TEXT = 'a string without U+0000 and unpaired surrogates';
 
 const MESSAGES = {
   400: 'The request is not valid: send HTTP/1.1 (RFC 9112), with a NewPlant as JSON in UTF-8.',
@@ -103,12 +105,19 @@ function parsePlant(body) {
   const { name, tag } = parsed;
   const id = exactInteger(sourceOfId(text));
   const problems = [
-    id !== undefined && id >= MIN_ID && id <= MAX_ID ? [] : `id must be an integer from ${MIN_ID} to ${MAX_ID}`,
-    isText(name) ? [] : 'name must be a string without U+0000 and unpaired surrogates',
-    tag === undefined || isText(tag) ? [] : 'tag must be a string without U+0000 and unpaired surrogates',
+    id !== undefined && id >= MIN_ID && id <= MAX_ID ? [] : problemOf('id', parsed.id, INTEGER),
+    isText(name) ? [] : problemOf('name', name, TEXT),
+    tag === undefined || isText(tag) ? [] : problemOf('tag', tag, TEXT),
   ].flat();
   if (problems.length > 0) throw new Refusal(422, `${problems.join('; ')}.`);
   return { id, name, tag };
+}
+
+function problemOf(field, value, required) {
+  if (value === undefined) return `${field} is missing: it must be ${required}`;
+  if (field === 'id' && typeof value === 'string') return `id must be ${required}: send it without quotation marks`;
+  if (field === 'tag' && value === null) return `tag must be ${required}: leave it out if there is none`;
+  return `${field} must be ${required}`;
 }
 
 function isText(value) {
