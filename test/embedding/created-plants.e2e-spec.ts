@@ -8,16 +8,15 @@ describe('onPlantCreated', () => {
   let told: [plant: Readonly<NewPlantDto>, principal: string | undefined][];
   /** Runs in each call. */
   let react: () => unknown;
-  /** Lets the calls of `sleep` end. */
+  /** Ends when the test calls `wake`. */
+  let rest: Promise<void>;
   let wake: () => void;
-  let sleep: () => Promise<void>;
 
   beforeEach(async () => {
     log = new HostLog();
     told = [];
     react = () => undefined;
-    const rest = new Promise<void>((resolve) => (wake = resolve));
-    sleep = () => rest;
+    rest = new Promise((resolve) => (wake = resolve));
     const plants = PlantsModule.forRoot({
       repository: 'sqlite::memory:',
       authentication: { tokens: ['first', 'token'] },
@@ -67,7 +66,7 @@ describe('onPlantCreated', () => {
   });
 
   it('leads to error 503 when the plants of calls that do not end occupy all memory for requests', async () => {
-    react = sleep;
+    react = () => rest;
     const name = 'x'.repeat(1_000_000);
     const answers: unknown[] = [];
     for (let id = 1; id <= 10; id += 1) answers.push(await create({ id, name }));
@@ -82,7 +81,7 @@ describe('onPlantCreated', () => {
   });
 
   it('delays no answer, and the application closes when it has ended', async () => {
-    react = sleep;
+    react = () => rest;
 
     expect((await send(app)).body).toEqual({ name: 'Monstera' });
     let isClosed = false;
@@ -97,7 +96,7 @@ describe('onPlantCreated', () => {
   it('may create other plants while the application closes', async () => {
     const plants = app.get(PlantsService);
     react = async () => {
-      await sleep();
+      await rest;
       const id = BigInt(told.length);
       if (id < 3n) await plants.create({ id: id + 1n, name: 'Ficus' });
     };
