@@ -207,7 +207,7 @@ async function compareWorkers(connections) {
     goals: {
       [`creates/s of WORKERS=2 ${at}, divided by those of WORKERS=1`]: pairwise(second, runs[0], 'rate'),
       [`CPU µs of WORKERS=2 ${at}, divided by that of WORKERS=1`]: pairwise(second, runs[0], 'cpu'),
-      [`creates/s of 2 services with a database each ${at}, divided by those of WORKERS=1`]: pairwise(
+      [`creates/s of 2 services, each with its own database, ${at}, divided by those of WORKERS=1`]: pairwise(
         apart,
         runs[0],
         'rate',

@@ -84,7 +84,7 @@ const ATTACKS: [title: string, patterns: readonly hostile.Pattern[], setting?: P
   ['stop after the first byte of a body', [hostile.bodiesThatStop]],
   ['send a body byte by byte', [hostile.bodiesThatDrip]],
   ['hold more connections than allowed', [hostile.silence], FEW],
-  ['hold more connections with half a head than allowed', [hostile.halfHeads], FEW],
+  ['hold more connections than allowed, each with half a head', [hostile.halfHeads], FEW],
   ['hold 5,000 half TLS handshakes', [hostile.halfHandshakes], TLS],
   ['hold 5,500 connections with large heads', [hostile.largeHeads]],
   ['send garbage', [hostile.garbage]],
