@@ -36,7 +36,7 @@ async function checkConfiguration() {
     input: 'src/config/configuration.ts',
     platform: 'node',
     // The engines, of which the configuration needs only the URLs.
-    external: /\/(?:postgres|sqlite)-repository\.js$/,
+    external: /\/(?:postgres|sqlite)\/repository\.js$/,
     logLevel: 'silent',
     write: false,
   });

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { assertFileName, unwritable } from '../files/file-errors.js';
-import { backUp } from '../storage/backup.js';
+import { backUp } from '../storage/sqlite/backup.js';
 import { fileOf } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { restore } from '../storage/backup.js';
+import { restore } from '../storage/sqlite/backup.js';
 import { fileOf } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 

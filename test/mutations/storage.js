@@ -1,10 +1,10 @@
-const BACKUP = 'src/storage/backup.ts';
+const BACKUP = 'src/storage/sqlite/backup.ts';
 const COLUMNS = 'src/storage/plant-columns.ts';
 const COMMIT = 'src/storage/group-commit.ts';
-const POSTGRES = 'src/storage/postgres-repository.ts';
-const POOL = 'src/storage/postgres-pool.ts';
-const SQLITE = 'src/storage/sqlite-repository.ts';
-const FILES = 'src/storage/sqlite-files.ts';
+const POSTGRES = 'src/storage/postgres/repository.ts';
+const POOL = 'src/storage/postgres/pool.ts';
+const SQLITE = 'src/storage/sqlite/repository.ts';
+const FILES = 'src/storage/sqlite/files.ts';
 
 export default [
   {
@@ -13,7 +13,7 @@ export default [
     file: SQLITE,
     find: "'synchronous = FULL'",
     replace: "'synchronous = NORMAL'",
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'is synced at each commit',
   },
   {
@@ -39,7 +39,7 @@ export default [
   {
     name: 'storage: texts of taken ids that come back',
     reason: 'The database compares a taken id with the plant: no stored text comes back.',
-    file: 'src/storage/postgres-schema.ts',
+    file: 'src/storage/postgres/schema.ts',
     find: 'sent.index,\n',
     replace: 'sent.index, plants.name = sent.name, plants.name,\n',
     spec: 'test/storage/database-server',
@@ -60,7 +60,7 @@ export default [
   {
     name: 'storage: rows of a snapshot that change',
     reason: 'An export has the plants of one moment.',
-    file: 'src/storage/postgres-snapshot.ts',
+    file: 'src/storage/postgres/snapshot.ts',
     find: "'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'",
     replace: "'BEGIN READ ONLY'",
     spec: 'src/storage/plant-repository',
@@ -70,7 +70,7 @@ export default [
   {
     name: 'storage: schema that is newer on PostgreSQL',
     reason: 'A schema newer than the program is refused.',
-    file: 'src/storage/postgres-schema.ts',
+    file: 'src/storage/postgres/schema.ts',
     find: 'assertNotNewer(version, STEPS.length);',
     replace: '',
     spec: 'test/storage/database-repository',
@@ -83,7 +83,7 @@ export default [
     file: POOL,
     find: 'isExecuting(mark).catch(() => true)',
     replace: 'isExecuting(mark).catch(() => false)',
-    spec: 'src/storage/postgres-pool',
+    spec: 'src/storage/postgres/pool',
   },
   {
     name: 'storage: log of 80 MiB',
@@ -91,7 +91,7 @@ export default [
     file: SQLITE,
     find: 'wal_autocheckpoint = 2000',
     replace: 'wal_autocheckpoint = 20000',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'at 2,000 pages',
   },
   {
@@ -128,7 +128,7 @@ export default [
   {
     name: 'storage: lock timeout as a defect',
     reason: 'A store that does not answer in time is error 503.',
-    file: 'src/storage/postgres-errors.ts',
+    file: 'src/storage/postgres/errors.ts',
     find: '/^(?:57014|55P03)/',
     replace: '/^(?:55P03)/',
     spec: 'test/storage/database-server',
@@ -139,7 +139,7 @@ export default [
   {
     name: 'storage: plant that is replaced',
     reason: 'At error 409 the stored plant is untouched.',
-    file: 'src/storage/sqlite-schema.ts',
+    file: 'src/storage/sqlite/schema.ts',
     find: 'VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING',
     replace: 'VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET name = excluded.name',
     spec: 'src/storage/plant-repository',
@@ -151,22 +151,22 @@ export default [
     file: SQLITE,
     find: 'if (this.database.isTransaction) this.#rollback.run();',
     replace: 'if (this.database.isTransaction) this.#commit.run();',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'one plant fails',
   },
   {
     name: 'storage: table of another program',
     reason: 'The start refuses a table that changes values, before a client creates a plant.',
-    file: 'src/storage/sqlite-schema.ts',
+    file: 'src/storage/sqlite/schema.ts',
     find: 'if (!isSameRow(rowOf(plant), firstRow(find, plant.id))) {',
     replace: 'if (firstRow(find, plant.id).length === 0) {',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'another program',
   },
   {
     name: 'storage: trial of a table on PostgreSQL',
     reason: 'The start refuses a table of another program, and creates nothing beside it.',
-    file: 'src/storage/postgres-schema.ts',
+    file: 'src/storage/postgres/schema.ts',
     find: 'if (hasPlants && version === 0) await addTrialPlants(pool);',
     replace: '',
     spec: 'test/storage/database-repository',
@@ -176,7 +176,7 @@ export default [
   {
     name: 'storage: plant of a check',
     reason: 'A check leaves nothing in the store.',
-    file: 'src/storage/sqlite-schema.ts',
+    file: 'src/storage/sqlite/schema.ts',
     find: "if (database.isTransaction) database.exec('ROLLBACK');",
     replace: "if (database.isTransaction) database.exec('COMMIT');",
     spec: 'src/storage/plant-repository',
@@ -188,7 +188,7 @@ export default [
     file: SQLITE,
     find: 'this.#commit.run();\n      this.#files?.assertInPlace();',
     replace: 'this.#commit.run();',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'files that are missing',
   },
   {
@@ -197,7 +197,7 @@ export default [
     file: SQLITE,
     find: 'this.#files?.assertInPlace();\n    this.#begin.run();',
     replace: 'this.#begin.run();',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'files that are missing',
   },
   {
@@ -206,7 +206,7 @@ export default [
     file: FILES,
     find: 'return `${found.dev}:${found.ino}`;',
     replace: 'return `${found.dev}`;',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'another database replaces it',
   },
   {
@@ -215,13 +215,13 @@ export default [
     file: FILES,
     find: ' || (found.size === 0n && !mayBeEmpty)',
     replace: '',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'the database is emptied',
   },
   {
     name: 'storage: start that blocks',
     reason: 'A signal ends a start that waits for a lock.',
-    file: 'src/storage/sqlite-database.ts',
+    file: 'src/storage/sqlite/database.ts',
     find: "database.exec('PRAGMA busy_timeout = 0');",
     replace: "database.exec('PRAGMA busy_timeout = 5000');",
     spec: 'test/storage/store-faults',
@@ -231,7 +231,7 @@ export default [
   {
     name: 'storage: process that blocks',
     reason: 'While a batch waits for the lock of SQLite, the process goes on serving.',
-    file: 'src/storage/sqlite-database.ts',
+    file: 'src/storage/sqlite/database.ts',
     find: "database.exec('PRAGMA busy_timeout = 0');",
     replace: "database.exec('PRAGMA busy_timeout = 5000');",
     spec: 'test/storage/store-faults',
@@ -244,31 +244,31 @@ export default [
     file: 'src/storage/database-url.ts',
     find: ".slice('sqlite:'.length).trimEnd()",
     replace: ".slice('sqlite:'.length)",
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'the file of a URL',
   },
   {
     name: 'storage: schema that is newer on SQLite',
     reason: 'A schema newer than the program is refused.',
-    file: 'src/storage/sqlite-schema.ts',
+    file: 'src/storage/sqlite/schema.ts',
     find: 'assertNotNewer(version, STEPS.length);',
     replace: '',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'newer than the program',
   },
   {
     name: 'storage: full disk as a defect',
     reason: 'A store that takes no plants is error 503.',
-    file: 'src/storage/sqlite-errors.ts',
+    file: 'src/storage/sqlite/errors.ts',
     find: 'codes: [7, 10, 13],',
     replace: 'codes: [7, 10],',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'when it is full',
   },
   {
     name: 'storage: comparison without the tag on SQLite',
     reason: 'The same id with anything else is error 409.',
-    file: 'src/storage/sqlite-schema.ts',
+    file: 'src/storage/sqlite/schema.ts',
     find: 'name IS ?2 COLLATE BINARY AND tag IS ?3 COLLATE BINARY',
     replace: 'name IS ?2 COLLATE BINARY',
     spec: 'src/storage/plant-repository',
@@ -277,7 +277,7 @@ export default [
   {
     name: 'storage: comparison without the tag on PostgreSQL',
     reason: 'The same id with anything else is error 409.',
-    file: 'src/storage/postgres-schema.ts',
+    file: 'src/storage/postgres/schema.ts',
     find: 'sent.name::text AND\n      plants.tag::text COLLATE "C" IS NOT DISTINCT FROM sent.tag::text',
     replace: 'sent.name::text',
     spec: 'src/storage/plant-repository',
@@ -287,16 +287,16 @@ export default [
   {
     name: 'storage: comparison that ignores case on SQLite',
     reason: 'A text is compared as it is, whatever collation an operator gave the column.',
-    file: 'src/storage/sqlite-schema.ts',
+    file: 'src/storage/sqlite/schema.ts',
     find: 'tag IS ?3 COLLATE BINARY',
     replace: 'tag IS ?3',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'ignore case',
   },
   {
     name: 'storage: comparison that ignores case on PostgreSQL',
     reason: 'A text is compared as it is, whatever collation an operator gave the column.',
-    file: 'src/storage/postgres-schema.ts',
+    file: 'src/storage/postgres/schema.ts',
     find: 'plants.tag::text COLLATE "C"',
     replace: 'plants.tag::text',
     spec: 'test/storage/database-repository',
@@ -326,7 +326,7 @@ export default [
   {
     name: 'storage: snapshot that waits for a lock',
     reason: 'An export that waits for a lock on the table ends after STORE_TIMEOUT, with a line.',
-    file: 'src/storage/postgres-snapshot.ts',
+    file: 'src/storage/postgres/snapshot.ts',
     find: 'await client.query(`SET LOCAL lock_timeout = ${timeout}`);',
     replace: '',
     spec: 'test/storage/database-repository',
@@ -336,7 +336,7 @@ export default [
   {
     name: 'storage: long plants in one message',
     reason: 'An export has one long plant at a time in memory.',
-    file: 'src/storage/postgres-snapshot.ts',
+    file: 'src/storage/postgres/snapshot.ts',
     find: 'CASE WHEN ${IS_SHORT} THEN name END',
     replace: 'name',
     spec: 'test/storage/database-server',
@@ -388,7 +388,7 @@ export default [
     file: SQLITE,
     find: 'this.#files?.assertInPlace();\n      addTrialPlants(this.database);',
     replace: 'addTrialPlants(this.database);',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'fails its check',
   },
   {
@@ -397,13 +397,13 @@ export default [
     file: 'src/storage/errors.ts',
     find: 'if (missing.length === 0) return;',
     replace: 'if (missing.length < 5) return;',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'columns that are missing',
   },
   {
     name: 'storage: snapshot that blocks its process',
     reason: 'A process serves other requests while it reads a snapshot.',
-    file: 'src/storage/sqlite-snapshot.ts',
+    file: 'src/storage/sqlite/snapshot.ts',
     find: 'if (rows % ROWS_IN_A_TURN === 0) await setImmediate();',
     replace: '',
     spec: 'src/storage/plant-repository',
@@ -415,7 +415,7 @@ export default [
     file: BACKUP,
     find: "import into it', addTrialPlants)",
     replace: "import into it')",
-    spec: 'src/storage/backup',
+    spec: 'src/storage/sqlite/backup',
     test: 'a start would refuse',
   },
   {
@@ -473,7 +473,7 @@ export default [
     file: BACKUP,
     find: 'assertFree(target, advice);\n    await publish',
     replace: 'rmSync(target, { force: true });\n    await publish',
-    spec: 'src/storage/backup',
+    spec: 'src/storage/sqlite/backup',
     test: 'appears meanwhile',
   },
   {
@@ -482,12 +482,12 @@ export default [
     file: BACKUP,
     find: "for (const suffix of ['', ...COMPANIONS]) {\n    const existing",
     replace: "for (const suffix of ['']) {\n    const existing",
-    spec: 'src/storage/backup',
+    spec: 'src/storage/sqlite/backup',
   },
   {
     name: 'storage: backup of a damaged database',
     reason: 'A backup appears checked, or not at all.',
-    file: 'src/storage/sqlite-database.ts',
+    file: 'src/storage/sqlite/database.ts',
     find: "if (found === 'ok') return;",
     replace: 'return;',
     spec: 'test/commands/backup',
@@ -530,7 +530,7 @@ export default [
     file: SQLITE,
     find: '      this.#files?.assertInPlace();\n      return requireTable',
     replace: '      return requireTable',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'another database replaces it',
   },
   {
@@ -539,7 +539,7 @@ export default [
     file: BACKUP,
     find: "['-journal', '-wal', '-shm']",
     replace: "['-wal', '-shm']",
-    spec: 'src/storage/backup',
+    spec: 'src/storage/sqlite/backup',
     test: 'appears meanwhile',
   },
   {
@@ -578,7 +578,7 @@ export default [
     file: FILES,
     find: 'return `${found.dev}:${found.ino}`;',
     replace: 'return `${found.dev}:${Number(found.ino)}`;',
-    spec: 'src/storage/sqlite-files',
+    spec: 'src/storage/sqlite/files',
   },
   {
     name: 'storage: log made anew',
@@ -586,7 +586,7 @@ export default [
     file: FILES,
     find: 'this.#logSeen = -Infinity;\n      throw new FilesNotInPlaceError();\n    }\n    if (this.#identify()',
     replace: 'throw new FilesNotInPlaceError();\n    }\n    if (this.#identify()',
-    spec: 'src/storage/sqlite-repository',
+    spec: 'src/storage/sqlite/repository',
     test: 'made anew',
   },
   {

@@ -1,30 +1,23 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { existingDirectory } from '../files/durable-files.js';
-import { sqlitePath } from './database-url.js';
-import type { DatabaseOptions, Engine } from './engines.js';
-import { cannotBeRead, cannotStore, notConfirmed, requireTable, UnusableDatabaseError } from './errors.js';
-import { rowOf } from './plant-columns.js';
+import { existingDirectory } from '../../files/durable-files.js';
+import { sqlitePath } from '../database-url.js';
+import type { DatabaseOptions, Engine } from '../engines.js';
+import { cannotBeRead, cannotStore, notConfirmed, requireTable, UnusableDatabaseError } from '../errors.js';
+import { rowOf } from '../plant-columns.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
   PlantRepository,
   type PlantSnapshot,
   type StoredPlant,
-} from './plant-repository.js';
-import { Retry } from './retry.js';
-import {
-  assertSound,
-  firstRow,
-  firstValue,
-  openSqliteDatabase,
-  prepare,
-  type SqliteDatabase,
-} from './sqlite-database.js';
-import { describeSqliteError, sqliteFailure, sqliteStartError } from './sqlite-errors.js';
-import { SqliteFiles } from './sqlite-files.js';
-import { addTrialPlants, COMPARE, hasPlants, INSERT, updateSqliteSchema } from './sqlite-schema.js';
-import { openSqliteSnapshot } from './sqlite-snapshot.js';
+} from '../plant-repository.js';
+import { Retry } from '../retry.js';
+import { assertSound, firstRow, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
+import { describeSqliteError, sqliteFailure, sqliteStartError } from './errors.js';
+import { SqliteFiles } from './files.js';
+import { addTrialPlants, COMPARE, hasPlants, INSERT, updateSqliteSchema } from './schema.js';
+import { openSqliteSnapshot } from './snapshot.js';
 
 /** Milliseconds between two attempts: another process holds the lock for about as long. */
 const PAUSE = 1;

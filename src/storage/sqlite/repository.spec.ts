@@ -13,12 +13,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
-import { skipSecond } from '../../test/support/clocks.js';
-import { readPlants } from '../../test/support/sqlite-file.js';
-import { until } from '../../test/support/until.js';
-import { checkDatabase, DATABASE_DEFAULTS, openRepository, openSnapshot } from './engines.js';
-import { type PlantRepository, RepositoryUnavailableError } from './plant-repository.js';
-import { firstValue, openSqliteDatabase, type SqliteDatabase } from './sqlite-database.js';
+import { skipSecond } from '../../../test/support/clocks.js';
+import { readPlants } from '../../../test/support/sqlite-file.js';
+import { until } from '../../../test/support/until.js';
+import { checkDatabase, DATABASE_DEFAULTS, openRepository, openSnapshot } from '../engines.js';
+import { type PlantRepository, RepositoryUnavailableError } from '../plant-repository.js';
+import { firstValue, openSqliteDatabase, type SqliteDatabase } from './database.js';
 
 let directory: string;
 let file: string;

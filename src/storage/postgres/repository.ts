@@ -1,30 +1,24 @@
-import { postgresName } from './database-url.js';
-import type { DatabaseOptions, Engine } from './engines.js';
-import { cannotBeRead, cannotStore, notConfirmed, requireTable } from './errors.js';
+import { postgresName } from '../database-url.js';
+import type { DatabaseOptions, Engine } from '../engines.js';
+import { cannotBeRead, cannotStore, notConfirmed, requireTable } from '../errors.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
   PlantRepository,
   type PlantSnapshot,
   type StoredPlant,
-} from './plant-repository.js';
+} from '../plant-repository.js';
+import { Retry } from '../retry.js';
 import {
   describePostgresError,
   mayPassAtStart,
   PlantDeletedError,
   postgresFailure,
   postgresStartError,
-} from './postgres-errors.js';
-import { PostgresPool } from './postgres-pool.js';
-import {
-  addTrialPlants,
-  checkPostgresSchema,
-  comparisonOf,
-  insertionOf,
-  updatePostgresSchema,
-} from './postgres-schema.js';
-import { openPostgresSnapshot } from './postgres-snapshot.js';
-import { Retry } from './retry.js';
+} from './errors.js';
+import { PostgresPool } from './pool.js';
+import { addTrialPlants, checkPostgresSchema, comparisonOf, insertionOf, updatePostgresSchema } from './schema.js';
+import { openPostgresSnapshot } from './snapshot.js';
 
 /** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
 const MAX_PAUSE = 20;

@@ -1,7 +1,7 @@
 import pg from 'pg';
-import type { OperatorError } from '../operator-error.js';
-import { postgresName } from './database-url.js';
-import { cannotBeUsed, type Failure, messageOf, UnusableDatabaseError } from './errors.js';
+import type { OperatorError } from '../../operator-error.js';
+import { postgresName } from '../database-url.js';
+import { cannotBeUsed, type Failure, messageOf, UnusableDatabaseError } from '../errors.js';
 
 /** The driver gives up a statement with an error that has this message and no code. */
 const UNANSWERED = 'Query read timeout';

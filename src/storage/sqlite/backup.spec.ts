@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { backUp, restore } from './backup.js';
-import { openRepository } from './engines.js';
-import { openSqliteDatabase } from './sqlite-database.js';
+import { openRepository } from '../engines.js';
+import { openSqliteDatabase } from './database.js';
 
 let directory: string;
 let file: string;

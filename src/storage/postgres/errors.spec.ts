@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { UnusableDatabaseError } from './errors.js';
+import { UnusableDatabaseError } from '../errors.js';
 import {
   describePostgresError,
   leavesConnectionUsable,
@@ -8,7 +8,7 @@ import {
   PlantDeletedError,
   postgresFailure,
   postgresStartError,
-} from './postgres-errors.js';
+} from './errors.js';
 
 /** Returns an error of the server. */
 function errorOf(code: string): Error {

@@ -1,5 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
-import { FilesNotInPlaceError } from './sqlite-errors.js';
+import { FilesNotInPlaceError } from './errors.js';
 
 /**
  * Milliseconds between two looks at the inode of the log. After each look, the next commit also writes the inode itself: a

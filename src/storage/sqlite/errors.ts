@@ -1,5 +1,5 @@
-import type { OperatorError } from '../operator-error.js';
-import { cannotBeUsed, type Failure, messageOf } from './errors.js';
+import type { OperatorError } from '../../operator-error.js';
+import { cannotBeUsed, type Failure, messageOf } from '../errors.js';
 
 /** For an operator whose database has a table plants of another program. */
 export const NAME_ANOTHER_FILE = 'if another program made its table plants, name another file';

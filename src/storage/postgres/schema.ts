@@ -1,8 +1,8 @@
-import { assertColumns, assertNotNewer, UnusableDatabaseError } from './errors.js';
-import { isSameRow, rowOf, trialPlants } from './plant-columns.js';
-import type { StoredPlant } from './plant-repository.js';
-import { USE_ANOTHER_SCHEMA } from './postgres-errors.js';
-import { literal, type PostgresPool } from './postgres-pool.js';
+import { assertColumns, assertNotNewer, UnusableDatabaseError } from '../errors.js';
+import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
+import type { StoredPlant } from '../plant-repository.js';
+import { USE_ANOTHER_SCHEMA } from './errors.js';
+import { literal, type PostgresPool } from './pool.js';
 
 /**
  * The steps from an empty database to the current schema. Published steps never change. They must not fail on what is

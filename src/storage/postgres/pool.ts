@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig, type QueryArrayResult } from 'pg';
-import type { ColumnValue } from './plant-columns.js';
-import { isUnanswered, leavesConnectionUsable } from './postgres-errors.js';
+import type { ColumnValue } from '../plant-columns.js';
+import { isUnanswered, leavesConnectionUsable } from './errors.js';
 
 /** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
 const types = new pg.TypeOverrides();

@@ -1,7 +1,7 @@
-import { assertColumns, assertNotNewer, UnusableDatabaseError } from './errors.js';
-import { isSameRow, rowOf, trialPlants } from './plant-columns.js';
-import { firstRow, firstValue, prepare, type SqliteDatabase } from './sqlite-database.js';
-import { NAME_ANOTHER_FILE } from './sqlite-errors.js';
+import { assertColumns, assertNotNewer, UnusableDatabaseError } from '../errors.js';
+import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
+import { firstRow, firstValue, prepare, type SqliteDatabase } from './database.js';
+import { NAME_ANOTHER_FILE } from './errors.js';
 
 /** The steps from an empty database to the current schema. Published steps never change. */
 const STEPS = [

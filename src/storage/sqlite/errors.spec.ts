@@ -1,4 +1,4 @@
-import { describeSqliteError, FilesNotInPlaceError, sqliteFailure, sqliteStartError } from './sqlite-errors.js';
+import { describeSqliteError, FilesNotInPlaceError, sqliteFailure, sqliteStartError } from './errors.js';
 
 /** Returns an error of SQLite. */
 function errorOf(errcode: number): Error {

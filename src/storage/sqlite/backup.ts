@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, lstatSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { OperatorError } from '../operator-error.js';
-import { createFile, existingDirectory, makeDirectory, publish } from '../files/durable-files.js';
-import { messageOf, UnusableDatabaseError } from './errors.js';
-import { assertSound, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
-import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
-import { addTrialPlants, hasPlants, schemaVersion } from './sqlite-schema.js';
+import { OperatorError } from '../../operator-error.js';
+import { createFile, existingDirectory, makeDirectory, publish } from '../../files/durable-files.js';
+import { messageOf, UnusableDatabaseError } from '../errors.js';
+import { assertSound, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
+import { sqliteFailure, sqliteStartError } from './errors.js';
+import { addTrialPlants, hasPlants, schemaVersion } from './schema.js';
 
 /** Endings of the files that SQLite keeps beside a database. */
 const COMPANIONS = ['-journal', '-wal', '-shm'] as const;

@@ -1,12 +1,12 @@
 import pg from 'pg';
-import { postgresName } from './database-url.js';
-import type { DatabaseOptions } from './engines.js';
-import { cannotBeRead } from './errors.js';
-import { plantOf } from './plant-columns.js';
-import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
-import { describePostgresError, postgresStartError } from './postgres-errors.js';
-import { connectionSettings, literal } from './postgres-pool.js';
-import { findTables } from './postgres-schema.js';
+import { postgresName } from '../database-url.js';
+import type { DatabaseOptions } from '../engines.js';
+import { cannotBeRead } from '../errors.js';
+import { plantOf } from '../plant-columns.js';
+import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
+import { describePostgresError, postgresStartError } from './errors.js';
+import { connectionSettings, literal } from './pool.js';
+import { findTables } from './schema.js';
 
 /** Milliseconds that a query may take, locks apart: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;

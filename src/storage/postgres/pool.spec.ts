@@ -3,9 +3,9 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { fileURLToPath } from 'node:url';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import pg from 'pg';
-import { readPem } from '../../test/support/certificates.js';
-import { until } from '../../test/support/until.js';
-import { literal, PostgresPool } from './postgres-pool.js';
+import { readPem } from '../../../test/support/certificates.js';
+import { until } from '../../../test/support/until.js';
+import { literal, PostgresPool } from './pool.js';
 
 /** Milliseconds that a batch may take: half of it for each attempt. */
 const TIMEOUT = 200;
@@ -196,7 +196,7 @@ describe('The sslmode of a URL', () => {
   /** Runs a statement. */
   async function run(mode: string, host: string, authority?: 'first' | 'second'): Promise<void> {
     const file =
-      authority && fileURLToPath(new URL(`../../test/support/certificates/${authority}.crt`, import.meta.url));
+      authority && fileURLToPath(new URL(`../../../test/support/certificates/${authority}.crt`, import.meta.url));
     const parameters = new URLSearchParams({ sslmode: mode, ...(file !== undefined && { sslrootcert: file }) });
     const pool = new PostgresPool(`${url.replace('127.0.0.1', host)}?${parameters.toString()}`, 60_000);
     try {

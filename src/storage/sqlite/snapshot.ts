@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { cannotBeRead } from './errors.js';
-import { plantOf } from './plant-columns.js';
-import type { PlantSnapshot, StoredPlant } from './plant-repository.js';
-import { describeSqliteError } from './sqlite-errors.js';
-import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './sqlite-database.js';
-import { hasPlants, schemaVersion, SELECT } from './sqlite-schema.js';
+import { cannotBeRead } from '../errors.js';
+import { plantOf } from '../plant-columns.js';
+import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
+import { describeSqliteError } from './errors.js';
+import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
+import { hasPlants, schemaVersion, SELECT } from './schema.js';
 
 /** Rows that are read before the process does other work: reading from SQLite never waits. */
 const ROWS_IN_A_TURN = 100;

@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type * as Sqlite from '@photostructure/sqlite';
-import { createFile, makeDirectory } from '../files/durable-files.js';
-import { UnusableDatabaseError } from './errors.js';
-import type { ColumnValue } from './plant-columns.js';
-import { sqliteFailure, sqliteStartError } from './sqlite-errors.js';
+import { createFile, makeDirectory } from '../../files/durable-files.js';
+import { UnusableDatabaseError } from '../errors.js';
+import type { ColumnValue } from '../plant-columns.js';
+import { sqliteFailure, sqliteStartError } from './errors.js';
 
 export type { DatabaseSyncInstance as SqliteDatabase } from '@photostructure/sqlite';
 
