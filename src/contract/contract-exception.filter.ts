@@ -1,14 +1,13 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Injectable, Logger } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { ContractException } from './contract.exception.js';
+import { logDefect } from './defect.js';
 import { isErrorNumber } from './error-table.js';
 
 /** Answers everything that is thrown as the contract does: status 400 with `{error, message}`. */
 @Injectable()
 @Catch()
 export class ContractExceptionFilter implements ExceptionFilter {
-  readonly #logger = new Logger('PlantStore');
-
   constructor(private readonly adapterHost: HttpAdapterHost) {}
 
   catch(thrown: unknown, host: ArgumentsHost): void {
@@ -16,16 +15,10 @@ export class ContractExceptionFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const response = http.getResponse<unknown>();
     const exception = toContractException(thrown);
-    if (exception.error === 500) this.#logDefect(thrown, http.getRequest());
+    if (exception.error === 500) logDefect(http.getRequest<{ readonly id?: unknown }>().id, thrown);
     if (httpAdapter.isHeadersSent(response)) return;
     for (const [name, value] of Object.entries(exception.headers)) httpAdapter.setHeader(response, name, value);
     httpAdapter.reply(response, exception.getResponse(), exception.getStatus());
-  }
-
-  #logDefect(thrown: unknown, { id }: { readonly id?: unknown }): void {
-    const message = thrown instanceof Error ? thrown.message : String(thrown);
-    const stack = thrown instanceof Error ? stackWithCauses(thrown) : undefined;
-    this.#logger.error(`The request ${typeof id === 'string' ? id : 'without an id'} failed: ${message}`, stack);
   }
 }
 
@@ -37,9 +30,4 @@ function toContractException(thrown: unknown): ContractException {
   return status < 500
     ? new ContractException(400, `The request was refused with status ${status}.`)
     : new ContractException(500);
-}
-
-function stackWithCauses(error: Error): string {
-  const stack = error.stack ?? error.message;
-  return error.cause instanceof Error ? `${stack}\nCaused by: ${stackWithCauses(error.cause)}` : stack;
 }

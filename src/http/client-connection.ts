@@ -1,9 +1,9 @@
 import type { OutgoingHttpHeader } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { Logger } from '@nestjs/common';
 import { principalOf } from '../auth/authentication.js';
 import { ContractException } from '../contract/contract.exception.js';
+import { logDefect } from '../contract/defect.js';
 import { PREFLIGHT_STATUS } from './cross-origin.js';
 import { LateRequest } from './late-request.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
@@ -33,8 +33,6 @@ export type PublicHandler = (request: PublicRequest, response: PublicResponse) =
  * loses its connection after some time.
  */
 export class ClientConnection {
-  static readonly #logger = new Logger('PlantStore');
-
   #state: State = 'waiting';
   /** When this state began. */
   #since = performance.now();
@@ -183,9 +181,8 @@ export class ClientConnection {
       try {
         this.handle(response.req, response);
       } catch (error) {
-        // A defect. Nothing is known of the answer, not even whether it has begun.
-        const [message, stack] = error instanceof Error ? [error.message, error.stack] : [String(error)];
-        ClientConnection.#logger.error(`The request ${response.req.id} failed: ${message}`, stack);
+        logDefect(response.req.id, error);
+        // Nothing is known of the answer, not even whether it has begun.
         this.socket.destroy();
       }
       await closed;

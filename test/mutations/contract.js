@@ -1,4 +1,5 @@
 const EXCEPTION = 'src/contract/contract.exception.ts';
+const DEFECT = 'src/contract/defect.ts';
 const FILTER = 'src/contract/contract-exception.filter.ts';
 const TABLE = 'src/contract/error-table.ts';
 
@@ -79,7 +80,7 @@ export default [
     name: 'contract: silent defect',
     reason: 'A defect is logged.',
     file: FILTER,
-    find: 'if (exception.error === 500) this.#logDefect(thrown, http.getRequest());',
+    find: 'if (exception.error === 500) logDefect(http.getRequest<{ readonly id?: unknown }>().id, thrown);',
     replace: '',
     spec: 'test/auth/authentication',
     test: 'causes error 500',
@@ -87,7 +88,7 @@ export default [
   {
     name: 'contract: defect without its cause',
     reason: 'A defect is logged with its cause.',
-    file: FILTER,
+    file: DEFECT,
     find: 'return error.cause instanceof Error ? `${stack}\\nCaused by: ${stackWithCauses(error.cause)}` : stack;',
     replace: 'return stack;',
     spec: 'test/auth/authentication',
