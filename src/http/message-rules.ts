@@ -22,8 +22,7 @@ export function withMessageRules(handle: PublicHandler, origins: ReadonlySet<str
     if (isAllowed) allowOrigin(response, origin);
     const refusal = findRefusal(request);
     if (refusal !== undefined) response.client.answerError(response, refusal);
-    // On the next tick the parser knows whether a body follows: without one, the connection stays open.
-    else if (isAllowed && isPreflight(request)) process.nextTick(answerPreflight, response);
+    else if (isAllowed && isPreflight(request)) answerPreflight(response);
     else handle(request, response);
   };
 }
