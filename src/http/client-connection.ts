@@ -5,10 +5,10 @@ import { principalOf } from '../auth/authentication.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { logDefect } from '../contract/defect.js';
 import { PREFLIGHT_STATUS } from './cross-origin.js';
-import { LateRequest } from './late-request.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
 import { type PublicResponse, renderRefusal } from './public-response.js';
+import { RequestClock } from './request-clock.js';
 
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
 const LINGER = 2_000;
@@ -22,12 +22,12 @@ export type PublicHandler = (request: PublicRequest, response: PublicResponse) =
  * One connection of a client: one loop over the queue of its requests, which runs the first until the client has taken its
  * answer. Input that is not a request gets a refusal, which is the last answer, after those to the requests before it.
  *
- * | state     | the connection                   | next state                                                          |
- * |-----------|----------------------------------|---------------------------------------------------------------------|
- * | waiting   | has nothing to answer            | running, when a request arrives; closing, when there is a refusal   |
- * | running   | has passed a request to Fastify  | answering, when the answer leaves; closing, if it is the last one   |
- * | answering | waits until its answer is taken  | running or closing if a request or a refusal waits; else waiting    |
- * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes or its time is over |
+ * | state     | the connection                   | next state                                                                  |
+ * |-----------|----------------------------------|-----------------------------------------------------------------------------|
+ * | waiting   | has nothing to answer            | `#run` enters running for a request, and closing for a refusal              |
+ * | running   | has passed a request to Fastify  | `answer` enters answering, or closing if a refusal or nothing follows       |
+ * | answering | waits until its answer is taken  | `#run` enters running or closing for what waits then, and otherwise waiting |
+ * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes, or its time is over        |
  *
  * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
  * loses its connection after some time.
@@ -37,14 +37,14 @@ export class ClientConnection {
   /** When this state began. */
   #since = performance.now();
   /** Requests, by their responses, in order; the first one is in progress. */
-  #queue: PublicResponse[] = [];
+  readonly #queue: PublicResponse[] = [];
   /** Follows the requests in the queue. */
   #refusal: ContractException | undefined;
   /** Ends the client's time to take an answer, and to close after the last one. */
   #timer: NodeJS.Timeout | undefined;
   /** True if the client has got a 200. */
   #hasSucceeded = false;
-  readonly #late: LateRequest;
+  readonly #clock: RequestClock;
 
   /**
    * @param handle answers a request; called for one request at a time
@@ -56,20 +56,11 @@ export class ClientConnection {
     private readonly timeout: number,
     private readonly server: { readonly isDraining: boolean },
   ) {
-    this.#late = new LateRequest(timeout, () => this.#failInput(new ContractException(408)));
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
-    socket.on('close', () => {
-      clearTimeout(this.#timer);
-      this.#late.end();
-    });
-    socket.on('pause', () => this.#late.pause());
-    // Node resumes the socket at the end of each message, when something reads a body, and when the client has taken what
-    // Node waited for. It may have paused it again before this event.
-    socket.on('resume', () => {
-      if (this.#isHeld) socket.pause();
-      else if (!socket.isPaused()) this.#late.resume();
-    });
+    socket.on('close', () => clearTimeout(this.#timer));
+    socket.on('resume', () => this.#holdAgain());
+    this.#clock = new RequestClock(socket, timeout, () => this.#failInput(new ContractException(408)));
   }
 
   /** True while nothing has arrived that needs an answer. */
@@ -91,7 +82,7 @@ export class ClientConnection {
   }
 
   /** Resolves when the client has taken the answer that is written. */
-  async taken(): Promise<void> {
+  async answerTaken(): Promise<void> {
     const [response] = this.#queue;
     if (this.#state === 'answering' && response !== undefined) await closeOf(response);
   }
@@ -99,7 +90,7 @@ export class ClientConnection {
   /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
   accept(response: PublicResponse): void {
     response.client = this;
-    this.#late.noteHeaders(response.req);
+    this.#clock.noteHeaders(response.req);
     if (this.#discardsInput) {
       discardBody(response);
       return;
@@ -112,7 +103,7 @@ export class ClientConnection {
   fail(error: ParserError): void {
     const exception = exceptionFor(error);
     if (exception === undefined) this.socket.destroy();
-    else if (exception.error === 408) this.#late.report(this.#incompleteRequest);
+    else if (exception.error === 408) this.#clock.report(this.#incompleteRequest);
     else this.#failInput(exception);
   }
 
@@ -136,13 +127,15 @@ export class ClientConnection {
     headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>,
   ): void {
     const isLast = this.server.isDraining || endsConnection(response.req, status);
+    // A refusal follows the requests, and no last answer.
+    const nextRefusal = isLast || this.#queue.length > 1 ? undefined : this.#refusal;
     response.send(status, body, headers, isLast);
     this.#hasSucceeded ||= status === 200;
-    // `#close` ends the socket, and not the response. At the end of the response, Node would close the socket: after a last
-    // answer with a reset if the client still sends, and before the refusal if the client has half-closed.
-    if (isLast) this.#close();
-    else if (this.#queue.length === 1 && this.#refusal !== undefined) this.#close(this.#refusal);
-    else {
+    if (isLast || nextRefusal !== undefined) {
+      // Without the end of the response, at which Node would close the socket: after a last answer with a reset if the
+      // client still sends, and before the refusal if the client has half-closed.
+      this.#close(nextRefusal);
+    } else {
       this.#enter('answering');
       response.end();
     }
@@ -201,15 +194,9 @@ export class ClientConnection {
     const { socket } = this;
     this.#enter('closing');
     if (refusal !== undefined) socket.write(renderRefusal(refusal, socket.remoteAddress));
-    for (const response of this.#queue) discardBody(response);
-    this.#queue = [];
-    socket.once('finish', () => this.#closeAfter(LINGER));
-    socket.end();
-    // Keeps input from Node's parser, which takes 2 µs for each chunk of a body, and a chunk may be a single byte. Node
-    // removes its listener in the same way for Upgrade. Only after a `resume`, at which the parser reads on: a socket that
-    // an unread body has paused would not be read any more.
-    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
-    socket.pause().resume();
+    for (const response of this.#queue.splice(0)) discardBody(response);
+    socket.once('finish', () => this.#closeAfter(LINGER)).end();
+    detachParser(socket);
   }
 
   #closeAfter(milliseconds: number): void {
@@ -221,6 +208,14 @@ export class ClientConnection {
   #readOrHold(): void {
     if (this.#isHeld) this.socket.pause();
     else this.socket.resume();
+  }
+
+  /**
+   * Pauses the socket again if Node has resumed it: at the end of a message, when something reads a body, or when the client
+   * has taken what Node waited for.
+   */
+  #holdAgain(): void {
+    if (this.#isHeld) this.socket.pause();
   }
 
   /**
@@ -249,6 +244,16 @@ export class ClientConnection {
 
 function closeOf(response: PublicResponse): Promise<unknown> {
   return new Promise((resolve) => response.once('close', resolve));
+}
+
+/**
+ * Discards further input before Node's parser spends time and memory on it; Node does the same for Upgrade. It waits for
+ * `resume`, because a paused socket is only read again by the parser's own listener for it.
+ */
+function detachParser(socket: Socket): void {
+  socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
+  // A socket that is not paused would not emit `resume`.
+  socket.pause().resume();
 }
 
 /** Discards a body that nothing reads: its chunks would occupy hundreds of bytes each, and pause the socket. */

@@ -39,7 +39,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     if (json === undefined || this.req.method === 'HEAD') this.flushHeaders();
     else {
       this.write(json.length > LONG_ANSWER ? Buffer.from(json) : json);
-      // One write for head and body: `end(json)` would send an empty string with them, which takes 15 µs more.
+      // One write for head and body: `end(json)` would send an empty string with them, which takes longer.
       this.socket?.uncork();
     }
   }

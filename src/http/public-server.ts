@@ -21,10 +21,13 @@ export class PublicServer {
   readonly node: NodeServer;
   /** True if each connection closes after its answer in progress. */
   isDraining = false;
-  /** By socket; a TLS handshake counts as a connection that waits for its client. */
+  /** By socket. */
   readonly #connections = new Map<Socket, ClientConnection>();
-  /** The sockets of TLS handshakes, by peer: `secureConnection` has another socket of the same peer. */
-  readonly #handshakes = new Map<string, Socket>();
+  /**
+   * TLS handshakes, by peer. Each is a connection that waits for its client, until the connection that it secures takes its
+   * place, on another socket of the same peer.
+   */
+  readonly #handshakes = new Map<string, ClientConnection>();
 
   /** @param certificate makes it an HTTPS server */
   constructor(
@@ -60,7 +63,7 @@ export class PublicServer {
     await setImmediate();
     // Fastify closes the server only when all answers are taken.
     this.node.on('connection', (socket: Socket) => socket.destroy());
-    await Promise.all([...this.#connections.values()].map((connection) => connection.taken()));
+    await Promise.all([...this.#connections.values()].map((connection) => connection.answerTaken()));
     for (const { isWaiting, socket } of this.#connections.values()) if (isWaiting) socket.destroy();
   }
 
@@ -87,33 +90,29 @@ export class PublicServer {
       .on('secureConnection', (socket) => this.#endHandshake(socket));
   }
 
-  /** Gives a TLS handshake a place of its own. */
   #beginHandshake(socket: Socket): void {
     const peer = peerOf(socket);
-    this.#place(socket);
-    this.#handshakes.set(peer, socket);
-    socket.once('close', () => this.#handshakes.get(peer) === socket && this.#handshakes.delete(peer));
+    const handshake = this.#add(socket);
+    this.#handshakes.set(peer, handshake);
+    socket.once('close', () => this.#handshakes.get(peer) === handshake && this.#handshakes.delete(peer));
   }
 
-  /** Gives the place of a TLS handshake to the connection that it has secured. */
   #endHandshake(secured: Socket): void {
     const peer = peerOf(secured);
     const handshake = this.#handshakes.get(peer);
-    if (handshake !== undefined) this.#connections.delete(handshake);
+    if (handshake !== undefined) this.#connections.delete(handshake.socket);
     this.#handshakes.delete(peer);
     this.#open(secured);
   }
 
   /** Begins a connection, or refuses it if there is no room, because all others are in use. */
   #open(socket: Socket): void {
-    const connection = this.#place(socket);
+    const connection = this.#add(socket);
     if (this.#connections.size > this.limits.connections) connection.refuse(new ContractException(503));
   }
 
-  /**
-   * Gives a socket its place. At the limit, another connection that waits loses its own: so no more than one is beyond it.
-   */
-  #place(socket: Socket): ClientConnection {
+  /** Adds a connection. At the limit, one that waits is closed for it: so no more than one is beyond it. */
+  #add(socket: Socket): ClientConnection {
     if (this.#connections.size >= this.limits.connections) this.#closeReplaceable();
     const connection = new ClientConnection(socket, this.handle, this.limits.request, this);
     this.#connections.set(socket, connection);

@@ -1,7 +1,7 @@
 const ADAPTER = 'src/http/fastify-adapter.ts';
 const CERTIFICATE = 'src/http/certificate.ts';
 const CONNECTION = 'src/http/client-connection.ts';
-const LATE = 'src/http/late-request.ts';
+const CLOCK = 'src/http/request-clock.ts';
 const CROSS_ORIGIN = 'src/http/cross-origin.ts';
 const ERROR = 'src/http/parser-error.ts';
 const NOT_FOUND = 'src/http/not-found.controller.ts';
@@ -249,8 +249,8 @@ export default [
     name: 'http: reset after a refusal',
     reason: 'The client gets the answer, even while it still sends its body.',
     file: CONNECTION,
-    find: "socket.once('finish', () => this.#closeAfter(LINGER));",
-    replace: "socket.once('finish', () => socket.destroy());",
+    find: "socket.once('finish', () => this.#closeAfter(LINGER)).end();",
+    replace: "socket.once('finish', () => socket.destroy()).end();",
     spec: 'test/http/connection-endings',
     test: 'that sends the rest of the body afterwards',
   },
@@ -258,8 +258,8 @@ export default [
     name: 'http: connection without an end',
     reason: 'A stranger holds no memory: the connection closes although the client does not.',
     file: CONNECTION,
-    find: "socket.once('finish', () => this.#closeAfter(LINGER));",
-    replace: '',
+    find: "socket.once('finish', () => this.#closeAfter(LINGER)).end();",
+    replace: 'socket.end();',
     spec: 'test/http/connection-endings',
     test: 'does not close its side',
   },
@@ -404,17 +404,17 @@ export default [
   {
     name: 'http: late headers on a connection that was never kept unread',
     reason: 'The headers of a request have 10 seconds, whatever REQUEST_TIMEOUT is.',
-    file: LATE,
-    find: "if (this.#reading !== 'paused') return;",
-    replace: '',
+    file: CLOCK,
+    find: 'if (this.#earliest !== Infinity || this.socket.isPaused()) return;',
+    replace: 'if (this.socket.isPaused()) return;',
     spec: 'test/http/timeouts',
     test: 'Half the headers',
   },
   {
     name: 'http: late request that was kept unread',
     reason: 'A request that the service keeps unread is not late.',
-    file: CONNECTION,
-    find: "socket.on('pause', () => this.#late.pause());",
+    file: CLOCK,
+    find: "socket.on('pause', () => this.#stop());",
     replace: '',
     spec: 'test/http/slow-store',
     test: 'although together they take longer',
@@ -422,16 +422,16 @@ export default [
   {
     name: 'http: time of a late request that was kept unread',
     reason: 'It has its whole REQUEST_TIMEOUT from when the service reads again.',
-    file: LATE,
-    find: '{ since: performance.now() }',
-    replace: '{ since: -Infinity }',
+    file: CLOCK,
+    find: 'this.#earliest = performance.now() + this.timeout;',
+    replace: 'this.#earliest = -Infinity;',
     spec: 'test/http/timeouts',
     test: 'its whole REQUEST_TIMEOUT',
   },
   {
     name: 'http: late request that is never refused',
     reason: 'It has no longer than that: Node reports a late request once.',
-    file: LATE,
+    file: CLOCK,
     find: 'this.#timer = setTimeout(() => this.#check(), left);',
     replace: ';',
     spec: 'test/http/timeouts',
@@ -441,7 +441,7 @@ export default [
     name: 'http: drain without the answers that clients take',
     reason: 'SIGTERM cuts no answer.',
     file: SERVER,
-    find: 'await Promise.all([...this.#connections.values()].map((connection) => connection.taken()));',
+    find: 'await Promise.all([...this.#connections.values()].map((connection) => connection.answerTaken()));',
     replace: '',
     spec: 'test/http/shutdown',
     test: 'takes an answer of 15 MB',
@@ -471,8 +471,8 @@ export default [
     name: 'http: reading on after a body while requests wait',
     reason: 'Clients that pipeline without end take bounded memory.',
     file: CONNECTION,
-    find: 'if (this.#isHeld) socket.pause();\n      else if',
-    replace: 'if',
+    find: 'if (this.#isHeld) this.socket.pause();\n  }',
+    replace: '}',
     spec: 'test/http/slow-store',
     test: 'is not read, although the body of the one before was',
   },
