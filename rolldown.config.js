@@ -14,7 +14,7 @@ const SHARED =
   /[\\/]dist[\\/](?:files[\\/]|auth[\\/](?:static-tokens|token-file)\.|storage[\\/](?:plant-columns|retry|sqlite[\\/](?:database|errors|schema))\.)/;
 
 /** The rules of POST /plants, with the packages that they need: an import loads them without the service. */
-const RULES = /[\\/]dist[\\/]plants[\\/]pipes[\\/]new-plant\.pipe\.js$/;
+const RULES = /[\\/]dist[\\/]plants[\\/]parse-new-plant\.js$/;
 
 /** Keeps V8 from storing a file with two bytes a character, as it does for one with a character beyond Latin-1. */
 const asAscii = {

@@ -62,12 +62,12 @@ describe('Admission', () => {
     const second = admission.admit(newAnswer());
 
     expect(admission.chargeBody(first, 8 * MIB)).toBe(true);
-    admission.addPlant(first, 4 * MIB);
+    admission.hold(first, 'plant', 4 * MIB);
     expect(admission.chargeBody(second, 4 * MIB)).toBe(true);
     expect(fill(admission)).toHaveLength(0);
     expect(admission.chargeBody(second, 1)).toBe(false);
     expect(admission.chargeBody(admission.admit(newAnswer()), 4 * MIB)).toBe(true);
-    admission.removePlant(first);
+    admission.release(first, 'plant');
     expect(fill(admission)).toHaveLength(0);
     answer.emit('close');
     expect(admission.chargeBody(admission.admit(newAnswer()), 12 * MIB)).toBe(true);
@@ -77,11 +77,11 @@ describe('Admission', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
     const place = admission.admit(answer);
-    admission.addPlant(place, 16 * MIB);
+    admission.hold(place, 'plant', 16 * MIB);
     answer.emit('close');
 
     expect(fill(admission)).toHaveLength(0);
-    admission.removePlant(place);
+    admission.release(place, 'plant');
     expect(fill(admission)).toHaveLength(2_048);
   });
 
@@ -92,19 +92,19 @@ describe('Admission', () => {
     answer.emit('close');
 
     expect(admission.chargeBody(place, 1)).toBe(false);
-    expect(() => admission.addPlant(place, 1)).toThrow(ContractException);
+    expect(() => admission.hold(place, 'plant', 1)).toThrow(ContractException);
   });
 
   it('counts calls of the host like requests, until their plants have left', () => {
     const admission = new Admission(MIB);
     const calls = Array.from({ length: 2_048 }, () => {
-      const place = admission.admit();
-      admission.addPlant(place, 1);
+      const place = admission.admit('plant');
+      admission.hold(place, 'plant', 1);
       return place;
     });
 
     expect(fill(admission)).toHaveLength(0);
-    for (const place of calls.slice(0, 2)) admission.removePlant(place);
+    for (const place of calls.slice(0, 2)) admission.release(place, 'plant');
     expect(fill(admission)).toHaveLength(2);
   });
 
@@ -140,34 +140,34 @@ describe('Admission', () => {
 
   it('closes when all plants have left, admits others meanwhile, and nothing afterwards', async () => {
     const admission = new Admission(MIB);
-    const places = [admission.admit(), admission.admit(newAnswer())];
-    for (const place of places) admission.addPlant(place, 1);
+    const places = [admission.admit('plant'), admission.admit(newAnswer())];
+    for (const place of places) admission.hold(place, 'plant', 1);
     let isClosed = false;
     const closing = admission.close().then(() => (isClosed = true));
     for (const place of places) {
       await new Promise(setImmediate);
       expect(isClosed).toBe(false);
-      admission.removePlant(place);
+      admission.release(place, 'plant');
     }
-    const late = admission.admit();
-    admission.addPlant(late, 1);
+    const late = admission.admit('plant');
+    admission.hold(late, 'plant', 1);
     await new Promise(setImmediate);
     expect(isClosed).toBe(false);
-    admission.removePlant(late);
+    admission.release(late, 'plant');
     await closing;
 
-    expect(() => admission.admit()).toThrow(ContractException);
+    expect(() => admission.admit('plant')).toThrow(ContractException);
   });
 
   it('refuses calls of the host while their plants occupy all bytes', () => {
     const admission = new Admission(MIB);
-    const place = admission.admit();
-    admission.addPlant(place, 16 * MIB - 1);
-    const last = admission.admit();
-    admission.addPlant(last, 1);
+    const place = admission.admit('plant');
+    admission.hold(place, 'plant', 16 * MIB - 1);
+    const last = admission.admit('plant');
+    admission.hold(last, 'plant', 1);
 
-    expect(() => admission.admit()).toThrow(ContractException);
-    admission.removePlant(last);
-    expect(() => admission.admit()).not.toThrow();
+    expect(() => admission.admit('plant')).toThrow(ContractException);
+    admission.release(last, 'plant');
+    expect(() => admission.admit('plant')).not.toThrow();
   });
 });

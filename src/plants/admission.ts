@@ -7,20 +7,21 @@ const MAX_PLACES = 2_048;
 /** Bytes of all their bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 16_777_216;
 
+/** What needs a place: a client, named by the answer to its request, or a part of the work. */
+type Holder = ServerResponse | 'plant' | 'onPlantCreated';
+
 /**
- * The place of a request of a client, or of a call of the host, in the account of Admission. A client and a plant may need
- * it; it is free when neither does:
+ * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when its last
+ * holder has released it:
  *
- * | it is needed by                | from       | until                                                       |
- * |--------------------------------|------------|-------------------------------------------------------------|
- * | the client                     | `admit`    | it has taken the answer or has gone, or its body is refused |
- * | the plant of a client          | `addPlant` | `removePlant`                                               |
- * | the plant of a call of a host  | `admit`    | `removePlant`                                               |
+ * | holder         | from                                                     | until                                               |
+ * |----------------|----------------------------------------------------------|-----------------------------------------------------|
+ * | the client     | BodyPipe: `admit`                                        | it takes the answer or goes, or its body is refused |
+ * | the plant      | PlantsService: `hold`, or `admit` for a call of the host | its outcome is known                                |
+ * | onPlantCreated | PlantsService: `hold`                                    | its call ends                                       |
  */
 export interface Place {
-  /** The answer to the client that needs the place. */
-  client: ServerResponse | undefined;
-  isNeededByPlant: boolean;
+  readonly holders: Holder[];
   /** The length of the body, as far as it has arrived, and what the plant occupies. */
   bytes: number;
 }
@@ -41,7 +42,7 @@ export class Admission {
   #bytes = 0;
   #isClosed = false;
   /** Wakes `close`. */
-  #onPlantRemoved = (): void => undefined;
+  #onRelease = (): void => undefined;
 
   /** @param bodyLimit the greatest length of one body, in bytes */
   constructor(readonly bodyLimit: number) {
@@ -49,55 +50,63 @@ export class Admission {
   }
 
   /**
-   * Takes a place for the request of a client, or for a call of the host.
+   * Takes a place for the client of a request, until the answer emits `close`, or for the plant of a call of the host.
    *
-   * @param client the answer to the request; undefined for a call of the host
    * @throws {ContractException} 503 if there is no room, if the client has gone or has an answer already, or after `close`
    */
-  admit(client?: ServerResponse): Place {
-    // Its `close` may have been emitted: nothing would free the place.
-    if (client !== undefined && (client.writableEnded || client.req.socket.destroyed)) throw new ContractException(503);
+  admit(holder: ServerResponse | 'plant'): Place {
+    // Its `close` may have been emitted: nothing would release the place.
+    if (holder !== 'plant' && (holder.writableEnded || holder.req.socket.destroyed)) throw new ContractException(503);
     if (this.#isFull) this.#disconnectUntaken();
     if (this.#isFull || this.#isClosed) throw new ContractException(503);
-    const place: Place = { client, isNeededByPlant: client === undefined, bytes: 0 };
+    const place: Place = { holders: [holder], bytes: 0 };
     this.#places.push(place);
-    client?.once('close', () => this.#forgetClient(place));
+    if (holder !== 'plant') holder.once('close', () => this.release(place, holder));
     return place;
   }
 
-  /** Counts bytes of the body of a request, and returns whether there is room for them. */
+  /**
+   * Counts bytes of the body of a request, and returns whether there is room for them. If there is none, the client releases
+   * the place: its connection may stay open for seconds, but its body is discarded.
+   */
   chargeBody(place: Place, bytes: number): boolean {
-    if (place.client === undefined) return false;
+    const [client] = place.holders;
+    if (client === undefined) return false;
     this.#charge(place, bytes);
     if (this.#bytes > this.#maxBytes) this.#disconnectUntaken();
     if (this.#bytes <= this.#maxBytes) return true;
-    // Its connection may stay open for seconds, but its body is discarded.
-    this.#forgetClient(place);
+    this.release(place, client);
     return false;
   }
 
   /**
-   * Counts the plant, too, until `removePlant`. There is always room for the plant of a body that had room.
+   * Adds a holder to a place, unless it is one, and counts bytes. There is always room for the plant of a body that had
+   * room.
    *
-   * @throws {ContractException} 503 if the client has gone
+   * @throws {ContractException} 503 if the place is free, because the client has gone
    */
-  addPlant(place: Place, bytes: number): void {
-    if (!isNeeded(place)) throw new ContractException(503);
-    place.isNeededByPlant = true;
+  hold(place: Place, holder: 'plant' | 'onPlantCreated', bytes = 0): void {
+    if (place.holders.length === 0) throw new ContractException(503);
+    if (!place.holders.includes(holder)) place.holders.push(holder);
     this.#charge(place, bytes);
   }
 
-  /** Ends the need of the plant: it is stored, and the host has been told. */
-  removePlant(place: Place): void {
-    place.isNeededByPlant = false;
-    this.#freeIfUnneeded(place);
-    this.#onPlantRemoved();
+  /** Removes a holder from a place, unless it has released the place before. */
+  release(place: Place, holder: Holder): void {
+    const index = place.holders.indexOf(holder);
+    if (index < 0) return;
+    place.holders.splice(index, 1);
+    if (place.holders.length === 0) {
+      this.#places.splice(this.#places.indexOf(place), 1);
+      this.#bytes -= place.bytes;
+    }
+    this.#onRelease();
   }
 
-  /** Waits until all plants are removed, and admits nothing from then on. */
+  /** Waits until clients alone hold places, and admits nothing from then on. */
   async close(): Promise<void> {
-    while (this.#places.some(({ isNeededByPlant }) => isNeededByPlant)) {
-      await new Promise<void>((resolve) => (this.#onPlantRemoved = resolve));
+    while (this.#places.some(({ holders }) => holders.some((holder) => typeof holder === 'string'))) {
+      await new Promise<void>((resolve) => (this.#onRelease = resolve));
     }
     this.#isClosed = true;
   }
@@ -115,32 +124,17 @@ export class Admission {
   #disconnectUntaken(): void {
     for (const place of [...this.#places]) {
       if (!this.#isFull) return;
-      if (place.client === undefined || !isUntaken(place.client)) continue;
-      place.client.destroy();
-      this.#forgetClient(place);
+      const client = place.holders.find(isUntaken);
+      if (client === undefined) continue;
+      client.destroy();
+      this.release(place, client);
     }
   }
-
-  #forgetClient(place: Place): void {
-    // It may have lost its place before its connection closes.
-    if (place.client === undefined) return;
-    place.client = undefined;
-    this.#freeIfUnneeded(place);
-  }
-
-  #freeIfUnneeded(place: Place): void {
-    if (isNeeded(place)) return;
-    this.#places.splice(this.#places.indexOf(place), 1);
-    this.#bytes -= place.bytes;
-  }
 }
 
-function isNeeded({ client, isNeededByPlant }: Place): boolean {
-  return client !== undefined || isNeededByPlant;
-}
-
-/** Returns whether an answer is written, but not taken by its client, or will never be. */
-function isUntaken({ headersSent, writableLength, req }: ServerResponse): boolean {
+/** Returns whether the holder is a client whose answer is written, but not taken, or will never be. */
+function isUntaken(holder: Holder): holder is ServerResponse {
+  if (typeof holder === 'string') return false;
   // On Node 20, a response that waits for the one before it emits no `close` when the connection closes.
-  return (headersSent && writableLength > 0) || req.socket.destroyed;
+  return (holder.headersSent && holder.writableLength > 0) || holder.req.socket.destroyed;
 }

@@ -22,7 +22,7 @@ import {
   type PlantsModuleOptions,
 } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
-import { UnparsedBodyRegistration } from './unparsed-body-registration.js';
+import { UnparsedBodyRegistration } from './host/unparsed-body-registration.js';
 
 /** The providers of what the module's options describe. */
 const optionProviders: FactoryProvider[] = [

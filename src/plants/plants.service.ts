@@ -5,7 +5,7 @@ import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { lengthOf } from '../storage/plant-columns.js';
 import { PlantRepository, type PlantSnapshot, RepositoryUnavailableError } from '../storage/plant-repository.js';
-import { Admission } from './admission.js';
+import { Admission, type Place } from './admission.js';
 import { type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
 import type { AdmittedPlant } from './pipes/new-plant.pipe.js';
 import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } from './plants.module-definition.js';
@@ -37,7 +37,7 @@ export class PlantsService {
     options?: { readonly principal?: Principal | undefined },
   ): Promise<PlantDto> {
     const plant = toNewPlant(newPlant);
-    return this.createAdmitted({ plant, place: this.admission.admit() }, options?.principal);
+    return this.createAdmitted({ plant, place: this.admission.admit('plant') }, options?.principal);
   }
 
   /**
@@ -48,21 +48,18 @@ export class PlantsService {
    */
   async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
     // A UTF-16 unit occupies up to two bytes.
-    this.admission.addPlant(place, PLANT_COST + 2 * lengthOf(plant));
-    let notified: Promise<void> | undefined;
+    this.admission.hold(place, 'plant', PLANT_COST + 2 * lengthOf(plant));
     try {
       const outcome = await this.groupCommit.add(plant);
       if (outcome === 'conflict') throw new ContractException(409);
       const { onPlantCreated } = this.options;
-      if (outcome === 'created' && onPlantCreated) notified = this.#notify(onPlantCreated, plant, principal);
+      if (outcome === 'created' && onPlantCreated) void this.#notify(onPlantCreated, place, plant, principal);
       return toPlant(plant);
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
       throw error;
     } finally {
-      // A call of the host keeps the plant in memory until it ends.
-      if (notified === undefined) this.admission.removePlant(place);
-      else void notified.then(() => this.admission.removePlant(place));
+      this.admission.release(place, 'plant');
     }
   }
 
@@ -78,13 +75,20 @@ export class PlantsService {
   }
 
   /** Calls the listener after the answer was written: it can neither change nor delay the answer. */
-  async #notify(listener: PlantCreatedListener, ...created: Parameters<PlantCreatedListener>): Promise<void> {
+  async #notify(
+    listener: PlantCreatedListener,
+    place: Place,
+    ...created: Parameters<PlantCreatedListener>
+  ): Promise<void> {
+    this.admission.hold(place, 'onPlantCreated');
     await setImmediate();
     try {
       await listener(...created);
     } catch (error) {
       const [{ id }] = created;
       this.#logger.error(`onPlantCreated failed for the plant ${id}`, error instanceof Error ? error.stack : error);
+    } finally {
+      this.admission.release(place, 'onPlantCreated');
     }
   }
 }

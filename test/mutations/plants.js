@@ -2,10 +2,11 @@ const ADMISSION = 'src/plants/admission.ts';
 const BODY = 'src/plants/pipes/body.pipe.ts';
 const DTO = 'src/plants/dto/plant.dto.ts';
 const FIELD_TYPES = 'src/plants/dto/field-types.ts';
-const INTEGER = 'src/plants/pipes/exact-json.ts';
+const INTEGER = 'src/plants/exact-json.ts';
 const MODULE = 'src/plants/plants.module.ts';
-const PATH = 'src/plants/unparsed-body-registration.ts';
-const PIPE = 'src/plants/pipes/new-plant.pipe.ts';
+const PATH = 'src/plants/host/unparsed-body-registration.ts';
+const PARSE = 'src/plants/parse-new-plant.ts';
+const PARSED_BODY = 'src/plants/host/parsed-body.ts';
 const READ = 'src/plants/pipes/read-body.ts';
 const SERVICE = 'src/plants/plants.service.ts';
 
@@ -124,7 +125,7 @@ export default [
   {
     name: 'plants: id as a number',
     reason: 'id is exact: 9007199254740993 and 9007199254740992 are two plants.',
-    file: PIPE,
+    file: PARSE,
     find: 'parsed.id = exactInteger(source) ?? parsed.id;',
     replace: 'parsed.id = Number.isInteger(parsed.id) ? BigInt(parsed.id as number) : parsed.id;',
     spec: 'test/plants/plants',
@@ -145,12 +146,12 @@ export default [
     file: INTEGER,
     find: 'if (zeros < 0 || end',
     replace: 'if (zeros < -1 || end',
-    spec: 'src/plants/pipes/exact-json',
+    spec: 'src/plants/exact-json',
   },
   {
     name: 'plants: field that is given twice',
     reason: 'A field of NewPlant given twice is error 400.',
-    file: PIPE,
+    file: PARSE,
     find: 'if (seen.includes(name)) throw',
     replace: "if (name === 'id' && seen.includes(name)) throw",
     spec: 'test/plants/refusals',
@@ -159,7 +160,7 @@ export default [
   {
     name: 'plants: unknown field that is given twice',
     reason: 'Duplicates elsewhere in the body do not matter.',
-    file: PIPE,
+    file: PARSE,
     find: 'if (!isField(name)) return;',
     replace: '',
     spec: 'test/plants/plants',
@@ -168,7 +169,7 @@ export default [
   {
     name: 'plants: other encodings',
     reason: 'A body that is not UTF-8 is error 400.',
-    file: PIPE,
+    file: PARSE,
     find: 'if (isUtf8(bytes)) return',
     replace: 'if (bytes.length > 0) return',
     spec: 'test/plants/refusals',
@@ -186,7 +187,7 @@ export default [
   {
     name: 'plants: rounded id',
     reason: 'An id beyond 2^53 that a parser of the host has rounded is refused.',
-    file: PIPE,
+    file: PARSED_BODY,
     find: 'if (Number.isSafeInteger(id)) return',
     replace: 'if (Number.isInteger(id)) return',
     spec: 'test/embedding/body',
@@ -205,8 +206,8 @@ export default [
     name: 'plants: media type before the body',
     reason: 'A request without a body is 400 whatever its media type.',
     file: BODY,
-    find: 'if (!hasBody(raw, length)) throw',
-    replace: 'assertJson(raw);\n    if (!hasBody(raw, length)) throw',
+    find: 'if (!hasBody(raw, headers)) throw',
+    replace: 'assertJson(headers);\n    if (!hasBody(raw, headers)) throw',
     spec: 'test/plants/plants',
     test: 'in this order',
   },
@@ -214,7 +215,7 @@ export default [
     name: 'plants: length that is declared',
     reason: 'A declared length over the limit is 413 before a byte of the body is read.',
     file: BODY,
-    find: 'if (!isParsed && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);',
+    find: 'if (length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);',
     replace: '',
     spec: 'test/http/expectations',
     test: 'length over the limit',
@@ -285,7 +286,7 @@ export default [
     name: 'plants: place of a request',
     reason: 'A request gives back its place when its client has taken the answer.',
     file: ADMISSION,
-    find: "client?.once('close', () => this.#forgetClient(place));",
+    find: "if (holder !== 'plant') holder.once('close', () => this.release(place, holder));",
     replace: '',
     spec: 'src/plants/admission',
   },
@@ -301,8 +302,8 @@ export default [
     name: 'plants: plant without a client',
     reason: 'A plant whose client has gone counts until it is stored.',
     file: ADMISSION,
-    find: 'return client !== undefined || isNeededByPlant;',
-    replace: 'return client !== undefined;',
+    find: 'if (!place.holders.includes(holder)) place.holders.push(holder);',
+    replace: '',
     spec: 'src/plants/admission',
     test: 'whose client has gone until',
   },
@@ -311,7 +312,7 @@ export default [
     reason: 'Calls of hosts count like requests.',
     file: ADMISSION,
     find: 'this.#places.push(place);',
-    replace: 'if (client !== undefined) this.#places.push(place);',
+    replace: "if (holder !== 'plant') this.#places.push(place);",
     spec: 'src/plants/admission',
     test: 'calls of the host',
   },
@@ -319,8 +320,8 @@ export default [
     name: 'plants: place of a client that has gone',
     reason: 'A request gives back its place, also if its client has gone before it is admitted.',
     file: ADMISSION,
-    find: '(client.writableEnded || client.req.socket.destroyed)',
-    replace: 'client.writableEnded',
+    find: '(holder.writableEnded || holder.req.socket.destroyed)',
+    replace: 'holder.writableEnded',
     spec: 'src/plants/admission',
     test: 'gives no place to a request',
   },
@@ -345,7 +346,7 @@ export default [
     name: 'plants: onPlantCreated before the answer',
     reason: 'The listener of the host cannot delay an answer.',
     file: SERVICE,
-    find: 'notified = this.#notify(onPlantCreated',
+    find: 'void this.#notify(onPlantCreated',
     replace: 'await this.#notify(onPlantCreated',
     spec: 'test/embedding/created-plants',
     test: 'delays no answer',
@@ -398,8 +399,8 @@ export default [
   {
     name: 'plants: advice of a line that is there',
     reason: 'The log does not advise a line that is there.',
-    file: BODY,
-    find: 'isBodyHidden(raw) ?',
+    file: PARSED_BODY,
+    find: 'isBodyHidden(raw.headers) ?',
     replace: 'raw.headers.host === undefined ?',
     spec: 'test/embedding/body',
     test: 'does not advise the line',

@@ -2,7 +2,7 @@ import { CsvError, parse, type Parser } from 'csv-parse';
 import { OperatorError } from '../../operator-error.js';
 import { FIELD_NAMES, type FieldName, type FieldType, listed, PLANT_FIELDS } from '../../contract/plant-fields.js';
 import { toNewPlant } from '../../plants/dto/plant.dto.js';
-import { exactInteger } from '../../plants/pipes/exact-json.js';
+import { exactInteger } from '../../plants/exact-json.js';
 import {
   type ByteString,
   fromBytes,

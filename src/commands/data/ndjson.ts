@@ -1,5 +1,5 @@
 import { OperatorError } from '../../operator-error.js';
-import { parseNewPlant } from '../../plants/pipes/new-plant.pipe.js';
+import { parseNewPlant } from '../../plants/parse-new-plant.js';
 import {
   type ByteString,
   fromBytes,

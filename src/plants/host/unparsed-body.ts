@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 type Middleware = (request: IncomingMessage, response: unknown, next: () => void) => void;
 
@@ -31,17 +31,17 @@ export function hideBodyWhere(isOurs: (path: string) => boolean): Middleware {
   };
 }
 
-/** Returns whether the middleware has hidden the body of a request that was sent with a media type. */
-export function isBodyHidden({ headers }: IncomingMessage): boolean {
-  return headers['content-type'] === undefined;
+/** Returns the headers as the client has sent them: where the middleware has deleted some, `rawHeaders` still has them. */
+export function sentHeaders({ headers, rawHeaders }: IncomingMessage): IncomingHttpHeaders {
+  if (!isBodyHidden(headers)) return headers;
+  const sent = { ...headers };
+  rawHeaders.forEach((name, index) => {
+    if (index % 2 === 0) sent[name.toLowerCase()] ??= rawHeaders[index + 1];
+  });
+  return sent;
 }
 
-/** Returns a header as the client has sent it: where the middleware has deleted it, `rawHeaders` still has it. */
-export function sentHeader(
-  { headers, rawHeaders }: IncomingMessage,
-  name: 'content-length' | 'content-type' | 'transfer-encoding',
-): string | undefined {
-  if (headers[name] !== undefined) return headers[name];
-  const index = rawHeaders.findIndex((text, position) => position % 2 === 0 && text.toLowerCase() === name);
-  return index < 0 ? undefined : rawHeaders[index + 1];
+/** Returns whether the middleware has hidden the body of a request that was sent with a media type. */
+export function isBodyHidden(headers: IncomingHttpHeaders): boolean {
+  return headers['content-type'] === undefined;
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { ContractException } from '../../contract/contract.exception.js';
-import { NewPlantDto } from '../dto/plant.dto.js';
+import { ContractException } from '../contract/contract.exception.js';
+import { NewPlantDto } from './dto/plant.dto.js';
 import { exactInteger } from './exact-json.js';
-import { readNewPlant } from './new-plant.pipe.js';
+import { parseNewPlant } from './parse-new-plant.js';
 
 const MEBIBYTE = 1_048_576;
 const FIELDS = ['id', 'name', 'tag'];
@@ -12,7 +12,7 @@ type Reading = { readonly id: bigint; readonly name: unknown; readonly tag: unkn
 
 function readingOf(body: string | Uint8Array): Reading {
   try {
-    const plant = readNewPlant(Buffer.from(body));
+    const plant = parseNewPlant(Buffer.from(body));
     expect(plant).toBeInstanceOf(NewPlantDto);
     return { id: plant.id, name: plant.name, tag: plant.tag };
   } catch (error) {
@@ -124,12 +124,12 @@ const bodies = fc.oneof(
   damaged,
 );
 
-describe('readNewPlant', () => {
+describe('parseNewPlant', () => {
   it('reads a view of a larger buffer', () => {
     const around = Buffer.from('\xff{"id":1,"name":"Monstera"}\xff', 'latin1');
 
-    expect(readNewPlant(around.subarray(1, -1))).toMatchObject({ id: 1n, name: 'Monstera' });
-    expect(readNewPlant(new Uint8Array(around).subarray(1, -1))).toMatchObject({ id: 1n, name: 'Monstera' });
+    expect(parseNewPlant(around.subarray(1, -1))).toMatchObject({ id: 1n, name: 'Monstera' });
+    expect(parseNewPlant(new Uint8Array(around).subarray(1, -1))).toMatchObject({ id: 1n, name: 'Monstera' });
   });
 
   it('reads any bytes as JSON.parse does, except exact ids and repeated fields', () => {
