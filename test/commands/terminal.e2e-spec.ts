@@ -42,6 +42,15 @@ describe('Ctrl+C during a progress bar', () => {
 });
 
 describe('plant-store export', () => {
+  it('shows its progress on the terminal while the plants go to a file', async () => {
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
+    // The shell that `script` starts redirects stdout alone.
+    const running = onTerminal('export', '>', 'plants.ndjson');
+
+    expect(await running.ended).toBe(0);
+    expect(running.stdout).toContain('0 of 1 plants');
+  });
+
   it('shows plants that go to the terminal without a progress bar between them', async () => {
     await directory.store([{ id: 1n, name: 'Monstera' }]);
     const running = onTerminal('export');
