@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Run } from '../support/command.js';
 import { HOSTILE_PLANTS } from '../support/hostile-plants.js';
@@ -78,6 +78,15 @@ describe('plant-store import', () => {
     expect(directory.names()[1]).toMatch(/^Aloe é/);
   });
 
+  it('leaves the ends of rejected rows of CSV as they are', async () => {
+    mkdirSync(directory.file('data'));
+    // The last byte of à is that of a no-break space in latin1.
+    const rows = 'id,name,tag\na,Monstera,indoor \nb,Ficus,à\n';
+
+    expect(await importFile('plants.csv', rows, ['--rejects', 'rejects.csv'])).toMatchObject({ status: 3 });
+    expect(readFileSync(directory.file('rejects.csv'), 'utf8')).toMatch(/,a,Monstera,indoor \r\n.+,b,Ficus,à\r\n$/);
+  });
+
   it('ends with status 3 for conflicts alone, and writes them to a file that is still empty', async () => {
     await directory.store([{ id: 1n, name: 'Monstera' }]);
     directory.write('rejects', '');
@@ -88,6 +97,42 @@ describe('plant-store import', () => {
       stderr: '0 created, 0 repeated, 1 conflict, 0 rejected\n',
     });
     expect(readFileSync(directory.file('rejects'), 'utf8')).toMatch(/^\{"line":1,.+"name":"Ficus"\}\n$/);
+  });
+
+  it.each([
+    {
+      format: 'ndjson',
+      header: '',
+      row: `{"id":1,"name":"${'x'.repeat(2_000)}"}`,
+      rejects: '{"line":1,"reason":"$"}\n',
+    },
+    {
+      format: 'csv',
+      header: 'id,name\r\n',
+      row: `1,${'x'.repeat(2_000)}`,
+      rejects: 'line,reason,id,name\r\n2,"$",\r\n',
+    },
+  ])('writes only the line and the reason of a row of $format that is too long', async (test) => {
+    const { format, header, row, rejects } = test;
+    mkdirSync(directory.file('data'));
+    const parameters = ['--format', format, '--rejects', 'rejects'];
+
+    expect(await directory.run('import', parameters, { BODY_LIMIT: '1kb' }, `${header}${row}\n`)).toMatchObject({
+      status: 3,
+    });
+    expect(readFileSync(directory.file('rejects'), 'utf8')).toBe(
+      rejects.replace('$', 'The row is too long: at most 1056 bytes are accepted; raise BODY_LIMIT.'),
+    );
+  });
+
+  it('imports nothing from an empty NDJSON', async () => {
+    mkdirSync(directory.file('data'));
+
+    expect(await directory.run('import')).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: '0 created, 0 repeated, 0 conflicts, 0 rejected\n',
+    });
   });
 
   it('goes on without the reader of its messages', async () => {
@@ -107,8 +152,17 @@ describe('plant-store import', () => {
     expect(await importFile('two.ndjson', '{"id":2,"name":"b"}\n')).toMatchObject({ status: 0 });
     expect(await importFile('three', '{"id":3,"name":"c"}\n')).toMatchObject({ status: 0 });
     expect(await importFile('four.txt', 'id,name\n4,d\n', ['--format', 'csv'])).toMatchObject({ status: 0 });
-    await directory.run('export', ['plants.csv']);
-    expect(readFileSync(directory.file('plants.csv'), 'utf8')).toMatch(/^id,name,tag\r\n1,"a",\r\n/);
+    expect(await importFile('five.csv', '{"id":5,"name":"e"}\n', ['--format', 'ndjson'])).toMatchObject({ status: 0 });
+    expect(directory.names()).toEqual(['a', 'b', 'c', 'd', 'e']);
+  });
+
+  it('reads the file that a symbolic link names', async () => {
+    mkdirSync(directory.file('data'));
+    symlinkSync('plants.ndjson', directory.file('latest.ndjson'));
+    directory.write('plants.ndjson', '{"id":1,"name":"Monstera"}\n');
+
+    expect(await directory.run('import', ['latest.ndjson'])).toMatchObject({ status: 0 });
+    expect(directory.names()).toEqual(['Monstera']);
   });
 
   it.each([

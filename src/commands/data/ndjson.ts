@@ -48,6 +48,7 @@ export class NdjsonReader implements RowReader {
   reject({ line, source }: Row, reason: string): ByteString {
     const members = `"line":${line},"reason":${toBytes(JSON.stringify(reason))}`;
     const [, content] = /^[ \t\r]*\{(.*)$/s.exec(source) ?? [];
+    if (source === '') return `{${members}}\n`;
     if (content === undefined) return `{${members},"row":${JSON.stringify(source)}}\n`;
     return /^[ \t\r]*\}/.test(content) ? `{${members}${content}\n` : `{${members},${content}\n`;
   }
