@@ -28,9 +28,11 @@ describe('plant-store check', () => {
     }
     directory.write('tokens', line('ci', TOKEN));
     const variables = { ACCESS_TOKENS_FILE: 'tokens', TLS_CERT_FILE: 'first.crt', TLS_KEY_FILE: 'first.key' };
-    await directory.start(variables);
+    const { url, management } = await directory.startManaged({ ...variables, ACCESS_TOKENS: '' });
+    // Its ports are in use.
+    const ports = { PORT: new URL(url).port, MANAGEMENT_PORT: new URL(management).port };
 
-    const { status, stdout } = await directory.run('check', ['--json'], variables);
+    const { status, stdout } = await directory.run('check', ['--json'], { ...variables, ...ports });
 
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toEqual({

@@ -58,7 +58,7 @@ describe('plant-store export', () => {
     expect(statSync(directory.file('plants.ndjson')).mode & 0o777).toBe(0o600);
   });
 
-  it('refuses a file whose ending names no format, unless --format does', async () => {
+  it('refuses a file whose ending names no format, unless --format does, which overrides any ending', async () => {
     await directory.store([{ id: 1n, name: 'Monstera' }]);
     const before = readdirSync(directory.path);
 
@@ -71,6 +71,8 @@ describe('plant-store export', () => {
     expect(readdirSync(directory.path)).toEqual(before);
     expect(await directory.run('export', ['plants.txt', '--format', 'csv'])).toMatchObject({ status: 0 });
     expect(readFileSync(directory.file('plants.txt'), 'utf8')).toBe('id,name,tag\r\n1,"Monstera",\r\n');
+    expect(await directory.run('export', ['plants.csv', '--format', 'ndjson'])).toMatchObject({ status: 0 });
+    expect(readFileSync(directory.file('plants.csv'), 'utf8')).toBe('{"id":1,"name":"Monstera"}\n');
   });
 
   it('names hard links where the file system has none, and leaves no file', async () => {

@@ -41,15 +41,19 @@ describe('plant-store restore', () => {
     ]);
   });
 
-  it.each(['plants.db', 'plants.db-wal'])('refuses while there is a file %s, and leaves it as it is', async (name) => {
+  it.each([
+    { name: 'plants.db', text: 'something of value' },
+    { name: 'plants.db', text: '' },
+    { name: 'plants.db-wal', text: 'something of value' },
+  ])('refuses while there is a file $name with "$text", and leaves it as it is', async ({ name, text }) => {
     mkdirSync(directory.file('data'));
-    const file = directory.write(`data/${name}`, 'something of value');
+    const file = directory.write(`data/${name}`, text);
 
     const { status, stderr } = await directory.run('restore', ['backup.db']);
 
     expect(stderr).toMatch(/ already exists: it may have plants, so move it away first, or import into it\n$/);
     expect(status).toBe(1);
-    expect(readFileSync(file, 'utf8')).toBe('something of value');
+    expect(readFileSync(file, 'utf8')).toBe(text);
     expect(readdirSync(directory.file('data'))).toEqual([name]);
   });
 
