@@ -117,10 +117,26 @@ describe('the PostgreSQL repository', () => {
     expect(await query('SELECT name FROM plants')).toEqual([{ name: 'Monstera' }]);
   });
 
-  it('adds plants on the connection of a check that has failed inside its transaction', async () => {
-    await query('ALTER TABLE plants RENAME TO hidden');
-    await expect(repository.check?.()).rejects.toThrow(/relation "plants" does not exist/);
-    await query('ALTER TABLE hidden RENAME TO plants');
+  it.each([
+    {
+      what: 'failed',
+      begin: 'ALTER TABLE plants RENAME TO hidden',
+      reason: 'relation "plants" does not exist',
+      end: 'ALTER TABLE hidden RENAME TO plants',
+    },
+    {
+      what: 'been canceled',
+      begin: 'BEGIN; LOCK TABLE plants',
+      reason: 'canceling statement due to statement timeout',
+      end: 'ROLLBACK',
+    },
+  ])('adds plants after a check that has $what inside its transaction', async ({ begin, reason, end }) => {
+    const other = new pg.Client({ connectionString: url });
+    await other.connect();
+    await other.query(begin);
+    await expect(repository.check?.()).rejects.toThrow(reason);
+    await other.query(end);
+    await other.end();
 
     expect(await repository.add([{ id: 1n, name: 'Monstera' }])).toEqual(['created']);
     expect(await query('SELECT name FROM plants')).toEqual([{ name: 'Monstera' }]);
@@ -240,6 +256,18 @@ describe('the schema of PostgreSQL', () => {
     expect(await outcomes()).toEqual(TAKEN_OVER);
 
     expect(await query('SELECT version FROM plant_store_schema')).toEqual([{ version: 1 }]);
+  });
+
+  it('has the columns that the guide to the data names', async () => {
+    await outcomes();
+    const ofPlants = "table_name = 'plants' ORDER BY ordinal_position";
+    const columns = 'column_name AS name, data_type AS type, is_nullable AS nullable';
+
+    expect(await query(`SELECT ${columns} FROM information_schema.columns WHERE ${ofPlants}`)).toEqual([
+      { name: 'id', type: 'bigint', nullable: 'NO' },
+      { name: 'name', type: 'text', nullable: 'NO' },
+      { name: 'tag', type: 'text', nullable: 'YES' },
+    ]);
   });
 
   it('is checked, and stays as it is', async () => {
@@ -380,6 +408,17 @@ describe('the schema of PostgreSQL', () => {
     await snapshot?.close();
     await other.end();
   }, 10_000);
+
+  it('is read by queries that take longer than the timeout', async () => {
+    await outcomes();
+    await query(
+      'ALTER TABLE plants RENAME TO stored; CREATE VIEW plants AS SELECT stored.* FROM stored, pg_sleep(0.5)',
+    );
+    const snapshot = await openSnapshot(url, { timeout: 250, startTimeout: 1_000 });
+
+    expect(await snapshot?.count()).toBe(2);
+    await snapshot?.close();
+  });
 
   it('is taken over with columns that need no value', async () => {
     await outcomes();
