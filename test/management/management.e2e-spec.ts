@@ -185,7 +185,7 @@ describe('A service that stops', () => {
   });
 });
 
-it('A service with expiry times has in its metrics the time to the expiry of the certificate and of the next token', async () => {
+it('A service with expiry times has in its metrics the time to the expiry of the certificate and of the next token, also when these change', async () => {
   const days = (count: number): Date => new Date(Date.now() + count * 86_400_000);
   const tokens = [
     line('later', 'a', days(30)),
@@ -194,15 +194,25 @@ it('A service with expiry times has in its metrics the time to the expiry of the
     line('old', 'd', days(-1)),
     line('no', 'e'),
   ];
-  ({ management } = await directory.startManaged({
-    ...installCertificate(directory),
+  ({ service, management } = await directory.startManaged({
+    ...installCertificate(directory, 'expired'),
     ACCESS_TOKENS_FILE: directory.write('tokens', tokens.join('')),
   }));
 
-  const { validTo } = new X509Certificate(readPem('first.crt'));
-  const left = (new Date(validTo).getTime() - Date.now()) / 1_000;
-  expect(Math.abs((await value('plant_store_certificate_expiry_seconds')) - left)).toBeLessThan(600);
+  const expectExpiryOf = async (pair: 'expired' | 'first'): Promise<void> => {
+    const { validTo } = new X509Certificate(readPem(`${pair}.crt`));
+    const left = (Date.parse(validTo) - Date.now()) / 1_000;
+    expect(Math.abs((await value('plant_store_certificate_expiry_seconds')) - left)).toBeLessThan(600);
+  };
+  await expectExpiryOf('expired');
   expect(Math.abs((await value('plant_store_token_expiry_seconds')) - 7 * 86_400)).toBeLessThan(600);
+
+  installCertificate(directory, 'first');
+  await service.printed(/(The certificate has changed)/);
+  await expectExpiryOf('first');
+  put(directory.file('tokens'), line('no', 'e'));
+  await service.printed(/(number of tokens now: \d)/);
+  expect(await value('plant_store_token_expiry_seconds')).toBeNaN();
 });
 
 it('A service with a token file has in its metrics when it was last read in full', async () => {
