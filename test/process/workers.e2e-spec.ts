@@ -199,6 +199,8 @@ describe('A worker that is killed', () => {
 
     directory.write('hold', '');
     await killWorkers(service, service.workers());
+    const end = 'has ended, and another one starts';
+    await service.printed(new RegExp(`${end}[^]+(${end})`));
     const answer = await fetch(`${management}/health/ready`);
     expect(answer.status).toBe(503);
     expect(await answer.json()).toMatchObject({ error: { service: { message: 'no worker listens' } } });
