@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { json } from 'node:stream/consumers';
+import { buffer, json } from 'node:stream/consumers';
 import { Controller, type DynamicModule, Module, Post, Put, Req, RequestMethod, VersioningType } from '@nestjs/common';
 import { RouterModule } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
@@ -172,15 +172,32 @@ describe.each(PLATFORMS)('On %s', (platform) => {
   });
 });
 
-it('On Fastify, takes a parsed body at an escaped spelling of the path as far as it is certain', async () => {
+it.each([
+  { what: 'an escaped spelling of the path', prefix: '', path: '/%70lants' },
+  { what: 'a prefix with parameters', prefix: ':garden', path: '/mine/plants' },
+])('On Fastify, takes a parsed body at $what as far as it is certain', async ({ prefix, path }) => {
   const app = await newApplication(HostModule.with(), { adapter: new FastifyAdapter() });
+  app.setGlobalPrefix(prefix);
 
-  expect(await send(app, { path: '/%70lants' })).toMatchObject({ body: { name: 'Monstera' } });
-  expect(await send(app, { path: '/%70lants', body: LARGE_ID })).toMatchObject({ body: { error: 422 } });
+  expect(await send(app, { path })).toMatchObject({ body: { name: 'Monstera' } });
+  expect(await send(app, { path, body: LARGE_ID })).toMatchObject({ body: { error: 422 } });
   await app.close();
 });
 
 describe('On Express, behind a body parser of the host', () => {
+  it('takes the bytes that a middleware has read into rawBody', async () => {
+    const app = await newApplication(HostModule.with());
+    app.use((request: IncomingMessage & { rawBody?: Buffer }, _response: unknown, next: () => void) => {
+      void buffer(request).then((bytes) => {
+        request.rawBody = bytes;
+        next();
+      });
+    });
+
+    expect(await send(app, { body: LARGE_ID })).toMatchObject({ status: 200, body: { name: 'Monstera' } });
+    await app.close();
+  });
+
   it('does not advise the line that is there, but to move it', async () => {
     const log = new HostLog();
     const module = HostModule.with(RouterModule.register([{ path: 'garden', module: PlantsModule }]));

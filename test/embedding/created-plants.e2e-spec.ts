@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { type NewPlantDto, PlantsModule, PlantsService } from '../../src/index.js';
 import { type Application, HostLog, newApplication, send } from '../support/hosts/application.js';
 
@@ -7,7 +8,7 @@ describe('onPlantCreated', () => {
   let log: HostLog;
   let told: [plant: Readonly<NewPlantDto>, principal: string | undefined][];
   /** Runs in each call. */
-  let react: () => unknown;
+  let react: (plant: Readonly<NewPlantDto>) => unknown;
   /** Ends when the test calls `wake`. */
   let rest: Promise<void>;
   let wake: () => void;
@@ -22,7 +23,7 @@ describe('onPlantCreated', () => {
       authentication: { tokens: ['first', 'token'] },
       onPlantCreated: (plant, principal) => {
         told.push([plant, principal?.name]);
-        return react();
+        return react(plant);
       },
     });
     app = await newApplication(plants, { logger: log });
@@ -78,6 +79,23 @@ describe('onPlantCreated', () => {
     wake();
     await new Promise(setImmediate);
     expect(await create({ id: 11, name })).toEqual({ name });
+  });
+
+  it('is called after the answer, which it can neither delay nor change', async () => {
+    let answer: ServerResponse | undefined;
+    let isAnswered: boolean | undefined;
+    app.use((_request: unknown, response: ServerResponse, next: () => void) => {
+      answer = response;
+      next();
+    });
+    react = (plant) => {
+      isAnswered = answer?.writableEnded;
+      Object.assign(plant, { name: 'Ficus' });
+    };
+
+    expect(await create({ id: 1, name: 'Monstera' })).toEqual({ name: 'Monstera' });
+    await app.close();
+    expect(isAnswered).toBe(true);
   });
 
   it('delays no answer, and the application closes when it has ended', async () => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DynamicModule, Module } from '@nestjs/common';
@@ -114,8 +114,12 @@ describe('PlantsModule', () => {
     expect(() => PlantsModule.forRoot({ ...OPTIONS, isGlobal })).toThrow('the option isGlobal must be true or false');
   });
 
-  it('does not start with the URL of an unknown engine, and says so', async () => {
-    expect(await startWith({ repository: 'plants.db' })).toMatch(/^OperatorError: .*sqlite: or postgres:[^\n]+$/);
+  it.each([
+    { repository: 'plants.db', words: 'sqlite: or postgres:' },
+    { repository: 'sqlite:no-directory/plants.db', words: 'a directory that does not exist' },
+  ])('does not start with the URL $repository, and says why', async ({ repository, words }) => {
+    expect(await startWith({ repository })).toMatch(new RegExp(`^OperatorError: .*${words}[^\\n]+$`));
+    expect(existsSync('no-directory')).toBe(false);
   });
 
   it.each([

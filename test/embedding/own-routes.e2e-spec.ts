@@ -21,11 +21,11 @@ import {
 } from '../../src/index.js';
 import { type Application, newAdapter, newApplication, PLATFORMS, send } from '../support/hosts/application.js';
 
-/** Knows one token with the scope of the module and one without it. */
+/** Knows one token with the scope that the module's options name and one without it. */
 class GardenVerifier extends TokenVerifier {
   override verify(token: string): Principal | undefined {
     if (token === 'down') throw new ServiceUnavailableException('The garden is closed.');
-    if (token === 'gardener') return { name: 'gardener', scopes: ['plants:write'] };
+    if (token === 'gardener') return { name: 'gardener', scopes: ['garden:write'] };
     return token === 'visitor' ? { name: 'visitor', scopes: ['sheds:read'] } : undefined;
   }
 }
@@ -41,13 +41,22 @@ class ShedsController {
 
   @Get('named')
   @RequiresScope('sheds:read')
-  named(@CurrentPrincipal() principal: Principal): object {
-    return principal;
+  named(@CurrentPrincipal() principal: Principal | undefined): object {
+    return { principal };
   }
 
   @Get('contract')
   @UseFilters(ContractExceptionFilter)
   contract(): object {
+    return {};
+  }
+}
+
+@Controller('paths')
+@UseGuards(BearerAuthGuard)
+class PathsController {
+  @Get()
+  list(): object {
     return {};
   }
 }
@@ -64,14 +73,18 @@ class StrategyController {
 
 @Module({
   imports: [
-    PlantsModule.forRoot({ repository: 'sqlite::memory:', authentication: { verifier: new GardenVerifier() } }),
+    PlantsModule.forRoot({
+      repository: 'sqlite::memory:',
+      authentication: { verifier: new GardenVerifier() },
+      scope: 'garden:write',
+    }),
   ],
-  controllers: [ShedsController, StrategyController],
+  controllers: [ShedsController, PathsController, StrategyController],
 })
 class GardenModule {}
 
 const REALM = 'Bearer realm="plants"';
-const SCOPE = `${REALM}, error="insufficient_scope", scope="plants:write"`;
+const SCOPE = `${REALM}, error="insufficient_scope", scope="garden:write"`;
 
 /** Registers a place for the user of its own guards, for all modules. */
 @Global()
@@ -130,12 +143,17 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
     {
       what: 'passes a token with the scope that the route names',
       request: { path: '/sheds/named', token: 'visitor' },
-      answer: { status: 200, body: { name: 'visitor' }, challenge: null },
+      answer: { status: 200, body: { principal: { name: 'visitor' } }, challenge: null },
     },
     {
       what: 'refuses a token without the scope that the route names',
       request: { path: '/sheds/named', token: 'gardener' },
       answer: { status: 403, challenge: `${REALM}, error="insufficient_scope", scope="sheds:read"` },
+    },
+    {
+      what: 'passes any valid token to a route that names no scope',
+      request: { path: '/paths', token: 'visitor' },
+      answer: { status: 200 },
     },
     {
       what: 'passes on what the verifier throws',
@@ -159,6 +177,21 @@ describe.each(PLATFORMS)("The module's guard on a host's own routes, on %s,", (p
     { what: 'no token', token: null },
   ])('is the only one that the strategy works for: another guard refuses $what', async ({ token, query = '' }) => {
     expect(await send(app, { method: 'GET', path: `/strategy${query}`, token })).toMatchObject({ status: 401 });
+  });
+});
+
+describe("The module's guard with authentication: false", () => {
+  it.each(['/sheds', '/sheds/named'])('passes every request, without a principal: %s', async (path) => {
+    @Module({
+      imports: [PlantsModule.forRoot({ repository: 'sqlite::memory:', authentication: false })],
+      controllers: [ShedsController],
+    })
+    class OpenModule {}
+    const app = await newApplication(OpenModule);
+
+    expect(await send(app, { method: 'GET', path, token: null })).toMatchObject({ status: 200 });
+    expect((await send(app, { method: 'GET', path, token: 'gardener' })).body).toEqual({});
+    await app.close();
   });
 });
 

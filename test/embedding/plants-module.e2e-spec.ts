@@ -63,7 +63,12 @@ describe('PlantsModule', () => {
   });
 
   it('takes plain objects as repository and verifier, and lets the host inject them', async () => {
-    const repository = { add: () => Promise.resolve<Outcome[]>(['created']), close: () => Promise.resolve() };
+    const repository = {
+      add: () => Promise.resolve<Outcome[]>(['created']),
+      close: () => Promise.resolve(),
+      // For health checks of the host alone.
+      check: () => Promise.reject(new Error('The host has not asked.')),
+    };
     const verifier = { verify: (token: string) => (token === 'token' ? { name: 'host' } : undefined) };
     @Injectable()
     class Garden {

@@ -7,11 +7,24 @@ import {
   PlantDto,
   PLANTS_OPTIONS,
   PlantsModule,
+  type PlantsModuleOptions,
+  type PlantsOptionsFactory,
   PlantsService,
 } from '../../src/index.js';
 import { type Application, newAdapter, PLATFORMS, send } from '../support/hosts/application.js';
 
 const OPTIONS = { repository: 'sqlite::memory:', authentication: false } as const;
+
+@Injectable()
+class GardenOptions implements PlantsOptionsFactory {
+  create(): PlantsModuleOptions {
+    return OPTIONS;
+  }
+}
+
+@Module({ providers: [GardenOptions], exports: [GardenOptions] })
+class ConfigModule {}
+
 const PLANT = { id: 9007199254740993n, name: 'Monstera', tag: 'indoor' };
 
 describe('PlantsService in a host without a server', () => {
@@ -59,14 +72,27 @@ describe('PlantsService', () => {
 });
 
 describe('PlantsModule', () => {
-  it('with isGlobal gives its service to modules that do not import it', async () => {
+  it.each([
+    { from: 'useFactory', plants: PlantsModule.forRootAsync({ useFactory: () => OPTIONS }) },
+    { from: 'useClass', plants: PlantsModule.forRootAsync({ useClass: GardenOptions }) },
+    { from: 'useExisting', plants: PlantsModule.forRootAsync({ imports: [ConfigModule], useExisting: GardenOptions }) },
+  ])('gets its options from $from', async ({ plants }) => {
+    const app = await NestFactory.createApplicationContext(plants, { logger: false });
+
+    expect(await app.get(PlantsService).create(PLANT)).toBeInstanceOf(PlantDto);
+    await app.close();
+  });
+
+  it.each([
+    { plants: PlantsModule.forRoot({ isGlobal: true, ...OPTIONS }) },
+    { plants: PlantsModule.forRootAsync({ isGlobal: true, useFactory: () => OPTIONS }) },
+  ])('with isGlobal gives its service to modules that do not import it', async ({ plants }) => {
     @Injectable()
     class Garden {
       constructor(readonly plants: PlantsService) {}
     }
     @Module({ providers: [Garden] })
     class GardenModule {}
-    const plants = PlantsModule.forRootAsync({ isGlobal: true, useFactory: () => OPTIONS });
     @Module({ imports: [plants, GardenModule] })
     class HostModule {}
     const app = await NestFactory.createApplicationContext(HostModule, { logger: false });
