@@ -1,6 +1,5 @@
 import { type DynamicModule, type LoggerService, Module } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, NestFactory, RouterModule } from '@nestjs/core';
-import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
+import { APP_FILTER, NestFactory, RouterModule } from '@nestjs/core';
 import { ContractExceptionFilter } from './contract/contract-exception.filter.js';
 import { createFastifyAdapter, type PublicApplication } from './http/fastify-adapter.js';
 import { NotFoundController, PlantsPath } from './http/not-found.controller.js';
@@ -27,8 +26,7 @@ export class AppModule {
       controllers: [NotFoundController],
       providers: [
         { provide: PlantsPath, useValue: { path: `${basePath}/${PLANTS_PATH}` } satisfies PlantsPath },
-        // Global, so that no path of the service is open; PlantsController binds both for hosts.
-        { provide: APP_GUARD, useExisting: BearerAuthGuard },
+        // Global, for what fails before a controller is found.
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],
     };

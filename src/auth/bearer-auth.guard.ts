@@ -55,15 +55,13 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /**
-   * Passes a request that has a principal with the required scope. Where it has no principal yet, AuthGuard
-   * (`super.canActivate`) takes these steps:
+   * Passes a request that has a principal with the required scope. To find the principal, AuthGuard (`super.canActivate`)
+   * takes these steps:
    *
    * 1. `getRequest` below returns what passport sees of the request.
    * 2. passport-http-bearer takes the token from its header. Without one, it goes on with step 4.
    * 3. `BearerStrategy.validate` asks the verifier.
-   * 4. `handleRequest` below gets the principal, and keeps it with the request.
-   *
-   * AuthGuard then returns true in any case, so the principal decides, and not this result.
+   * 4. `handleRequest` below keeps the principal with the request, or refuses the request.
    *
    * @throws {UnauthorizedException} without a valid token
    * @throws {ForbiddenException} if the token lacks the required scope
@@ -71,10 +69,11 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.authOptions.hostDecides) return true;
     const request = requestOf(context);
-    // The service binds the guard globally, and PlantsController binds it again.
+    // A host may bind the guard twice, or pass the request on to another route, which requires another scope.
     if (principalOf(request) === undefined) await super.canActivate(context);
+    // AuthGuard returns true in any case, so the principal decides.
     const principal = principalOf(request);
-    if (principal === undefined) throw this.#refuse(context);
+    if (principal === undefined) return false;
     this.#authorize(context, principal);
     return true;
   }
@@ -87,11 +86,12 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /**
-   * Keeps the principal with the request.
+   * Keeps the principal with the request, or refuses the request.
    *
    * @param error what BearerStrategy has thrown
    * @param principal what it has returned; false if passport has found no token
    * @returns the principal, which AuthGuard keeps with the BearerRequest, where nothing reads it
+   * @throws {UnauthorizedException} without a valid token
    */
   override handleRequest<User>(
     error: Error | null,
@@ -99,12 +99,12 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     _info: unknown,
     context: ExecutionContext,
   ): User {
-    if (error) throw error instanceof TokenRefused ? this.#refuse(context, error) : error;
-    if (principal) {
-      const request = requestOf(context);
-      request.user = principal;
-      setPrincipal(request, principal);
-    }
+    // The verifier has failed.
+    if (error && !(error instanceof TokenRefused)) throw error;
+    if (!principal) throw this.#refuse(context, error);
+    const request = requestOf(context);
+    request.user = principal;
+    setPrincipal(request, principal);
     return principal;
   }
 
@@ -120,8 +120,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     throw new ForbiddenException(ERROR_TABLE[403].message);
   }
 
-  /** @param refused undefined if passport has found no token */
-  #refuse(context: ExecutionContext, refused?: TokenRefused): UnauthorizedException {
+  /** @param refused null if passport has found no token */
+  #refuse(context: ExecutionContext, refused: TokenRefused | null): UnauthorizedException {
     const request = requestOf(context);
     // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
     const isAttempt = /^bearer +./i.test(request.headers.authorization ?? '');

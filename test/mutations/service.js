@@ -11,8 +11,8 @@ export default [
   {
     name: 'app: token for known paths alone',
     reason: 'Without a valid token every request gets 401, whatever its path, method or body.',
-    file: 'src/app.module.ts',
-    find: '{ provide: APP_GUARD, useExisting: BearerAuthGuard },',
+    file: 'src/http/not-found.controller.ts',
+    find: '@UseGuards(BearerAuthGuard)',
     replace: '',
     spec: 'test/http/missing-token',
     test: 'on the path',
