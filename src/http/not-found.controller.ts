@@ -24,10 +24,14 @@ export class NotFoundController {
 
   @All('*')
   refuse(@Req() { url }: { readonly url: string }): never {
-    const fastify = this.adapterHost.httpAdapter.getInstance();
-    const isThisRoute = (method: string): boolean => '*' in fastify.findRoute({ method, url }).params;
-    const allowed = METHODS.filter((method) => !isThisRoute(method));
+    const allowed = METHODS.filter((method) => this.#hasRoute(method, url));
     if (allowed.length === 0) throw new ContractException(404, `There is no such path: use POST ${this.plants.path}.`);
     throw new ContractException(405, undefined, { Allow: allowed.join(', ') });
+  }
+
+  /** Returns whether there is a route besides the one of this controller, which alone has a wildcard. */
+  #hasRoute(method: string, url: string): boolean {
+    const { params } = this.adapterHost.httpAdapter.getInstance().findRoute({ method, url });
+    return !('*' in params);
   }
 }
