@@ -24,8 +24,8 @@ const ALGORITHMS = [
 const TOLERANCE = 30;
 
 /**
- * Verified tokens that are remembered, at most. To verify an ES256 signature takes about 100 µs, more than a create. So
- * many tokens occupy about 5 MB; when there are more, the memory begins anew.
+ * Verified tokens that are remembered, at most. To verify a signature takes longer than a create. So many tokens
+ * occupy about 5 MB; when there are more, the memory begins anew.
  */
 const MAX_VERIFIED = 10_000;
 

@@ -29,7 +29,7 @@ export class ContractException extends HttpException {
   }
 
   override getResponse(): ErrorBody {
-    return { error: this.error, message: this.message };
+    return super.getResponse() as ErrorBody;
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
+import { BODY_ERROR, type BodySource } from '../contract/body-source.js';
 import type { ContractException } from '../contract/contract.exception.js';
 
 /** X-Request-Id values that can be logged as they are. */
@@ -9,7 +10,7 @@ const REQUEST_ID = /^[\w.~-]{1,128}$/;
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-.*)?$/;
 
 /** A request on the public port. */
-export class PublicRequest extends IncomingMessage {
+export class PublicRequest extends IncomingMessage implements BodySource {
   /** The client's address according to a trusted proxy. */
   forwardedAddress: string | undefined;
   #id: string | undefined;
@@ -48,7 +49,6 @@ export class PublicRequest extends IncomingMessage {
     return match === null ? undefined : { traceId: match[1], spanId: match[2] };
   }
 
-  /** The reason why the body stays incomplete; the event `bodyError` passes it to readers of the body. */
   get bodyError(): ContractException | undefined {
     return this.#bodyError;
   }
@@ -57,6 +57,6 @@ export class PublicRequest extends IncomingMessage {
   fail(exception: ContractException): void {
     if (this.#bodyError !== undefined) return;
     this.#bodyError = exception;
-    this.emit('bodyError', exception);
+    this.emit(BODY_ERROR, exception);
   }
 }

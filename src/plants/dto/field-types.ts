@@ -1,5 +1,5 @@
 import { ValidateBy, type ValidationArguments } from 'class-validator';
-import { FIELD_NAMES, PLANT_FIELDS } from '../../contract/plant-fields.js';
+import { FIELD_NAMES, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
 
 const MIN_INT64 = -(2n ** 63n);
 const MAX_INT64 = 2n ** 63n - 1n;
@@ -18,6 +18,9 @@ export function isInt64(value: unknown): value is bigint {
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && !NOT_TEXT.test(value);
 }
+
+/** The test of each type. */
+export const IS_OF_TYPE: Readonly<Record<FieldType, (value: unknown) => boolean>> = { int64: isInt64, text: isText };
 
 /** Requires a bigint within the range of int64. class-validator's IsInt and Min refuse bigints. */
 export function IsInt64(): PropertyDecorator {

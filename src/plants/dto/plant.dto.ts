@@ -1,8 +1,8 @@
 import { Expose } from 'class-transformer';
 import { ValidateIf, validateSync } from 'class-validator';
 import { ContractException } from '../../contract/contract.exception.js';
-import { FIELD_NAMES } from '../../contract/plant-fields.js';
-import { IsInt64, isInt64, IsText, isText } from './field-types.js';
+import { FIELD_NAMES, PLANT_FIELDS } from '../../contract/plant-fields.js';
+import { IS_OF_TYPE, IsInt64, IsText } from './field-types.js';
 
 /** The Plant of the contract. Expose is for hosts whose ClassSerializerInterceptor uses the strategy excludeAll. */
 export class PlantDto {
@@ -17,10 +17,7 @@ export class PlantDto {
   tag?: string | undefined;
 }
 
-/**
- * The NewPlant of the contract: a Plant and its id. `isNewPlant` decides whether it is valid; the decorators say the same,
- * and make the messages.
- */
+/** The NewPlant of the contract: a Plant and its id. */
 export class NewPlantDto extends PlantDto {
   @IsInt64()
   id!: bigint;
@@ -46,21 +43,24 @@ export function assertFields(value: unknown): NewPlantFields {
 export function toNewPlant(fields: unknown): NewPlantDto {
   const plant = copyFields(new NewPlantDto(), FIELD_NAMES, assertFields(fields));
   if (isNewPlant(plant)) return plant;
-  // It is refused, whatever the decorators find.
+  // It is refused in any case: the decorators only make the message.
   const errors = validateSync(plant, { validationError: { target: false, value: false } });
   const messages = errors.flatMap(({ constraints }) => Object.values(constraints ?? {}));
   throw new ContractException(422, `${messages.join('; ')}.`);
 }
 
 /**
- * Decides whether fields are a NewPlant. The decorators could, but validateSync looks them up for each object, which takes
- * 6 µs, or 9 % of a create. A property test compares the two.
+ * Returns whether fields are a NewPlant. The decorators could tell, but validateSync looks them up for each object, which
+ * would be a tenth of a create. A property test compares the two.
  */
-export function isNewPlant({ id, name, tag }: NewPlantFields): boolean {
-  return isInt64(id) && isText(name) && (tag === undefined || isText(tag));
+export function isNewPlant(fields: NewPlantFields): boolean {
+  return FIELD_NAMES.every((name) => {
+    const { type, isRequired } = PLANT_FIELDS[name];
+    return IS_OF_TYPE[type](fields[name]) || (!isRequired && fields[name] === undefined);
+  });
 }
 
-/** Returns the Plant of a NewPlant: its fields without the id. class-transformer's plainToInstance takes 2.5 µs. */
+/** Returns the Plant of a NewPlant: its fields without the id. */
 export function toPlant(newPlant: Readonly<PlantDto>): PlantDto {
   return copyFields(new PlantDto(), ANSWERED_FIELDS, newPlant);
 }

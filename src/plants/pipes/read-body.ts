@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import { BODY_ERROR, type BodySource } from '../../contract/body-source.js';
 import {
   BodyIncompleteException,
   BodyTooLargeException,
@@ -7,14 +7,6 @@ import {
 
 /** The least capacity of a buffer for a body that arrives in parts. */
 const MIN_CAPACITY = 1_024;
-
-/**
- * A request of the standalone service: when its server learns that the body will not be complete, it sets `bodyError`
- * and emits the event `bodyError` with the same exception.
- */
-interface BodySource extends IncomingMessage {
-  readonly bodyError?: ContractException;
-}
 
 /** Reserves memory, and returns whether there was room for it. */
 type Charge = (bytes: number) => boolean;
@@ -73,7 +65,7 @@ export async function collectBody(request: BodySource, maxLength: number, charge
       if (!request.readableEnded) fail(new BodyIncompleteException());
     };
     request.on('end', () => resolve(buffer.subarray(0, length)));
-    request.on('bodyError', fail).on('error', failIncomplete).on('close', failIncomplete);
+    request.on(BODY_ERROR, fail).on('error', failIncomplete).on('close', failIncomplete);
     // The last listener, because it starts the stream.
     request.on('data', add);
   });
