@@ -3,8 +3,12 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { lengthOf } from '../storage/plant-columns.js';
-import { PlantRepository, type PlantSnapshot, RepositoryUnavailableError } from '../storage/plant-repository.js';
+import {
+  lengthOf,
+  PlantRepository,
+  type PlantSnapshot,
+  RepositoryUnavailableError,
+} from '../storage/plant-repository.js';
 import { Admission, type Place } from './admission.js';
 import { type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
 import type { AdmittedPlant } from './pipes/new-plant.pipe.js';

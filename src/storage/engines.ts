@@ -63,7 +63,7 @@ async function engineOf(url: string): Promise<Engine> {
   }
 }
 
-/** Refuses files of a PostgreSQL URL that other users can change or that are pipes, before the driver reads them. */
+/** Checks the files that a PostgreSQL URL names before the driver reads them: other users must not read or change the key. */
 function checkFiles(url: string): void {
   const { searchParams } = new URL(url);
   for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {

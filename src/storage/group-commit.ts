@@ -72,19 +72,14 @@ export class GroupCommit {
     return this.#queue.length;
   }
 
-  get #isNextEarly(): boolean {
-    return this.#queue.length >= EARLY_BATCH;
-  }
-
   /** Stores one batch after another until the queue is empty. */
   async #run(): Promise<void> {
     this.#isRunning = true;
     // Other requests that are read in this turn of the event loop belong to the same batch.
     await new Promise(setImmediate);
     while (this.#queue.length > 0) {
-      await this.#store(this.#queue.splice(0, BATCH_SIZE));
-      if (this.#queue.length === 0) break;
-      if (this.#isNextEarly) continue;
+      const isNextEarly = await this.#store(this.#queue.splice(0, BATCH_SIZE));
+      if (isNextEarly || this.#queue.length === 0) continue;
       // The clients that are answered now send their next requests, which are read in the turn after this one.
       await new Promise(setImmediate);
       await new Promise(setImmediate);
@@ -93,25 +88,32 @@ export class GroupCommit {
     this.#isRunning = false;
   }
 
-  /** Stores a batch, and settles the promise of each plant. */
-  async #store(batch: readonly PendingPlant[]): Promise<void> {
+  /**
+   * Stores a batch, and settles the promise of each plant.
+   *
+   * @returns whether the next batch is early: the clients of this one are answered once it is sent
+   */
+  async #store(batch: readonly PendingPlant[]): Promise<boolean> {
     try {
       const outcomes = await this.#add(batch);
       const answer = (): void => outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
-      if (this.#isNextEarly) setImmediate(answer);
+      const isNextEarly = this.#queue.length >= EARLY_BATCH;
+      if (isNextEarly) setImmediate(answer);
       else answer();
+      return isNextEarly;
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
       else if (batch.length > 1) await this.#storeOneByOne(batch);
       else batch.forEach(({ reject }) => reject(error));
+      return false;
     }
   }
 
-  /** Keeps a defect with one plant from failing the others. Plants that are stored already are repeated then. */
+  /** Stores each plant in a batch of its own, so that a defect with one of them does not fail the others. */
   async #storeOneByOne(batch: readonly PendingPlant[]): Promise<void> {
     for (const pending of batch) {
       await this.#store([pending]);
-      // Each plant has a commit of its own, during which a SQLite repository serves nobody.
+      // A SQLite repository blocks the process during each commit. Other requests run in between.
       await new Promise(setImmediate);
     }
   }

@@ -1,4 +1,4 @@
-import { isSameRow, lengthOf, plantOf, rowOf, trialPlants } from './plant-columns.js';
+import { isSameRow, plantOf, rowOf, trialPlants } from './plant-columns.js';
 
 describe('A row of a plant', () => {
   it('has null for an absent tag, and no other value for an empty one', () => {
@@ -13,11 +13,6 @@ describe('A row of a plant', () => {
     for (const other of [[2n, 'a', null], [1, 'a', null], [1n, 'A', null], [1n, 'a', ''], [1n, 'a'], []]) {
       expect(isSameRow([1n, 'a', null], other)).toBe(false);
     }
-  });
-
-  it('is as long as all of its texts together', () => {
-    expect(lengthOf({ id: 1_000_000n, name: 'abc', tag: 'de' })).toBe(5);
-    expect(lengthOf({ id: 1n, name: 'abc' })).toBe(3);
   });
 });
 

@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { FIELD_NAMES } from '../contract/plant-fields.js';
 import type { StoredPlant } from './plant-repository.js';
 
 /** A value of a row, for both drivers; null for an absent one. */
@@ -22,16 +21,6 @@ export function plantOf(row: readonly unknown[]): StoredPlant {
 /** Returns whether the database has stored a row as it is. */
 export function isSameRow(row: PlantRow, stored: readonly unknown[]): boolean {
   return row.every((value, index) => value === stored[index]);
-}
-
-/** Returns the length of a plant's texts, for limits of memory. */
-export function lengthOf(plant: StoredPlant): number {
-  let length = 0;
-  for (const name of FIELD_NAMES) {
-    const value = plant[name];
-    if (typeof value === 'string') length += value.length;
-  }
-  return length;
 }
 
 /**

@@ -1,3 +1,5 @@
+import { FIELD_NAMES } from '../contract/plant-fields.js';
+
 /** A plant as the store keeps it. */
 export interface StoredPlant {
   /** int64: −2^63 … 2^63−1. */
@@ -6,6 +8,16 @@ export interface StoredPlant {
   readonly name: string;
   /** As `name`. An absent tag differs from an empty one. */
   readonly tag?: string | undefined;
+}
+
+/** Returns the length of a plant's texts, for limits of memory. */
+export function lengthOf(plant: StoredPlant): number {
+  let length = 0;
+  for (const name of FIELD_NAMES) {
+    const value = plant[name];
+    if (typeof value === 'string') length += value.length;
+  }
+  return length;
 }
 
 /**

@@ -2,8 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 /** The time in which work fails, until some succeeds. */
 interface Outage {
-  /** When the first work began that has failed. */
-  readonly began: number;
+  /** When the work began that was the first to fail. */
+  readonly since: number;
   readonly lastFailure: number;
 }
 
@@ -14,7 +14,8 @@ interface Outage {
  * - outage: work that fails is tried again.
  * - long outage, which began longer ago than the timeout: work is tried once, and so fails fast.
  *
- * An outage ends when work succeeds, or begins after nothing has failed for as long as the timeout.
+ * An outage ends when work succeeds, or begins after nothing has failed for as long as the timeout. Work that runs at the
+ * same time shares the outage, and so does an attempt that `runInTime` no longer waits for.
  */
 export class Retry {
   /** Undefined without an outage. */
@@ -43,8 +44,8 @@ export class Retry {
       } catch (error) {
         if (!this.isTransient(error)) throw error;
         const now = performance.now();
-        this.#outage = { began: this.#outage?.began ?? began, lastFailure: now };
-        if (now - this.#outage.began > this.timeout) throw error;
+        this.#outage = { since: this.#outage?.since ?? began, lastFailure: now };
+        if (now - this.#outage.since > this.timeout) throw error;
         await wait(this.pause());
       }
     }

@@ -1,5 +1,4 @@
-import { lengthOf } from '../../storage/plant-columns.js';
-import type { StoredPlant } from '../../storage/plant-repository.js';
+import { lengthOf, type StoredPlant } from '../../storage/plant-repository.js';
 
 const MAX_PLANTS = 1_000;
 
