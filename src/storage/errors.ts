@@ -1,5 +1,4 @@
 import { OperatorError } from '../operator-error.js';
-import { FIELD_NAMES, listed } from '../contract/plant-fields.js';
 import { RepositoryUnavailableError } from './plant-repository.js';
 
 /**
@@ -11,29 +10,6 @@ export type Failure = 'transient' | 'unavailable';
 /** The database is not one that the service can use. The message begins with "it", which is the database. */
 export class UnusableDatabaseError extends Error {
   override readonly name = 'UnusableDatabaseError';
-}
-
-/** @throws {UnusableDatabaseError} when a newer version of the program has made the schema */
-export function assertNotNewer(version: number, current: number): void {
-  if (version <= current) return;
-  throw new UnusableDatabaseError(
-    'it has a schema that is newer than this version; run the version that made it, or a newer one',
-  );
-}
-
-/**
- * Refuses a table that an operator or another program has made, if it lacks columns.
- *
- * @param columns the names of its columns
- * @param advice for an operator whose other program has made it
- * @throws {UnusableDatabaseError}
- */
-export function assertColumns(columns: readonly unknown[], advice: string): void {
-  const missing = FIELD_NAMES.filter((name) => !columns.includes(name));
-  if (missing.length === 0) return;
-  throw new UnusableDatabaseError(
-    `it has a table plants without ${listed(missing, 'and')}; add what is missing, or, ${advice}`,
-  );
 }
 
 /**

@@ -1,6 +1,7 @@
-import { assertColumns, assertNotNewer, UnusableDatabaseError } from '../errors.js';
+import { UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
 import type { StoredPlant } from '../plant-repository.js';
+import { assertColumns, assertNotNewer, type Tables } from '../schema.js';
 import { USE_ANOTHER_SCHEMA } from './errors.js';
 import { literal, type PostgresPool } from './pool.js';
 
@@ -18,16 +19,6 @@ const DISTRIBUTE_PLANTS =
 const COLUMNS_OF_PLANTS =
   "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('plants') AND attnum > 0 AND NOT attisdropped";
 
-/** The tables that statements without a schema find. */
-interface Tables {
-  readonly hasPlants: boolean;
-  /**
-   * Number of steps that were made; 0 if an operator or another program made the table of plants. Unlike on SQLite, the
-   * steps are then made: they do not fail on a table that is there.
-   */
-  readonly version: number;
-}
-
 /**
  * Brings the schema up to date, and adds trial plants. The numbers of the steps that were made are in a table,
  * whose primary key makes an instance wait for another one that makes the same step, and then fail with 23505: the caller
@@ -36,10 +27,10 @@ interface Tables {
  * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own
  */
 export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
-  const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
+  const tables = await findTables((statement) => pool.transact(statement));
   // Before anything is created beside the table of another program.
-  if (hasPlants && version === 0) await addTrialPlants(pool);
-  for (const step of await stepsAfter(version, pool)) await pool.transact(step);
+  if (tables.isForeign) await addTrialPlants(pool);
+  for (const step of await stepsAfter(tables, pool)) await pool.transact(step);
   await addTrialPlants(pool);
 }
 
@@ -50,13 +41,16 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
  * @throws as `updatePostgresSchema`
  */
 export async function checkPostgresSchema(pool: PostgresPool): Promise<boolean> {
-  const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
-  await addTrialPlants(pool, { steps: await stepsAfter(version, pool) });
-  return hasPlants;
+  const tables = await findTables((statement) => pool.transact(statement));
+  await addTrialPlants(pool, { steps: await stepsAfter(tables, pool) });
+  return tables.hasPlants;
 }
 
-/** Returns the statements that make the steps after this one. Each is one message, and so one transaction. */
-async function stepsAfter(version: number, pool: PostgresPool): Promise<string[]> {
+/**
+ * Returns the statements that make the steps that are missing, on a table that is not the service's own, too. Each is one
+ * message, and so one transaction.
+ */
+async function stepsAfter({ version }: Tables, pool: PostgresPool): Promise<string[]> {
   if (version === STEPS.length) return [];
   const isCitus = (await pool.transact("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0;
   const steps = STEPS.map((step, index) => {
@@ -67,7 +61,7 @@ async function stepsAfter(version: number, pool: PostgresPool): Promise<string[]
 }
 
 /**
- * Finds the tables.
+ * Finds the tables that statements without a schema find.
  *
  * @param query runs a statement, and returns its rows
  * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of an operator lacks columns
@@ -76,12 +70,14 @@ export async function findTables(query: (statement: string) => Promise<unknown[]
   const [tables] = await query(
     "SELECT to_regclass('plants') IS NOT NULL, to_regclass('plant_store_schema') IS NOT NULL",
   );
-  const [hasPlants, isNumbered] = tables ?? [];
+  const [found, isNumbered] = tables ?? [];
   const [newest] = isNumbered === true ? await query('SELECT max(version) FROM plant_store_schema') : [];
   const version = Number(newest?.[0] ?? 0);
+  const hasPlants = found === true;
+  const isForeign = hasPlants && version === 0;
   assertNotNewer(version, STEPS.length);
-  if (hasPlants === true && version === 0) assertColumns((await query(COLUMNS_OF_PLANTS)).flat(), USE_ANOTHER_SCHEMA);
-  return { hasPlants: hasPlants === true, version };
+  if (isForeign) assertColumns((await query(COLUMNS_OF_PLANTS)).flat(), USE_ANOTHER_SCHEMA);
+  return { hasPlants, version, isForeign };
 }
 
 /**

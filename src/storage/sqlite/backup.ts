@@ -6,8 +6,8 @@ import { OperatorError } from '../../operator-error.js';
 import { createFile, existingDirectory, makeDirectory, publish } from '../../files/durable-files.js';
 import { messageOf, UnusableDatabaseError } from '../errors.js';
 import { assertSound, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
-import { sqliteFailure, sqliteStartError } from './errors.js';
-import { addTrialPlants, hasPlants, schemaVersion } from './schema.js';
+import { sqliteStartError } from './errors.js';
+import { checkSqliteSchema, findTables } from './schema.js';
 
 /** Endings of the files that SQLite keeps beside a database. */
 const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
@@ -42,7 +42,7 @@ export async function restore(file: string, backup: string): Promise<number> {
       `${backup} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
     );
   }
-  return copy(backup, file, 'it may have plants, so move it away first, or import into it', addTrialPlants);
+  return copy(backup, file, 'it may have plants, so move it away first, or import into it', checkSqliteSchema);
 }
 
 /** Returns whether a database uses a write-ahead log, so that a copy of its file may lack plants. No backup uses one. */
@@ -63,7 +63,7 @@ async function copy(
   source: string,
   target: string,
   advice: string,
-  check?: (copied: SqliteDatabase) => void,
+  check?: (copied: SqliteDatabase) => unknown,
 ): Promise<number> {
   assertFree(target, advice);
   const directory = dirname(resolve(target));
@@ -83,6 +83,8 @@ async function copy(
     const plants = Number(firstValue(copied, 'SELECT count(*) FROM plants'));
     try {
       check?.(copied);
+    } catch (error) {
+      throw sqliteStartError(source, error);
     } finally {
       copied.close();
     }
@@ -92,7 +94,6 @@ async function copy(
     return plants;
   } catch (error) {
     if (error instanceof OperatorError) throw error;
-    if (sqliteFailure(error) === undefined) throw sqliteStartError(source, error);
     throw new OperatorError(
       `nothing was copied, because ${target} could not be written (${messageOf(error)}): check that this user may write ` +
         'there, and that the disk has room and its file system hard links',
@@ -117,8 +118,7 @@ function assertFree(target: string, advice: string): void {
 function openSound(file: string): Promise<SqliteDatabase> {
   return openSqliteDatabase(file, (database) => {
     assertSound(database);
-    if (!hasPlants(database)) throw new UnusableDatabaseError('it has no table of plants');
-    schemaVersion(database);
+    if (!findTables(database).hasPlants) throw new UnusableDatabaseError('it has no table of plants');
     return database;
   });
 }

@@ -73,6 +73,39 @@ function makeFile(path: string, createsDirectory: boolean): void {
   if (process.getuid?.() === 0) createFile(path);
 }
 
+/**
+ * Runs work in a transaction, which makes other writers wait.
+ *
+ * @param end `ROLLBACK` leaves nothing of what the work has written
+ */
+export function transact<Result>(
+  database: Sqlite.DatabaseSyncInstance,
+  end: 'COMMIT' | 'ROLLBACK',
+  work: () => Result,
+): Result {
+  // The transaction of an earlier call, if it could not be rolled back.
+  rollBack(database);
+  // A deferred transaction could not wait for another writer once it has read.
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    database.exec(end);
+    return result;
+  } catch (error) {
+    rollBack(database);
+    throw error;
+  }
+}
+
+/** Rolls a transaction back, unless SQLite has done so itself: https://sqlite.org/lang_transaction.html */
+function rollBack(database: Sqlite.DatabaseSyncInstance): void {
+  try {
+    if (database.isTransaction) database.exec('ROLLBACK');
+  } catch {
+    // The error of the work says more, and the next transaction tries again.
+  }
+}
+
 /** Prepares a statement. Its rows are arrays, with integers as bigint, because a number cannot hold an int64. */
 export function prepare(database: Sqlite.DatabaseSyncInstance, sql: string): Sqlite.StatementSyncInstance {
   const statement = database.prepare(sql);

@@ -12,10 +12,10 @@ const LOG_INTERVAL = 1_000;
  * that other programs have removed or replaced, and no later start and no other process would find the plants there.
  */
 export class SqliteFiles {
-  readonly #log: string;
   readonly #index: string;
-  readonly #identities: string;
-  readonly #logIdentity: string;
+  readonly #log: string;
+  /** Device and inode of each file, by its path. */
+  readonly #identities: ReadonlyMap<string, string>;
   /** When the inode of the log was looked at last, and was the right one. */
   #logSeen = performance.now();
 
@@ -27,10 +27,9 @@ export class SqliteFiles {
     private readonly path: string,
     realPath: string,
   ) {
-    this.#log = `${realPath}-wal`;
     this.#index = `${realPath}-shm`;
-    this.#identities = this.#identify();
-    this.#logIdentity = identityOf(this.#log, { mayBeEmpty: true });
+    this.#log = `${realPath}-wal`;
+    this.#identities = new Map([path, this.#index, this.#log].map((name) => [name, identityOf(name)]));
   }
 
   /**
@@ -40,32 +39,29 @@ export class SqliteFiles {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace(): void {
-    if (!existsSync(this.#log)) {
-      this.#logSeen = -Infinity;
-      throw new FilesNotInPlaceError();
-    }
-    if (this.#identify() !== this.#identities) throw new FilesNotInPlaceError();
-    if (performance.now() - this.#logSeen >= LOG_INTERVAL) this.assertLogInPlace();
+    const isLogDue = performance.now() - this.#logSeen >= LOG_INTERVAL;
+    if (isLogDue || !existsSync(this.#log)) this.assertLogInPlace();
+    this.#assertInPlace(this.path);
+    this.#assertInPlace(this.#index);
   }
 
   /** @throws {FilesNotInPlaceError} when the log was removed or replaced */
   assertLogInPlace(): void {
-    if (identityOf(this.#log, { mayBeEmpty: true }) !== this.#logIdentity) {
-      this.#logSeen = -Infinity;
-      throw new FilesNotInPlaceError();
-    }
+    // Until it succeeds.
+    this.#logSeen = -Infinity;
+    this.#assertInPlace(this.#log);
     this.#logSeen = performance.now();
   }
 
-  #identify(): string {
-    return `${identityOf(this.path)} ${identityOf(this.#index)}`;
+  #assertInPlace(path: string): void {
+    if (identityOf(path) !== this.#identities.get(path)) throw new FilesNotInPlaceError();
   }
 }
 
-/** @throws {FilesNotInPlaceError} when the path leads to no file, or to an empty one that may not be */
-function identityOf(path: string, { mayBeEmpty = false } = {}): string {
+/** @throws {FilesNotInPlaceError} when the path leads to no file, or to an empty one, unless it is a log */
+function identityOf(path: string): string {
   // As bigints: a number rounds an inode beyond 2^53, which some file systems use.
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  if (found === undefined || (found.size === 0n && !mayBeEmpty)) throw new FilesNotInPlaceError();
+  if (found === undefined || (found.size === 0n && !path.endsWith('-wal'))) throw new FilesNotInPlaceError();
   return `${found.dev}:${found.ino}`;
 }

@@ -20,6 +20,9 @@ import { checkDatabase, DATABASE_DEFAULTS, openRepository, openSnapshot } from '
 import { type PlantRepository, RepositoryUnavailableError } from '../plant-repository.js';
 import { firstValue, openSqliteDatabase, type SqliteDatabase } from './database.js';
 
+/** What an authorizer returns: https://sqlite.org/c3ref/c_deny.html */
+const [SQLITE_OK, SQLITE_DENY] = [0, 1];
+
 let directory: string;
 let file: string;
 let repository: PlantRepository;
@@ -238,6 +241,21 @@ describe('the SQLite database', () => {
 
     expect(firstValue(other, 'SELECT count(*) FROM plants')).toBe(0n);
     expect(await repository.add([{ id: 1n, name: 'Ficus' }])).toEqual(['created']);
+  });
+
+  it('fails with the error of a batch that it cannot roll back, and stores the next one', async () => {
+    ownDatabase().setAuthorizer((_action, operation) => (operation === 'ROLLBACK' ? SQLITE_DENY : SQLITE_OK));
+    const batch = [
+      { id: 1n, name: 'Monstera' },
+      { id: 2n ** 63n, name: 'an id beyond int64' },
+    ];
+
+    await expect(repository.add(batch)).rejects.toThrow('BigInt value is too large to bind');
+    expect(ownDatabase().isTransaction).toBe(true);
+    ownDatabase().setAuthorizer(null);
+
+    expect(await repository.add([{ id: 2n, name: 'Ficus' }])).toEqual(['created']);
+    expect(readPlants(file)).toEqual([{ id: 2n, name: 'Ficus', tag: null }]);
   });
 });
 

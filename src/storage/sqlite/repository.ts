@@ -13,10 +13,18 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
-import { assertSound, firstRow, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
+import {
+  assertSound,
+  firstRow,
+  firstValue,
+  openSqliteDatabase,
+  prepare,
+  type SqliteDatabase,
+  transact,
+} from './database.js';
 import { describeSqliteError, sqliteFailure, sqliteStartError } from './errors.js';
 import { SqliteFiles } from './files.js';
-import { addTrialPlants, COMPARE, hasPlants, INSERT, updateSqliteSchema } from './schema.js';
+import { addTrialPlants, checkSqliteSchema, COMPARE, INSERT, updateSqliteSchema } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
 
 /** Milliseconds between two attempts: another process holds the lock for about as long. */
@@ -32,7 +40,7 @@ const SETTINGS = [
   'cache_size = -4096',
 ];
 
-/** Databases that could not be closed. */
+/** Databases that must not be closed, as the garbage collection would. */
 const LEFT_OPEN = new Set<SqliteDatabase>();
 
 export const sqliteEngine: Engine = {
@@ -47,7 +55,6 @@ function openSqliteRepository(url: string, { timeout, ...options }: DatabaseOpti
   const open = (database: SqliteDatabase): PlantRepository => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
-    addTrialPlants(database);
     return new SqliteRepository(database, file === ':memory:' ? undefined : resolve(file), timeout);
   };
   return openSqliteDatabase(file, open, options);
@@ -62,10 +69,9 @@ async function checkSqliteDatabase(url: string): Promise<boolean> {
     database.close();
   });
   return openSqliteDatabase(file, (database) => {
-    const isPresent = hasPlants(database);
-    addTrialPlants(database);
+    const hasPlants = checkSqliteSchema(database);
     database.close();
-    return isPresent;
+    return hasPlants;
   });
 }
 
@@ -91,11 +97,8 @@ class SqliteRepository extends PlantRepository {
   readonly #checkTimeout: number;
   /** Undefined for a database in memory. */
   readonly #files: SqliteFiles | undefined;
-  readonly #begin;
   readonly #insert;
   readonly #compare;
-  readonly #commit;
-  readonly #rollback;
 
   /** @param path of the database, absolute; undefined for one in memory */
   constructor(
@@ -109,12 +112,8 @@ class SqliteRepository extends PlantRepository {
     // SQLite follows symbolic links to the file.
     const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
     this.#files = path === undefined ? undefined : new SqliteFiles(path, String(realPath));
-    // A deferred transaction could not wait for another writer once it has read.
-    this.#begin = prepare(database, 'BEGIN IMMEDIATE');
     this.#insert = prepare(database, INSERT);
     this.#compare = prepare(database, COMPARE);
-    this.#commit = prepare(database, 'COMMIT');
-    this.#rollback = prepare(database, 'ROLLBACK');
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
@@ -153,16 +152,16 @@ class SqliteRepository extends PlantRepository {
    *
    * @throws {FilesNotInPlaceError} if the database stays open until the process ends
    */
-  override close(): Promise<void> {
-    return new Promise((resolve) => {
-      // The garbage collection would close it.
-      LEFT_OPEN.add(this.database);
+  override async close(): Promise<void> {
+    try {
       this.#files?.assertInPlace();
       this.#files?.assertLogInPlace();
-      LEFT_OPEN.delete(this.database);
-      this.database.close();
-      resolve();
-    });
+    } catch (error) {
+      LEFT_OPEN.add(this.database);
+      throw error;
+    }
+    this.database.close();
+    return Promise.resolve();
   }
 
   /**
@@ -171,17 +170,9 @@ class SqliteRepository extends PlantRepository {
    */
   #attempt(batch: readonly StoredPlant[]): Outcome[] {
     this.#files?.assertInPlace();
-    this.#begin.run();
-    try {
-      const outcomes = batch.map((plant) => this.#add(plant));
-      this.#commit.run();
-      this.#files?.assertInPlace();
-      return outcomes;
-    } catch (error) {
-      // SQLite itself rolls back after some errors: https://sqlite.org/lang_transaction.html
-      if (this.database.isTransaction) this.#rollback.run();
-      throw error;
-    }
+    const outcomes = transact(this.database, 'COMMIT', () => batch.map((plant) => this.#add(plant)));
+    this.#files?.assertInPlace();
+    return outcomes;
   }
 
   #add(plant: StoredPlant): Outcome {

@@ -1,6 +1,7 @@
-import { assertColumns, assertNotNewer, UnusableDatabaseError } from '../errors.js';
+import { UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
-import { firstRow, firstValue, prepare, type SqliteDatabase } from './database.js';
+import { assertColumns, assertNotNewer, type Tables } from '../schema.js';
+import { firstRow, firstValue, prepare, type SqliteDatabase, transact } from './database.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
 
 /** The steps from an empty database to the current schema. Published steps never change. */
@@ -26,52 +27,63 @@ export const COMPARE = `
 export const SELECT = 'SELECT id, name, tag FROM plants';
 
 /**
- * Brings the schema up to date. The number of steps that were made is in `user_version`.
+ * Brings the schema up to date, and adds trial plants. The number of steps that were made is in `user_version`.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of an operator lacks columns
+ * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own
  */
 export function updateSqliteSchema(database: SqliteDatabase): void {
-  if (schemaVersion(database) === STEPS.length) return;
-  // The transaction makes other processes wait, and is why the version is read again. On an error the caller closes the
-  // connection, which rolls back.
-  database.exec('BEGIN IMMEDIATE');
-  makeSteps(database);
-  database.exec('COMMIT');
-}
-
-function makeSteps(database: SqliteDatabase): void {
-  const steps = STEPS.slice(schemaVersion(database));
-  if (steps.length === 0) return;
-  for (const step of steps) database.exec(step);
-  database.exec(`PRAGMA user_version = ${STEPS.length}`);
+  transact(database, 'COMMIT', () => {
+    for (const step of stepsAfter(findTables(database))) database.exec(step);
+  });
+  addTrialPlants(database);
 }
 
 /**
- * Returns the number of steps that were made: all of them if an operator has made the table. Unlike on PostgreSQL, a step
- * would fail on a table that is there.
+ * Does the same in a transaction that is rolled back.
+ *
+ * @returns whether the table of plants is there
+ * @throws as `updateSqliteSchema`
+ */
+export function checkSqliteSchema(database: SqliteDatabase): boolean {
+  const tables = findTables(database);
+  addTrialPlants(database, { steps: stepsAfter(tables) });
+  return tables.hasPlants;
+}
+
+/** Returns the statements that make the steps that are missing. They would fail on a table that is not the service's own. */
+function stepsAfter({ version, isForeign }: Tables): string[] {
+  const steps = STEPS.map((step, index) => `${step}; PRAGMA user_version = ${index + 1}`);
+  return isForeign ? [] : steps.slice(version);
+}
+
+/**
+ * Finds the tables.
  *
  * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of an operator lacks columns
  */
-export function schemaVersion(database: SqliteDatabase): number {
+export function findTables(database: SqliteDatabase): Tables {
+  const hasPlants = firstValue(database, "SELECT 1 FROM sqlite_schema WHERE name = 'plants'") !== undefined;
   const version = Number(firstValue(database, 'PRAGMA user_version'));
+  const isForeign = hasPlants && version === 0;
   assertNotNewer(version, STEPS.length);
-  if (version > 0 || !hasPlants(database)) return version;
-  assertColumns(prepare(database, "SELECT name FROM pragma_table_info('plants')").all().flat(), NAME_ANOTHER_FILE);
-  return STEPS.length;
-}
-
-export function hasPlants(database: SqliteDatabase): boolean {
-  return firstValue(database, "SELECT 1 FROM sqlite_schema WHERE name = 'plants'") !== undefined;
+  if (isForeign) {
+    assertColumns(prepare(database, "SELECT name FROM pragma_table_info('plants')").all().flat(), NAME_ANOTHER_FILE);
+  }
+  return { hasPlants, version, isForeign };
 }
 
 /**
- * Brings the schema up to date, adds plants and reads them, in a transaction that is rolled back: fails if the database
- * takes no plants, and if another program made the table.
+ * Adds plants and reads them, in a transaction that is rolled back: fails if the database takes no plants, and if another
+ * program made the table.
+ *
+ * @param options.steps statements before that, which are rolled back, too
  */
-export function addTrialPlants(database: SqliteDatabase): void {
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    makeSteps(database);
+export function addTrialPlants(
+  database: SqliteDatabase,
+  { steps = [] }: { readonly steps?: readonly string[] } = {},
+): void {
+  transact(database, 'ROLLBACK', () => {
+    for (const step of steps) database.exec(step);
     const insert = prepare(database, INSERT);
     const find = prepare(database, `${SELECT} WHERE id = ?`);
     for (const plant of trialPlants()) {
@@ -80,8 +92,5 @@ export function addTrialPlants(database: SqliteDatabase): void {
         throw new UnusableDatabaseError(`it has a table plants that changes values; ${NAME_ANOTHER_FILE}`);
       }
     }
-  } finally {
-    // SQLite itself rolls back after some errors: https://sqlite.org/lang_transaction.html
-    if (database.isTransaction) database.exec('ROLLBACK');
-  }
+  });
 }

@@ -5,7 +5,7 @@ import { plantOf } from '../plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describeSqliteError } from './errors.js';
 import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
-import { hasPlants, schemaVersion, SELECT } from './schema.js';
+import { findTables, SELECT } from './schema.js';
 
 /** Rows that are read before the process does other work: reading from SQLite never waits. */
 const ROWS_IN_A_TURN = 100;
@@ -21,8 +21,7 @@ export async function openSqliteSnapshot(file: string): Promise<PlantSnapshot | 
   return openSqliteDatabase(file, (database) => {
     // The transaction takes its snapshot when it reads for the first time.
     database.exec('BEGIN');
-    schemaVersion(database);
-    if (hasPlants(database)) return new SqliteSnapshot(database, file);
+    if (findTables(database).hasPlants) return new SqliteSnapshot(database, file);
     database.close();
     return undefined;
   });
