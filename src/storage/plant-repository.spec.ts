@@ -1,7 +1,13 @@
 import { HOSTILE_PLANTS } from '../../test/support/hostile-plants.js';
 import { newStore, type Store } from '../../test/support/store.js';
 import { openRepository } from './engines.js';
-import type { PlantRepository, PlantSnapshot, StoredPlant } from './plant-repository.js';
+import {
+  lengthOf,
+  type PlantRepository,
+  type PlantSnapshot,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from './plant-repository.js';
 
 let store: Store;
 let repository: PlantRepository;
@@ -33,6 +39,13 @@ async function listOf(plants: AsyncIterable<StoredPlant>): Promise<StoredPlant[]
 function early(count: number): StoredPlant[] {
   return Array.from({ length: count }, (_, index) => ({ id: BigInt(2 * index), name: 'early' }));
 }
+
+describe('a plant', () => {
+  it('is as long as all of its texts together', () => {
+    expect(lengthOf({ id: 1_000_000n, name: 'abc', tag: 'de' })).toBe(5);
+    expect(lengthOf({ id: 1n, name: 'abc' })).toBe(3);
+  });
+});
 
 describe('a batch of plants', () => {
   it('is stored as it is, over the whole range of ids', async () => {
@@ -68,6 +81,22 @@ describe('a batch of plants', () => {
 
     expect(outcomes).toEqual(['created', 'conflict', 'repeated', 'repeated']);
     expect(await store.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
+  });
+});
+
+describe('a table that another program renames', () => {
+  it('makes the store unavailable until it has its name again', async () => {
+    const plant = { id: 1n, name: 'Monstera' };
+    await store.query('ALTER TABLE plants RENAME TO others');
+
+    const added = repository.add([plant]);
+    await expect(added).rejects.toThrow(RepositoryUnavailableError);
+    await expect(added).rejects.toThrow(/no such table: .*plants|relation "plants" does not exist/);
+    await expect(repository.check?.()).rejects.toThrow(RepositoryUnavailableError);
+    await expect(repository.snapshot?.()).rejects.toThrow(RepositoryUnavailableError);
+    await store.query('ALTER TABLE others RENAME TO plants');
+
+    expect(await repository.add([plant])).toEqual(['created']);
   });
 });
 

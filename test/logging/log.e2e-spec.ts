@@ -31,8 +31,8 @@ describe('The log on stdout', () => {
       {
         level: 'error',
         context: 'PlantStore',
-        message: expect.stringContaining('no such table') as unknown,
-        stack: expect.stringMatching(/no such table.*\n +at /) as unknown,
+        message: expect.stringContaining('no more plants') as unknown,
+        stack: expect.stringMatching(/no more plants.*\n +at /) as unknown,
       },
       { ...request, level: 'error', status: 400, error: 500, principal: 'first-start' },
       { level: 'info', message: 'Stopping after SIGTERM' },
@@ -67,6 +67,8 @@ describe('The log on stdout', () => {
 
   /** Causes an error that the service takes for a defect: it logs it and answers with error 500. */
   function breakStore(): void {
-    directory.openDatabase().exec('DROP TABLE plants');
+    directory
+      .openDatabase()
+      .exec("CREATE TRIGGER refusing BEFORE INSERT ON plants BEGIN SELECT RAISE(ABORT, 'no more plants'); END");
   }
 });

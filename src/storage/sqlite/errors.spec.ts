@@ -21,7 +21,7 @@ describe('An error of SQLite', () => {
     ['SQLITE_IOERR', 10, 'unavailable', undefined],
     ['SQLITE_IOERR_WRITE', 778, 'unavailable', undefined],
     ['SQLITE_FULL', 13, 'unavailable', undefined],
-    ['SQLITE_ERROR', 1, undefined, 'if another program made its table plants, name another file'],
+    ['SQLITE_ERROR', 1, 'unavailable', 'if another program made its table plants, name another file'],
     ['SQLITE_CONSTRAINT_NOTNULL', 1_299, undefined, 'if another program made its table plants, name another file'],
     ['SQLITE_MISMATCH', 20, undefined, 'if another program made its table plants, name another file'],
     ['SQLITE_MISUSE', 21, undefined, undefined],

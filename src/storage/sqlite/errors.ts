@@ -22,8 +22,10 @@ const KNOWN_ERRORS: readonly KnownError[] = [
   { codes: [11, 26], failure: 'unavailable', advice: 'restore a backup or name another file' },
   // SQLITE_NOMEM, SQLITE_IOERR, SQLITE_FULL
   { codes: [7, 10, 13], failure: 'unavailable' },
-  // SQLITE_ERROR, SQLITE_CONSTRAINT, SQLITE_MISMATCH: our statements and plants do not fit the table.
-  { codes: [1, 19, 20], advice: NAME_ANOTHER_FILE },
+  // SQLITE_ERROR: a table or a column is missing.
+  { codes: [1], failure: 'unavailable', advice: NAME_ANOTHER_FILE },
+  // SQLITE_CONSTRAINT, SQLITE_MISMATCH: a plant does not fit the table.
+  { codes: [19, 20], advice: NAME_ANOTHER_FILE },
 ];
 
 /** The files of the database were removed, replaced or emptied while it is open. SQLite itself does not notice. */
