@@ -1,6 +1,8 @@
-import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
 import { CREATED, create, created, MONSTERA, monstera, refusal, TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
+import { NodeProcess } from '../support/node-process.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { Workload } from '../support/workload.js';
 
@@ -80,6 +82,26 @@ describe('A file of the database that is removed', () => {
     expect(await service.stop()).toBe(1);
     expect(service.lines.join()).toContain('The service could not close in order: FilesNotInPlaceError');
     expect(ids()).toHaveLength(201);
+  });
+});
+
+describe('A program that ends by itself', () => {
+  it('leaves a database open whose files are not in place', async () => {
+    const file = directory.file('plants.db');
+    const program = new NodeProcess([
+      '--input-type=module',
+      '--eval',
+      `import { truncateSync } from 'node:fs';
+      import { openRepository } from '${pathToFileURL('dist/storage/engines.js').href}';
+      const repository = await openRepository('sqlite:${file}');
+      truncateSync('${file}-shm');
+      await repository.close().catch((error) => console.log(error.name));`,
+    ]);
+
+    // To read the emptied index is a signal.
+    expect(await program.ended).toBe(0);
+    expect(program.stdout).toBe('FilesNotInPlaceError\n');
+    expect(existsSync(`${file}-wal`)).toBe(true);
   });
 });
 

@@ -157,6 +157,8 @@ class SqliteRepository extends PlantRepository {
       this.#files?.assertInPlace();
       this.#files?.assertLogInPlace();
     } catch (error) {
+      // A process that ends by itself would close it, unlike `process.exit`.
+      if (LEFT_OPEN.size === 0) process.once('exit', () => process.exit());
       LEFT_OPEN.add(this.database);
       throw error;
     }
