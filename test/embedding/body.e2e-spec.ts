@@ -113,6 +113,19 @@ describe.each(PLATFORMS)('On %s', (platform) => {
       });
     });
 
+    it('which middleware of the application has decoded', async () => {
+      await create();
+      app.use(({ headers }: IncomingMessage, _response: unknown, next: () => void) => {
+        delete headers['content-encoding'];
+        next();
+      });
+      await app.listen(0, '127.0.0.1');
+      const headers = { 'content-type': 'application/json', 'content-encoding': 'own', authorization: 'Bearer token' };
+      const answer = await fetch(`${await app.getUrl()}/plants`, { method: 'POST', headers, body: LARGE_ID });
+
+      expect(await answer.json()).toEqual({ name: 'Monstera' });
+    });
+
     // fetch writes all names in small letters.
     it('whatever the letter case of its headers, and whatever they hold', async () => {
       await create();

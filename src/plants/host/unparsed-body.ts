@@ -1,5 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
+/** Parsers skip a request without these headers (RFC 9112 §6.3). */
+const BODY_HEADERS = ['content-type', 'content-length', 'transfer-encoding'];
+
 type Middleware = (request: IncomingMessage, response: unknown, next: () => void) => void;
 
 /**
@@ -22,21 +25,19 @@ export function unparsedBody(): Middleware {
 export function hideBodyWhere(isOurs: (path: string) => boolean): Middleware {
   return ({ method, url = '', headers }, _response, next) => {
     if (method === 'POST' && isOurs(url.replace(/\?.*$/s, ''))) {
-      // Parsers skip a request without these headers (RFC 9112 §6.3).
-      delete headers['content-type'];
-      delete headers['content-length'];
-      delete headers['transfer-encoding'];
+      for (const name of BODY_HEADERS) Reflect.deleteProperty(headers, name);
     }
     next();
   };
 }
 
-/** Returns the headers as the client has sent them: where the middleware has deleted some, `rawHeaders` still has them. */
+/** Returns the headers with those that the middleware has deleted: `rawHeaders` still has them. */
 export function sentHeaders({ headers, rawHeaders }: IncomingMessage): IncomingHttpHeaders {
   if (!isBodyHidden(headers)) return headers;
   const sent = { ...headers };
-  rawHeaders.forEach((name, index) => {
-    if (index % 2 === 0) sent[name.toLowerCase()] ??= rawHeaders[index + 1];
+  rawHeaders.forEach((text, index) => {
+    const name = text.toLowerCase();
+    if (index % 2 === 0 && BODY_HEADERS.includes(name)) sent[name] ??= rawHeaders[index + 1];
   });
   return sent;
 }
