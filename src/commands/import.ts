@@ -61,12 +61,10 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   try {
     const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
     for await (const rows of withProgress(reader.rows(input), 'rows')) {
-      const outcomes = await add(repository, rows, goOn);
-      for (const row of rows) {
-        const result = outcomes.get(row) ?? 'rejected';
+      for (const [row, result] of await add(repository, rows, goOn)) {
         counts[result] += 1;
-        const reason = result === 'conflict' ? `The id ${row.plant?.id} belongs to another plant.` : row.reason;
-        if (reason !== undefined) rejected.add(row, reason, reader);
+        if (row.kind === 'rejected') rejected.add(row, row.reason, reader);
+        else if (result === 'conflict') rejected.add(row, `The id ${row.plant.id} belongs to another plant.`, reader);
       }
     }
   } catch (error) {
@@ -86,20 +84,21 @@ async function createReader(format: Format, maxLength: number): Promise<RowReade
 }
 
 /**
- * Adds the plants of rows, and returns the outcome of each row that has one.
+ * Adds the plants of rows. Returns the rows in their order, with their results.
  *
  * @param goOn what to do if the store is unavailable
  */
-async function add(
-  repository: PlantRepository,
-  rows: readonly Row[],
-  goOn: string,
-): Promise<ReadonlyMap<Row, Outcome | undefined>> {
-  const valid = rows.filter((row) => row.plant !== undefined);
-  if (valid.length === 0) return new Map();
+async function add(repository: PlantRepository, rows: readonly Row[], goOn: string): Promise<ReadonlyMap<Row, Result>> {
+  const results = new Map<Row, Result>(rows.map((row) => [row, 'rejected']));
+  const valid = rows.filter((row) => row.kind === 'plant');
+  if (valid.length === 0) return results;
   try {
     const outcomes = await repository.add(valid.map(({ plant }) => plant));
-    return new Map(valid.map((row, index) => [row, outcomes[index]]));
+    outcomes.forEach((outcome, index) => {
+      const row = valid[index];
+      if (row !== undefined) results.set(row, outcome);
+    });
+    return results;
   } catch (cause) {
     if (!(cause instanceof RepositoryUnavailableError)) throw cause;
     throw new OperatorError(`${cause.message}; ${goOn}`, { cause });

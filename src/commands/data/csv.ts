@@ -1,3 +1,4 @@
+import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Parser } from 'csv-parse';
 import { OperatorError } from '../../operator-error.js';
 import { FIELD_NAMES, type FieldName, type FieldType, listed, PLANT_FIELDS } from '../../contract/plant-fields.js';
@@ -58,7 +59,7 @@ export class CsvReader implements RowReader {
       record_delimiter: ['\r\n', '\n'],
       relax_column_count: true,
     });
-    // The iteration in `#lastRows` throws it.
+    // `rows` throws it.
     this.#parser.on('error', () => undefined);
   }
 
@@ -68,15 +69,17 @@ export class CsvReader implements RowReader {
       if (this.#parser.errored !== null) break;
       this.#parser.write(chunk);
       isLineEnded = chunk.at(-1) === '\n'.charCodeAt(0);
-      const rows: Row[] = [];
-      for (let record = this.#next(); record !== null; record = this.#next()) {
-        const row = this.#read(record);
-        if (row !== undefined) rows.push(row);
-      }
-      yield rows;
+      yield this.#drain().flatMap((record) => this.#read(record));
     }
     this.#parser.end();
-    yield this.#lastRows(isLineEnded);
+    await finished(this.#parser, { readable: false }).catch((error: unknown) => {
+      throw error instanceof CsvError ? this.#describe(error) : error;
+    });
+    const records = this.#drain();
+    const cutOff = isLineEnded ? undefined : records.pop();
+    yield records.flatMap((record) => this.#read(record));
+    if (cutOff !== undefined) yield this.#readCutOff(cutOff);
+    if (this.#header === undefined) throw new OperatorError(`The file is empty. ${WRONG_HEADER}`);
   }
 
   /** The columns `line` and `reason` come first. An import ignores columns of other names. */
@@ -88,48 +91,37 @@ export class CsvReader implements RowReader {
     return `${line},"${toBytes(reason).replaceAll('"', '""')}",${source}\r\n`;
   }
 
+  /** Returns the records that the parser has found since the last call. */
+  #drain(): CsvRecord[] {
+    const records: CsvRecord[] = [];
+    for (let record = this.#next(); record !== null; record = this.#next()) records.push(record);
+    return records;
+  }
+
   #next(): CsvRecord | null {
     return this.#parser.read() as CsvRecord | null;
   }
 
-  /**
-   * Reads what the parser still has at the end of the file.
-   *
-   * @param isLineEnded false if the last of these rows may be cut off
-   */
-  async #lastRows(isLineEnded: boolean): Promise<Row[]> {
-    const rows: (Row | undefined)[] = [];
-    let endsWithHeader = false;
-    try {
-      for await (const record of this.#parser as AsyncIterable<CsvRecord>) {
-        endsWithHeader = this.#header === undefined;
-        rows.push(this.#read(record));
-      }
-    } catch (error) {
-      throw error instanceof CsvError ? this.#describe(error) : error;
-    }
-    if (this.#header === undefined) throw new OperatorError(`The file is empty. ${WRONG_HEADER}`);
-    if (!isLineEnded) {
-      if (endsWithHeader) {
-        throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
-      }
-      const last = rows.pop();
-      rows.push(last && withoutEnd(last));
-    }
-    return rows.filter((row) => row !== undefined);
-  }
-
-  /** Returns the row of a record; undefined if it is the header or a blank line. */
-  #read({ record, raw }: CsvRecord): Row | undefined {
+  /** Returns the row of a record, or nothing if that is the header or a blank line. */
+  #read({ record, raw }: CsvRecord): Row[] {
     const line = this.#line;
     const source = /[\r\n]$/.test(raw) ? raw.slice(0, -1) : raw;
     this.#line += source.split('\n').length;
     if (this.#header === undefined) {
       this.#header = { names: readHeader(record, source), source };
-      return undefined;
+      return [];
     }
-    if (source.length > this.maxLength) return tooLong(line, this.maxLength);
-    return source === '' ? undefined : readRow(line, source, this.#header.names, record);
+    if (source.length > this.maxLength) return [tooLong(line, this.maxLength)];
+    return source === '' ? [] : [readRow(line, source, this.#header.names, record)];
+  }
+
+  /** Rejects the last record, whose line has no end: its last field may have been cut off. */
+  #readCutOff(record: CsvRecord): Row[] {
+    const isHeader = this.#header === undefined;
+    const rows = this.#read(record);
+    if (isHeader) throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
+    const reason = 'The last line has no end, so the file may be cut off: complete the row, and end its line.';
+    return rows.map(({ line, source }) => ({ kind: 'rejected', line, source, reason }));
   }
 
   #describe(cause: CsvError): OperatorError {
@@ -158,7 +150,12 @@ function readHeader(record: CsvRecord['record'], source: ByteString): readonly s
 
 function readRow(line: number, source: ByteString, names: readonly string[], record: CsvRecord['record']): Row {
   if (record.length !== names.length) {
-    return { line, source, reason: `The header has ${names.length} fields, but the row ${record.length}.` };
+    return {
+      kind: 'rejected',
+      line,
+      source,
+      reason: `The header has ${names.length} fields, but the row ${record.length}.`,
+    };
   }
   return toRow(line, source, () => {
     const fields: Partial<Record<FieldName, unknown>> = {};
@@ -174,10 +171,4 @@ function readRow(line: number, source: ByteString, names: readonly string[], rec
 /** Reads an integer as JSON spells it, which has no leading zeros. */
 function readInteger(text: string): bigint | null {
   return /^-?0\d/.test(text) ? null : (exactInteger(text) ?? null);
-}
-
-/** Rejects a last row whose line has no end: its last field may have been cut off. */
-function withoutEnd({ line, source }: Row): Row {
-  const reason = 'The last line has no end, so the file may be cut off: complete the row, and end its line.';
-  return { line, source, reason };
 }

@@ -22,9 +22,19 @@ async function read(format: Format, file: string | Buffer, chunkSize = 65_536, r
 
 /** Returns each row as its line and its plant, or the beginning of its reason. */
 function summary(rows: readonly Row[]): unknown[] {
-  return rows.map(({ line, plant, reason }) =>
-    plant === undefined ? [line, reason.split(/[:;.]/)[0]] : [line, plant.id, plant.name, plant.tag],
+  return rows.map((row) =>
+    row.kind === 'rejected'
+      ? [row.line, row.reason.split(/[:;.]/)[0]]
+      : [row.line, row.plant.id, row.plant.name, row.plant.tag],
   );
+}
+
+function plantOf(row: Row): StoredPlant | undefined {
+  return row.kind === 'plant' ? row.plant : undefined;
+}
+
+function reasonOf(row: Row | undefined): string | undefined {
+  return row?.kind === 'rejected' ? row.reason : undefined;
 }
 
 /** Texts that look like the syntax around them. */
@@ -52,7 +62,7 @@ describe.each(FORMATS)('%s', (format) => {
       fc.asyncProperty(plants, fc.integer({ min: 1, max: 50 }), async (written: readonly StoredPlant[], chunkSize) => {
         const rows = await read(format, HEADERS[format] + encodePlants(written, format), chunkSize);
 
-        expect(rows.map(({ plant }) => ({ ...plant }))).toEqual(written);
+        expect(rows.map((row) => ({ ...plantOf(row) }))).toEqual(written);
       }),
       { numRuns: 1_000 },
     );
@@ -66,8 +76,8 @@ describe.each(FORMATS)('%s', (format) => {
     for (const chunkSize of [1, 300, 65_536]) {
       const rows = await read(format, file, chunkSize);
 
-      expect(rows.map(({ plant }) => plant !== undefined)).toEqual([true, false, true, false]);
-      expect(rows[1]?.reason).toMatch(/^The row is too long: at most 1000 bytes/);
+      expect(rows.map(({ kind }) => kind)).toEqual(['plant', 'rejected', 'plant', 'rejected']);
+      expect(reasonOf(rows[1])).toMatch(/^The row is too long: at most 1000 bytes/);
     }
   });
 
@@ -82,8 +92,8 @@ describe.each(FORMATS)('%s', (format) => {
     const bad = Buffer.from(good.replace('é', '\xe9'), 'latin1');
     const rows = await read(format, Buffer.concat([Buffer.from(HEADERS[format] + good), bad, Buffer.from(good)]));
 
-    expect(rows.map(({ plant }) => plant !== undefined)).toEqual([true, false, true]);
-    expect(rows[1]?.reason).toContain('UTF-8');
+    expect(rows.map(({ kind }) => kind)).toEqual(['plant', 'rejected', 'plant']);
+    expect(reasonOf(rows[1])).toContain('UTF-8');
   });
 });
 
@@ -93,13 +103,13 @@ describe('A line of NDJSON', () => {
 
     const rows = await read('ndjson', `{"id":1,\r"name":"${plant.name}"}\n`, 1);
 
-    expect(rows.map(({ line, plant }) => ({ line, plant }))).toEqual([{ line: 1, plant }]);
+    expect(rows.map((row) => ({ line: row.line, plant: plantOf(row) }))).toEqual([{ line: 1, plant }]);
   });
 
   it('that is not JSON, but has a comma, is rejected behind a row, and the next ones are read', async () => {
     const rows = await read('ndjson', '{"id":1,"name":"a"}\nb,2\n{"id":3,"name":"c"}\n');
 
-    expect(rows.map(({ line, plant }) => [line, plant?.id])).toEqual([
+    expect(rows.map((row) => [row.line, plantOf(row)?.id])).toEqual([
       [1, 1n],
       [2, undefined],
       [3, 3n],
@@ -159,7 +169,7 @@ describe('A row of CSV', () => {
   it('has an integer as JSON writes it', async () => {
     for (const id of ['', ' 1', '01', 'a', '9223372036854775808', '1.5']) {
       const [row] = await read('csv', `name,id\n,"${id}"\n`);
-      expect([id, row?.reason]).toEqual([id, expect.stringMatching(/^id must be/)]);
+      expect([id, reasonOf(row)]).toEqual([id, expect.stringMatching(/^id must be/)]);
     }
   });
 
@@ -182,7 +192,7 @@ describe('A row of CSV', () => {
       await expect(read('csv', file, chunkSize, rows)).rejects.toThrow(
         `line ${line}: its quotation marks are wrong, or the row has more than 16000 bytes`,
       );
-      expect(rows.map(({ plant }) => plant?.id)).toEqual([1n]);
+      expect(rows.map((row) => plantOf(row)?.id)).toEqual([1n]);
     }
   });
 });

@@ -7,16 +7,26 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** A text whose characters are bytes, those of a file: bytes that are not UTF-8 stay as they are. */
 export type ByteString = string;
 
-/** A row of a file: a plant, or the reason why it is none. */
-export type Row = RowSource &
-  ({ readonly plant: StoredPlant; readonly reason?: never } | { readonly plant?: never; readonly reason: string });
-
 interface RowSource {
   /** The number of its line; CSV may have several lines a row, of which this is the first. */
   readonly line: number;
   /** The row as the file has it, without the end of its line; empty if it is too long. */
   readonly source: ByteString;
 }
+
+interface PlantRow extends RowSource {
+  readonly kind: 'plant';
+  readonly plant: StoredPlant;
+}
+
+interface RejectedRow extends RowSource {
+  readonly kind: 'rejected';
+  /** Why it is no plant. */
+  readonly reason: string;
+}
+
+/** A row of a file. */
+export type Row = PlantRow | RejectedRow;
 
 /** Reads the rows of a file, and writes those that an import rejects, so that they can be corrected and imported again. */
 export interface RowReader {
@@ -59,16 +69,16 @@ function withoutMark(begin: Buffer): Buffer {
 /** Returns the row with the plant that `read` returns, or with the reason why it refuses to. */
 export function toRow(line: number, source: ByteString, read: () => StoredPlant): Row {
   try {
-    return { line, source, plant: read() };
+    return { kind: 'plant', line, source, plant: read() };
   } catch (error) {
     if (!(error instanceof ContractException)) throw error;
-    return { line, source, reason: error.message.replace(/^The body\b/, 'The row') };
+    return { kind: 'rejected', line, source, reason: error.message.replace(/^The body\b/, 'The row') };
   }
 }
 
 export function tooLong(line: number, maxLength: number): Row {
   const reason = `The row is too long: at most ${maxLength} bytes are accepted; raise BODY_LIMIT.`;
-  return { line, source: '', reason };
+  return { kind: 'rejected', line, source: '', reason };
 }
 
 /**
