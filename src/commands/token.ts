@@ -1,7 +1,9 @@
+import { writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
 import { addToken, parseInstant, parseTokens, readTokenFile, removeTokens } from '../auth/token-file.js';
 import { loadConfiguration } from '../config/configuration.js';
+import { unwritable } from '../files/file-errors.js';
 import { badUsage } from '../operator-error.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
@@ -47,13 +49,17 @@ function create(file: string, { name, expires: when, json }: CreateOptions): voi
   const token = generateToken();
   const expires = when === 'never' ? undefined : when;
   addToken(file, { name, digest: digestToken(token), expires });
+  try {
+    // Unlike process.stdout, it fails now.
+    const shown = json === true ? JSON.stringify({ name, token, expires: expires ?? null, file }) : token;
+    writeFileSync(process.stdout.fd, `${shown}\n`);
+  } catch (error) {
+    removeTokens(file, name);
+    throw unwritable('stdout', error);
+  }
+  if (json === true) return;
   const until = expires === undefined ? 'never expires' : `expires at ${expires.toISOString()}`;
-  if (json !== true) process.stdout.write(`${token}\n`);
-  printSummary(
-    { name, token, expires: expires ?? null, file },
-    `${name} ${until}. The token is shown only once; ${file} keeps its digest.`,
-    { json },
-  );
+  process.stderr.write(`${name} ${until}. The token is shown only once; ${file} keeps its digest.\n`);
 }
 
 function list(file: string, { json }: ReportOptions): void {

@@ -42,6 +42,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   EISDIR: 'it is a directory, so name a file',
   ENAMETOOLONG: 'its name is too long, so name it shorter',
   ENOSPC: FULL_DISK,
+  EPIPE: 'its reader has ended',
   EROFS: 'its file system is read-only, so name a file elsewhere',
 };
 
