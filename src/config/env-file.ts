@@ -18,9 +18,14 @@ export function readEnvFile(file?: string): Variables {
   const bytes = readRegularFile(path, 'trusted');
   const text = decode(bytes, path);
   text.split(/\r?\n/).forEach((line, index) => {
-    if (/^\s*(?:#|$)|^[^=#]+=/.test(line)) return;
-    // Without the line, which may have a secret.
-    throw badUsage(`${path}, line ${index + 1}, must be a variable such as PORT=8080, or begin with #`);
+    if (!/^\s*(?:#|$)|^[^=#]+=/.test(line)) {
+      // Without the line, which may have a secret.
+      throw badUsage(`${path}, line ${index + 1}, must be a variable such as PORT=8080, or begin with #`);
+    }
+    // Its value would go on to the next such mark, and take the variables of other lines.
+    if (/^[^=#]+=\s*(["'`])(?!.*\1)/.test(line)) {
+      throw badUsage(`${path}, line ${index + 1}, has a value whose quotation mark does not close`);
+    }
   });
   const variables = parseEnv(text);
   if (hasSecret(variables)) readRegularFile(path, 'secret');

@@ -70,6 +70,15 @@ describe('The environment', () => {
     },
   );
 
+  it.each(["JWT_AUDIENCE='a", 'HOST= "::1\nPORT=1\nBASE_PATH="/v1"', 'HOST=`::1'])(
+    'ends the start with status 2 and one line if a quotation mark does not close: %j',
+    async (lines) => {
+      directory.write('.env', `# comment\n\n${lines}\n`);
+
+      await expectRefusal({}, /\.env, line 3, has a value whose quotation mark does not close$/);
+    },
+  );
+
   it('is completed by the file that ENV_FILE names instead of .env', async () => {
     directory.write('.env', 'BASE_PATH=/from-the-directory');
     directory.write('environment', `BASE_PATH=/from-the-file\nACCESS_TOKENS=${TOKEN}`);
