@@ -9,6 +9,7 @@ import {
   ftruncateSync,
   lchownSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
   renameSync,
@@ -35,9 +36,13 @@ export function makeDirectory(path: string): void {
   syncDirectory(parent);
 }
 
-/** Returns the directory, or the one above it in which `makeDirectory` would create the first one. */
+/**
+ * Returns the directory, or the one above it in which `makeDirectory` would create the first one. A link that leads nowhere
+ * is neither: it is returned, so that its use fails.
+ */
 export function existingDirectory(path: string): string {
-  return existsSync(path) ? path : existingDirectory(dirname(path));
+  const found = existsSync(path) || lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  return found ? path : existingDirectory(dirname(path));
 }
 
 /**

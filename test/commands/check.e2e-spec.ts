@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { TOKEN } from '../support/client.js';
 import { installCertificate } from '../support/certificates.js';
@@ -89,6 +89,16 @@ describe('plant-store check', () => {
     });
     expect(checked.stderr).toMatch(complaint);
     expect(started).toMatchObject({ status: 1 });
+  });
+
+  it('refuses a directory of the data that is a link without a target, as the start does', async () => {
+    symlinkSync('nowhere', directory.file('data'));
+
+    for (const command of ['check', 'start']) {
+      const { status, stderr } = await directory.run(command);
+      expect({ command, status }).toEqual({ command, status: 1 });
+      expect(stderr).toMatch(/^plant-store: the database data\/plants\.db cannot be used: [^\n]+\n$/);
+    }
   });
 
   const UNREACHABLE = 'postgres://u:secret@localhost/plants?host=/nowhere';

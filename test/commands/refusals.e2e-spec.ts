@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { ServiceDirectory } from '../support/service-directory.js';
 
 const POSTGRES = 'postgres://localhost/plants';
@@ -71,6 +71,25 @@ describe('A command that cannot do its work fails with one line, and changes not
     expect(run.stderr.trimEnd()).toMatch(complaint);
     expect(readdirSync(directory.path)).toEqual(['data']);
     expect(readFileSync(directory.file('data/plants.db')).equals(before)).toBe(true);
+  });
+
+  it.each(['export', 'verify', 'backup b.db'])('%s of a database that this user may not look for', async (command) => {
+    await directory.store([]);
+    chmodSync(directory.file('data'), 0o600);
+    // Root may ignore the modes of files.
+    const wrapper = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : [];
+    const [name = '', ...parameters] = command.split(' ');
+
+    const run = await directory.run(name, parameters, {}, '', { wrapper });
+
+    chmodSync(directory.file('data'), 0o700);
+    expect(run).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^plant-store: the database data\/plants\.db cannot be used: EACCES: [^\n]+\n$/,
+      ) as unknown,
+    });
   });
 
   it('any command that cannot write its result to stdout', async () => {

@@ -5,7 +5,14 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { OperatorError } from '../../operator-error.js';
 import { createFile, existingDirectory, makeDirectory, publish } from '../../files/durable-files.js';
 import { messageOf, UnusableDatabaseError } from '../errors.js';
-import { assertSound, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
+import {
+  assertSound,
+  databaseExists,
+  firstValue,
+  openSqliteDatabase,
+  prepare,
+  type SqliteDatabase,
+} from './database.js';
 import { sqliteStartError } from './errors.js';
 import { checkSqliteSchema, findTables } from './schema.js';
 
@@ -20,7 +27,7 @@ const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
  * @throws {OperatorError} when the copy cannot be made
  */
 export async function backUp(file: string, target: string): Promise<number> {
-  if (!existsSync(file))
+  if (!databaseExists(file))
     throw new OperatorError(`there is no database ${file}: DATABASE_URL must name one that exists`);
   const directory = dirname(resolve(target));
   if (!existsSync(directory)) throw new OperatorError(`there is no directory ${directory}: create it first`);

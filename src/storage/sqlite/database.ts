@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type * as Sqlite from '@photostructure/sqlite';
@@ -57,6 +57,15 @@ export async function openSqliteDatabase<Result>(
       announce?.(reason.message);
     }
     await setTimeout(OPEN_PAUSE);
+  }
+}
+
+/** @throws {OperatorError} if this user may not look for it, unlike existsSync, which returns false */
+export function databaseExists(file: string): boolean {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    throw sqliteStartError(file, error);
   }
 }
 

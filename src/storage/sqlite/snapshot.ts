@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { cannotBeRead } from '../errors.js';
 import { plantOf } from '../plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describeSqliteError } from './errors.js';
-import { firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
+import { databaseExists, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
 import { findTables, SELECT } from './schema.js';
 
 /** Rows that are read before the process does other work: reading from SQLite never waits. */
@@ -17,7 +16,7 @@ const ROWS_IN_A_TURN = 100;
  * @returns undefined if there is no file, or no table of plants in it
  */
 export async function openSqliteSnapshot(file: string): Promise<PlantSnapshot | undefined> {
-  if (!existsSync(file)) return undefined;
+  if (!databaseExists(file)) return undefined;
   return openSqliteDatabase(file, (database) => {
     // The transaction takes its snapshot when it reads for the first time.
     database.exec('BEGIN');
