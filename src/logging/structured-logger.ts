@@ -11,10 +11,7 @@ export interface LogStream extends DestinationStream {
 /** Milliseconds for which lines are collected before they are written. */
 const WRITE_INTERVAL = 100;
 
-/**
- * Bytes of a write: whole lines, because each write wakes a thread and the reader of the log. With 65,536, V8 would copy
- * lines that wait, which takes 8 µs more a create.
- */
+/** Bytes of a write: whole lines, because each write wakes a thread and the reader of the log. More costs CPU (measured). */
 const MAX_WRITE = 16_384;
 
 /** Bytes of a write to a pipe that no other process can write into (PIPE_BUF of Linux). */

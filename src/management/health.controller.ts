@@ -1,12 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
-import {
-  HealthCheck,
-  type HealthCheckResult,
-  HealthCheckService,
-  type HealthIndicatorResult,
-  HealthIndicatorService,
-} from '@nestjs/terminus';
-import { Readiness, type ReadinessChecks } from './readiness.js';
+import { HealthCheck, type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
+import { Readiness } from './readiness.js';
 
 /** With documentation, Terminus would load a second copy of @nestjs/swagger beside the bundled one. */
 const HEALTH_CHECK = { noCache: true, swaggerDocumentation: false };
@@ -30,13 +24,13 @@ export class HealthController {
   /** Answers 200 if the service takes plants, or 503 with the checks that failed and the reasons. */
   @Get('ready')
   @HealthCheck(HEALTH_CHECK)
-  ready(): Promise<HealthCheckResult> {
-    return this.health.check([() => this.#check('service'), () => this.#check('store')]);
-  }
-
-  async #check(name: keyof ReadinessChecks): Promise<HealthIndicatorResult> {
-    const { [name]: failure } = await this.readiness.check();
-    const indicator = this.indicators.check(name);
-    return failure === undefined ? indicator.up() : indicator.down(failure);
+  async ready(): Promise<HealthCheckResult> {
+    const checks = Object.entries(await this.readiness.check());
+    return this.health.check(
+      checks.map(([name, failure]) => () => {
+        const indicator = this.indicators.check(name);
+        return failure === undefined ? indicator.up() : indicator.down(failure);
+      }),
+    );
   }
 }

@@ -24,7 +24,10 @@ export function createFirstToken(configuration: Configuration, url: string): str
   return adviseCurl(file, token, url);
 }
 
-/** Returns whether systemd keeps what the process writes to stderr (`JOURNAL_STREAM` in systemd.exec(5)). */
+/**
+ * Returns whether systemd keeps what the process writes to stderr. The variable is no setting: systemd sets it, and it says
+ * which file was stderr then (`JOURNAL_STREAM` in systemd.exec(5)).
+ */
 function isJournal(): boolean {
   const { dev, ino } = fstatSync(2, { bigint: true });
   return process.env.JOURNAL_STREAM === `${dev}:${ino}`;
