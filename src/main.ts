@@ -67,7 +67,7 @@ try {
 function handleEnds(): void {
   const end = (): void => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted);
   // SIGHUP ends a command. A service reloads its files with it, and ignores it while it starts.
-  onSignals(end, isService ? undefined : end);
+  onSignals({ stop: end, reload: isService ? () => undefined : end });
   process.stdout.on('error', (error: Error) => {
     // Losing the reader of its log must not stop the service.
     if (isService) return;

@@ -1,14 +1,20 @@
 import type { PlantRepository } from '../storage/plant-repository.js';
 
 /**
- * | state    | the service                 | next state                                          |
- * |----------|-----------------------------|-----------------------------------------------------|
- * | starting | does not listen yet         | serving; a signal ends the process                  |
- * | serving  | answers at its {base_url}   | stopping, at a signal                               |
- * | stopping | answers requests in flight  | none: the process ends                              |
+ * | state    | the service                | SIGTERM or SIGINT                  | SIGHUP            | next state             |
+ * |----------|----------------------------|------------------------------------|-------------------|------------------------|
+ * | starting | does not listen yet        | ends the process                   | is ignored        | serving                |
+ * | serving  | answers at its {base_url}  | begins the stop                    | reloads its files | stopping               |
+ * | stopping | answers requests in flight | ends the process, but not a worker | is ignored        | none: the process ends |
  */
 export type ServiceState =
   { readonly name: 'starting' } | { readonly name: 'serving' | 'stopping'; readonly baseUrl: string };
+
+/** The address of the public port. */
+export interface Address {
+  readonly address: string;
+  readonly port: number;
+}
 
 /** A service, as its operator sees it; the class is also the injection token. */
 export abstract class ManagedService {
@@ -20,12 +26,12 @@ export abstract class ManagedService {
     return this.#state;
   }
 
-  /** The service listens. */
+  /** Enters the state `serving`. */
   serve(baseUrl: string): void {
     this.#state = { name: 'serving', baseUrl };
   }
 
-  /** The service has got a signal. */
+  /** Enters the state `stopping`. */
   beginStop(): void {
     if (this.#state.name === 'serving') this.#state = { ...this.#state, name: 'stopping' };
   }
@@ -39,6 +45,20 @@ export abstract class ManagedService {
   get obstacle(): string | undefined {
     return OBSTACLES[this.state.name];
   }
+
+  /**
+   * Opens the public port.
+   *
+   * @param managementPort the port of the docs page, which creates plants
+   * @throws {OperatorError} with a message for the operator
+   */
+  abstract listen(managementPort: number | 'off'): Promise<Address>;
+
+  /** Reads the token file and the certificate now, even if the file system has not reported a change. */
+  abstract reload(): void;
+
+  /** Resolves when the requests in flight are answered and the store is closed. */
+  abstract close(): Promise<void>;
 
   /** Returns the metrics in the text format of Prometheus, version 0.0.4. */
   abstract metrics(): Promise<string>;

@@ -1,10 +1,23 @@
 import { Logger } from '@nestjs/common';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { ManagedService, type ServiceState } from './managed-service.js';
+import { type Address, ManagedService, type ServiceState } from './managed-service.js';
 import { Readiness } from './readiness.js';
 
+/** A service without a public port. */
 class TestedService extends ManagedService {
+  override listen(): Promise<Address> {
+    return Promise.resolve({ address: '127.0.0.1', port: 3_000 });
+  }
+
+  override reload(): void {
+    return;
+  }
+
+  override close(): Promise<void> {
+    return this.repository.close();
+  }
+
   override metrics(): Promise<string> {
     return Promise.resolve('');
   }

@@ -1,9 +1,5 @@
 import type { Configuration } from '../config/configuration.js';
-
-interface Address {
-  readonly address: string;
-  readonly port: number;
-}
+import type { Address } from '../management/managed-service.js';
 
 /** Returns {base_url} for a client on this machine: a host that stands for all addresses is replaced by loopback. */
 export function baseUrlOf(

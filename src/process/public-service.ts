@@ -11,8 +11,9 @@ import { type Certificate, certificateExpiry, isSameCertificate, validityFault }
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import { docsOrigins } from '../management/docs-origins.js';
-import { ManagedService } from '../management/managed-service.js';
+import { type Address, ManagedService } from '../management/managed-service.js';
 import { Metrics } from '../management/metrics.js';
+import { shareMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { addressError } from './describe-error.js';
@@ -42,19 +43,11 @@ export class PublicService extends ManagedService {
     super(repository);
     this.#tokens = files.tokens;
     this.#certificate = files.certificate;
+    // Without workers, no process asks for them.
+    shareMetrics(this.#metrics.registry);
   }
 
-  get registry(): Metrics['registry'] {
-    return this.#metrics.registry;
-  }
-
-  /**
-   * Creates the application, and listens.
-   *
-   * @param managementPort the port of the docs page, which creates plants
-   * @throws {OperatorError} with a message for the operator
-   */
-  async listen(managementPort: number | 'off'): Promise<AddressInfo> {
+  override async listen(managementPort: number | 'off'): Promise<Address> {
     const { host, port, logRequests, tlsCertFile, tlsKeyFile, managementHost } = this.configuration;
     const origins = managementPort === 'off' ? [] : docsOrigins(managementHost, managementPort);
     const app = await this.#createApplication(origins);
@@ -69,18 +62,16 @@ export class PublicService extends ManagedService {
     return app.getHttpServer().address() as AddressInfo;
   }
 
-  /** Reads the token file and the certificate now, even if the file system has not reported a change. */
-  reload(): void {
+  override reload(): void {
     this.#reloadCertificate();
     if (this.#tokens instanceof TokenFileVerifier) this.#tokens.reload();
   }
 
   override metrics(): Promise<string> {
-    return this.registry.metrics();
+    return this.#metrics.registry.metrics();
   }
 
-  /** Resolves when the requests in flight are answered and the store is closed. */
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     if (this.#app !== undefined) await closeApplication(this.#app);
   }
 

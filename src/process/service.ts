@@ -7,8 +7,9 @@ import { isLoopbackHost } from '../loopback-host.js';
 import { EXIT_STATUS } from '../operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import { docsOrigins } from '../management/docs-origins.js';
+import type { ManagedService } from '../management/managed-service.js';
 import type { Management } from '../management/management-listener.js';
-import { answerPrimary, shareMetrics } from '../management/worker-metrics.js';
+import { answerPrimary } from '../management/worker-metrics.js';
 import { databaseName } from '../storage/database-url.js';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
@@ -22,9 +23,6 @@ import { Workers } from './workers.js';
 
 const logger = new Logger('PlantStore');
 
-/** Serves the public port: in this process, or with workers. */
-type Service = PublicService | Workers;
-
 /**
  * Starts the service, which runs until a signal stops the process. The process serves its clients itself, is the primary
  * of workers that do, or is one of these workers.
@@ -32,90 +30,48 @@ type Service = PublicService | Workers;
  * @throws {OperatorError} with a message for the operator; any other error is a defect
  */
 export async function startService(configuration: Configuration): Promise<void> {
+  const { workers, managementPort, logLevel } = configuration;
   // With WORKERS=1, the process may be a worker of another cluster manager.
-  const worker = configuration.workers > 1 ? cluster.worker : undefined;
+  const worker = workers > 1 ? cluster.worker : undefined;
   if (worker !== undefined) answerPrimary();
-  const log = await StructuredLogger.create(configuration.logLevel, worker?.id);
+  // Node ends a worker whose primary has ended, unless the worker is about to send it something.
+  worker?.on('error', ({ message }: Error) => {
+    process.stderr.write(`plant-store: the worker cannot reach its primary: ${message}\n`);
+    process.exit(EXIT_STATUS.failed);
+  });
+  const log = await StructuredLogger.create(logLevel, worker?.id);
   Logger.overrideLogger(log);
   const files = openStartFiles(configuration);
   const repository = await openStore(configuration);
+  const service =
+    workers > 1 && worker === undefined
+      ? new Workers(workers, repository)
+      : new PublicService(configuration, files, repository, log);
 
-  if (worker !== undefined) {
-    const service = new PublicService(configuration, files, repository, log);
-    shareMetrics(service.registry);
-    await runWorker(service, configuration, log);
-  } else if (configuration.workers > 1) {
-    await run(new Workers(configuration.workers, repository), configuration, log);
-  } else {
-    await run(new PublicService(configuration, files, repository, log), configuration, log);
-  }
-}
-
-/** Listens for operators and then for clients, announces the service, and stops it at a signal. */
-async function run(service: Service, configuration: Configuration, log: StructuredLogger): Promise<void> {
-  const management = await listenForOperators(service, configuration);
-  const address = await service.listen(management?.port ?? 'off');
-  const baseUrl = baseUrlOf(configuration, address);
-  service.serve(baseUrl);
+  // The primary has the management listener, announces the service, and ends workers that take too long to stop.
+  const isWorker = worker !== undefined;
+  const management = isWorker ? undefined : await listenForOperators(service, configuration);
+  const address = await service.listen(management?.port ?? managementPort);
+  service.serve(baseUrlOf(configuration, address));
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
-  onSignals(
-    (signal) => {
-      // A load balancer learns of it while requests are still answered.
-      service.beginStop();
-      limitStop(configuration);
-      void stop(signal, service, log, management);
+  onSignals({
+    stop(signal) {
+      if (service.state.name === 'serving') {
+        // A load balancer learns of it while requests are still answered.
+        service.beginStop();
+        if (!isWorker) limitStop(configuration);
+        void stop(signal, service, log, management);
+      } else if (!isWorker) {
+        process.exit();
+      }
     },
-    () => reload(service),
-  );
-  announce(baseUrl, service, management, configuration, log);
-}
-
-/** Listens for clients, and stops at a signal. The primary does the rest, and its limit of a stop also ends its workers. */
-async function runWorker(service: PublicService, configuration: Configuration, log: StructuredLogger): Promise<void> {
-  await service.listen(configuration.managementPort);
-  onSignals(
-    (signal) => {
-      // A signal to all processes of the service reaches a worker twice: the primary passes it on.
-      onSignals(() => undefined);
-      void stop(signal, service, log);
+    reload() {
+      if (service.state.name !== 'serving') return;
+      logger.log('Reloading after SIGHUP');
+      service.reload();
     },
-    () => reload(service),
-  );
-}
-
-function reload(service: Service): void {
-  logger.log('Reloading after SIGHUP');
-  service.reload();
-}
-
-/** Limits a stop that begins now: the process ends after SHUTDOWN_TIMEOUT, or at a second signal. */
-function limitStop({ shutdownTimeout }: Configuration): void {
-  onSignals(() => process.exit());
-  setTimeout(() => {
-    logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
-    process.exit();
-  }, shutdownTimeout);
-}
-
-/** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
-async function stop(
-  signal: NodeJS.Signals,
-  service: Service,
-  log: StructuredLogger,
-  management?: Management,
-): Promise<void> {
-  logger.log(`Stopping after ${signal}`);
-  try {
-    await service.close();
-    await management?.application.close();
-    logger.log('Stopped');
-  } catch (error) {
-    logger.error(`The service could not close in order: ${String(error)}`);
-    process.exitCode = EXIT_STATUS.failed;
-  }
-  await log.flush();
-  // If Node ended by itself, it would remove its handlers of signals first, and a late signal would kill the process.
-  process.exit();
+  });
+  if (!isWorker) announce(service, management, configuration, log);
 }
 
 /** Opens the store, and creates it if it does not exist. */
@@ -127,7 +83,10 @@ function openStore(configuration: Configuration): Promise<PlantRepository> {
   });
 }
 
-async function listenForOperators(service: Service, configuration: Configuration): Promise<Management | undefined> {
+async function listenForOperators(
+  service: ManagedService,
+  configuration: Configuration,
+): Promise<Management | undefined> {
   const { managementHost: host, managementPort: port, managementAllowedHosts: allowedHosts } = configuration;
   if (port === 'off') return undefined;
   const { startManagement } = await import('../management/management-listener.js');
@@ -138,12 +97,12 @@ async function listenForOperators(service: Service, configuration: Configuration
 
 /** Creates the first token, if none is configured, and says that the service is up. */
 function announce(
-  baseUrl: string,
-  service: Service,
+  service: ManagedService,
   management: Management | undefined,
   configuration: Configuration,
   log: StructuredLogger,
 ): void {
+  const { baseUrl } = service;
   const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
   // Before it is shown, so that it is accepted at once.
   if (firstToken !== undefined) service.reload();
@@ -161,4 +120,33 @@ function announce(
 function warnOfClearText({ host, tlsCertFile, trustProxy }: Configuration): void {
   if (tlsCertFile !== undefined || trustProxy.length > 0 || isLoopbackHost(host)) return;
   logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
+}
+
+/** Ends the process SHUTDOWN_TIMEOUT from now, whatever its stop waits for. */
+function limitStop({ shutdownTimeout }: Configuration): void {
+  setTimeout(() => {
+    logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
+    process.exit();
+  }, shutdownTimeout);
+}
+
+/** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
+async function stop(
+  signal: NodeJS.Signals,
+  service: ManagedService,
+  log: StructuredLogger,
+  management: Management | undefined,
+): Promise<void> {
+  logger.log(`Stopping after ${signal}`);
+  try {
+    await service.close();
+    await management?.application.close();
+    logger.log('Stopped');
+  } catch (error) {
+    logger.error(`The service could not close in order: ${String(error)}`);
+    process.exitCode = EXIT_STATUS.failed;
+  }
+  await log.flush();
+  // If Node ended by itself, it would remove its handlers of signals first, and a late signal would kill the process.
+  process.exit();
 }

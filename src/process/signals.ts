@@ -2,34 +2,43 @@ import { isatty } from 'node:tty';
 
 const STDIN = 0;
 
+/**
+ * Milliseconds in which the same signal again is still the first one. The terminal sends SIGINT to `npm start` and to the
+ * service, and npm passes its own on to the service. https://github.com/npm/run-script (lib/signal-manager.js)
+ */
+const REPEAT_TIME = 1_000;
+
 /** The terminal may close later: isatty then returns false. */
 const hadTerminal = isatty(STDIN);
 
+/** What signals do. */
 interface Reactions {
-  readonly stop: (signal: NodeJS.Signals) => void;
-  readonly reload: () => void;
+  /** For SIGINT and SIGTERM, and for SIGHUP because the terminal of the process was closed. */
+  stop(signal: NodeJS.Signals): void;
+  /** For any other SIGHUP. */
+  reload(): void;
 }
 
 let reactions: Reactions | undefined;
+let lastStop: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
 
-/**
- * Sets what signals do from now on, instead of what was set before. In the life of a service, SIGTERM:
- *
- * - ends it at once while it starts (`main.ts`)
- * - begins its stop while it serves (`run` and `runWorker` of service.ts)
- * - ends it at once while it stops (`limitStop` of service.ts); a worker that stops ignores it
- *
- * @param stop what SIGINT and SIGTERM do, and SIGHUP because the terminal of the process was closed
- * @param reload what any other SIGHUP does
- */
-export function onSignals(stop: Reactions['stop'], reload: Reactions['reload'] = () => undefined): void {
+/** Sets what signals do from now on: first in main.ts, and in service.ts when the service serves. */
+export function onSignals(next: Reactions): void {
   // These listeners stay: without one, a signal would kill the process.
   if (reactions === undefined) for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, react);
-  reactions = { stop, reload };
+  reactions = next;
 }
 
 function react(signal: NodeJS.Signals): void {
   const isReload = signal === 'SIGHUP' && !(hadTerminal && !isatty(STDIN));
   if (isReload) reactions?.reload();
-  else reactions?.stop(signal);
+  else if (!isRepeated(signal)) reactions?.stop(signal);
+}
+
+/** Returns whether the last signal to stop was the same one, just before. */
+function isRepeated(signal: NodeJS.Signals): boolean {
+  const at = performance.now();
+  const isSame = lastStop?.signal === signal && at - lastStop.at < REPEAT_TIME;
+  lastStop = isSame ? lastStop : { signal, at };
+  return isSame;
 }

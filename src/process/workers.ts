@@ -1,8 +1,8 @@
-import cluster, { type Address, type Worker } from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { Logger } from '@nestjs/common';
 import { EXIT_STATUS } from '../operator-error.js';
-import { ManagedService } from '../management/managed-service.js';
+import { type Address, ManagedService } from '../management/managed-service.js';
 import { WorkerMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 
@@ -11,8 +11,13 @@ const RESTART_DELAY = 1_000;
 
 /**
  * Serves the public port with workers. Each of them is the whole service: it runs the command of this process, in the
- * same environment. Until one has listened, a worker that ends also ends this process: the cause is most likely the
- * configuration. From then on, a worker that ends is replaced.
+ * same environment. When one ends, what follows depends on whether any worker has listened: without one, the cause is most
+ * likely the configuration.
+ *
+ * | worker            | none has listened            | one has listened                        |
+ * |-------------------|------------------------------|-----------------------------------------|
+ * | ends              | this process ends in its way | it is replaced, but not during the stop |
+ * | cannot be created | `listen` throws the error    | it is replaced, but not during the stop |
  */
 export class Workers extends ManagedService {
   readonly #logger = new Logger('PlantStore');
@@ -36,15 +41,15 @@ export class Workers extends ManagedService {
    * Starts a worker and, when it listens, the others. Resolves when each of them listens or has ended: one that cannot
    * start does not keep the others from serving.
    */
-  async listen(): Promise<Address> {
+  override async listen(): Promise<Address> {
     const [address] = (await once(this.#fork(), 'listening')) as [Address];
     const others = Array.from({ length: this.count - 1 }, () => this.#fork());
     await Promise.all(others.map(listensOrEnds));
     return address;
   }
 
-  /** Lets the workers read their token file and certificate now. One that starts reads them anyway. */
-  reload(): void {
+  override reload(): void {
+    // A worker that starts reads its files anyway.
     signal(this.#listening, 'SIGHUP');
   }
 
@@ -57,7 +62,7 @@ export class Workers extends ManagedService {
   }
 
   /** @throws if a worker could not close in order */
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     const workers = running();
     const ends = workers.map((worker) => once(worker, 'exit'));
     signal(workers, 'SIGTERM');
@@ -79,8 +84,7 @@ export class Workers extends ManagedService {
       else this.#endWith(code, killer);
     });
     worker.on('error', ({ message }: Error) => {
-      // The process could not be created; `listen` throws the error of the first one. In other cases, an exit follows.
-      if (this.#hasListened && worker.process.pid === undefined) this.#replace(worker, message);
+      if (this.#hasListened && !hasProcess(worker)) this.#replace(worker, message);
     });
     return worker;
   }
@@ -115,9 +119,16 @@ function endOf(code: number | null, killer: string | null): string {
   return killer ?? `status ${code}`;
 }
 
-/** Returns the workers that have not ended. */
+/** Returns the workers that have not ended. `cluster` also keeps others: until their channel closes, or for ever. */
 function running(): Worker[] {
-  return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  return Object.values(cluster.workers ?? {}).filter(
+    (worker): worker is Worker => worker !== undefined && hasProcess(worker) && !worker.isDead(),
+  );
+}
+
+/** Returns false if the system could not create the process of a worker; there is no exit then. */
+function hasProcess({ process }: Worker): boolean {
+  return process.pid !== undefined;
 }
 
 function signal(workers: Iterable<Worker>, name: NodeJS.Signals): void {

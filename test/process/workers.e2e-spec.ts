@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { create, CREATED, monstera, TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
@@ -250,6 +251,25 @@ describe('A worker that the system cannot create at the start', () => {
   });
 });
 
+describe('A worker for which the system has no file descriptors', () => {
+  it('does not delay the stop', async () => {
+    const withoutDescriptors = importing(
+      "import { ChildProcess } from 'node:child_process'; import { closeSync, openSync } from 'node:fs';" +
+        'const { spawn } = ChildProcess.prototype; let count = 0;' +
+        'ChildProcess.prototype.spawn = function (options) { count += 1; const taken = [];' +
+        "try { if (count === 2) for (;;) taken.push(openSync('/dev/null')); } catch {}" +
+        'try { return spawn.call(this, options); } finally { taken.forEach(closeSync); } };',
+    );
+    const wrapper = ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh'];
+    const variables = { ...TWO, SHUTDOWN_TIMEOUT: '60m', ...withoutDescriptors };
+    const { service } = await directory.start(variables, { wrapper });
+    await service.printed(/(Worker 2 has ended, and another one starts: spawn \S+ EMFILE)/);
+
+    expect(await service.stop()).toBe(0);
+    expect(service.lines.at(-1)).toContain('"message":"Stopped"');
+  });
+});
+
 describe('A worker that is killed while its service stops', () => {
   it('lets the service say so, and end with status 1', async () => {
     const { service, url } = await directory.start(TWO);
@@ -316,18 +336,37 @@ describe('The primary that is killed', () => {
     // The output ends with the last process that has it open.
     expect(await service.stop('SIGKILL')).toBeNull();
   });
+
+  it('is one line of a worker that is about to listen', async () => {
+    const waiting = inWorkers(
+      "const { Server } = await import('node:net'); const { listen } = Server.prototype;" +
+        "Server.prototype.listen = function (...parameters) { console.error('waits');" +
+        "while (existsSync('hold')) {} return listen.apply(this, parameters); };",
+    );
+    directory.write('hold', '');
+    const service = directory.launch({ ...TWO, ...waiting });
+    await service.printed(/^(waits)$/m);
+
+    const ends = once(service.child, 'exit');
+    service.signal('SIGKILL');
+    await ends;
+    rmSync(directory.file('hold'));
+
+    expect(await service.ended).toBeNull();
+    expect(service.stderr).toBe('waits\nplant-store: the worker cannot reach its primary: write EPIPE\n');
+  });
 });
 
 describe('A signal', () => {
-  it('to all processes at once lets a request in flight be answered', async () => {
+  it('to all processes at once, such as Ctrl+C, lets a request in flight be answered', async () => {
     const { service, url } = await directory.start(TWO);
     const client = await openRequest(url);
 
-    const stopping = (count: number) => () => service.stdout.split('Stopping after SIGTERM').length === 1 + count;
+    const stopping = (count: number) => () => service.stdout.split('Stopping after SIGINT').length === 1 + count;
     // Two signals that wait for a process at the same time would be one.
-    for (const worker of service.workers()) process.kill(worker, 'SIGTERM');
+    for (const worker of service.workers()) process.kill(worker, 'SIGINT');
     await until('each worker stops', stopping(2));
-    service.signal('SIGTERM');
+    service.signal('SIGINT');
     await until('the primary stops, too, and has passed the signal on', stopping(3));
     client.socket.write(plant(1));
     await client.answered(1);
