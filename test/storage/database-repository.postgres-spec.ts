@@ -49,6 +49,7 @@ describe('the PostgreSQL repository', () => {
 
   it.each([
     ['database', 'off', 'on'],
+    ['database', 'local', 'local'],
     ['database', 'remote_apply', 'remote_apply'],
     // It takes precedence over the setting of the database.
     ['role', 'off', 'on'],

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { DATABASE_DEFAULTS, openRepository, openSnapshot } from '../../src/storage/engines.js';
 import { CREATED, create, monstera, refusal } from '../support/client.js';
 import { FaultProxy } from '../support/fault-proxy.js';
@@ -255,6 +256,26 @@ describe('A start', () => {
     proxy.fault = 'none';
 
     expect(await create((await starting).url)).toEqual(CREATED);
+  });
+
+  it.each([
+    {
+      what: 'is read-only',
+      begin: 'ALTER DATABASE $ SET default_transaction_read_only = on',
+      end: 'ALTER DATABASE $ RESET ALL',
+    },
+    { what: 'has a locked table', begin: 'BEGIN; LOCK TABLE plants', end: 'ROLLBACK' },
+  ])('waits for a server that $what', async ({ begin, end }) => {
+    await (await openRepository(database)).close();
+    const other = new pg.Client({ connectionString: database });
+    await other.connect();
+    await other.query(begin.replace('$', nameOf(database)));
+    const service = directory.launch({ ...WITH_TOKEN, DATABASE_URL: database, STORE_TIMEOUT: '1s' });
+    await service.printed(/(The start waits for the database: )/);
+    await other.query(`SET default_transaction_read_only = off; ${end.replace('$', nameOf(database))}`);
+    await other.end();
+
+    expect(await create(await service.listening())).toEqual(CREATED);
   });
 
   beforeAll(async () => {
