@@ -75,12 +75,16 @@ describe('A service whose log is not read', () => {
 
   it('answers all requests, keeps 16 MiB of lines, and drops the others until the log is read again', async () => {
     const { service, url } = await directory.start();
-    const path = `/${'x'.repeat(255)}`;
-    const request = message({ line: `GET ${path} HTTP/1.1`, framing: [], body: '' });
+    // Its line in the log is as long as possible.
+    const line = `GET /${'x'.repeat(255)} HTTP/1.1`;
+    const trace = `traceparent: 00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+    const request = message({ line, more: [`X-Request-Id: ${'r'.repeat(128)}`, trace], framing: [], body: '' });
     const client = await RawClient.open(url);
+    client.socket.write(request);
+    const { length } = await service.printed(/^(.*"request".*)$/m);
     service.holdOutput();
-    // Each line of the log has the path and as many bytes besides: these are more than wait and than the system keeps.
-    for (let sent = 0; sent * path.length < 0.75 * MAX_WAITING; sent += 100) {
+    // More than wait, and than the system keeps.
+    for (let sent = 0; sent * length < MAX_WAITING + 2 * MAX_KEPT; sent += 100) {
       client.received = '';
       client.socket.write(request.repeat(100));
       await client.answered(100);

@@ -48,13 +48,16 @@ export class NodeProcess {
   /** Waits until stdout or stderr matches the pattern, and returns the pattern's first group. */
   printed(pattern: RegExp): Promise<string> {
     const printed = new Promise<string>((resolve, reject) => {
+      const streams = [this.child.stdout, this.child.stderr];
       const look = (): void => {
         const [, found] = pattern.exec(this.stdout) ?? pattern.exec(this.stderr) ?? [];
-        if (found !== undefined) resolve(found);
+        if (found === undefined) return;
+        // The output may become long.
+        for (const stream of streams) stream.off('data', look);
+        resolve(found);
       };
+      for (const stream of streams) stream.on('data', look);
       look();
-      this.child.stdout.on('data', look);
-      this.child.stderr.on('data', look);
       void this.#ended.then((status) => reject(new Error(`It ended with ${String(status)}: ${this.stderr}`)));
     });
     return inTime(printed, () => `the process prints ${pattern}, which has printed ${this.#output}`);
