@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import ts from 'typescript';
 import { readVersion } from '../../src/config/version.js';
@@ -15,7 +16,7 @@ import {
 } from '../support/hosts/installation.js';
 import { childrenOf, NodeProcess } from '../support/node-process.js';
 import { ROOT } from '../support/root.js';
-import { CURL, ServiceDirectory } from '../support/service-directory.js';
+import { CURL, ServiceDirectory, type Variables } from '../support/service-directory.js';
 import { createRegistry } from '../support/hosts/registry.js';
 
 /** The packages that a Nest application has. */
@@ -25,8 +26,24 @@ const NEST = [
 ];
 
 const plantStore = new PackedPackage();
+const registry = createRegistry(join(ROOT, 'node_modules'));
+/** npm keeps in it what it has fetched, for all tests. */
+const cache = mkdtempSync(join(tmpdir(), 'plant-store-npm-'));
 
-afterAll(() => plantStore.remove());
+beforeAll(() => once(registry.listen(0, '127.0.0.1'), 'listening'));
+
+afterAll(async () => {
+  registry.close();
+  registry.closeAllConnections();
+  rmSync(cache, { recursive: true });
+  await plantStore.remove();
+});
+
+/** Returns the variables with which npm installs from the registry. */
+function npmVariables(): Variables {
+  const { port } = registry.address() as AddressInfo;
+  return { npm_config_registry: `http://127.0.0.1:${port}`, npm_config_cache: cache };
+}
 
 describe('The package', () => {
   const installation = plantStore.install('module');
@@ -134,15 +151,6 @@ describe('The package', () => {
 });
 
 describe('npm install', () => {
-  const registry = createRegistry(join(ROOT, 'node_modules'));
-
-  beforeAll(() => once(registry.listen(0, '127.0.0.1'), 'listening'));
-
-  afterAll(() => {
-    registry.close();
-    registry.closeAllConnections();
-  });
-
   /** Returns the names of the packages in a lock file of npm. */
   function packagesOf({ directory }: Installation, lock: string): string[] {
     const { packages } = JSON.parse(readFileSync(join(directory, lock), 'utf8')) as { packages: object };
@@ -151,12 +159,11 @@ describe('npm install', () => {
 
   it('adds the package and few others to a host, in which the example creates a plant', async () => {
     const host = plantStore.host('module');
-    const url = `http://127.0.0.1:${(registry.address() as AddressInfo).port}`;
     // Without the package, npm does not install what it would, but tells.
-    await host.npmInstall(url, ['--package-lock-only', ...NEST]);
+    await host.npmInstall(npmVariables(), ['--package-lock-only', ...NEST]);
     const before = new Set(packagesOf(host, 'package-lock.json'));
 
-    expect(await host.npmInstall(url, [plantStore.tarball])).not.toMatch(/deprecated|ERESOLVE|peer/);
+    expect(await host.npmInstall(npmVariables(), [plantStore.tarball])).not.toMatch(/deprecated|ERESOLVE|peer/);
 
     const added = [
       '@nestjs/passport',
@@ -190,19 +197,10 @@ function processesOf(pid = 0): number[] {
 }
 
 describe('npx in an empty directory', () => {
-  const registry = createRegistry(join(ROOT, 'node_modules'));
   const directory = ServiceDirectory.ofEachTest();
 
-  beforeAll(() => once(registry.listen(0, '127.0.0.1'), 'listening'));
-
-  afterAll(() => {
-    registry.close();
-    registry.closeAllConnections();
-  });
-
   it('runs the service, which creates plants in the working directory, and each command', async () => {
-    const { port } = registry.address() as AddressInfo;
-    const npm = { HOME: directory.file('home'), npm_config_registry: `http://127.0.0.1:${port}` };
+    const npm = { HOME: directory.file('home'), ...npmVariables() };
     const npx = ['sh', '-c', 'shift; exec npm exec --yes "$@"', 'sh'];
     const run = (...parameters: string[]): NodeProcess => {
       const variables = { ...npm, PORT: '0', MANAGEMENT_PORT: 'off' };
@@ -215,7 +213,7 @@ describe('npx in an empty directory', () => {
     const [, url = '', token = ''] = /^curl -i (\S+)\/plants[^]+Bearer ([\w-]+)'/.exec(curl) ?? [];
     expect(await create(url, MONSTERA, token)).toEqual(CREATED);
     // The same program without npm, which takes two seconds to start it.
-    const installations = directory.file('home/.npm/_npx');
+    const installations = join(cache, '_npx');
     const [installed = ''] = readdirSync(installations);
     const program = join(installations, installed, 'node_modules/.bin/plant-store');
     for (const command of [

@@ -68,11 +68,11 @@ export class Installation {
   }
 
   /** Installs packages with npm, and returns all that it prints. */
-  async npmInstall(registry: string, packages: readonly string[]): Promise<string> {
+  async npmInstall(variables: Variables, packages: readonly string[]): Promise<string> {
     const npm = ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages];
     const { stdout, stderr } = await promisify(execFile)('npm', npm, {
       cwd: this.directory,
-      env: { PATH: process.env.PATH, HOME: this.directory, npm_config_registry: registry },
+      env: { PATH: process.env.PATH, HOME: this.directory, ...variables },
     });
     return stdout + stderr;
   }
