@@ -103,10 +103,12 @@ const SAMPLE_OF_WORKERS = [
   'hold more connections than allowed',
 ];
 
-/** Two of the others include these, beside another attack: `ATTACKS=all` runs them alone, too, as deploy.yml does. */
+/** The others include what these show, beside another attack or with less effort: only `ATTACKS=all` runs them, as in deploy.yml. */
 const INCLUDED = [
   'send a million chunks of one byte',
+  'send chunks of one byte without a valid token',
   'do not read large answers',
+  'do not read large answers through TLS',
   'do not read large answers of two bytes a character',
 ];
 
