@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { anyPlant, type Plant } from '../support/any-plant.js';
 import { post, refusal } from '../support/client.js';
 import { sharedService } from '../support/service.js';
+import { RUNS } from '../support/runs.js';
 
 describe('POST /plants with random plants', () => {
   const service = sharedService();
@@ -35,7 +36,7 @@ describe('POST /plants with random plants', () => {
           { id, name: Buffer.from(name), tag: tag === undefined ? null : Buffer.from(tag) },
         ]);
       }),
-      { numRuns: 200 },
+      { numRuns: 100 * RUNS },
     );
     expect(service.log()).toEqual([]);
   });

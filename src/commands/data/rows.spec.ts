@@ -2,6 +2,7 @@ import { constants } from 'node:buffer';
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { anyPlant } from '../../../test/support/any-plant.js';
+import { RUNS } from '../../../test/support/runs.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 import { CsvReader } from './csv.js';
 import { encodePlants, type Format, FORMATS, HEADERS } from './formats.js';
@@ -64,7 +65,7 @@ describe.each(FORMATS)('%s', (format) => {
 
         expect(rows.map((row) => ({ ...plantOf(row) }))).toEqual(written);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 300 * RUNS },
     );
   });
 
