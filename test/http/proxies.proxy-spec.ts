@@ -5,12 +5,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { connect as connectPlainly } from 'node:net';
 import { join } from 'node:path';
-import { connect } from 'node:tls';
 import { readPem } from '../support/certificates.js';
 import { message, plant } from '../support/http-messages.js';
 import { occupyPort } from '../support/ports.js';
+import { RawClient } from '../support/raw-client.js';
 import { ServiceDirectory, type Started, WITH_TOKEN } from '../support/service-directory.js';
 import { ROOT } from '../support/root.js';
 
@@ -99,17 +98,13 @@ async function launch(expected: string, program: string, ...parameters: readonly
 
 /** Sends these bytes over TLS, or in clear text, from an address of its own, and returns the answer. */
 async function send(bytes: string, { plainly = false } = {}): Promise<Answer> {
-  const where = { port, host: '127.0.0.1', localAddress: '127.0.0.2' };
-  const socket = plainly
-    ? connectPlainly(where)
-    : connect({ ...where, ca: readPem('first.crt'), servername: 'localhost' });
-  let text = '';
-  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  const url = `${plainly ? 'http' : 'https'}://localhost:${port}`;
+  const client = await RawClient.open(url, { family: 4, localAddress: '127.0.0.2' });
+  client.socket.write(bytes, 'latin1');
   // The proxy may reset the connection after its answer.
-  socket.on('error', () => undefined);
-  socket.write(bytes, 'latin1');
-  await once(socket, 'close');
-  const [, status, lines = '', body = ''] = /^HTTP\/1\.[01] (\d{3}) .*\r\n([^]*?)\r\n\r\n([^]*)$/.exec(text) ?? [];
+  await client.closed;
+  const [, status, lines = '', body = ''] =
+    /^HTTP\/1\.[01] (\d{3}) .*\r\n([^]*?)\r\n\r\n([^]*)$/.exec(client.received) ?? [];
   const headers: Record<string, string> = {};
   for (const [, name = '', value = ''] of lines.matchAll(/^([\w-]+): (.*)$/gm)) headers[name.toLowerCase()] = value;
   return { status: Number(status), headers, body: JSON.parse(body) as unknown };
