@@ -1,5 +1,6 @@
 import { type DynamicModule, type LoggerService, Module } from '@nestjs/common';
-import { APP_FILTER, NestFactory, RouterModule } from '@nestjs/core';
+import { APP_FILTER, APP_GUARD, NestFactory, RouterModule } from '@nestjs/core';
+import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
 import { ContractExceptionFilter } from './contract/contract-exception.filter.js';
 import { createFastifyAdapter, type PublicApplication } from './http/fastify-adapter.js';
 import { NotFoundController, PlantsPath } from './http/not-found.controller.js';
@@ -26,7 +27,8 @@ export class AppModule {
       controllers: [NotFoundController],
       providers: [
         { provide: PlantsPath, useValue: { path: `${basePath}/${PLANTS_PATH}` } satisfies PlantsPath },
-        // Global, for what fails before a controller is found.
+        // Global, so that no path of the service is open; PlantsController binds both for hosts.
+        { provide: APP_GUARD, useExisting: BearerAuthGuard },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],
     };

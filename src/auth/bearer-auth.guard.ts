@@ -69,7 +69,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.authOptions.hostDecides) return true;
     const request = requestOf(context);
-    // A host may bind the guard twice, or pass the request on to another route, which requires another scope.
+    // The service binds the guard globally, and PlantsController binds it again. A host may pass the request on to another
+    // route, which requires another scope.
     if (principalOf(request) === undefined) await super.canActivate(context);
     // AuthGuard returns true in any case, so the principal decides.
     const principal = principalOf(request);

@@ -1,8 +1,7 @@
 import { METHODS } from 'node:http';
-import { All, Controller, Req, UseGuards } from '@nestjs/common';
+import { All, Controller, Req } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyAdapter } from '@nestjs/platform-fastify';
-import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { ContractException } from '../contract/contract.exception.js';
 
 /** The path of the operation, with that of {base_url}; the class is also the injection token. */
@@ -12,10 +11,9 @@ export abstract class PlantsPath {
 
 /**
  * Matches every path and method without a route. Nest answers these before its guards; with a route, the guard runs, so
- * that no path is open, and only holders of a token learn which paths exist.
+ * that only holders of a token learn which paths exist.
  */
 @Controller()
-@UseGuards(BearerAuthGuard)
 export class NotFoundController {
   constructor(
     private readonly adapterHost: HttpAdapterHost<FastifyAdapter>,

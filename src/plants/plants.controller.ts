@@ -12,8 +12,8 @@ import { PlantsService } from './plants.service.js';
 export const PLANTS_PATH = 'plants';
 
 /**
- * The operations of the contract. A host may version its routes; this path has no version. In the service, the filter is
- * also global (app.module.ts).
+ * The operations of the contract. A host may version its routes; this path has no version. The guard and the filter are
+ * bound here for hosts; in the service they are global (app.module.ts).
  */
 @Controller({ path: PLANTS_PATH, version: VERSION_NEUTRAL })
 @UseGuards(BearerAuthGuard)

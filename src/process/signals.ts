@@ -3,7 +3,7 @@ import { isatty } from 'node:tty';
 const STDIN = 0;
 
 /**
- * Milliseconds in which the same signal again is still the first one. The terminal sends SIGINT to `npm start` and to the
+ * Milliseconds in which SIGINT again is still the same Ctrl+C. The terminal sends SIGINT to `npm start` and to the
  * service, and npm passes its own on to the service. https://github.com/npm/run-script (lib/signal-manager.js)
  */
 const REPEAT_TIME = 1_000;
@@ -20,7 +20,7 @@ interface Reactions {
 }
 
 let reactions: Reactions | undefined;
-let lastStop: { readonly signal: NodeJS.Signals; readonly at: number } | undefined;
+let lastInterrupt = -Infinity;
 
 /** Sets what signals do from now on: first in main.ts, and in service.ts when the service serves. */
 export function onSignals(next: Reactions): void {
@@ -35,10 +35,11 @@ function react(signal: NodeJS.Signals): void {
   else if (!isRepeated(signal)) reactions?.stop(signal);
 }
 
-/** Returns whether the last signal to stop was the same one, just before. */
+/** Returns whether this is the Ctrl+C that the process has already had. */
 function isRepeated(signal: NodeJS.Signals): boolean {
+  if (signal !== 'SIGINT') return false;
   const at = performance.now();
-  const isSame = lastStop?.signal === signal && at - lastStop.at < REPEAT_TIME;
-  lastStop = isSame ? lastStop : { signal, at };
-  return isSame;
+  if (at - lastInterrupt < REPEAT_TIME) return true;
+  lastInterrupt = at;
+  return false;
 }

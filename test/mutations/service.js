@@ -11,8 +11,8 @@ export default [
   {
     name: 'app: token for known paths alone',
     reason: 'Without a valid token every request gets 401, whatever its path, method or body.',
-    file: 'src/http/not-found.controller.ts',
-    find: '@UseGuards(BearerAuthGuard)',
+    file: 'src/app.module.ts',
+    find: '{ provide: APP_GUARD, useExisting: BearerAuthGuard },',
     replace: '',
     spec: 'test/http/missing-token',
     test: 'on the path',
@@ -280,7 +280,7 @@ export default [
     find: 'const REPEAT_TIME = 1_000;',
     replace: 'const REPEAT_TIME = 0;',
     spec: 'test/http/shutdown',
-    test: 'that npm passes on',
+    test: 'when npm passes on',
     isBuilt: true,
   },
   {
