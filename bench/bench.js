@@ -154,7 +154,7 @@ async function cores() {
   for (const connections of [64, 256]) results.push(await compareWorkers(connections));
   return {
     text: [
-      `${rounds} rounds of ${seconds} s; medians; a ratio is divided by WORKERS=1. The service and wrk share ${availableParallelism()} cores.`,
+      `${rounds} rounds of ${seconds} s; medians; a ratio is the figure of the row divided by that of WORKERS=1. The service and wrk share ${availableParallelism()} cores.`,
       ...results.map(({ text }) => text),
       '![creates a second over WORKERS](cores.svg)',
     ].join('\n\n'),
