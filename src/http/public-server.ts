@@ -64,6 +64,7 @@ export class PublicServer {
     // Fastify closes the server only when all answers are taken.
     this.node.on('connection', (socket: Socket) => socket.destroy());
     await Promise.all([...this.#connections.values()].map((connection) => connection.answerTaken()));
+    // The others close after their answers.
     for (const { isWaiting, socket } of this.#connections.values()) if (isWaiting) socket.destroy();
   }
 

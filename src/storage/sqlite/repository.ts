@@ -40,8 +40,14 @@ const SETTINGS = [
   'cache_size = -4096',
 ];
 
-/** Databases that must not be closed, as the garbage collection would. */
+/** The garbage collection would close a database that nothing refers to. */
 const LEFT_OPEN = new Set<SqliteDatabase>();
+
+/** Keeps a database open. Node closes it where a process ends by itself, but not after `process.exit`. */
+function keepOpen(database: SqliteDatabase): void {
+  if (LEFT_OPEN.size === 0) process.once('exit', () => process.exit());
+  LEFT_OPEN.add(database);
+}
 
 export const sqliteEngine: Engine = {
   open: openSqliteRepository,
@@ -157,9 +163,7 @@ class SqliteRepository extends PlantRepository {
       this.#files?.assertInPlace();
       this.#files?.assertLogInPlace();
     } catch (error) {
-      // A process that ends by itself would close it, unlike `process.exit`.
-      if (LEFT_OPEN.size === 0) process.once('exit', () => process.exit());
-      LEFT_OPEN.add(this.database);
+      keepOpen(this.database);
       throw error;
     }
     this.database.close();
