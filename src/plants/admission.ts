@@ -7,7 +7,7 @@ const MAX_PLACES = 2_048;
 /** Bytes of all their bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 16_777_216;
 
-/** What needs a place: a client, named by the answer to its request, or a part of the work. */
+/** A client, named by the answer to its request, or a part of the work: each needs the place. */
 type Holder = ServerResponse | 'plant' | 'onPlantCreated';
 
 /**

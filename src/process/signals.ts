@@ -11,7 +11,7 @@ const REPEAT_TIME = 1_000;
 /** The terminal may close later: isatty then returns false. */
 const hadTerminal = isatty(STDIN);
 
-/** What signals do. */
+/** Reactions of the process to signals. */
 interface Reactions {
   /** For SIGINT and SIGTERM, and for SIGHUP because the terminal of the process was closed. */
   stop(signal: NodeJS.Signals): void;

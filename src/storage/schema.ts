@@ -6,7 +6,7 @@ export interface Tables {
   readonly hasPlants: boolean;
   /** Number of steps of the schema that the service has made. */
   readonly version: number;
-  /** Whether an operator or another program made the table of plants. */
+  /** True if an operator or another program made the table of plants. */
   readonly isForeign: boolean;
 }
 
