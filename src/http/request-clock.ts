@@ -5,17 +5,17 @@ import type { PublicRequest } from './public-request.js';
  * Decides when a request of a connection is too late. Node reports a late request once, by a clock that also runs while the
  * service does not read:
  *
- * | the service     | refuses a request that Node reports as late, if it is not complete by then |
- * |-----------------|----------------------------------------------------------------------------|
- * | has always read | at once                                                                    |
- * | does not read   | not before it reads again                                                  |
- * | reads again     | when it has read for the whole timeout                                     |
+ * | reading  | the service            | refuses a request that Node reports as late, if it is not complete by then |
+ * |----------|------------------------|----------------------------------------------------------------------------|
+ * | always   | has always read        | at once                                                                    |
+ * | not now  | does not read          | not before it reads again                                                  |
+ * | a number | reads again since then | when it has read for the whole timeout                                     |
  */
 export class RequestClock {
   /** What Node has reported. A head becomes a request when its headers are complete. */
   #late: 'nothing' | 'a head' | PublicRequest = 'nothing';
-  /** No request is refused before this time: -Infinity if the service has always read, Infinity while it does not. */
-  #earliest = -Infinity;
+  /** See the table. */
+  #reading: 'always' | 'not now' | number = 'always';
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -48,13 +48,13 @@ export class RequestClock {
   }
 
   #stop(): void {
-    this.#earliest = Infinity;
+    this.#reading = 'not now';
   }
 
   #startAnew(): void {
     // Node also resumes a new socket, and one that is paused again before this event.
-    if (this.#earliest !== Infinity || this.socket.isPaused()) return;
-    this.#earliest = performance.now() + this.timeout;
+    if (this.#reading !== 'not now' || this.socket.isPaused()) return;
+    this.#reading = performance.now();
     this.#check();
   }
 
@@ -66,13 +66,17 @@ export class RequestClock {
   /** Refuses the late request, or looks again when its time is over. */
   #check(): void {
     clearTimeout(this.#timer);
-    if (this.#late === 'nothing' || (this.#late !== 'a head' && this.#late.complete)) return;
-    const left = this.#earliest - performance.now();
-    if (left <= 0) {
+    if (!this.#isLate || this.#reading === 'not now') return;
+    const left = this.#reading === 'always' ? 0 : this.#reading + this.timeout - performance.now();
+    if (left > 0) {
+      this.#timer = setTimeout(() => this.#check(), left);
+    } else {
       this.#late = 'nothing';
       this.refuse();
-    } else if (left < Infinity) {
-      this.#timer = setTimeout(() => this.#check(), left);
     }
+  }
+
+  get #isLate(): boolean {
+    return this.#late === 'a head' || (this.#late !== 'nothing' && !this.#late.complete);
   }
 }
