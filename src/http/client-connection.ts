@@ -7,8 +7,9 @@ import { logDefect } from '../contract/defect.js';
 import { PREFLIGHT_STATUS } from './cross-origin.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
-import { type PublicResponse, renderRefusal } from './public-response.js';
+import { PublicResponse, renderRefusal } from './public-response.js';
 import { RequestClock } from './request-clock.js';
+import { SocketFlow } from './socket-flow.js';
 
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
 const LINGER = 2_000;
@@ -18,9 +19,12 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
 /** Answers a request. */
 export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
 
+/** What follows an answer: requests, a refusal of the input behind them, or nothing. */
+type Sequel = 'requests' | ContractException | 'nothing';
+
 /**
- * One connection of a client: one loop over the queue of its requests, which runs the first until the client has taken its
- * answer. Input that is not a request gets a refusal, which is the last answer, after those to the requests before it.
+ * One connection of a client: one loop over one queue of its requests and the refusal of input that is none. It runs the
+ * first request until the client has taken its answer. A refusal is the last answer.
  *
  * | state     | the connection                   | next state                                                                  |
  * |-----------|----------------------------------|-----------------------------------------------------------------------------|
@@ -36,14 +40,15 @@ export class ClientConnection {
   #state: State = 'waiting';
   /** When this state began. */
   #since = performance.now();
-  /** Requests, by their responses, in order; the first one is in progress. */
-  readonly #queue: PublicResponse[] = [];
-  /** Follows the requests in the queue. */
-  #refusal: ContractException | undefined;
+  /** The response to the request that runs, or whose answer the client takes. */
+  #current: PublicResponse | undefined;
+  /** The responses to the requests behind it, in order, and a refusal behind them. */
+  readonly #queue: (PublicResponse | ContractException)[] = [];
   /** Ends the client's time to take an answer, and to close after the last one. */
   #timer: NodeJS.Timeout | undefined;
   /** True if the client has got a 200. */
   #hasSucceeded = false;
+  readonly #flow: SocketFlow;
   readonly #clock: RequestClock;
 
   /**
@@ -59,8 +64,8 @@ export class ClientConnection {
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
-    socket.on('resume', () => this.#holdAgain());
-    this.#clock = new RequestClock(socket, timeout, () => this.#failInput(new ContractException(408)));
+    this.#flow = new SocketFlow(socket, () => this.#isHeld);
+    this.#clock = new RequestClock(socket, timeout, () => this.#endInput(new ContractException(408)));
   }
 
   /** True while nothing has arrived that needs an answer. */
@@ -70,8 +75,7 @@ export class ClientConnection {
 
   /** True while it waits for its client, or for an identity provider that has to tell who the client is. */
   get isReplaceable(): boolean {
-    const [response] = this.#queue;
-    const isKnown = response !== undefined && principalOf(response.req) !== undefined;
+    const isKnown = this.#current !== undefined && principalOf(this.#current.req) !== undefined;
     return !(this.#state === 'running' && isKnown);
   }
 
@@ -83,35 +87,28 @@ export class ClientConnection {
 
   /** Resolves when the client has taken the answer that is written. */
   async answerTaken(): Promise<void> {
-    const [response] = this.#queue;
-    if (this.#state === 'answering' && response !== undefined) await closeOf(response);
+    if (this.#state === 'answering' && this.#current !== undefined) await closeOf(this.#current);
   }
 
   /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
-  accept(response: PublicResponse): void {
+  acceptRequest(response: PublicResponse): void {
     response.client = this;
     this.#clock.noteHeaders(response.req);
-    if (this.#discardsInput) {
-      discardBody(response);
-      return;
-    }
-    this.#queue.push(response);
-    this.#wake();
+    if (this.#discardsInput) discardBody(response);
+    else this.#add(response);
   }
 
-  /** Refuses input that the parser rejected, or that did not arrive in time. */
-  fail(error: ParserError): void {
+  /** Refuses input that is not a request, after the answers to the requests before it. */
+  refuseInput(exception: ContractException): void {
+    if (!this.#discardsInput) this.#add(exception);
+  }
+
+  /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
+  acceptError(error: ParserError): void {
     const exception = exceptionFor(error);
     if (exception === undefined) this.socket.destroy();
     else if (exception.error === 408) this.#clock.report(this.#incompleteRequest);
-    else this.#failInput(exception);
-  }
-
-  /** Refuses input that is not a request, after the answers in progress, and closes the connection. */
-  refuse(exception: ContractException): void {
-    if (this.#discardsInput) return;
-    this.#refusal = exception;
-    this.#wake();
+    else this.#endInput(exception);
   }
 
   /** Answers a request with an error. */
@@ -126,19 +123,23 @@ export class ClientConnection {
     body: object | undefined,
     headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>,
   ): void {
-    const isLast = this.server.isDraining || endsConnection(response.req, status);
-    // A refusal follows the requests, and no last answer.
-    const nextRefusal = isLast || this.#queue.length > 1 ? undefined : this.#refusal;
-    response.send(status, body, headers, isLast);
+    const sequel = this.#sequelOf(response.req, status);
+    response.send(status, body, headers, sequel === 'nothing');
     this.#hasSucceeded ||= status === 200;
-    if (isLast || nextRefusal !== undefined) {
-      // Without the end of the response, at which Node would close the socket: after a last answer with a reset if the
-      // client still sends, and before the refusal if the client has half-closed.
-      this.#close(nextRefusal);
-    } else {
+    if (sequel === 'requests') {
       this.#enter('answering');
       response.end();
+    } else {
+      // Without `end`, at which Node would close the socket: after a last answer with a reset if the client still sends, and
+      // before the refusal if the client has half-closed.
+      this.#close(sequel === 'nothing' ? undefined : sequel);
     }
+  }
+
+  #sequelOf(request: PublicRequest, status: number): Sequel {
+    if (this.server.isDraining || endsConnection(request, status)) return 'nothing';
+    const [next] = this.#queue;
+    return next instanceof ContractException ? next : 'requests';
   }
 
   #enter(state: State): void {
@@ -150,53 +151,51 @@ export class ClientConnection {
 
   /** True if what arrives now is not run, because it would follow a last answer. */
   get #discardsInput(): boolean {
-    return this.#state === 'closing' || this.#refusal !== undefined;
+    return this.#state === 'closing' || this.#queue.at(-1) instanceof ContractException;
   }
 
-  /** Lets the loop take what has arrived: now, or after the request in progress. */
-  #wake(): void {
+  #add(input: PublicResponse | ContractException): void {
+    this.#queue.push(input);
     if (this.#state === 'waiting') void this.#run();
-    else this.#readOrHold();
+    else this.#flow.update();
   }
 
   async #run(): Promise<void> {
     while (!this.socket.destroyed) {
-      const [response] = this.#queue;
-      if (response === undefined) {
-        if (this.#refusal === undefined) this.#enter('waiting');
-        else this.#close(this.#refusal);
-        this.#readOrHold();
+      const next = this.#queue.shift();
+      if (next instanceof ContractException) {
+        this.#close(next);
         return;
       }
-      this.#enter('running');
-      this.#readOrHold();
-      const closed = closeOf(response);
+      this.#current = next;
+      this.#enter(next === undefined ? 'waiting' : 'running');
+      this.#flow.update();
+      if (next === undefined) return;
+      const closed = closeOf(next);
       try {
-        this.handle(response.req, response);
+        this.handle(next.req, next);
       } catch (error) {
-        logDefect(response.req.id, error);
+        logDefect(next.req.id, error);
         // Nothing is known of the answer, not even whether it has begun.
         this.socket.destroy();
       }
       await closed;
-      this.#queue.shift();
+      this.#current = undefined;
       // One packet may hold thousands of requests: other connections have their turns between them.
       if (this.#queue.length > 0) await setImmediate();
     }
   }
 
-  /**
-   * Closes in stages after the last answer (RFC 9112 §9.6): a reset because of unread input would discard it.
-   *
-   * @param refusal is sent as the last answer
-   */
+  /** @param refusal is sent as the last answer */
   #close(refusal?: ContractException): void {
     const { socket } = this;
     this.#enter('closing');
     if (refusal !== undefined) socket.write(renderRefusal(refusal, socket.remoteAddress));
-    for (const response of this.#queue.splice(0)) discardBody(response);
-    socket.once('finish', () => this.#closeAfter(LINGER)).end();
-    detachParser(socket);
+    for (const input of [this.#current, ...this.#queue]) if (input instanceof PublicResponse) discardBody(input);
+    this.#current = undefined;
+    this.#queue.length = 0;
+    socket.once('finish', () => this.#closeAfter(LINGER));
+    this.#flow.end();
   }
 
   #closeAfter(milliseconds: number): void {
@@ -205,40 +204,24 @@ export class ClientConnection {
     if (!this.socket.destroyed) this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
   }
 
-  #readOrHold(): void {
-    if (this.#isHeld) this.socket.pause();
-    else this.socket.resume();
-  }
-
   /**
-   * Pauses the socket again if Node has resumed it: at the end of a message, when something reads a body, or when the client
-   * has taken what Node waited for.
-   */
-  #holdAgain(): void {
-    if (this.#isHeld) this.socket.pause();
-  }
-
-  /**
-   * True while the socket must stay paused: something waits behind the request in progress, or parsed chunks do, which
-   * occupy hundreds of bytes each.
+   * True while input must wait: something waits behind the request in progress, or chunks of its body do, each of which
+   * occupies hundreds of bytes.
    */
   get #isHeld(): boolean {
-    const [response] = this.#queue;
-    if (response === undefined) return false;
-    const hasUnreadChunks = response.req.isChunked && response.req.readableFlowing !== true;
-    return hasUnreadChunks || this.#queue.length > 1 || this.#refusal !== undefined;
+    return this.#queue.length > 0 || (this.#current !== undefined && hasUnreadChunks(this.#current.req));
   }
 
   get #incompleteRequest(): PublicRequest | undefined {
-    const request = this.#queue.at(-1)?.req;
-    return request?.complete === false ? request : undefined;
+    const last = this.#queue.at(-1) ?? this.#current;
+    return last instanceof PublicResponse && !last.req.complete ? last.req : undefined;
   }
 
-  #failInput(exception: ContractException): void {
+  /** Refuses the body that the input ends in, and so its request; or the input that is no request. */
+  #endInput(exception: ContractException): void {
     const request = this.#incompleteRequest;
-    // The error is in the body of a request, which has its own answer.
-    if (request === undefined) this.refuse(exception);
-    else request.fail(exception);
+    if (request === undefined) this.refuseInput(exception);
+    else request.destroy(exception);
   }
 }
 
@@ -246,14 +229,8 @@ function closeOf(response: PublicResponse): Promise<unknown> {
   return new Promise((resolve) => response.once('close', resolve));
 }
 
-/**
- * Discards further input before Node's parser spends time and memory on it; Node does the same for Upgrade. It waits for
- * `resume`, because a paused socket is only read again by the parser's own listener for it.
- */
-function detachParser(socket: Socket): void {
-  socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
-  // A socket that is not paused would not emit `resume`.
-  socket.pause().resume();
+function hasUnreadChunks(request: PublicRequest): boolean {
+  return request.isChunked && request.readableFlowing !== true;
 }
 
 /** Discards a body that nothing reads: its chunks would occupy hundreds of bytes each, and pause the socket. */

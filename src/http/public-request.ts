@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
-import { BODY_ERROR, type BodySource } from '../contract/body-source.js';
-import type { ContractException } from '../contract/contract.exception.js';
+import { ContractException } from '../contract/contract.exception.js';
 
 /** X-Request-Id values that can be logged as they are. */
 const REQUEST_ID = /^[\w.~-]{1,128}$/;
@@ -10,11 +9,10 @@ const REQUEST_ID = /^[\w.~-]{1,128}$/;
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-.*)?$/;
 
 /** A request on the public port. */
-export class PublicRequest extends IncomingMessage implements BodySource {
+export class PublicRequest extends IncomingMessage {
   /** The client's address according to a trusted proxy. */
   forwardedAddress: string | undefined;
   #id: string | undefined;
-  #bodyError: ContractException | undefined;
 
   get isChunked(): boolean {
     return this.headers['transfer-encoding'] !== undefined;
@@ -49,14 +47,10 @@ export class PublicRequest extends IncomingMessage implements BodySource {
     return match === null ? undefined : { traceId: match[1], spanId: match[2] };
   }
 
-  get bodyError(): ContractException | undefined {
-    return this.#bodyError;
-  }
-
-  /** Ends the body before it is complete. `destroy(error)` would also close the socket, before the refusal is sent. */
-  fail(exception: ContractException): void {
-    if (this.#bodyError !== undefined) return;
-    this.#bodyError = exception;
-    this.emit(BODY_ERROR, exception);
+  /** A body that ends with a refusal leaves the socket open, which Node's own function would close. */
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    if (!(error instanceof ContractException)) super._destroy(error, callback);
+    // As in Node's own: an event `error` without a listener would end the process.
+    else callback(this.listenerCount('error') > 0 ? error : null);
   }
 }

@@ -6,6 +6,7 @@ import { ContractException } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
 import { ClientConnection, type PublicHandler } from './client-connection.js';
 import { MAX_HEADERS } from './message-rules.js';
+import { OpenConnections } from './open-connections.js';
 import type { ParserError } from './parser-error.js';
 import { PublicRequest } from './public-request.js';
 import { PublicResponse } from './public-response.js';
@@ -21,8 +22,7 @@ export class PublicServer {
   readonly node: NodeServer;
   /** True if each connection closes after its answer in progress. */
   isDraining = false;
-  /** By socket. */
-  readonly #connections = new Map<Socket, ClientConnection>();
+  readonly #connections: OpenConnections;
   /**
    * TLS handshakes, by peer. Each is a connection that waits for its client, until the connection that it secures takes its
    * place, on another socket of the same peer.
@@ -35,13 +35,14 @@ export class PublicServer {
     private readonly limits: ServerLimits,
     certificate?: Certificate,
   ) {
+    this.#connections = new OpenConnections(limits.connections);
     this.node = this.#createServer(certificate);
     // In Node's source, but not in its documentation: without it, a client that half-closes (nc -N) gets no answer.
     Object.assign(this.node, { httpAllowHalfOpen: true });
     // Node drops further headers without a word. One more than allowed shows that there were too many.
     this.node.maxHeadersCount = MAX_HEADERS + 1;
     const accept = (request: PublicRequest, response: PublicResponse): void => {
-      this.#connections.get(request.socket)?.accept(response);
+      this.#connections.of(request.socket)?.acceptRequest(response);
     };
     this.node.on('request', accept);
     this.node.on('checkExpectation', accept);
@@ -50,9 +51,11 @@ export class PublicServer {
       request.once('resume', () => response.headersSent || response.writeContinue());
       accept(request, response);
     });
-    this.node.on('connect', ({ socket }) => this.#connections.get(socket)?.refuse(new ContractException(400)));
+    this.node.on('connect', ({ socket }) => this.#connections.of(socket)?.refuseInput(new ContractException(400)));
     // Errors of TLS handshakes come here, too, with sockets that have no connection.
-    this.node.on('clientError', (error: ParserError, socket) => this.#connections.get(socket as Socket)?.fail(error));
+    this.node.on('clientError', (error: ParserError, socket) =>
+      this.#connections.of(socket as Socket)?.acceptError(error),
+    );
   }
 
   /** Closes each connection after its answer in progress; Node's own `close` would destroy those that send an answer. */
@@ -63,9 +66,9 @@ export class PublicServer {
     await setImmediate();
     // Fastify closes the server only when all answers are taken.
     this.node.on('connection', (socket: Socket) => socket.destroy());
-    await Promise.all([...this.#connections.values()].map((connection) => connection.answerTaken()));
+    await Promise.all([...this.#connections.all()].map((connection) => connection.answerTaken()));
     // The others close after their answers.
-    for (const { isWaiting, socket } of this.#connections.values()) if (isWaiting) socket.destroy();
+    for (const { isWaiting, socket } of this.#connections.all()) if (isWaiting) socket.destroy();
   }
 
   #createServer(certificate: Certificate | undefined): NodeServer {
@@ -93,7 +96,8 @@ export class PublicServer {
 
   #beginHandshake(socket: Socket): void {
     const peer = peerOf(socket);
-    const handshake = this.#add(socket);
+    const handshake = this.#connect(socket);
+    this.#connections.add(handshake);
     this.#handshakes.set(peer, handshake);
     socket.once('close', () => this.#handshakes.get(peer) === handshake && this.#handshakes.delete(peer));
   }
@@ -101,36 +105,18 @@ export class PublicServer {
   #endHandshake(secured: Socket): void {
     const peer = peerOf(secured);
     const handshake = this.#handshakes.get(peer);
-    if (handshake !== undefined) this.#connections.delete(handshake.socket);
+    if (handshake !== undefined) this.#connections.remove(handshake);
     this.#handshakes.delete(peer);
     this.#open(secured);
   }
 
-  /** Begins a connection, or refuses it if there is no room, because all others are in use. */
   #open(socket: Socket): void {
-    const connection = this.#add(socket);
-    if (this.#connections.size > this.limits.connections) connection.refuse(new ContractException(503));
+    const connection = this.#connect(socket);
+    if (!this.#connections.add(connection)) connection.refuseInput(new ContractException(503));
   }
 
-  /** Adds a connection. At the limit, one that waits is closed for it: so no more than one is beyond it. */
-  #add(socket: Socket): ClientConnection {
-    if (this.#connections.size >= this.limits.connections) this.#closeReplaceable();
-    const connection = new ClientConnection(socket, this.handle, this.limits.request, this);
-    this.#connections.set(socket, connection);
-    socket.once('close', () => this.#connections.delete(socket));
-    return connection;
-  }
-
-  /** Closes the connection that is replaced first, unless all are in use. */
-  #closeReplaceable(): void {
-    let first: ClientConnection | undefined;
-    for (const connection of this.#connections.values()) {
-      if (!connection.isReplaceable) continue;
-      if (first === undefined || connection.isReplacedBefore(first)) first = connection;
-    }
-    if (first === undefined) return;
-    this.#connections.delete(first.socket);
-    first.socket.destroy();
+  #connect(socket: Socket): ClientConnection {
+    return new ClientConnection(socket, this.handle, this.limits.request, this);
   }
 }
 

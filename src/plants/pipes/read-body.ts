@@ -1,4 +1,4 @@
-import { BODY_ERROR, type BodySource } from '../../contract/body-source.js';
+import type { IncomingMessage } from 'node:http';
 import {
   BodyIncompleteException,
   BodyTooLargeException,
@@ -18,8 +18,8 @@ type Charge = (bytes: number) => boolean;
  * @returns undefined if a part of the body has yet to arrive
  * @throws {ContractException} 503 if there is no room for it, 400 or 408 if it will be incomplete
  */
-export function takeBody(request: BodySource, length: number | undefined, charge: Charge): Uint8Array | undefined {
-  if (request.bodyError !== undefined) throw request.bodyError;
+export function takeBody(request: IncomingMessage, length: number | undefined, charge: Charge): Uint8Array | undefined {
+  if (request.destroyed) throw incompleteBecauseOf(request.errored);
   if (!request.complete || length !== request.readableLength) return undefined;
   if (!charge(length)) throw new ContractException(503);
   // The length is needed: without it, `read` returns the first chunk alone on Node 26.
@@ -30,14 +30,13 @@ export function takeBody(request: BodySource, length: number | undefined, charge
 }
 
 /**
- * Collects a body that has yet to arrive. Copies the chunks into one buffer, which grows with them: a list of chunks would
+ * Collects a body that has yet to arrive, after `takeBody`. Copies the chunks into one buffer, which grows with them: a list of chunks would
  * occupy hundreds of bytes for each, which may be a single byte.
  *
  * @param maxLength the value of Content-Length, or the greatest length
  * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
  */
-export async function collectBody(request: BodySource, maxLength: number, charge: Charge): Promise<Uint8Array> {
-  if (request.destroyed) throw new BodyIncompleteException();
+export async function collectBody(request: IncomingMessage, maxLength: number, charge: Charge): Promise<Uint8Array> {
   let buffer = Buffer.alloc(0);
   let length = 0;
   const makeRoom = (needed: number): boolean => {
@@ -62,11 +61,16 @@ export async function collectBody(request: BodySource, maxLength: number, charge
       reject(exception);
     };
     const failIncomplete = (): void => {
-      if (!request.readableEnded) fail(new BodyIncompleteException());
+      if (!request.readableEnded) fail(incompleteBecauseOf(request.errored));
     };
     request.on('end', () => resolve(buffer.subarray(0, length)));
-    request.on(BODY_ERROR, fail).on('error', failIncomplete).on('close', failIncomplete);
+    request.on('error', failIncomplete).on('close', failIncomplete);
     // The last listener, because it starts the stream.
     request.on('data', add);
   });
+}
+
+/** Returns the refusal with which the server has ended the body. Other errors, and that of a host's server, say less. */
+function incompleteBecauseOf(error: Error | null): ContractException {
+  return error instanceof ContractException ? error : new BodyIncompleteException();
 }
