@@ -1,14 +1,5 @@
 import { Logger } from '@nestjs/common';
-import {
-  createLocalJWKSet,
-  createRemoteJWKSet,
-  customFetch,
-  errors,
-  type FetchImplementation,
-  type JSONWebKeySet,
-  type JWTVerifyGetKey,
-  type RemoteJWKSet,
-} from 'jose';
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { isHttpsOrLoopback } from '../loopback-host.js';
 
@@ -27,8 +18,8 @@ const FETCH_TIMEOUT = 5_000;
  */
 const MAX_WAITING = 20;
 
-/** From jose, with `redirect: manual`: a redirect could lead into the operator's own network. */
-type FetchOptions = Parameters<FetchImplementation>[1];
+/** Of discovery documents and JWK Sets (RFC 7517 §8.5.1). */
+const MEDIA_TYPES = 'application/json, application/jwk-set+json';
 
 /** See IssuerKeys. */
 type FetchState = 'due' | 'running' | 'succeeded' | 'failed';
@@ -46,7 +37,10 @@ type FetchState = 'due' | 'running' | 'succeeded' | 'failed';
  */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
-  readonly #keySet: RemoteJWKSet;
+  /** Finds the key of a token. Undefined until the first fetch succeeds. */
+  #keys: JWTVerifyGetKey | undefined;
+  /** The fetch in progress. */
+  #fetching: Promise<void> | undefined;
   /** When the last fetch began, on a clock that never steps back. */
   #begun = -Infinity;
   /** True from a fetch that fails to the next one that succeeds. */
@@ -61,17 +55,7 @@ export class IssuerKeys {
   constructor(
     private readonly issuer: string,
     private readonly jwksUrl: URL | undefined,
-  ) {
-    const discoveryUrl = new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
-    this.#keySet = createRemoteJWKSet(jwksUrl ?? discoveryUrl, {
-      // jose then fetches on request alone. Its own cooldown counts no fetch that fails, and uses the wall clock, which
-      // may step back. Known keys stay in use while the issuer cannot be reached.
-      cacheMaxAge: Infinity,
-      cooldownDuration: Infinity,
-      timeoutDuration: FETCH_TIMEOUT,
-      [customFetch]: (url, options) => this.#fetch(url, options),
-    });
-  }
+  ) {}
 
   /**
    * Returns the key of a token to jose. A token waits for the issuer only if its key is unknown.
@@ -80,22 +64,31 @@ export class IssuerKeys {
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     try {
-      // Otherwise there are no keys yet, and jose would fetch them.
-      if (this.#keySet.fresh) return await this.#keySet(header, token);
+      return await this.#findKnown(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
     }
     await this.#refresh();
-    return this.#keySet(header, token);
+    return this.#findKnown(header, token);
   };
 
-  /** Fetches the keys now. Joins a fetch in progress. */
+  readonly #findKnown: JWTVerifyGetKey = (header, token) => {
+    if (this.#keys === undefined) throw new errors.JWKSNoMatchingKey();
+    return this.#keys(header, token);
+  };
+
+  /**
+   * Fetches the keys now, or joins the fetch in progress. Known keys stay in use while the issuer cannot be reached.
+   *
+   * @throws {ContractException} 503 if they cannot be fetched, which is logged
+   */
   reload(): Promise<void> {
-    return this.#keySet.reload();
+    this.#fetching ??= this.#fetch().finally(() => (this.#fetching = undefined));
+    return this.#fetching;
   }
 
   get #state(): FetchState {
-    if (this.#keySet.reloading) return 'running';
+    if (this.#fetching !== undefined) return 'running';
     if (performance.now() - this.#begun >= COOLDOWN) return 'due';
     return this.#isFailing ? 'failed' : 'succeeded';
   }
@@ -114,16 +107,12 @@ export class IssuerKeys {
     }
   }
 
-  async #fetch(url: string, options: FetchOptions): Promise<Response> {
+  async #fetch(): Promise<void> {
     this.#begun = performance.now();
     try {
-      const document = await download(url, options);
-      const keys = this.jwksUrl === undefined ? await download(this.#keysUrl(document, url), options) : document;
-      // Throws if it is not a JWK Set.
-      createLocalJWKSet(keys as JSONWebKeySet);
+      this.#keys = createLocalJWKSet(await this.#download());
       if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
       this.#isFailing = false;
-      return Response.json(keys);
     } catch (error) {
       if (!this.#isFailing) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
       this.#isFailing = true;
@@ -131,9 +120,17 @@ export class IssuerKeys {
     }
   }
 
-  /** Returns the URL of the keys that a discovery document names. */
-  #keysUrl(document: unknown, documentUrl: string): string {
-    const { issuer, jwks_uri: jwksUri } = document as Record<string, unknown>;
+  /** Returns the answer of the issuer, of which `createLocalJWKSet` checks that it is a JWK Set. */
+  async #download(): Promise<JSONWebKeySet> {
+    const signal = AbortSignal.timeout(FETCH_TIMEOUT);
+    const url = this.jwksUrl?.href ?? (await this.#discover(signal));
+    return (await download(url, signal)) as JSONWebKeySet;
+  }
+
+  /** Returns the URL of the keys, which the discovery document of the issuer names. */
+  async #discover(signal: AbortSignal): Promise<string> {
+    const documentUrl = `${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+    const { issuer, jwks_uri: jwksUri } = (await download(documentUrl, signal)) as Record<string, unknown>;
     // OpenID Connect Discovery 1.0 §4.3: otherwise one issuer could speak for another.
     if (issuer !== this.issuer) throw new Error(`${documentUrl} names another issuer`);
     const url = URL.canParse(String(jwksUri)) ? new URL(String(jwksUri)) : undefined;
@@ -142,8 +139,9 @@ export class IssuerKeys {
   }
 }
 
-async function download(url: string, options: FetchOptions): Promise<unknown> {
-  const response = await fetch(url, options);
+async function download(url: string, signal: AbortSignal): Promise<unknown> {
+  // A redirect could lead into the operator's own network.
+  const response = await fetch(url, { signal, redirect: 'manual', headers: { Accept: MEDIA_TYPES } });
   if (response.status !== 200) throw new Error(`${url} answers with status ${response.status}`);
   return response.json();
 }

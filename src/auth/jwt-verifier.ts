@@ -73,14 +73,14 @@ export class JwtVerifier extends TokenVerifier {
     // A signed JWT has exactly three parts; leave other tokens to the other verifiers.
     if (token.split('.', 4).length !== 3) return 'unknown';
     const digest = hash('sha256', token, 'base64');
-    // fetchKeys may replace it meanwhile: the new map must get no token that was verified with the keys before.
-    const verified = this.#verified;
-    const known = verified.get(digest);
+    // fetchKeys may begin a new generation meanwhile, which must get no token that was verified with the keys before.
+    const generation = this.#verified;
+    const known = generation.get(digest);
     if (known !== undefined) return known;
     const result = await this.#authenticate(token).catch(refusalReason);
     if (typeof result === 'string') return result;
-    if (verified.size >= MAX_VERIFIED) verified.clear();
-    verified.set(digest, result);
+    if (generation.size >= MAX_VERIFIED) generation.clear();
+    generation.set(digest, result);
     return result;
   }
 
@@ -137,7 +137,7 @@ export class JwtVerifier extends TokenVerifier {
 /**
  * Verifies a token, and returns its claims. Several keys may fit one that does not name its key. jose then throws an
  * error that iterates over them:
- * https://github.com/panva/jose/blob/main/docs/jwks/remote/functions/createRemoteJWKSet.md
+ * https://github.com/panva/jose/blob/main/docs/jwks/local/functions/createLocalJWKSet.md
  *
  * As in jose, a wrong signature is no reason to fetch keys: an issuer announces a new key by its `kid` (OpenID Connect
  * Core 1.0 §10.1.1).
