@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import cluster from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from '../config/version.js';
@@ -18,60 +18,81 @@ import { addressError } from './describe-error.js';
 import { createFirstToken } from './first-token.js';
 import { PublicService } from './public-service.js';
 import { onSignals } from './signals.js';
-import { openStartFiles } from './start-files.js';
+import { openStartFiles, type StartFiles } from './start-files.js';
 import { Workers } from './workers.js';
 
 const logger = new Logger('PlantStore');
 
 /**
- * Starts the service, which runs until a signal stops the process. The process serves its clients itself, is the primary
- * of workers that do, or is one of these workers.
+ * Starts the service, which runs until a signal stops the process.
  *
  * @throws {OperatorError} with a message for the operator; any other error is a defect
  */
 export async function startService(configuration: Configuration): Promise<void> {
-  const { workers, managementPort, logLevel } = configuration;
   // With WORKERS=1, the process may be a worker of another cluster manager.
-  const worker = workers > 1 ? cluster.worker : undefined;
-  if (worker !== undefined) answerPrimary();
-  // Node ends a worker whose primary has ended, unless the worker is about to send it something.
-  worker?.on('error', ({ message }: Error) => {
-    process.stderr.write(`plant-store: the worker cannot reach its primary: ${message}\n`);
-    process.exit(EXIT_STATUS.failed);
-  });
-  const log = await StructuredLogger.create(logLevel, worker?.id);
-  Logger.overrideLogger(log);
-  const files = openStartFiles(configuration);
-  const repository = await openStore(configuration);
-  const service =
-    workers > 1 && worker === undefined
-      ? new Workers(workers, repository)
-      : new PublicService(configuration, files, repository, log);
+  const worker = configuration.workers > 1 ? cluster.worker : undefined;
+  if (worker === undefined) await startPrimary(configuration);
+  else await startWorker(worker, configuration);
+}
 
-  // The primary has the management listener, announces the service, and ends workers that take too long to stop.
-  const isWorker = worker !== undefined;
-  const management = isWorker ? undefined : await listenForOperators(service, configuration);
-  const address = await service.listen(management?.port ?? managementPort);
+/** Starts the process that its operator sees. It serves the clients itself, or is the primary of workers that do. */
+async function startPrimary(configuration: Configuration): Promise<void> {
+  const { log, files, repository } = await open(configuration);
+  const service =
+    configuration.workers > 1
+      ? new Workers(configuration.workers, repository)
+      : new PublicService(configuration, files, repository, log);
+  const management = await listenForOperators(service, configuration);
+  const address = await service.listen(management?.port ?? configuration.managementPort);
   service.serve(baseUrlOf(configuration, address));
   // Before the log says that the service is up: systemd, for example, may send a signal at once.
   onSignals({
     stop(signal) {
-      if (service.state.name === 'serving') {
-        // A load balancer learns of it while requests are still answered.
-        service.beginStop();
-        if (!isWorker) limitStop(configuration);
-        void stop(signal, service, log, management);
-      } else if (!isWorker) {
-        process.exit();
-      }
+      if (service.state.name === 'stopping') process.exit();
+      limitStop(configuration);
+      void stop(signal, service, log, management);
     },
-    reload() {
-      if (service.state.name !== 'serving') return;
-      logger.log('Reloading after SIGHUP');
-      service.reload();
-    },
+    reload: () => reload(service),
   });
-  if (!isWorker) announce(service, management, configuration, log);
+  announce(service, management, configuration, log);
+}
+
+/**
+ * Starts a worker. Its primary has the management listener, announces the service, and ends workers that take too long to
+ * stop.
+ */
+async function startWorker(worker: Worker, configuration: Configuration): Promise<void> {
+  answerPrimary();
+  // Node ends a worker whose primary has ended, unless the worker is about to send it something.
+  worker.on('error', ({ message }: Error) => {
+    process.stderr.write(`plant-store: the worker cannot reach its primary: ${message}\n`);
+    process.exit(EXIT_STATUS.failed);
+  });
+  const { log, files, repository } = await open(configuration, worker.id);
+  const service = new PublicService(configuration, files, repository, log);
+  const address = await service.listen(configuration.managementPort);
+  service.serve(baseUrlOf(configuration, address));
+  onSignals({
+    stop(signal) {
+      if (service.state.name === 'serving') void stop(signal, service, log);
+    },
+    reload: () => reload(service),
+  });
+}
+
+/** The parts that each process opens before it serves. */
+interface Opened {
+  readonly log: StructuredLogger;
+  readonly files: StartFiles;
+  readonly repository: PlantRepository;
+}
+
+async function open(configuration: Configuration, workerId?: number): Promise<Opened> {
+  const log = await StructuredLogger.create(configuration.logLevel, workerId);
+  Logger.overrideLogger(log);
+  const files = openStartFiles(configuration);
+  const repository = await openStore(configuration);
+  return { log, files, repository };
 }
 
 /** Opens the store, and creates it if it does not exist. */
@@ -130,13 +151,21 @@ function limitStop({ shutdownTimeout }: Configuration): void {
   }, shutdownTimeout);
 }
 
+function reload(service: ManagedService): void {
+  if (service.state.name === 'stopping') return;
+  logger.log('Reloading after SIGHUP');
+  service.reload();
+}
+
 /** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
 async function stop(
   signal: NodeJS.Signals,
   service: ManagedService,
   log: StructuredLogger,
-  management: Management | undefined,
+  management?: Management,
 ): Promise<void> {
+  // A load balancer learns of it while requests are still answered.
+  service.beginStop();
   logger.log(`Stopping after ${signal}`);
   try {
     await service.close();
