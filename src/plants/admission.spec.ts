@@ -98,7 +98,7 @@ describe('Admission', () => {
   it('counts calls of the host like requests, until their plants have left', () => {
     const admission = new Admission(MIB);
     const calls = Array.from({ length: 2_048 }, () => {
-      const place = admission.admit('plant');
+      const place = admission.admit();
       admission.hold(place, 'plant', 1);
       return place;
     });
@@ -140,7 +140,7 @@ describe('Admission', () => {
 
   it('closes when all plants have left, admits others meanwhile, and nothing afterwards', async () => {
     const admission = new Admission(MIB);
-    const places = [admission.admit('plant'), admission.admit(newAnswer())];
+    const places = [admission.admit(), admission.admit(newAnswer())];
     for (const place of places) admission.hold(place, 'plant', 1);
     let isClosed = false;
     const closing = admission.close().then(() => (isClosed = true));
@@ -149,25 +149,25 @@ describe('Admission', () => {
       expect(isClosed).toBe(false);
       admission.release(place, 'plant');
     }
-    const late = admission.admit('plant');
+    const late = admission.admit();
     admission.hold(late, 'plant', 1);
     await new Promise(setImmediate);
     expect(isClosed).toBe(false);
     admission.release(late, 'plant');
     await closing;
 
-    expect(() => admission.admit('plant')).toThrow(ContractException);
+    expect(() => admission.admit()).toThrow(ContractException);
   });
 
   it('refuses calls of the host while their plants occupy all bytes', () => {
     const admission = new Admission(MIB);
-    const place = admission.admit('plant');
+    const place = admission.admit();
     admission.hold(place, 'plant', 16 * MIB - 1);
-    const last = admission.admit('plant');
+    const last = admission.admit();
     admission.hold(last, 'plant', 1);
 
-    expect(() => admission.admit('plant')).toThrow(ContractException);
+    expect(() => admission.admit()).toThrow(ContractException);
     admission.release(last, 'plant');
-    expect(() => admission.admit('plant')).not.toThrow();
+    expect(() => admission.admit()).not.toThrow();
   });
 });

@@ -7,21 +7,21 @@ const MAX_PLACES = 2_048;
 /** Bytes of all their bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 16_777_216;
 
-/** A client, named by the answer to its request, or a part of the work: each needs the place. */
-type Holder = ServerResponse | 'plant' | 'onPlantCreated';
-
 /**
- * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when its last
- * holder has released it:
+ * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when it has no
+ * holder any more:
  *
- * | holder         | from                                                     | until                                               |
- * |----------------|----------------------------------------------------------|-----------------------------------------------------|
- * | the client     | BodyPipe: `admit`                                        | it takes the answer or goes, or its body is refused |
- * | the plant      | PlantsService: `hold`, or `admit` for a call of the host | its outcome is known                                |
- * | onPlantCreated | PlantsService: `hold`                                    | its call ends                                       |
+ * | holder   | holds it from                                            | until                                               |
+ * |----------|----------------------------------------------------------|-----------------------------------------------------|
+ * | client   | BodyPipe: `admit`                                        | it takes the answer or goes, or its body is refused |
+ * | plant    | PlantsService: `hold`, or `admit` for a call of the host | its outcome is known                                |
+ * | listener | PlantsService: `hold`                                    | the call of `onPlantCreated` ends                   |
  */
 export interface Place {
-  readonly holders: Holder[];
+  /** The client, named by the answer to its request. */
+  client: ServerResponse | undefined;
+  plant: boolean;
+  listener: boolean;
   /** The length of the body, as far as it has arrived, and what the plant occupies. */
   bytes: number;
 }
@@ -52,16 +52,17 @@ export class Admission {
   /**
    * Takes a place for the client of a request, until the answer emits `close`, or for the plant of a call of the host.
    *
+   * @param client undefined for a call of the host
    * @throws {ContractException} 503 if there is no room, if the client has gone or has an answer already, or after `close`
    */
-  admit(holder: ServerResponse | 'plant'): Place {
+  admit(client?: ServerResponse): Place {
     // Its `close` may have been emitted: nothing would release the place.
-    if (holder !== 'plant' && (holder.writableEnded || holder.req.socket.destroyed)) throw new ContractException(503);
+    if (client !== undefined && (client.writableEnded || client.req.socket.destroyed)) throw new ContractException(503);
     if (this.#isFull) this.#disconnectUntaken();
     if (this.#isFull || this.#isClosed) throw new ContractException(503);
-    const place: Place = { holders: [holder], bytes: 0 };
+    const place: Place = { client, plant: client === undefined, listener: false, bytes: 0 };
     this.#places.push(place);
-    if (holder !== 'plant') holder.once('close', () => this.release(place, holder));
+    client?.once('close', () => this.release(place, 'client'));
     return place;
   }
 
@@ -70,12 +71,11 @@ export class Admission {
    * the place: its connection may stay open for seconds, but its body is discarded.
    */
   chargeBody(place: Place, bytes: number): boolean {
-    const [client] = place.holders;
-    if (client === undefined) return false;
+    if (isFree(place)) return false;
     this.#charge(place, bytes);
     if (this.#bytes > this.#maxBytes) this.#disconnectUntaken();
     if (this.#bytes <= this.#maxBytes) return true;
-    this.release(place, client);
+    this.release(place, 'client');
     return false;
   }
 
@@ -85,18 +85,18 @@ export class Admission {
    *
    * @throws {ContractException} 503 if the place is free, because the client has gone
    */
-  hold(place: Place, holder: 'plant' | 'onPlantCreated', bytes = 0): void {
-    if (place.holders.length === 0) throw new ContractException(503);
-    if (!place.holders.includes(holder)) place.holders.push(holder);
+  hold(place: Place, holder: 'plant' | 'listener', bytes = 0): void {
+    if (isFree(place)) throw new ContractException(503);
+    place[holder] = true;
     this.#charge(place, bytes);
   }
 
   /** Removes a holder from a place, unless it has released the place before. */
-  release(place: Place, holder: Holder): void {
-    const index = place.holders.indexOf(holder);
-    if (index < 0) return;
-    place.holders.splice(index, 1);
-    if (place.holders.length === 0) {
+  release(place: Place, holder: 'client' | 'plant' | 'listener'): void {
+    if (isFree(place)) return;
+    if (holder === 'client') place.client = undefined;
+    else place[holder] = false;
+    if (isFree(place)) {
       this.#places.splice(this.#places.indexOf(place), 1);
       this.#bytes -= place.bytes;
     }
@@ -105,7 +105,7 @@ export class Admission {
 
   /** Waits until clients alone hold places, and admits nothing from then on. */
   async close(): Promise<void> {
-    while (this.#places.some(({ holders }) => holders.some((holder) => typeof holder === 'string'))) {
+    while (this.#places.some(({ plant, listener }) => plant || listener)) {
       await new Promise<void>((resolve) => (this.#onRelease = resolve));
     }
     this.#isClosed = true;
@@ -124,17 +124,20 @@ export class Admission {
   #disconnectUntaken(): void {
     for (const place of [...this.#places]) {
       if (!this.#isFull) return;
-      const client = place.holders.find(isUntaken);
-      if (client === undefined) continue;
+      const { client } = place;
+      if (client === undefined || !isUntaken(client)) continue;
       client.destroy();
-      this.release(place, client);
+      this.release(place, 'client');
     }
   }
 }
 
-/** Returns whether the holder is a client whose answer is written, but not taken, or will never be. */
-function isUntaken(holder: Holder): holder is ServerResponse {
-  if (typeof holder === 'string') return false;
+function isFree({ client, plant, listener }: Place): boolean {
+  return client === undefined && !plant && !listener;
+}
+
+/** Returns whether the answer to a client is written, but not taken, or will never be. */
+function isUntaken({ headersSent, writableLength, req }: ServerResponse): boolean {
   // On Node 20, a response that waits for the one before it emits no `close` when the connection closes.
-  return (holder.headersSent && holder.writableLength > 0) || holder.req.socket.destroyed;
+  return (headersSent && writableLength > 0) || req.socket.destroyed;
 }

@@ -41,7 +41,7 @@ export class PlantsService {
     options?: { readonly principal?: Principal | undefined },
   ): Promise<PlantDto> {
     const plant = toNewPlant(newPlant);
-    return this.createAdmitted({ plant, place: this.admission.admit('plant') }, options?.principal);
+    return this.createAdmitted({ plant, place: this.admission.admit() }, options?.principal);
   }
 
   /**
@@ -84,7 +84,7 @@ export class PlantsService {
     place: Place,
     ...created: Parameters<PlantCreatedListener>
   ): Promise<void> {
-    this.admission.hold(place, 'onPlantCreated');
+    this.admission.hold(place, 'listener');
     await setImmediate();
     try {
       await listener(...created);
@@ -92,7 +92,7 @@ export class PlantsService {
       const [{ id }] = created;
       this.#logger.error(`onPlantCreated failed for the plant ${id}`, error instanceof Error ? error.stack : error);
     } finally {
-      this.admission.release(place, 'onPlantCreated');
+      this.admission.release(place, 'listener');
     }
   }
 }

@@ -2,24 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { Logger } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
 import { assertFields, type NewPlantFields } from '../dto/plant.dto.js';
+import type { HostRequest } from './exchange.js';
 import { isBodyHidden } from './unparsed-body.js';
-
-/** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
-export type HostRequest = (IncomingMessage | { readonly raw: IncomingMessage }) & {
-  /** The result of the application's body parser. */
-  readonly body?: unknown;
-  /** The bytes of the body, if the application sets Nest's option `rawBody`. */
-  readonly rawBody?: Uint8Array;
-  /** The route of Express, with its whole path. */
-  readonly route?: { readonly path: string };
-  /** The route of Fastify, with its whole path. */
-  readonly routeOptions?: { readonly url?: string };
-};
-
-/** Returns whether a parser of the application has read the body. */
-export function isParsed({ body }: HostRequest, raw: IncomingMessage): boolean {
-  return body !== undefined || raw.readableDidRead;
-}
 
 /** Takes bodies that a parser of the application has read. */
 export class ParsedBodies {
@@ -30,11 +14,11 @@ export class ParsedBodies {
    * Returns what the parser has left: the bytes, or its result. With the first result, logs how the parsers of the
    * application are kept away from the body.
    */
-  take({ body, rawBody, route, routeOptions }: HostRequest, raw: IncomingMessage): unknown {
+  take({ body, rawBody, route, routeOptions }: HostRequest, request: IncomingMessage): unknown {
     if (rawBody === undefined && !this.#hasWarned) {
       const line = `app.use('${route?.path ?? routeOptions?.url}', unparsedBody())`;
       // The middleware is there already, but runs after a parser.
-      const advice = isBodyHidden(raw.headers) ? `move ${line} up` : `add ${line} to main.ts`;
+      const advice = isBodyHidden(request) ? `move ${line} up` : `add ${line} to main.ts`;
       this.#logger.warn(
         `The application has parsed a plant, so ids beyond 9007199254740991 are refused: ${advice}, before all body parsers`,
       );

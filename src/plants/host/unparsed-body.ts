@@ -1,7 +1,12 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 /** Parsers skip a request without these headers (RFC 9112 §6.3). */
-const BODY_HEADERS = ['content-type', 'content-length', 'transfer-encoding'];
+const BODY_HEADERS = ['content-type', 'content-length', 'transfer-encoding'] as const;
+
+const HIDDEN = Symbol('hidden headers');
+
+/** A request, with the headers that the middleware has deleted. */
+type Request = IncomingMessage & { [HIDDEN]?: IncomingHttpHeaders };
 
 type Middleware = (request: IncomingMessage, response: unknown, next: () => void) => void;
 
@@ -23,26 +28,30 @@ export function unparsedBody(): Middleware {
  * @param isOurs called with the path of each `POST`, as the client has sent it
  */
 export function hideBodyWhere(isOurs: (path: string) => boolean): Middleware {
-  return ({ method, url = '', headers }, _response, next) => {
-    if (method === 'POST' && isOurs(url.replace(/\?.*$/s, ''))) {
-      for (const name of BODY_HEADERS) Reflect.deleteProperty(headers, name);
-    }
+  return (request: Request, _response, next) => {
+    const { method, url = '' } = request;
+    // The middleware may be registered twice.
+    if (method === 'POST' && !isBodyHidden(request) && isOurs(url.replace(/\?.*$/s, ''))) hideBody(request);
     next();
   };
 }
 
-/** Returns the headers with those that the middleware has deleted: `rawHeaders` still has them. */
-export function sentHeaders({ headers, rawHeaders }: IncomingMessage): IncomingHttpHeaders {
-  if (!isBodyHidden(headers)) return headers;
-  const sent = { ...headers };
-  rawHeaders.forEach((text, index) => {
-    const name = text.toLowerCase();
-    if (index % 2 === 0 && BODY_HEADERS.includes(name)) sent[name] ??= rawHeaders[index + 1];
-  });
-  return sent;
+function hideBody(request: Request): void {
+  const hidden: IncomingHttpHeaders = {};
+  for (const name of BODY_HEADERS) {
+    hidden[name] = request.headers[name];
+    Reflect.deleteProperty(request.headers, name);
+  }
+  request[HIDDEN] = hidden;
 }
 
-/** Returns whether the middleware has hidden the body of a request that was sent with a media type. */
-export function isBodyHidden(headers: IncomingHttpHeaders): boolean {
-  return headers['content-type'] === undefined;
+/** Returns whether the middleware has hidden the body of a request. */
+export function isBodyHidden(request: Request): boolean {
+  return request[HIDDEN] !== undefined;
+}
+
+/** Returns the headers with those that the middleware has deleted. */
+export function sentHeaders(request: Request): IncomingHttpHeaders {
+  const { [HIDDEN]: hidden, headers } = request;
+  return hidden === undefined ? headers : { ...hidden, ...headers };
 }

@@ -1,28 +1,14 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { createParamDecorator, type ExecutionContext, Injectable, type PipeTransform } from '@nestjs/common';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Injectable, type PipeTransform } from '@nestjs/common';
 import { BodyTooLargeException, ContractException } from '../../contract/contract.exception.js';
 import { Admission, type Place } from '../admission.js';
-import { type HostRequest, isParsed, ParsedBodies } from '../host/parsed-body.js';
-import { sentHeaders } from '../host/unparsed-body.js';
+import type { SealedExchange } from '../host/exchange.js';
+import { ParsedBodies } from '../host/parsed-body.js';
 import { collectBody, takeBody } from './read-body.js';
-
-/** The response to a HostRequest. */
-type HostResponse = ServerResponse | { readonly raw: ServerResponse };
-
-/**
- * Returns the request and its response. A function, because the global pipes of a host run first: they may rebuild objects,
- * but they pass a function on as it is.
- */
-type SealedExchange = () => ReturnType<ExecutionContext['switchToHttp']>;
-
-/** Passes the request to the parameter's pipes, which read its body. */
-export const PlantBody = createParamDecorator((_data: unknown, context: ExecutionContext): SealedExchange => {
-  return () => context.switchToHttp();
-});
 
 /** The body of a request, and the request's place in the account of Admission. */
 export interface AdmittedBody {
-  /** Bytes where possible, otherwise the result of the application's parser. */
+  /** Bytes where possible, otherwise the result of a host's parser. */
   readonly body: unknown;
   readonly place: Place;
 }
@@ -30,35 +16,29 @@ export interface AdmittedBody {
 /** Admits a request, and turns it into its body. */
 @Injectable()
 export class BodyPipe implements PipeTransform<SealedExchange, AdmittedBody | Promise<AdmittedBody>> {
-  /** For hosts: the service has no parser. */
   readonly #parsedBodies = new ParsedBodies();
 
   constructor(private readonly admission: Admission) {}
 
   /** @throws {ContractException} 417, 400 without a body, 415, 413 or 503, in this order of checks */
   transform(sealed: SealedExchange): AdmittedBody | Promise<AdmittedBody> {
-    const exchange = sealed();
-    const request = exchange.getRequest<HostRequest>();
-    const response = exchange.getResponse<HostResponse>();
-    const raw = 'raw' in request ? request.raw : request;
-    const client = 'raw' in response ? response.raw : response;
-    const headers = sentHeaders(raw);
-    const length = contentLength(headers);
-    assertExpectation(raw);
-    if (!hasBody(raw, headers)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
-    assertJson(headers);
-    if (isParsed(request, raw)) {
-      const place = this.admission.admit(client);
-      return { body: this.#parsedBodies.take(request, raw), place };
-    }
+    const { request, response, headers, parsed } = sealed();
     const { bodyLimit } = this.admission;
+    const length = contentLength(headers);
+    assertExpectation(request);
+    if (!hasBody(request, headers)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
+    assertJson(headers);
+    if (parsed !== undefined) {
+      const place = this.admission.admit(response);
+      return { body: this.#parsedBodies.take(parsed, request), place };
+    }
     if (length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);
-    const place = this.admission.admit(client);
+    const place = this.admission.admit(response);
     const charge = (bytes: number): boolean => this.admission.chargeBody(place, bytes);
     // Most bodies have arrived. Awaiting these like the others would slow down each create.
-    const body = takeBody(raw, length, charge);
+    const body = takeBody(request, length, charge);
     if (body !== undefined) return { body, place };
-    return collectBody(raw, length ?? bodyLimit, charge).then((collected) => ({ body: collected, place }));
+    return collectBody(request, length ?? bodyLimit, charge).then((collected) => ({ body: collected, place }));
   }
 }
 
