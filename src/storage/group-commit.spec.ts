@@ -50,6 +50,13 @@ describe('group commit', () => {
     expect(repository.sizes).toEqual([1_024, 1_024, 52]);
   });
 
+  it('stores no further plant in a batch whose texts are a million characters long', async () => {
+    const texts = [1_048_575, 1, 1, 1_048_576, 1].map((length) => 'x'.repeat(length));
+    await Promise.all(texts.map((name, index) => commit.add({ id: BigInt(index), name })));
+
+    expect(repository.sizes).toEqual([2, 2, 1]);
+  });
+
   it('returns to each plant its own outcome, and publishes size, duration and outcomes of the batch', async () => {
     const messages: unknown[] = [];
     const listener = (message: unknown): void => void messages.push(message);

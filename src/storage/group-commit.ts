@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
 import { Injectable, Logger } from '@nestjs/common';
 import {
+  lengthOf,
   type Outcome,
   OUTCOMES,
   PlantRepository,
@@ -11,6 +12,9 @@ import {
 
 /** Maximum plants in a batch: enough that the clients of a busy service share one round trip and one sync to disk. */
 const BATCH_SIZE = 1_024;
+
+/** UTF-16 units of its texts, at which a batch takes no further plant: a driver holds several copies of them. */
+const BATCH_LENGTH = 1_048_576;
 
 /** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
 export const BATCH_CHANNEL = 'plant-store:batch';
@@ -72,7 +76,7 @@ export class GroupCommit {
     // Other requests that are read in this turn of the event loop belong to the same batch.
     await new Promise(setImmediate);
     for (;;) {
-      await this.#store(this.#queue.splice(0, BATCH_SIZE));
+      await this.#store(this.#takeBatch());
       if (this.#queue.length === 0) break;
       // Until the requests are read that arrived during the batch: a commit of SQLite blocks the process.
       await new Promise(setImmediate);
@@ -81,6 +85,17 @@ export class GroupCommit {
     }
     // In the same turn as the last look at the queue: a plant that is added later must start again.
     this.#isRunning = false;
+  }
+
+  #takeBatch(): PendingPlant[] {
+    let size = 0;
+    let length = 0;
+    for (const { plant } of this.#queue) {
+      if (size === BATCH_SIZE || length >= BATCH_LENGTH) break;
+      size += 1;
+      length += lengthOf(plant);
+    }
+    return this.#queue.splice(0, size);
   }
 
   /** Stores a batch, and settles the promise of each plant. */
