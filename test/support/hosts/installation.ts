@@ -31,6 +31,22 @@ const NODENEXT: ModuleSettings = ['NodeNext', 'NodeNext'];
 /** `commonjs` hosts `require` the package, which is an ES module. */
 export type ModuleSystem = 'module' | 'commonjs';
 
+/** Types of the packages of the repository, by their paths and module systems. */
+const types = new Map<string, ts.SourceFile | undefined>();
+
+/** Parses and binds types of other packages once for all programs, which takes most of the time of a program. */
+function hostOf(options: ts.CompilerOptions): ts.CompilerHost {
+  const host = ts.createCompilerHost(options);
+  const parse = host.getSourceFile.bind(host);
+  host.getSourceFile = (path, version, ...more) => {
+    if (!path.startsWith(ROOT)) return parse(path, version, ...more);
+    const key = `${path} ${typeof version === 'object' ? version.impliedNodeFormat : ''}`;
+    if (!types.has(key)) types.set(key, parse(path, version, ...more));
+    return types.get(key);
+  };
+  return host;
+}
+
 /** A host in a directory outside the repository, with the installed package. */
 export class Installation {
   readonly directory = mkdtempSync(join(tmpdir(), 'plant-store-host-'));
@@ -107,7 +123,7 @@ export class Installation {
       writeFileSync(join(this.directory, name), source);
       return join(this.directory, name);
     });
-    const program = ts.createProgram(files, {
+    const options: ts.CompilerOptions = {
       target: ts.ScriptTarget.ES2022,
       module: ts.ModuleKind[module],
       moduleResolution: ts.ModuleResolutionKind[resolution],
@@ -125,7 +141,8 @@ export class Installation {
       skipDefaultLibCheck: true,
       types: ['node'],
       typeRoots: [join(ROOT, 'node_modules/@types')],
-    });
+    };
+    const program = ts.createProgram(files, options, hostOf(options));
     const ours = program.getSourceFiles().filter(({ fileName }) => fileName.startsWith(this.directory));
     const ofFiles = ours.flatMap((file) => [
       ...program.getSyntacticDiagnostics(file),

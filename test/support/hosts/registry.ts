@@ -12,6 +12,9 @@ interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
 }
 
+/** Files that no host loads: without them, npm writes half as many. Packages inside of packages are packages of their own. */
+const LEFT_OUT = ['./node_modules', '*.c', '*.map', '*.ts'];
+
 /** The directories of the versions of a package; the copy at the top, which the repository itself uses, is the first. */
 type Versions = Map<string, string>;
 
@@ -29,7 +32,10 @@ export function createRegistry(modules: string): Server {
     const directory = versions?.get(version ?? '');
     if (directory !== undefined) {
       // npm does not extract links.
-      const options = ['--hard-dereference', '--exclude=./node_modules', '--transform=s,^\\.,package,'];
+      const options = ['--hard-dereference', '--transform=s,^\\.,package,'];
+      for (const pattern of LEFT_OUT) options.push(`--exclude=${pattern}`);
+      // npx takes from npm's cache what the host has.
+      response.setHeader('Cache-Control', 'max-age=3600');
       spawn('tar', ['-c', ...options, '-C', directory, '.']).stdout.pipe(response);
     } else if (versions !== undefined && version === undefined) {
       response.end(JSON.stringify(describePackage(name, versions, `http://${host}`)));
