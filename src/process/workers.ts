@@ -11,12 +11,12 @@ const RESTART_DELAY = 1_000;
 
 /**
  * Serves the public port with workers. Each of them is the whole service: it runs the command of this process, in the
- * same environment. When one ends, what follows depends on whether any worker has listened: without one, the cause is most
- * likely the configuration.
+ * same environment. A worker ends when it exits, or when its process cannot be created. What follows depends on whether any
+ * worker has listened: without one, the cause is most likely the configuration.
  *
  * | worker            | none has listened            | one has listened                        |
  * |-------------------|------------------------------|-----------------------------------------|
- * | ends              | this process ends in its way | it is replaced, but not during the stop |
+ * | exits             | this process ends in its way | it is replaced, but not during the stop |
  * | cannot be created | `listen` throws the error    | it is replaced, but not during the stop |
  */
 export class Workers extends ManagedService {
@@ -42,9 +42,8 @@ export class Workers extends ManagedService {
    * start does not keep the others from serving.
    */
   override async listen(): Promise<Address> {
-    const [address] = (await once(this.#fork(), 'listening')) as [Address];
-    const others = Array.from({ length: this.count - 1 }, () => this.#fork());
-    await Promise.all(others.map(listensOrEnds));
+    const address = await this.#fork();
+    await Promise.allSettled(Array.from({ length: this.count - 1 }, () => this.#fork()));
     return address;
   }
 
@@ -73,20 +72,28 @@ export class Workers extends ManagedService {
     if (failure !== undefined) throw new Error(`a worker could not close: ${endOf(...failure)}`);
   }
 
-  #fork(): Worker {
+  /** Starts a worker. Resolves when it listens, and rejects if it ends before. */
+  #fork(): Promise<Address> {
     const worker = cluster.fork();
-    worker.once('listening', () => {
-      this.#listening.add(worker);
-      this.#hasListened = true;
+    return new Promise((resolve, reject) => {
+      const end = (reason: Error): void => {
+        reject(reason);
+        if (this.#hasListened) this.#replace(worker, reason.message);
+      };
+      worker.once('listening', (address: Address) => {
+        this.#listening.add(worker);
+        this.#hasListened = true;
+        resolve(address);
+      });
+      worker.once('exit', (code: number | null, killer: string | null) => {
+        if (!this.#hasListened) this.#endWith(code, killer);
+        end(new Error(endOf(code, killer)));
+      });
+      worker.on('error', (error: Error) => {
+        // Other errors are those of its channel: if it ends, it also exits.
+        if (!hasProcess(worker)) end(error);
+      });
     });
-    worker.once('exit', (code: number | null, killer: string | null) => {
-      if (this.#hasListened) this.#replace(worker, endOf(code, killer));
-      else this.#endWith(code, killer);
-    });
-    worker.on('error', ({ message }: Error) => {
-      if (this.#hasListened && !hasProcess(worker)) this.#replace(worker, message);
-    });
-    return worker;
   }
 
   /** Ends this process as the first worker has ended. */
@@ -103,16 +110,9 @@ export class Workers extends ManagedService {
     setTimeout(() => {
       if (this.state.name === 'stopping') return;
       this.#metrics.restarts.inc();
-      this.#fork();
+      void this.#fork().catch(() => undefined);
     }, RESTART_DELAY);
   }
-}
-
-/** Resolves also if the process of the worker could not be created. */
-function listensOrEnds(worker: Worker): Promise<unknown> {
-  return new Promise((resolve) => {
-    for (const event of ['listening', 'exit', 'error']) worker.once(event, resolve);
-  });
 }
 
 function endOf(code: number | null, killer: string | null): string {
