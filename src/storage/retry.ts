@@ -15,7 +15,7 @@ interface Outage {
  * - long outage, which began longer ago than the timeout: work is tried once, and so fails fast.
  *
  * An outage ends when work succeeds, or begins after nothing has failed for as long as the timeout. Work that runs at the
- * same time shares the outage, and so does an attempt that `runInTime` no longer waits for.
+ * same time shares the outage.
  */
 export class Retry {
   /** Undefined without an outage. */
@@ -53,6 +53,7 @@ export class Retry {
 
   /**
    * Runs work as `run` does, but gives up after the timeout even while an attempt goes on, whose outcome is unknown then.
+   * An attempt that ends later still counts: its success ends the outage; its failure prolongs it, and no other follows.
    *
    * @throws the error of the last attempt that has ended
    */
