@@ -40,11 +40,15 @@ const SETTINGS = [
   'cache_size = -4096',
 ];
 
-/** The garbage collection would close a database that nothing refers to. */
+/** Databases that stay open: the garbage collection would close one that nothing refers to. */
 const LEFT_OPEN = new Set<SqliteDatabase>();
 
-/** Keeps a database open. Node closes it where a process ends by itself, but not after `process.exit`. */
-function keepOpen(database: SqliteDatabase): void {
+/**
+ * Keeps a database open until the process has ended. Where a process ends by itself, Node destroys its objects after `exit`,
+ * which closes databases. `process.exit` ends it without that, also within `exit`, which is not emitted again.
+ * https://github.com/nodejs/node/blob/v24.0.0/lib/internal/process/per_thread.js (function exit)
+ */
+function keepOpenUntilEnd(database: SqliteDatabase): void {
   if (LEFT_OPEN.size === 0) process.once('exit', () => process.exit());
   LEFT_OPEN.add(database);
 }
@@ -163,7 +167,7 @@ class SqliteRepository extends PlantRepository {
       this.#files?.assertInPlace();
       this.#files?.assertLogInPlace();
     } catch (error) {
-      keepOpen(this.database);
+      keepOpenUntilEnd(this.database);
       throw error;
     }
     this.database.close();
