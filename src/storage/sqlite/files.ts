@@ -16,8 +16,8 @@ export class SqliteFiles {
   readonly #log: string;
   /** Device and inode of each file, by its path. */
   readonly #identities: ReadonlyMap<string, string>;
-  /** When the inode of the log was looked at last, and was the right one. */
-  #logSeen = performance.now();
+  /** When the log was last seen to be the one that SQLite has opened; undefined after it was another one, or missing. */
+  #logSeen: number | undefined = performance.now();
 
   /**
    * @param path of the database, absolute, as the operator named it
@@ -39,21 +39,21 @@ export class SqliteFiles {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace(): void {
-    const isLogDue = performance.now() - this.#logSeen >= LOG_INTERVAL;
+    const isLogDue = this.#logSeen === undefined || performance.now() - this.#logSeen >= LOG_INTERVAL;
     if (isLogDue || !existsSync(this.#log)) this.assertLogInPlace();
-    this.#assertInPlace(this.path);
-    this.#assertInPlace(this.#index);
+    this.#assertSame(this.path);
+    this.#assertSame(this.#index);
   }
 
   /** @throws {FilesNotInPlaceError} when the log was removed or replaced */
   assertLogInPlace(): void {
-    // Until it succeeds.
-    this.#logSeen = -Infinity;
-    this.#assertInPlace(this.#log);
+    this.#logSeen = undefined;
+    this.#assertSame(this.#log);
     this.#logSeen = performance.now();
   }
 
-  #assertInPlace(path: string): void {
+  /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */
+  #assertSame(path: string): void {
     if (identityOf(path) !== this.#identities.get(path)) throw new FilesNotInPlaceError();
   }
 }
