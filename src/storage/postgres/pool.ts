@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import pg, { type PoolConfig, type QueryArrayResult } from 'pg';
+import pg, { type PoolConfig } from 'pg';
 import type { ColumnValue } from '../plant-columns.js';
 import { isUnanswered, leavesConnectionUsable } from './errors.js';
 
@@ -60,9 +60,8 @@ export class PostgresPool {
    * Runs statements in one transaction, and returns the rows of the last one as arrays. They travel in one message: that
    * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
    */
-  async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#send(statements, this.#timeout, 'reuse');
-    return results.at(-1)?.rows ?? [];
+  transact(statements: string): Promise<unknown[][]> {
+    return this.#send(statements, this.#timeout, { rollsBack: false });
   }
 
   /**
@@ -70,12 +69,8 @@ export class PostgresPool {
    *
    * @param timeout milliseconds that the server may take for each
    */
-  async transactAndRollBack(statements: readonly string[], timeout = this.#timeout): Promise<unknown[][]> {
-    const message = ['BEGIN', ...statements, 'ROLLBACK'].join('; ');
-    // After an error, the connection is still in the transaction.
-    const results = await this.#send(message, Math.min(timeout, this.#timeout), 'close');
-    // The last result is that of ROLLBACK.
-    return results.at(-2)?.rows ?? [];
+  transactAndRollBack(statements: readonly string[], timeout = this.#timeout): Promise<unknown[][]> {
+    return this.#send(statements.join('; '), Math.min(timeout, this.#timeout), { rollsBack: true });
   }
 
   async close(): Promise<void> {
@@ -83,24 +78,28 @@ export class PostgresPool {
     await Promise.all([this.#pool.end(), this.#watch.end()]);
   }
 
-  /**
-   * Sends statements in one message, and returns the result of each.
-   *
-   * @param afterError `reuse` keeps the connection if only a statement has failed; `close` closes it after any error
-   */
-  async #send(statements: string, timeout: number, afterError: 'reuse' | 'close'): Promise<QueryArrayResult[]> {
+  /** Sends the statements of a transaction in one message, and returns the rows of the last one. */
+  async #send(
+    statements: string,
+    timeout: number,
+    { rollsBack }: { readonly rollsBack: boolean },
+  ): Promise<unknown[][]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
     try {
-      const text = `${mark} ${limit(timeout)}; ${statements}`;
-      const results = await client.query<unknown[]>({ text, rowMode: 'array' });
-      client.release();
+      const transaction = rollsBack ? `BEGIN; ${statements}; ROLLBACK` : statements;
+      const text = `${mark} ${limit(timeout)}; ${transaction}`;
       // For a message of several statements, the driver returns an array.
-      return [results].flat();
+      const results = [await client.query<unknown[]>({ text, rowMode: 'array' })].flat();
+      client.release();
+      // ROLLBACK has a result, too.
+      if (rollsBack) results.pop();
+      return results.at(-1)?.rows ?? [];
     } catch (error) {
       if (isUnanswered(error)) void this.#closeOnceEnded(client, mark);
-      else client.release(afterError === 'close' || !leavesConnectionUsable(error));
+      // After an error, the server has not executed ROLLBACK: the connection is still in the transaction.
+      else client.release(rollsBack || !leavesConnectionUsable(error));
       throw error;
     }
   }
@@ -117,7 +116,8 @@ export class PostgresPool {
       `${limit(WATCH_TIMEOUT)}; ` +
         `SELECT FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, ${literal(mark)})`,
     );
-    return [results].flat().at(-1)?.rowCount !== 0;
+    const [, executing] = [results].flat();
+    return executing?.rowCount !== 0;
   }
 }
 
