@@ -1,4 +1,3 @@
-import type { OutgoingHttpHeader } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { principalOf } from '../auth/authentication.js';
@@ -7,7 +6,7 @@ import { logDefect } from '../contract/defect.js';
 import { PREFLIGHT_STATUS } from './cross-origin.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
-import { PublicResponse, renderRefusal } from './public-response.js';
+import { type AnswerHeaders, PublicResponse, renderRefusal } from './public-response.js';
 import { RequestClock } from './request-clock.js';
 import { SocketFlow } from './socket-flow.js';
 
@@ -19,9 +18,6 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
 /** Answers a request. */
 export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
 
-/** What follows an answer: requests, a refusal of the input behind them, or nothing. */
-type Sequel = 'requests' | ContractException | 'nothing';
-
 /**
  * One connection of a client: one loop over one queue of its requests and the refusal of input that is none. It runs the
  * first request until the client has taken its answer. A refusal is the last answer.
@@ -29,7 +25,7 @@ type Sequel = 'requests' | ContractException | 'nothing';
  * | state     | the connection                   | next state                                                                  |
  * |-----------|----------------------------------|-----------------------------------------------------------------------------|
  * | waiting   | has nothing to answer            | `#run` enters running for a request, and closing for a refusal              |
- * | running   | has passed a request to Fastify  | `answer` enters answering, or closing if a refusal or nothing follows       |
+ * | running   | has passed a request to Fastify  | `answer` enters answering, or closing if no request can follow              |
  * | answering | waits until its answer is taken  | `#run` enters running or closing for what waits then, and otherwise waiting |
  * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes, or its time is over        |
  *
@@ -73,13 +69,12 @@ export class ClientConnection {
     return this.#state === 'waiting';
   }
 
-  /** True while it waits for its client, or for an identity provider that has to tell who the client is. */
-  get isReplaceable(): boolean {
-    const isKnown = this.#current !== undefined && principalOf(this.#current.req) !== undefined;
-    return !(this.#state === 'running' && isKnown);
+  /** True while it runs a request of a known client. Otherwise it waits for its client, or for an identity provider. */
+  get isInUse(): boolean {
+    return this.#state === 'running' && this.#current !== undefined && principalOf(this.#current.req) !== undefined;
   }
 
-  /** Returns which of two replaceable connections is replaced first: the one that never had a 200, or has waited longer. */
+  /** Returns which of two connections not in use is replaced first: the one that never had a 200, or has waited longer. */
   isReplacedBefore(other: ClientConnection): boolean {
     if (this.#hasSucceeded !== other.#hasSucceeded) return other.#hasSucceeded;
     return this.#since < other.#since;
@@ -111,35 +106,22 @@ export class ClientConnection {
     else this.#endInput(exception);
   }
 
-  /** Answers a request with an error. */
-  answerError(response: PublicResponse, exception: ContractException): void {
-    this.answer(response, 400, exception.getResponse(), exception.headers);
-  }
-
-  /** Answers a request with JSON, and decides what follows. Each answer to a request leaves through this function. */
-  answer(
-    response: PublicResponse,
-    status: number,
-    body: object | undefined,
-    headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>,
-  ): void {
-    const sequel = this.#sequelOf(response.req, status);
-    response.send(status, body, headers, sequel === 'nothing');
+  /** Sends the answer to a request, and decides what follows. Each answer to a request leaves through this function. */
+  answer(response: PublicResponse, status: number, body: object | undefined, headers: AnswerHeaders): void {
+    const isLast = this.server.isDraining || endsConnection(response.req, status);
+    response.send(status, body, headers, isLast);
     this.#hasSucceeded ||= status === 200;
-    if (sequel === 'requests') {
+    const [next] = this.#queue;
+    // `end` follows only if requests may follow. At `end`, Node would close the socket: after a last answer with a reset if
+    // the client still sends, and before a refusal if the client has half-closed.
+    if (isLast) {
+      this.#close();
+    } else if (next instanceof ContractException) {
+      this.#close(next);
+    } else {
       this.#enter('answering');
       response.end();
-    } else {
-      // Without `end`, at which Node would close the socket: after a last answer with a reset if the client still sends, and
-      // before the refusal if the client has half-closed.
-      this.#close(sequel === 'nothing' ? undefined : sequel);
     }
-  }
-
-  #sequelOf(request: PublicRequest, status: number): Sequel {
-    if (this.server.isDraining || endsConnection(request, status)) return 'nothing';
-    const [next] = this.#queue;
-    return next instanceof ContractException ? next : 'requests';
   }
 
   #enter(state: State): void {

@@ -21,7 +21,7 @@ export function isPreflight({ headers, method }: IncomingMessage): boolean {
 
 /** Answers without a token, which a preflight does not have. */
 export function answerPreflight(response: PublicResponse): void {
-  response.client.answer(response, PREFLIGHT_STATUS, undefined, {
+  response.answer(PREFLIGHT_STATUS, undefined, {
     'Access-Control-Allow-Methods': 'POST',
     'Access-Control-Allow-Headers': 'authorization, content-type, x-request-id',
     'Access-Control-Max-Age': MAX_AGE,

@@ -16,7 +16,7 @@ class PublicFastifyAdapter extends FastifyAdapter {
     // Nest also allows Node's response here, which no part of this application passes.
     if (!('hijack' in reply)) throw new TypeError('The reply is not one of Fastify');
     const response = reply.raw as PublicResponse;
-    response.client.answer(response, status ?? reply.statusCode, body as object, reply.getHeaders());
+    response.answer(status ?? reply.statusCode, body as object, reply.getHeaders());
     // Not before: a reply that is hijacked counts as sent, and could get no error 500 for an object that is no JSON.
     reply.hijack();
     return reply;
@@ -54,8 +54,7 @@ export function createFastifyAdapter(options: {
     clientErrorHandler: () => undefined,
     // `rewriteUrl` leaves nothing that the router refuses; without it, Fastify would answer in its own words.
     frameworkErrors: (_error: unknown, _request: unknown, { raw }: { readonly raw: unknown }) => {
-      const response = raw as PublicResponse;
-      response.client.answerError(response, new ContractException(400));
+      (raw as PublicResponse).refuse(new ContractException(400));
     },
     genReqId: (request: unknown) => (request as PublicRequest).id,
     rewriteUrl: ({ url = '' }: IncomingMessage) => toRouterPath(url),

@@ -21,7 +21,7 @@ export function withMessageRules(handle: PublicHandler, origins: ReadonlySet<str
     const isAllowed = origin !== undefined && origins.has(origin);
     if (isAllowed) allowOrigin(response, origin);
     const refusal = findRefusal(request);
-    if (refusal !== undefined) response.client.answerError(response, refusal);
+    if (refusal !== undefined) response.refuse(refusal);
     else if (isAllowed && isPreflight(request)) answerPreflight(response);
     else handle(request, response);
   };

@@ -37,7 +37,7 @@ export class OpenConnections {
   #closeReplaceable(): void {
     let first: ClientConnection | undefined;
     for (const connection of this.#bySocket.values()) {
-      if (!connection.isReplaceable) continue;
+      if (connection.isInUse) continue;
       if (first === undefined || connection.isReplacedBefore(first)) first = connection;
     }
     if (first === undefined) return;

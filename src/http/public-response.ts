@@ -12,19 +12,30 @@ const MAX_PATH = 256;
 /** Characters beyond which an answer waits for its client as bytes: as a string, it takes up to three times its bytes. */
 const LONG_ANSWER = 16_384;
 
+/** Headers that only some answers have. */
+export type AnswerHeaders = Readonly<Record<string, OutgoingHttpHeader | undefined>>;
+
 /** A response on the public port. */
 export class PublicResponse extends ServerResponse<PublicRequest> {
-  /** Set when the connection takes the request. It sends the answer. */
+  /** Set when the connection takes the request. */
   client!: ClientConnection;
   readonly #begun = performance.now();
 
-  /** Writes an answer with the headers that all answers have, and reports it to the log and the metrics. */
-  send(
-    status: number,
-    body: object | undefined,
-    headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>,
-    isLast: boolean,
-  ): void {
+  /** Answers the request with JSON. Its connection decides what follows, and sends the answer. */
+  answer(status: number, body: object | undefined, headers: AnswerHeaders): void {
+    this.client.answer(this, status, body, headers);
+  }
+
+  /** Answers the request with an error. */
+  refuse(exception: ContractException): void {
+    this.answer(400, exception.getResponse(), exception.headers);
+  }
+
+  /**
+   * Writes an answer with the headers that all answers have, and reports it to the log and the metrics. Does not end the
+   * response: the connection does, unless the answer is its last one.
+   */
+  send(status: number, body: object | undefined, headers: AnswerHeaders, isLast: boolean): void {
     // First, because an object that is no JSON becomes error 500.
     const json = body === undefined ? undefined : JSON.stringify(body);
     // A flat list, which Node takes as it is.
@@ -39,7 +50,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     if (json === undefined || this.req.method === 'HEAD') this.flushHeaders();
     else {
       this.write(json.length > LONG_ANSWER ? Buffer.from(json) : json);
-      // One write for head and body: `end(json)` would send an empty string with them, which takes longer.
+      // Sends head and body in one write.
       this.socket?.uncork();
     }
   }

@@ -4,7 +4,7 @@ import { CurrentPrincipal } from '../auth/authentication.js';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import type { PlantDto } from './dto/plant.dto.js';
-import { PlantBody } from './host/exchange.js';
+import { PlantBody } from './pipes/exchange.js';
 import { BodyPipe } from './pipes/body.pipe.js';
 import { type AdmittedPlant, NewPlantPipe } from './pipes/new-plant.pipe.js';
 import { PlantsService } from './plants.service.js';

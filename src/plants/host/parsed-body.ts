@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Logger } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
 import { assertFields, type NewPlantFields } from '../dto/plant.dto.js';
-import type { HostRequest } from './exchange.js';
+import type { HostRequest } from '../pipes/exchange.js';
 import { isBodyHidden } from './unparsed-body.js';
 
 /** Takes bodies that a parser of the application has read. */

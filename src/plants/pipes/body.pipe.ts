@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { BodyTooLargeException, ContractException } from '../../contract/contract.exception.js';
 import { Admission, type Place } from '../admission.js';
-import type { SealedExchange } from '../host/exchange.js';
+import type { SealedExchange } from './exchange.js';
 import { ParsedBodies } from '../host/parsed-body.js';
 import { collectBody, takeBody } from './read-body.js';
 
