@@ -45,7 +45,8 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   const management = await listenForOperators(service, configuration);
   const address = await service.listen(management?.port ?? configuration.managementPort);
   service.serve(baseUrlOf(configuration, address));
-  // Before the log says that the service is up: systemd, for example, may send a signal at once.
+  // Before the log says that the service is up, and before other workers start: systemd, for example, may send a signal at
+  // once.
   onSignals({
     stop(signal) {
       if (service.state.name === 'stopping') process.exit();
@@ -54,7 +55,8 @@ async function startPrimary(configuration: Configuration): Promise<void> {
     },
     reload: () => reload(service),
   });
-  announce(service, management, configuration, log);
+  if (service instanceof Workers) await service.startOthers();
+  if (service.state.name === 'serving') announce(service, management, configuration, log);
 }
 
 /**

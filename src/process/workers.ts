@@ -37,14 +37,17 @@ export class Workers extends ManagedService {
     process.once('exit', () => signal(running(), 'SIGKILL'));
   }
 
+  /** Starts a worker, and resolves when it listens. */
+  override listen(): Promise<Address> {
+    return this.#fork();
+  }
+
   /**
-   * Starts a worker and, when it listens, the others. Resolves when each of them listens or has ended: one that cannot
-   * start does not keep the others from serving.
+   * Starts the other workers. Resolves when each of them listens or has ended: one that cannot start does not keep the
+   * others from serving.
    */
-  override async listen(): Promise<Address> {
-    const address = await this.#fork();
+  async startOthers(): Promise<void> {
     await Promise.allSettled(Array.from({ length: this.count - 1 }, () => this.#fork()));
-    return address;
   }
 
   override reload(): void {
@@ -86,8 +89,8 @@ export class Workers extends ManagedService {
         resolve(address);
       });
       worker.once('exit', (code: number | null, killer: string | null) => {
-        if (!this.#hasListened) this.#endWith(code, killer);
-        end(new Error(endOf(code, killer)));
+        if (this.#hasListened) end(new Error(endOf(code, killer)));
+        else this.#endWith(code, killer);
       });
       worker.on('error', (error: Error) => {
         // Other errors are those of its channel: if it ends, it also exits.

@@ -87,11 +87,23 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'process: stop while later workers start',
+    reason: 'A worker that serves answers its requests in flight.',
+    file: 'src/process/service.ts',
+    find: 'await service.listen(management?.port ?? configuration.managementPort);',
+    replace:
+      'await service.listen(management?.port ?? configuration.managementPort);\n' +
+      'if (service instanceof Workers) await service.startOthers();',
+    spec: 'test/process/workers',
+    test: 'while later workers start',
+    isBuilt: true,
+  },
+  {
     name: 'process: first worker that cannot start',
     reason: 'The service ends if no worker can start.',
     file: WORKERS,
-    find: 'if (!this.#hasListened) this.#endWith(code, killer);',
-    replace: '',
+    find: 'else this.#endWith(code, killer);',
+    replace: 'else end(new Error(endOf(code, killer)));',
     spec: 'test/process/workers',
     test: 'ends with status 1 and the line of a worker',
     isBuilt: true,

@@ -375,6 +375,26 @@ describe('A signal', () => {
     expect(await service.ended).toBe(0);
   });
 
+  it('while later workers start lets a request in flight be answered', async () => {
+    const laterHeld = inWorkers("if (cluster.worker.id > 1) while (existsSync('hold')) {}");
+    directory.write('hold', '');
+    const reserved = reservePort();
+    const service = directory.launch({ ...TWO, PORT: `${reserved.port}`, ...laterHeld });
+    const url = `http://127.0.0.1:${reserved.port}`;
+    await until('the first worker listens', async () => (await ask(url, TOKEN, 2).catch(() => 0)) === 200);
+    const client = await openRequest(url);
+
+    service.signal('SIGTERM');
+    await service.printed(/(Stopping after SIGTERM)/);
+    client.socket.write(plant(1));
+    await client.answered(1);
+
+    expect(client.answers).toEqual([200]);
+    expect(await service.ended).toBe(0);
+    expect(service.stdout).not.toContain('Listening');
+    reserved.free();
+  });
+
   it('ends a service at once whose workers are starting', async () => {
     const { service } = await directory.start({ ...TWO, SHUTDOWN_TIMEOUT: '60m', ...HELD });
     directory.write('hold', '');
