@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { until } from '../../test/support/until.js';
 import { Retry } from './retry.js';
 
@@ -89,6 +90,37 @@ describe('Retry', () => {
     const attempts = [() => Promise.reject(new LockedError()), hangs];
     await expect(retry.runInTime(() => (attempts.shift() ?? hangs)())).rejects.toThrow(LockedError);
     expect(attempts).toEqual([]);
+  });
+
+  describe('after it has given work up', () => {
+    const pauses: number[] = [];
+    let retry: Retry;
+    let failLate: (error: Error) => void;
+
+    beforeEach(async () => {
+      pauses.length = 0;
+      const pause = (): number => pauses.push(1);
+      retry = new Retry(100, (error) => error instanceof LockedError, pause);
+      const hangs = new Promise<never>((_resolve, reject) => (failLate = reject));
+      await expect(retry.runInTime(() => hangs)).rejects.toThrow('it did not answer');
+    });
+
+    it('does not try it again', async () => {
+      failLate(new LockedError());
+      await setImmediate();
+
+      expect(pauses).toEqual([]);
+    });
+
+    it('takes its failure for no outage', async () => {
+      database.failures = 0;
+      await retry.run(() => database.write());
+      failLate(new LockedError());
+      await setImmediate();
+      database.failures = 1;
+
+      expect(await retry.run(() => database.write())).toBe('stored');
+    });
   });
 
   it('forgets an outage when work succeeds', async () => {

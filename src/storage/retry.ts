@@ -8,14 +8,15 @@ interface Outage {
 }
 
 /**
- * Runs work again until it succeeds. Each kind of work has a Retry of its own, with one of three states:
+ * Runs work again until it succeeds. Each kind of work has a Retry of its own:
  *
- * - no outage: work that fails begins one.
- * - outage: work that fails is tried again.
- * - long outage, which began longer ago than the timeout: work is tried once, and so fails fast.
+ * | state       | the work                                       | work that fails       |
+ * |-------------|------------------------------------------------|-----------------------|
+ * | no outage   | has succeeded, or not failed for the timeout   | begins an outage      |
+ * | outage      | has failed since, for no longer than the timeout | is tried again        |
+ * | long outage | has failed for longer                          | is not, so fails fast |
  *
- * An outage ends when work succeeds, or begins after nothing has failed for as long as the timeout. Work that runs at the
- * same time shares the outage.
+ * Work that runs at the same time shares the outage.
  */
 export class Retry {
   /** Undefined without an outage. */
@@ -32,8 +33,12 @@ export class Retry {
     private readonly pause: () => number,
   ) {}
 
-  /** @throws the error of the last attempt */
-  async run<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+  /**
+   * @param isGivenUp returns true when nobody waits for the work any more: it is not tried again, and its failure does not
+   *   count
+   * @throws the error of the last attempt
+   */
+  async run<Result>(work: () => Result | Promise<Result>, isGivenUp = () => false): Promise<Result> {
     const began = performance.now();
     if (this.#outage !== undefined && began - this.#outage.lastFailure > this.timeout) this.#outage = undefined;
     for (;;) {
@@ -42,18 +47,16 @@ export class Retry {
         this.#outage = undefined;
         return result;
       } catch (error) {
-        if (!this.isTransient(error)) throw error;
-        const now = performance.now();
-        this.#outage = { since: this.#outage?.since ?? began, lastFailure: now };
-        if (now - this.#outage.since > this.timeout) throw error;
+        if (isGivenUp() || !this.isTransient(error)) throw error;
+        if (this.#noteFailure(began) === 'long outage') throw error;
         await wait(this.pause());
+        if (isGivenUp()) throw error;
       }
     }
   }
 
   /**
    * Runs work as `run` does, but gives up after the timeout even while an attempt goes on, whose outcome is unknown then.
-   * An attempt that ends later still counts: its success ends the outage; its failure prolongs it, and no other follows.
    *
    * @throws the error of the last attempt that has ended
    */
@@ -64,10 +67,26 @@ export class Retry {
         lastError = error as Error;
         throw error;
       });
+    let isGivenUp = false;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(lastError), this.timeout);
+      timer = setTimeout(() => {
+        isGivenUp = true;
+        reject(lastError);
+      }, this.timeout);
     });
-    return Promise.race([this.run(attempt), late]).finally(() => clearTimeout(timer));
+    return Promise.race([this.run(attempt, () => isGivenUp), late]).finally(() => clearTimeout(timer));
+  }
+
+  /**
+   * Notes that work has failed.
+   *
+   * @param began when it began
+   */
+  #noteFailure(began: number): 'outage' | 'long outage' {
+    const now = performance.now();
+    const since = this.#outage?.since ?? began;
+    this.#outage = { since, lastFailure: now };
+    return now - since > this.timeout ? 'long outage' : 'outage';
   }
 }

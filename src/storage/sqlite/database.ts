@@ -39,7 +39,8 @@ export async function openSqliteDatabase<Result>(
   { createsDirectory = false, onWait }: OpenOptions = {},
 ): Promise<Result> {
   const end = performance.now() + OPEN_TIMEOUT;
-  for (let announce = onWait; ; announce = undefined) {
+  let isAnnounced = false;
+  for (;;) {
     let database: Sqlite.DatabaseSyncInstance | undefined;
     try {
       // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
@@ -54,7 +55,8 @@ export async function openSqliteDatabase<Result>(
       database?.close();
       const reason = sqliteStartError(file, error);
       if (sqliteFailure(error) !== 'transient' || performance.now() > end) throw reason;
-      announce?.(reason.message);
+      if (!isAnnounced) onWait?.(reason.message);
+      isAnnounced = true;
     }
     await setTimeout(OPEN_PAUSE);
   }

@@ -29,7 +29,7 @@ export class SqliteFiles {
   ) {
     this.#index = `${realPath}-shm`;
     this.#log = `${realPath}-wal`;
-    this.#identities = new Map([path, this.#index, this.#log].map((name) => [name, identityOf(name)]));
+    this.#identities = new Map([path, this.#index, this.#log].map((name) => [name, this.#identityOf(name)]));
   }
 
   /**
@@ -54,14 +54,14 @@ export class SqliteFiles {
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */
   #assertSame(path: string): void {
-    if (identityOf(path) !== this.#identities.get(path)) throw new FilesNotInPlaceError();
+    if (this.#identityOf(path) !== this.#identities.get(path)) throw new FilesNotInPlaceError();
   }
-}
 
-/** @throws {FilesNotInPlaceError} when the path leads to no file, or to an empty one, unless it is a log */
-function identityOf(path: string): string {
-  // As bigints: a number rounds an inode beyond 2^53, which some file systems use.
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  if (found === undefined || (found.size === 0n && !path.endsWith('-wal'))) throw new FilesNotInPlaceError();
-  return `${found.dev}:${found.ino}`;
+  /** @throws {FilesNotInPlaceError} when the path leads to no file, or to an empty one, which only the log may be */
+  #identityOf(path: string): string {
+    // As bigints: a number rounds an inode beyond 2^53, which some file systems use.
+    const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+    if (found === undefined || (found.size === 0n && path !== this.#log)) throw new FilesNotInPlaceError();
+    return `${found.dev}:${found.ino}`;
+  }
 }

@@ -341,6 +341,16 @@ describe('files that are gone or replaced', () => {
   });
 });
 
+describe('a database that is named as a log', () => {
+  it('takes no plants when it is emptied', async () => {
+    const opened = await open(join(directory, 'plants-wal'));
+    truncateSync(join(directory, 'plants-wal'));
+
+    await expect(opened.add([{ id: 1n, name: 'Monstera' }])).rejects.toThrow(/were removed or replaced$/);
+    await expect(opened.close()).rejects.toThrow(/were removed or replaced$/);
+  });
+});
+
 describe('a log that another program has removed and made anew', () => {
   it('ends all creates if the repository has missed it', async () => {
     await repository.add([{ id: 1n, name: 'Monstera' }]);
