@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { digestToken } from './static-tokens.js';
-import { addToken, formatToken, parseInstant, parseTokens, removeTokens } from './token-file.js';
+import { addToken, createTokenFile, formatToken, parseInstant, parseTokens, removeTokens } from './token-file.js';
 
 const digest = digestToken('a');
 const HEX = digest.toString('hex');
@@ -52,6 +52,14 @@ describe('A token file', () => {
     addToken(file, { name: 'first', digest });
 
     expect(readFileSync(file, 'utf8')).toBe(`${text}first sha256:${HEX}\n`);
+  });
+
+  it('that is there is left as it is when one is to be created', () => {
+    const text = `of-another-start sha256:${HEX}\n`;
+    writeFileSync(file, text, { mode: 0o600 });
+
+    expect(createTokenFile(file, { name: 'first', digest })).toBe(false);
+    expect(readFileSync(file, 'utf8')).toBe(text);
   });
 
   it('with a wrong line is not changed, so that a person can look at it', () => {

@@ -66,21 +66,40 @@ function formatInstant(instant: Date): string {
 }
 
 /**
+ * Creates a file with a token.
+ *
+ * @returns false if there is a file, which is left as it is
+ * @throws {OperatorError} if it cannot be written, or the file that is there cannot be used
+ */
+export function createTokenFile(file: string, token: StaticToken): boolean {
+  return write(file, () => createOrRead(file, token) === undefined);
+}
+
+/**
  * Appends a token to a file, which is created if it is missing.
  *
  * @throws {OperatorError} if the file cannot be used or written, or has a token of this name
  */
 export function addToken(file: string, token: StaticToken): void {
   write(file, () => {
-    const line = `${formatToken(token)}\n`;
-    if (createFile(file, line)) return;
-    const text = readTokenFile(file, 'it is a link that leads nowhere, so remove it');
+    const text = createOrRead(file, token);
+    if (text === undefined) return;
     if (text.trim() !== '' && hasToken(text, file, token.name)) {
       throw new OperatorError(`${token.name} already has a token: choose another name, or revoke it first`);
     }
     const endOfLine = /(?:^|\n)$/.test(text) ? '' : '\n';
-    appendToFile(file, `${endOfLine}${line}`);
+    appendToFile(file, `${endOfLine}${lineOf(token)}`);
   });
+}
+
+/** Creates a file with a token, or returns the text of the file that is there. */
+function createOrRead(file: string, token: StaticToken): string | undefined {
+  if (createFile(file, lineOf(token))) return undefined;
+  return readTokenFile(file, 'it is a link that leads nowhere, so remove it');
+}
+
+function lineOf(token: StaticToken): string {
+  return `${formatToken(token)}\n`;
 }
 
 /**
@@ -103,9 +122,9 @@ function hasToken(text: string, file: string, name: string): boolean {
 }
 
 /** Gives errors of the file system a message for the operator. */
-function write(file: string, work: () => void): void {
+function write<Result>(file: string, work: () => Result): Result {
   try {
-    work();
+    return work();
   } catch (error) {
     throw unwritable(file, error);
   }

@@ -1,7 +1,7 @@
 import { existsSync, fstatSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
-import { addToken } from '../auth/token-file.js';
+import { createTokenFile } from '../auth/token-file.js';
 import type { Configuration } from '../config/configuration.js';
 
 /** The name of the token that the first start creates. */
@@ -20,7 +20,8 @@ export function createFirstToken(configuration: Configuration, url: string): str
   if (isConfigured || existsSync(file)) return undefined;
   if (isJournal()) return adviseCommand(file);
   const token = generateToken();
-  addToken(file, { name: NAME, digest: digestToken(token) });
+  // Another service that starts in the same directory may have created the file since.
+  if (!createTokenFile(file, { name: NAME, digest: digestToken(token) })) return undefined;
   return adviseCurl(file, token, url);
 }
 
