@@ -1,4 +1,4 @@
-import { BodyIncompleteException, BodyTooLargeException, ContractException } from './contract.exception.js';
+import { ContractException } from './contract.exception.js';
 import { ERROR_TABLE, type ErrorNumber, isErrorNumber } from './error-table.js';
 import { listed } from './plant-fields.js';
 
@@ -23,17 +23,6 @@ describe('A ContractException', () => {
     expect(new ContractException(503, 'Later.', { Allow: 'POST' }).headers).toEqual({
       Allow: 'POST',
       'Retry-After': '1',
-    });
-  });
-
-  it('tells what is wrong with a body', () => {
-    expect(new BodyTooLargeException(17).getResponse()).toEqual({
-      error: 413,
-      message: 'The body is too large: at most 17 bytes are accepted.',
-    });
-    expect(new BodyIncompleteException().getResponse()).toEqual({
-      error: 400,
-      message: 'The connection was closed before the body was complete.',
     });
   });
 });

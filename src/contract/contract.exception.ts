@@ -32,18 +32,3 @@ export class ContractException extends HttpException {
     return super.getResponse() as ErrorBody;
   }
 }
-
-/** The body exceeds the limit, by its declared or its real length. */
-export class BodyTooLargeException extends ContractException {
-  /** @param limit bytes */
-  constructor(limit: number) {
-    super(413, `The body is too large: at most ${limit} bytes are accepted.`);
-  }
-}
-
-/** The connection closed before the end of the body. */
-export class BodyIncompleteException extends ContractException {
-  constructor() {
-    super(400, 'The connection was closed before the body was complete.');
-  }
-}

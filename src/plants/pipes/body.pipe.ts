@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Injectable, type PipeTransform } from '@nestjs/common';
-import { BodyTooLargeException, ContractException } from '../../contract/contract.exception.js';
+import { ContractException } from '../../contract/contract.exception.js';
 import { Admission, type Place } from '../admission.js';
 import type { SealedExchange } from './exchange.js';
 import { ParsedBodies } from '../host/parsed-body.js';
-import { collectBody, takeBody } from './read-body.js';
+import { BodyTooLargeException, collectBody, takeBody } from './read-body.js';
 
 /** The body of a request, and the request's place in the account of Admission. */
 export interface AdmittedBody {

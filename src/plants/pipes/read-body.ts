@@ -1,12 +1,23 @@
 import type { IncomingMessage } from 'node:http';
-import {
-  BodyIncompleteException,
-  BodyTooLargeException,
-  ContractException,
-} from '../../contract/contract.exception.js';
+import { ContractException } from '../../contract/contract.exception.js';
 
 /** The least capacity of a buffer for a body that arrives in parts. */
 const MIN_CAPACITY = 1_024;
+
+/** The body exceeds the limit, by its declared or its real length. */
+export class BodyTooLargeException extends ContractException {
+  /** @param limit bytes */
+  constructor(limit: number) {
+    super(413, `The body is too large: at most ${limit} bytes are accepted.`);
+  }
+}
+
+/** The connection closed before the end of the body. */
+export class BodyIncompleteException extends ContractException {
+  constructor() {
+    super(400, 'The connection was closed before the body was complete.');
+  }
+}
 
 /** Reserves memory, and returns whether there was room for it. */
 type Charge = (bytes: number) => boolean;
@@ -30,8 +41,8 @@ export function takeBody(request: IncomingMessage, length: number | undefined, c
 }
 
 /**
- * Collects a body that has yet to arrive, after `takeBody`. Copies the chunks into one buffer, which grows with them: a list of chunks would
- * occupy hundreds of bytes for each, which may be a single byte.
+ * Collects a body that has yet to arrive, after `takeBody`. Copies the chunks into one buffer, which grows with them: a list
+ * of chunks would occupy hundreds of bytes for each, which may be a single byte.
  *
  * @param maxLength the value of Content-Length, or the greatest length
  * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
