@@ -5,17 +5,17 @@ import type { PublicRequest } from './public-request.js';
  * Decides when a request of a connection is too late. Node reports a late request once, by a clock that also runs while the
  * service does not read:
  *
- * | reading  | the service            | refuses a request that Node reports as late, if it is not complete by then |
- * |----------|------------------------|----------------------------------------------------------------------------|
- * | always   | has always read        | at once                                                                    |
- * | not now  | does not read          | not before it reads again                                                  |
- * | a number | reads again since then | when it has read for the whole timeout                                     |
+ * | the service      | refuses a request that Node reports as late, if it is not complete by then |
+ * |------------------|----------------------------------------------------------------------------|
+ * | has always read  | at once                                                                    |
+ * | does not read    | not before it reads again                                                  |
+ * | reads again      | when it has read for the whole timeout                                     |
  */
 export class RequestClock {
   /** What Node has reported. A head becomes a request when its headers are complete. */
-  #late: 'nothing' | 'a head' | PublicRequest = 'nothing';
-  /** See the table. */
-  #reading: 'always' | 'not now' | number = 'always';
+  #late: 'a head' | PublicRequest | undefined;
+  /** Since when the service reads: -Infinity if it always has; undefined while it does not. */
+  #readsSince: number | undefined = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -48,35 +48,35 @@ export class RequestClock {
   }
 
   #stop(): void {
-    this.#reading = 'not now';
+    this.#readsSince = undefined;
   }
 
   #startAnew(): void {
     // Node also resumes a new socket, and one that is paused again before this event.
-    if (this.#reading !== 'not now' || this.socket.isPaused()) return;
-    this.#reading = performance.now();
+    if (this.#readsSince !== undefined || this.socket.isPaused()) return;
+    this.#readsSince = performance.now();
     this.#check();
   }
 
   #end(): void {
-    this.#late = 'nothing';
+    this.#late = undefined;
     clearTimeout(this.#timer);
   }
 
   /** Refuses the late request, or looks again when its time is over. */
   #check(): void {
     clearTimeout(this.#timer);
-    if (!this.#isLate || this.#reading === 'not now') return;
-    const left = this.#reading === 'always' ? 0 : this.#reading + this.timeout - performance.now();
+    if (!this.#isLate || this.#readsSince === undefined) return;
+    const left = this.#readsSince + this.timeout - performance.now();
     if (left > 0) {
       this.#timer = setTimeout(() => this.#check(), left);
     } else {
-      this.#late = 'nothing';
+      this.#late = undefined;
       this.refuse();
     }
   }
 
   get #isLate(): boolean {
-    return this.#late === 'a head' || (this.#late !== 'nothing' && !this.#late.complete);
+    return this.#late === 'a head' || this.#late?.complete === false;
   }
 }
