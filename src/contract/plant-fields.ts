@@ -22,6 +22,6 @@ export const FIELD_NAMES = Object.keys(PLANT_FIELDS) as readonly FieldName[];
 
 /** Returns a list in words, such as `id, name or tag`. */
 export function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
-  const [last = '', ...others] = [...words].reverse();
-  return others.length === 0 ? last : `${others.reverse().join(', ')} ${conjunction} ${last}`;
+  const last = words.at(-1) ?? '';
+  return words.length > 1 ? `${words.slice(0, -1).join(', ')} ${conjunction} ${last}` : last;
 }

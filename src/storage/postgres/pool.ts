@@ -30,8 +30,9 @@ const PART = 65_536;
  * Transactions on at most two connections. A connection has one of four states:
  *
  * - idle: it waits for a statement in the pool.
- * - busy: it executes one. After its answer, the connection is idle, also if the server has canceled a statement: to replace
- *   the connection at each attempt would need more backends. After other errors it is closed.
+ * - busy: it executes one. After its answer, the connection is idle, also if the server has canceled the statements of a
+ *   batch: to replace the connection at each attempt would need more backends. After other errors it is closed, and after
+ *   each error in a transaction that it should roll back.
  * - unanswered: the client has given up on a statement that the server may still execute. The connection keeps its place
  *   in the pool: closing it does not end the statement, and each further attempt would leave one more backend.
  * - closed: it has left the pool. An unanswered connection is closed as soon as the server does not execute its statement

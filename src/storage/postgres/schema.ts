@@ -106,8 +106,9 @@ export function insertionOf(plants: readonly StoredPlant[]): string {
 
 /**
  * Returns a statement that compares plants with the stored ones that have their ids. Each row is the index of a plant, and
- * whether they are the same. The server reads no text of another length. The casts are for columns of an operator with
- * other types or collations, such as one that ignores case.
+ * whether they are the same. PostgreSQL reads no stored text of another length: its comparison looks at the lengths first
+ * (`texteq` in https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/varlena.c). The casts are for columns
+ * of an operator with other types or collations, such as one that ignores case.
  */
 export function comparisonOf(plants: readonly (readonly [index: number, plant: StoredPlant])[]): string {
   const rows = plants.map(([index, plant]) => `(${index}, ${valuesOf(plant)})`);
