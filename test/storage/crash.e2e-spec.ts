@@ -64,6 +64,7 @@ describe(`SIGKILL${VICTIM}, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEE
         url = service.listening();
         await killed.ended;
       }
+      await untilServed();
       await workload.stop();
       expect(await service.stop()).toBe(0);
 
