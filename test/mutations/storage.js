@@ -487,6 +487,15 @@ export default [
     test: 'takes its failure for no outage',
   },
   {
+    name: 'storage: start that complains of the lock of a worker',
+    reason: 'A line that advises to stop the other process would frighten the operator of a busy service.',
+    file: 'src/storage/sqlite/database.ts',
+    find: '!isAnnounced && waited > QUIET_TIME',
+    replace: '!isAnnounced',
+    spec: 'src/storage/sqlite/repository',
+    test: 'a short lock is not said',
+  },
+  {
     name: 'storage: backup that replaces a file',
     reason: 'A backup is linked to its name, which must be free.',
     file: BACKUP,

@@ -15,6 +15,9 @@ const DRIVER = Number.parseInt(process.versions.node) >= 24 ? 'node:sqlite' : '@
 /** Milliseconds that the opening waits for a lock of another process. */
 const OPEN_TIMEOUT = 5_000;
 
+/** Milliseconds until the operator is told of the lock. A worker of the same service has it for less. */
+const QUIET_TIME = 1_000;
+
 /** Milliseconds between two attempts to open. */
 const OPEN_PAUSE = 20;
 
@@ -30,7 +33,7 @@ interface OpenOptions {
  * @param file a path, or `:memory:`
  * @param work fails, or has the database from now on; runs again while another process has a lock that it needs
  * @param options.createsDirectory whether the directory of the database is created if it is missing
- * @param options.onWait called once if there is such a lock, with the reason in one line for the operator
+ * @param options.onWait called once if there is such a lock for a second, with the reason in one line for the operator
  * @throws {OperatorError} when the database cannot be opened, or `work` fails
  */
 export async function openSqliteDatabase<Result>(
@@ -38,7 +41,7 @@ export async function openSqliteDatabase<Result>(
   work: (database: Sqlite.DatabaseSyncInstance) => Result,
   { createsDirectory = false, onWait }: OpenOptions = {},
 ): Promise<Result> {
-  const end = performance.now() + OPEN_TIMEOUT;
+  const began = performance.now();
   let isAnnounced = false;
   for (;;) {
     let database: Sqlite.DatabaseSyncInstance | undefined;
@@ -54,9 +57,12 @@ export async function openSqliteDatabase<Result>(
     } catch (error) {
       database?.close();
       const reason = sqliteStartError(file, error);
-      if (sqliteFailure(error) !== 'transient' || performance.now() > end) throw reason;
-      if (!isAnnounced) onWait?.(reason.message);
-      isAnnounced = true;
+      const waited = performance.now() - began;
+      if (sqliteFailure(error) !== 'transient' || waited > OPEN_TIMEOUT) throw reason;
+      if (!isAnnounced && waited > QUIET_TIME) {
+        isAnnounced = true;
+        onWait?.(reason.message);
+      }
     }
     await setTimeout(OPEN_PAUSE);
   }
