@@ -5,11 +5,11 @@ import type { PublicRequest } from './public-request.js';
  * Decides when a request of a connection is too late. Node reports a late request once, by a clock that also runs while the
  * service does not read:
  *
- * | the service      | refuses a request that Node reports as late, if it is not complete by then |
- * |------------------|----------------------------------------------------------------------------|
- * | has always read  | at once                                                                    |
- * | does not read    | not before it reads again                                                  |
- * | reads again      | when it has read for the whole timeout                                     |
+ * | the service     | refuses a request that Node reports as late, if it is not complete by then |
+ * |-----------------|----------------------------------------------------------------------------|
+ * | has always read | at once                                                                    |
+ * | does not read   | not before it reads again                                                  |
+ * | reads again     | when it has read for the whole timeout                                     |
  */
 export class RequestClock {
   /** What Node has reported. A head becomes a request when its headers are complete. */

@@ -10,11 +10,11 @@ interface Outage {
 /**
  * Runs work again until it succeeds. Each kind of work has a Retry of its own:
  *
- * | state       | the work                                       | work that fails       |
- * |-------------|------------------------------------------------|-----------------------|
- * | no outage   | has succeeded, or not failed for the timeout   | begins an outage      |
- * | outage      | has failed since, for no longer than the timeout | is tried again        |
- * | long outage | has failed for longer                          | is not, so fails fast |
+ * | state       | the work                                          | if it fails now                  |
+ * |-------------|---------------------------------------------------|----------------------------------|
+ * | no outage   | succeeded last, or has not failed for the timeout | an outage begins; it tries again |
+ * | outage      | has failed for no longer than the timeout         | it tries again                   |
+ * | long outage | has failed for longer than the timeout            | it gives up, and so fails fast   |
  *
  * Work that runs at the same time shares the outage.
  */
