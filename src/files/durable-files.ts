@@ -127,6 +127,18 @@ export async function publish(draft: string, target: string): Promise<void> {
   syncDirectory(dirname(resolve(target)));
 }
 
+/** Flushes a file to disk, with its name. */
+export function syncFile(path: string): void {
+  // Windows flushes only what may be written.
+  const descriptor = openSync(path, 'r+');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+  syncDirectory(dirname(path));
+}
+
 /** Flushes a directory to disk, so that the names in it survive a power cut. Does nothing on Windows. */
 function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;

@@ -49,6 +49,23 @@ describe('An answer 200', () => {
     }
     expect(atAnswers).toEqual(Array.from({ length: CREATES }, () => 'synced'));
   });
+
+  it('leaves after the log of a process that was killed was synced, which may have the plant', async () => {
+    const plant = { id: 1, name: 'a' };
+    const killed = await directory.start();
+    expect(await create(killed.url, plant)).toEqual(created('a'));
+    await killed.service.stop('SIGKILL');
+    const wrapper = tracing('write,writev,fsync,fdatasync,sendto,sendmsg');
+    const { service, url } = await directory.start(WITH_TOKEN, { wrapper });
+    expect(await create(url, plant)).toEqual(created('a'));
+    expect(await service.stop()).toBe(0);
+
+    const until200 = calls().slice(
+      0,
+      calls().findIndex((call) => call.includes('HTTP/1.1 200')),
+    );
+    expect(until200).toContainEqual(expect.stringMatching(/^fsync\(\d+<[^>]*plants\.db-wal>\) += 0$/));
+  });
 });
 
 describe('A file', () => {

@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
+import { syncFile } from '../../files/durable-files.js';
 import { FilesNotInPlaceError } from './errors.js';
 
 /**
@@ -30,6 +31,14 @@ export class SqliteFiles {
     this.#index = `${realPath}-shm`;
     this.#log = `${realPath}-wal`;
     this.#identities = new Map([path, this.#index, this.#log].map((name) => [name, this.#identityOf(name)]));
+  }
+
+  /**
+   * Brings to disk what a process that was killed has written to the log, but not synced. SQLite reads it when it opens the
+   * database, so a plant that is repeated may be there and nowhere else.
+   */
+  syncLog(): void {
+    syncFile(this.#log);
   }
 
   /**

@@ -65,7 +65,12 @@ function openSqliteRepository(url: string, { timeout, ...options }: DatabaseOpti
   const open = (database: SqliteDatabase): PlantRepository => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
-    return new SqliteRepository(database, file === ':memory:' ? undefined : resolve(file), timeout);
+    const path = file === ':memory:' ? undefined : resolve(file);
+    // SQLite follows symbolic links to the file.
+    const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
+    const files = path === undefined ? undefined : new SqliteFiles(path, String(realPath));
+    files?.syncLog();
+    return new SqliteRepository(database, path, files, timeout);
   };
   return openSqliteDatabase(file, open, options);
 }
@@ -105,23 +110,22 @@ function isThere(file: string): boolean {
 class SqliteRepository extends PlantRepository {
   readonly #batches: Retry;
   readonly #checkTimeout: number;
-  /** Undefined for a database in memory. */
-  readonly #files: SqliteFiles | undefined;
   readonly #insert;
   readonly #compare;
 
-  /** @param path of the database, absolute; undefined for one in memory */
+  /**
+   * @param path of the database, absolute; undefined for one in memory
+   * @param files undefined for a database in memory
+   */
   constructor(
     private readonly database: SqliteDatabase,
     private readonly path: string | undefined,
+    private readonly files: SqliteFiles | undefined,
     timeout: number,
   ) {
     super();
     this.#batches = retryWithin(timeout);
     this.#checkTimeout = Math.min(timeout, CHECK_TIMEOUT);
-    // SQLite follows symbolic links to the file.
-    const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
-    this.#files = path === undefined ? undefined : new SqliteFiles(path, String(realPath));
     this.#insert = prepare(database, INSERT);
     this.#compare = prepare(database, COMPARE);
   }
@@ -136,7 +140,7 @@ class SqliteRepository extends PlantRepository {
 
   override async check(): Promise<void> {
     const attempt = (): void => {
-      this.#files?.assertInPlace();
+      this.files?.assertInPlace();
       addTrialPlants(this.database);
     };
     try {
@@ -149,7 +153,7 @@ class SqliteRepository extends PlantRepository {
   override async snapshot(): Promise<PlantSnapshot> {
     try {
       if (this.path === undefined) throw new Error('no other connection can open a database in memory');
-      this.#files?.assertInPlace();
+      this.files?.assertInPlace();
       return requireTable(await openSqliteSnapshot(this.path));
     } catch (error) {
       throw cannotBeRead(this.path ?? ':memory:', error);
@@ -164,8 +168,8 @@ class SqliteRepository extends PlantRepository {
    */
   override async close(): Promise<void> {
     try {
-      this.#files?.assertInPlace();
-      this.#files?.assertLogInPlace();
+      this.files?.assertInPlace();
+      this.files?.assertLogInPlace();
     } catch (error) {
       keepOpenUntilEnd(this.database);
       throw error;
@@ -179,9 +183,9 @@ class SqliteRepository extends PlantRepository {
    * no longer keep other processes from writing to the same log; after, because clients are answered next.
    */
   #attempt(batch: readonly StoredPlant[]): Outcome[] {
-    this.#files?.assertInPlace();
+    this.files?.assertInPlace();
     const outcomes = transact(this.database, 'COMMIT', () => batch.map((plant) => this.#add(plant)));
-    this.#files?.assertInPlace();
+    this.files?.assertInPlace();
     return outcomes;
   }
 
