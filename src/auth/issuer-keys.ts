@@ -12,6 +12,9 @@ const COOLDOWN = 1_000;
 /** Milliseconds for the issuer to answer: many times what an issuer takes, and less than most clients wait. */
 const FETCH_TIMEOUT = 5_000;
 
+/** Bytes of a document of the issuer, at most: a hundred times what an issuer sends. */
+const MAX_DOCUMENT = 1_048_576;
+
 /**
  * Requests that wait for a fetch, at most. They all wait for the same one. Each holds a connection and, if strangers send
  * chunks of one byte, 6 MB: what Node has parsed of the body.
@@ -143,7 +146,14 @@ async function download(url: string, signal: AbortSignal): Promise<unknown> {
   // A redirect could lead into the operator's own network.
   const response = await fetch(url, { signal, redirect: 'manual', headers: { Accept: MEDIA_TYPES } });
   if (response.status !== 200) throw new Error(`${url} answers with status ${response.status}`);
-  return response.json();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    if (length > MAX_DOCUMENT) throw new Error(`${url} sends more than 1 MiB`);
+    chunks.push(chunk);
+  }
+  return JSON.parse(new TextDecoder().decode(Buffer.concat(chunks)));
 }
 
 /** Describes an error in one line. fetch() puts the reason into the cause. */

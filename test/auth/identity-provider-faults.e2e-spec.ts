@@ -85,6 +85,19 @@ describe('An identity provider', () => {
     expect(await jwt.create(await jwt.provider.token('plants:write'))).toBe(200);
   });
 
+  it('that sends more than 1 MiB counts as unavailable', async () => {
+    const document = await (await fetch(`${jwt.provider.issuer}/.well-known/openid-configuration`)).text();
+    const padWith = (spaces: number) => (path: string) =>
+      path.includes('openid-configuration') ? { body: ' '.repeat(spaces) + document } : {};
+    const token = await jwt.sign(jwt.claims());
+
+    jwt.provider.reply = padWith(1_048_576);
+    expect(await jwt.create(token)).toBe(503);
+    jwt.provider.reply = padWith(1_000_000);
+    skipSecond();
+    expect(await jwt.create(token)).toBe(200);
+  });
+
   it('that hangs holds 20 requests, and the others are answered at once', async () => {
     const known = await jwt.sign(jwt.claims());
     // It must be verified, with a known key.
