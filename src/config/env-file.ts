@@ -17,19 +17,36 @@ export function readEnvFile(file?: string): Variables {
   if (file === undefined && lstatSync(path, { throwIfNoEntry: false }) === undefined) return {};
   const bytes = readRegularFile(path, 'trusted');
   const text = decode(bytes, path);
-  text.split(/\r?\n/).forEach((line, index) => {
-    if (!/^\s*(?:#|$)|^[^=#]+=/.test(line)) {
-      // Without the line, which may have a secret.
-      throw badUsage(`${path}, line ${index + 1}, must be a variable such as PORT=8080, or begin with #`);
-    }
-    // Its value would go on to the next such mark, and take the variables of other lines.
-    if (/^[^=#]+=\s*(["'`])(?!.*\1)/.test(line)) {
-      throw badUsage(`${path}, line ${index + 1}, has a value whose quotation mark does not close`);
-    }
+  // Without blank lines: after one with a space, Node 20 takes the line feed as a part of the next name.
+  const lines = text.split(/\r?\n/).flatMap((line, index) => {
+    const fault = faultOf(line);
+    // Without the line, which may have a secret.
+    if (fault !== undefined) throw badUsage(`${path}, line ${index + 1}, ${fault}`);
+    return isVariable(line) ? [line.trim()] : [];
   });
-  const variables = parseEnv(text);
+  const variables = parseEnv(lines.join('\n'));
   if (hasSecret(variables)) readRegularFile(path, 'secret');
   return variables;
+}
+
+function isVariable(line: string): boolean {
+  return /^[^=#]+=/.test(line);
+}
+
+/** Returns what is wrong with a line; undefined if nothing is. */
+function faultOf(line: string): string | undefined {
+  if (!isVariable(line)) {
+    return /^\s*(?:#|$)/.test(line) ? undefined : 'must be a variable such as PORT=8080, or begin with #';
+  }
+  const [, mark, rest = ''] = /^[^=]+=\s*(["'`])(.*)$/.exec(line) ?? [];
+  if (mark === undefined) return undefined;
+  const end = rest.indexOf(mark);
+  // Its value would go on to the next such mark, and take the variables of other lines.
+  if (end < 0) return 'has a value whose quotation mark does not close';
+  // Node drops what follows.
+  return /^\s*(?:#|$)/.test(rest.slice(end + 1))
+    ? undefined
+    : 'has text behind the closing quotation mark of its value';
 }
 
 function decode(bytes: Buffer, path: string): string {

@@ -79,6 +79,24 @@ describe('The environment', () => {
     },
   );
 
+  it('ends the start with status 2 and one line if text follows a closing quotation mark', async () => {
+    directory.write('.env', `# comment\nBASE_PATH="/v1" # comment\nACCESS_TOKENS="${TOKEN}","${SECOND_TOKEN}"\n`);
+
+    await expectRefusal({}, /\.env, line 3, has text behind the closing quotation mark of its value$/);
+  });
+
+  it('may have blanks in lines that are blank or a comment, and around names', async () => {
+    directory.write(
+      '.env',
+      `KEEP_ALIVE_TIMEOUT=5s\n \t\nBASE_PATH=/v1\r\n \r\n # comment\n\t ACCESS_TOKENS = ${TOKEN} \n`,
+    );
+
+    const { url } = await directory.start({});
+
+    expect(new URL(url).pathname).toBe('/v1');
+    expect(await create(url)).toEqual(CREATED);
+  });
+
   it('is completed by the file that ENV_FILE names instead of .env', async () => {
     directory.write('.env', 'BASE_PATH=/from-the-directory');
     directory.write('environment', `BASE_PATH=/from-the-file\nACCESS_TOKENS=${TOKEN}`);
