@@ -115,6 +115,12 @@ describe('One port for both listeners', () => {
   });
 });
 
+describe('A host with a zone', () => {
+  it('is refused, because no URL can have it', () => {
+    expect(complaintAbout({ HOST: 'fe80::1%eth0' })).toContain('without a port or zone');
+  });
+});
+
 describe('A valid value', () => {
   it.each<[text: string, name: keyof Configuration, value: unknown]>([
     ['HOST=::1', 'host', '::1'],

@@ -37,7 +37,7 @@ interface Setting {
 }
 
 const MAX_WORKERS = 64;
-const HOST_RULE = 'a host name or an IP address without a port, for example 0.0.0.0';
+const HOST_RULE = 'a host name or an IP address without a port or zone, for example 0.0.0.0';
 const PORT_RULE = 'a number from 0 to 65535, for example 8080';
 const TIME_RULE = 'a time from 1ms to 60m, for example 30s';
 

@@ -28,9 +28,9 @@ export function readPath(text: string): string | undefined {
   return /./.test(text) ? text : undefined;
 }
 
-/** Reads a host name or an IP address, without a port. */
+/** Reads a host name or an IP address, without a port and a zone: a URL takes no zone. */
 export function readHost(text: string): string | undefined {
-  return /^[\w.-]+$/.test(text) || isIP(text) !== 0 ? text : undefined;
+  return /^[\w.-]+$/.test(text) || (isIP(text) !== 0 && !text.includes('%')) ? text : undefined;
 }
 
 /** Milliseconds in a unit. */
