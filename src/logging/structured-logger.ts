@@ -1,4 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel';
+import { constants, openSync } from 'node:fs';
 import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Level, type Logger, pino, stdTimeFunctions } from 'pino';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
@@ -7,6 +8,8 @@ export interface LogStream extends DestinationStream {
   /** Calls `done` when the lines before are written. */
   flush(done: () => void): void;
 }
+
+const STDOUT = 1;
 
 /** Milliseconds for which lines are collected before they are written. */
 const WRITE_INTERVAL = 100;
@@ -51,15 +54,15 @@ export class StructuredLogger implements LoggerService {
    * @param worker the number of this process if it shares the log with others; each line has it
    */
   static async create(level: Level, worker?: number): Promise<StructuredLogger> {
-    if (!process.stdout.isTTY) {
-      return new StructuredLogger(
-        level,
-        worker,
-        createStdoutStream(worker === undefined ? MAX_WRITE : MAX_SHARED_WRITE),
-      );
-    }
-    const { createTerminalStream } = await import('./terminal-stream.js');
-    return new StructuredLogger(level, worker, createTerminalStream(process.stdout));
+    const maxWrite = worker === undefined ? MAX_WRITE : MAX_SHARED_WRITE;
+    if (!process.stdout.isTTY) return new StructuredLogger(level, worker, createBackgroundStream(STDOUT, maxWrite));
+    const { createTerminalFormat } = await import('./terminal-format.js');
+    const format = createTerminalFormat();
+    const terminal = createBackgroundStream(openTerminal(), maxWrite);
+    return new StructuredLogger(level, worker, {
+      write: (line) => terminal.write(format(line)),
+      flush: (done) => terminal.flush(done),
+    });
   }
 
   /** Logs the answers of the public port. */
@@ -114,12 +117,22 @@ export class StructuredLogger implements LoggerService {
   }
 }
 
+/** Opens the terminal once more: as stdout, a terminal that Ctrl+S holds would keep the process from ending. */
+function openTerminal(): number {
+  try {
+    return openSync('/dev/fd/1', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch {
+    // On Windows, or where the terminal belongs to another user.
+    return STDOUT;
+  }
+}
+
 /** Writes in the background; at exit, it writes what waits, as far as the reader takes it at once. */
-function createStdoutStream(maxWrite: number): LogStream {
+function createBackgroundStream(descriptor: number, maxWrite: number): LogStream {
   let isExiting = false;
   let hasFailed = false;
-  const stdout = destination({
-    dest: 1,
+  const stream = destination({
+    dest: descriptor,
     sync: false,
     minLength: maxWrite - 1,
     maxWrite,
@@ -132,14 +145,14 @@ function createStdoutStream(maxWrite: number): LogStream {
     isExiting = true;
     try {
       // sonic-boom 4 would repeat a write that a full disk refuses for ever, here on the main thread.
-      if (hasFailed) stdout.destroy();
-      else stdout.flushSync();
+      if (hasFailed) stream.destroy();
+      else stream.flushSync();
     } catch {
-      stdout.destroy();
+      stream.destroy();
     }
   });
   // A log that cannot be written must not stop the service.
-  stdout.on('error', () => (hasFailed = true));
-  stdout.on('write', () => (hasFailed = false));
-  return stdout;
+  stream.on('error', () => (hasFailed = true));
+  stream.on('write', () => (hasFailed = false));
+  return stream;
 }

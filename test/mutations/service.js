@@ -593,9 +593,9 @@ export default [
   {
     name: 'logging: control characters on a terminal',
     reason: 'A client must not write to the terminal of the operator.',
-    file: 'src/logging/terminal-stream.ts',
+    file: 'src/logging/terminal-format.ts',
     find: "CONTROLS.test(text) ? '\\ufffd' : text",
     replace: 'text',
-    spec: 'src/logging/terminal-stream',
+    spec: 'src/logging/terminal-format',
   },
 ];

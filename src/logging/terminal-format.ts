@@ -1,5 +1,4 @@
-import { PinoPretty } from 'pino-pretty';
-import type { LogStream } from './structured-logger.js';
+import { prettyFactory } from 'pino-pretty';
 
 /** Matches the possible forms of a control character in a line of JSON: an escape sequence, or the character itself. */
 const ESCAPES = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f]/g;
@@ -7,10 +6,9 @@ const ESCAPES = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f]/g;
 /** C0 without the line feed, DEL and C1: a terminal would execute them. */
 const CONTROLS = /^(?:\\u00(?:[01].|7f|[89].)|\\[bfrt]|[\u007f-\u009f])$/;
 
-/** Creates a stream that shows log lines readably and in colour, without control characters. */
-export function createTerminalStream(terminal: NodeJS.WritableStream): LogStream {
-  const pretty = PinoPretty({
-    destination: terminal,
+/** Returns a function that makes log lines readable on a terminal, in colour and without control characters. */
+export function createTerminalFormat(): (line: string) => string {
+  const format = prettyFactory({
     colorize: true,
     messageKey: 'message',
     translateTime: 'SYS:HH:MM:ss.l',
@@ -29,9 +27,5 @@ export function createTerminalStream(terminal: NodeJS.WritableStream): LogStream
       return prefix + [subject, ...labelled].join(' ');
     },
   });
-  return {
-    write: (line) => void pretty.write(line.replace(ESCAPES, (text) => (CONTROLS.test(text) ? '\ufffd' : text))),
-    // pino-pretty passes lines on in the turn of the event loop in which it gets them.
-    flush: (done) => void setImmediate(done),
-  };
+  return (line) => format(line.replace(ESCAPES, (text) => (CONTROLS.test(text) ? '\ufffd' : text)));
 }

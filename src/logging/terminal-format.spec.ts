@@ -1,20 +1,19 @@
-import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { pino } from 'pino';
-import { createTerminalStream } from './terminal-stream.js';
+import { createTerminalFormat } from './terminal-format.js';
 
 /** Returns what the terminal receives for an object and its message, as the service logs them. */
-async function shown(fields: object, message: string): Promise<string> {
-  const terminal = new PassThrough({ encoding: 'utf8' });
+function shown(fields: object, message: string): string {
+  const format = createTerminalFormat();
+  let text = '';
   const options = { base: null, messageKey: 'message', formatters: { level: (level: string) => ({ level }) } };
-  pino(options, createTerminalStream(terminal)).info(fields, message);
-  for await (const text of terminal) return String(text);
-  return '';
+  pino(options, { write: (line) => (text += format(line)) }).info(fields, message);
+  return text;
 }
 
 describe('the log on a terminal', () => {
-  it('is in colour', async () => {
-    const line = await shown({}, 'a message');
+  it('is in colour', () => {
+    const line = shown({}, 'a message');
 
     expect(line).not.toBe(stripVTControlCharacters(line));
   });
@@ -55,8 +54,8 @@ describe('the log on a terminal', () => {
     { what: 'a backslash unchanged', fields: {}, ending: 'C:\\buds\\roots' },
     { what: 'no escape', fields: {}, message: 'before\x1b[2J', ending: 'before\ufffd[2J' },
     { what: 'no control character of C1', fields: {}, message: 'before\x9b2J', ending: 'before\ufffd2J' },
-  ])('shows $what', async ({ fields, message = 'C:\\buds\\roots', ending }) => {
-    const line = stripVTControlCharacters(await shown(fields, message));
+  ])('shows $what', ({ fields, message = 'C:\\buds\\roots', ending }) => {
+    const line = stripVTControlCharacters(shown(fields, message));
 
     expect(line.endsWith(`${ending}\n`)).toBe(true);
   });
