@@ -1,7 +1,9 @@
 import { METHODS, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import proxyAddress from '@fastify/proxy-addr';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
+import type { PublicHandler } from './client-connection.js';
 import { withMessageRules } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
 import type { PublicResponse } from './public-response.js';
@@ -46,7 +48,8 @@ export function createFastifyAdapter(options: {
   const adapter = new PublicFastifyAdapter({
     // Fastify calls it once, in its constructor.
     serverFactory: (route: RequestListener): Server => {
-      server = new PublicServer(withMessageRules(route, options.origins), limits, options.certificate);
+      const handle = withMessageRules(route, options.origins);
+      server = new PublicServer(withForwardedAddress(handle, trustProxy), limits, options.certificate);
       return server.node as Server;
     },
     trustProxy,
@@ -71,11 +74,15 @@ export function createFastifyAdapter(options: {
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
   fastify.addHook('preClose', async () => server?.drain());
-  if (trustProxy.length > 0) {
-    fastify.addHook('onRequest', (request, _reply, done) => {
-      (request.raw as PublicRequest).forwardedAddress = request.ip;
-      done();
-    });
-  }
   return adapter;
+}
+
+/** Returns a handler that notes the client's address for the log, also of requests that Fastify does not get. */
+function withForwardedAddress(handle: PublicHandler, trustProxy: string[]): PublicHandler {
+  if (trustProxy.length === 0) return handle;
+  const isTrusted = proxyAddress.compile(trustProxy);
+  return (request, response) => {
+    request.forwardedAddress = proxyAddress(request, isTrusted);
+    handle(request, response);
+  };
 }

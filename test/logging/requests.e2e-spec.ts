@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { REQUEST_CHANNEL, type RequestMessage } from '../../src/http/request-channel.js';
-import { converse } from '../support/raw-client.js';
+import { message } from '../support/http-messages.js';
+import { converse, RawClient } from '../support/raw-client.js';
 import { TOKEN } from '../support/client.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
@@ -151,11 +152,21 @@ describe('The request log', () => {
   });
 
   it('has the address that a trusted proxy names, and not one that its client forged', async () => {
-    const { service, url } = await directory.start({ ...WITH_TOKEN, TRUST_PROXY: 'loopback' });
-    await fetch(url, { headers: { 'X-Forwarded-For': '198.51.100.1, 192.0.2.1' } });
+    const origin = 'https://garden.example';
+    const variables = { ...WITH_TOKEN, TRUST_PROXY: 'loopback', CORS_ORIGINS: origin };
+    const { service, url } = await directory.start({ ...variables, LOG_REQUESTS: 'all' });
+    const forwarded = { 'X-Forwarded-For': '198.51.100.1, 192.0.2.1' };
+    await fetch(url, { headers: forwarded });
+    // Two that Fastify does not get.
+    const preflight = { Origin: origin, 'Access-Control-Request-Method': 'POST' };
+    await fetch(url, { method: 'OPTIONS', headers: { ...forwarded, ...preflight } });
+    const client = await RawClient.open(url);
+    const more = Object.entries(forwarded).map(([name, value]) => `${name}: ${value}`);
+    expect(await client.ask(message({ line: 'POST plants HTTP/1.1', more }))).toBe(400);
+    client.socket.destroy();
     await service.stop();
 
-    expect(service.stdout).toContain('"address":"192.0.2.1"');
-    expect(service.stdout).not.toContain('198.51.100.1');
+    const addresses = service.stdout.match(/(?<="address":")[^"]+/g);
+    expect(addresses).toEqual(['192.0.2.1', '192.0.2.1', '192.0.2.1']);
   });
 });

@@ -404,7 +404,7 @@ export default [
     name: 'http: address of the proxy',
     reason: 'The log has the address of the client that a trusted proxy names.',
     file: ADAPTER,
-    find: '(request.raw as PublicRequest).forwardedAddress = request.ip;',
+    find: 'request.forwardedAddress = proxyAddress(request, isTrusted);',
     replace: '',
     spec: 'test/logging/requests',
     test: 'a trusted proxy names',
