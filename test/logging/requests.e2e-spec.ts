@@ -162,7 +162,7 @@ describe('The request log', () => {
     await fetch(url, { method: 'OPTIONS', headers: { ...forwarded, ...preflight } });
     const client = await RawClient.open(url);
     const more = Object.entries(forwarded).map(([name, value]) => `${name}: ${value}`);
-    expect(await client.ask(message({ line: 'POST plants HTTP/1.1', more }))).toBe(400);
+    expect(await client.ask(message({ more: ['Host: another', ...more] }))).toBe(400);
     client.socket.destroy();
     await service.stop();
 
