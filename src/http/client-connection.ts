@@ -3,7 +3,6 @@ import { setImmediate } from 'node:timers/promises';
 import { principalOf } from '../auth/authentication.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { logDefect } from '../contract/defect.js';
-import { PREFLIGHT_STATUS } from './cross-origin.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
 import { type AnswerHeaders, PublicResponse, renderRefusal } from './public-response.js';
@@ -108,7 +107,7 @@ export class ClientConnection {
 
   /** Sends the answer to a request, and decides what follows. Each answer to a request leaves through this function. */
   answer(response: PublicResponse, status: number, body: object | undefined, headers: AnswerHeaders): void {
-    const isLast = this.server.isDraining || endsConnection(response.req, status);
+    const isLast = this.server.isDraining || endsConnection(response.req);
     response.send(status, body, headers, isLast);
     this.#hasSucceeded ||= status === 200;
     const [next] = this.#queue;
@@ -221,8 +220,8 @@ function discardBody({ req }: PublicResponse): void {
 }
 
 /** True if the connection closes after this answer: to a stranger, or to a request after which nothing can be read. */
-function endsConnection(request: PublicRequest, status: number): boolean {
-  const isStranger = principalOf(request) === undefined && status !== PREFLIGHT_STATUS;
+function endsConnection(request: PublicRequest): boolean {
+  const isStranger = principalOf(request) === undefined && !request.needsNoToken;
   // After Upgrade, Node's parser drops input.
   const isUpgrade = request.headers.upgrade !== undefined;
   return isStranger || isUpgrade || request.hasUnreadBody || request.asksToClose;

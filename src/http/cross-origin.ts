@@ -4,9 +4,6 @@ import type { PublicResponse } from './public-response.js';
 /** Seconds for which a browser caches the answer to a preflight; Chromium's maximum. */
 const MAX_AGE = 7_200;
 
-/** The status of the answer to a preflight, and of no other one. */
-export const PREFLIGHT_STATUS = 204;
-
 /** Adds the CORS headers to an answer, without which a browser hides it from the page (Fetch standard §3.3). */
 export function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin);
@@ -21,7 +18,8 @@ export function isPreflight({ headers, method }: IncomingMessage): boolean {
 
 /** Answers without a token, which a preflight does not have. */
 export function answerPreflight(response: PublicResponse): void {
-  response.answer(PREFLIGHT_STATUS, undefined, {
+  response.req.needsNoToken = true;
+  response.answer(204, undefined, {
     'Access-Control-Allow-Methods': 'POST',
     'Access-Control-Allow-Headers': 'authorization, content-type, x-request-id',
     'Access-Control-Max-Age': MAX_AGE,

@@ -13,7 +13,7 @@ import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
 class PublicFastifyAdapter extends FastifyAdapter {
-  /** Sends what a route or a filter answers by the door of all answers. */
+  /** Sends what a route or a filter answers as all answers to requests are sent, see {@link PublicResponse.answer}. */
   override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): ReturnType<FastifyAdapter['reply']> {
     // Nest also allows Node's response here, which no part of this application passes.
     if (!('hijack' in reply)) throw new TypeError('The reply is not one of Fastify');
@@ -55,7 +55,7 @@ export function createFastifyAdapter(options: {
     trustProxy,
     // The server answers input that is not HTTP.
     clientErrorHandler: () => undefined,
-    // `rewriteUrl` leaves nothing that the router refuses; without it, Fastify would answer in its own words.
+    // For a URL that the router refuses, and `rewriteUrl` leaves none. Fastify's default would answer in its own words.
     frameworkErrors: (_error: unknown, _request: unknown, { raw }: { readonly raw: unknown }) => {
       (raw as PublicResponse).refuse(new ContractException(400));
     },

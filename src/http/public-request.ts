@@ -12,6 +12,8 @@ const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})(
 export class PublicRequest extends IncomingMessage {
   /** The client's address according to a trusted proxy. */
   forwardedAddress: string | undefined;
+  /** True for a preflight: others may follow it, although its client is unknown. */
+  needsNoToken = false;
   #id: string | undefined;
 
   get isChunked(): boolean {

@@ -3,7 +3,6 @@ import { type OutgoingHttpHeader, ServerResponse } from 'node:http';
 import { principalOf, refusalOf } from '../auth/authentication.js';
 import type { ContractException, ErrorBody } from '../contract/contract.exception.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import type { ClientConnection } from './client-connection.js';
 import type { PublicRequest } from './public-request.js';
 import { publishRequest, type RequestMessage } from './request-channel.js';
 
@@ -15,10 +14,15 @@ const LONG_ANSWER = 16_384;
 /** Headers that only some answers have. */
 export type AnswerHeaders = Readonly<Record<string, OutgoingHttpHeader | undefined>>;
 
+/** What a response knows of its ClientConnection. */
+interface Client {
+  answer(response: PublicResponse, status: number, body: object | undefined, headers: AnswerHeaders): void;
+}
+
 /** A response on the public port. */
 export class PublicResponse extends ServerResponse<PublicRequest> {
   /** Set when the connection takes the request. */
-  client!: ClientConnection;
+  client!: Client;
   readonly #begun = performance.now();
 
   /** Answers the request with JSON. Its connection decides what follows, and sends the answer. */

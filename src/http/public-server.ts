@@ -97,6 +97,7 @@ export class PublicServer {
   #beginHandshake(socket: Socket): void {
     const peer = peerOf(socket);
     const handshake = this.#connect(socket);
+    // Also where there is no room: `#open` refuses the connection that it secures.
     this.#connections.add(handshake);
     this.#handshakes.set(peer, handshake);
     socket.once('close', () => this.#handshakes.get(peer) === handshake && this.#handshakes.delete(peer));
