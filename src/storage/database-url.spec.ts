@@ -51,6 +51,8 @@ describe('The URL of a database', () => {
     ['sqlite:data/plants.db', 'data/plants.db'],
     ['sqlite:/data/my plants.db  ', '/data/my plants.db'],
     ['sqlite::memory:', ':memory:'],
+    ['sqlite:///data/plants.db', '///data/plants.db'],
+    ['sqlite://data/plants.db', undefined],
     ['sqlite:', undefined],
     ['sqlite: a', undefined],
     ['SQLITE:a', undefined],

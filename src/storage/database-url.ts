@@ -17,7 +17,7 @@ const POSTGRES_PARAMETERS: Readonly<Record<string, RegExp>> = {
 
 /** Completes "a URL must be …" in a message. */
 export const DATABASE_URL_RULE =
-  'a URL that begins with sqlite: or postgres://, where user and password are percent-encoded (p@ss is p%40ss), sslmode ' +
+  'a URL that begins with sqlite: and a path, or with postgres://, where user and password are percent-encoded (p@ss is p%40ss), sslmode ' +
   'is disable, require, verify-ca (with sslrootcert) or verify-full, and other parameters are ' +
   'application_name, host, options, sslcert, sslkey, sslrootcert alone, ' +
   'for example sqlite:data/plants.db or postgres://user@localhost/plants';
@@ -37,9 +37,12 @@ export function databaseName(url: string): string {
   return sqliteFile(url) === undefined ? postgresName(url) : url;
 }
 
-/** Returns the path in a SQLite URL, or `:memory:`; undefined for another URL. */
+/**
+ * Returns the path in a SQLite URL, or `:memory:`; undefined for another URL. With two slashes, the first name would be that
+ * of a host (RFC 3986 §3.2), and a relative path is meant: taken as an absolute one, it would be outside the volume.
+ */
 export function sqliteFile(url: string): string | undefined {
-  return /^sqlite:\S.*$/.test(url) ? sqlitePath(url) : undefined;
+  return /^sqlite:(?!\/\/[^/])\S.*$/.test(url) ? sqlitePath(url) : undefined;
 }
 
 /** Returns the path in a SQLite URL. Spaces at the end are a slip, and would name another file than the operator sees. */

@@ -115,7 +115,7 @@ describe('PlantsModule', () => {
   });
 
   it.each([
-    { repository: 'plants.db', words: 'sqlite: or postgres:' },
+    { repository: 'plants.db', words: 'sqlite: and a path, or with postgres:' },
     { repository: 'sqlite:no-directory/plants.db', words: 'a directory that does not exist' },
   ])('does not start with the URL $repository, and says why', async ({ repository, words }) => {
     expect(await startWith({ repository })).toMatch(new RegExp(`^OperatorError: .*${words}[^\\n]+$`));
