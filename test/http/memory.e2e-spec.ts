@@ -14,7 +14,7 @@ const MAX_RESIDENT = 320_000_000;
 const STANDSTILL = 20;
 
 /** An attack without end has shown its peak when the service has answered so many honest requests. */
-const ENOUGH = 75;
+const ENOUGH = 40;
 
 /** Milliseconds after which an attack has failed to end: less than the time limit of Jest. */
 const PATIENCE = 150_000;
