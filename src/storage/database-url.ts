@@ -17,8 +17,8 @@ const POSTGRES_PARAMETERS: Readonly<Record<string, RegExp>> = {
 
 /** Completes "a URL must be …" in a message. */
 export const DATABASE_URL_RULE =
-  'a URL that begins with sqlite: and a path, or with postgres://, where user and password are percent-encoded (p@ss is p%40ss), sslmode ' +
-  'is disable, require, verify-ca (with sslrootcert) or verify-full, and other parameters are ' +
+  'a URL that begins with sqlite: and a path, or with postgres://, where user and password are percent-encoded ' +
+  '(p@ss is p%40ss), sslmode is disable, require, verify-ca (with sslrootcert) or verify-full, and other parameters are ' +
   'application_name, host, options, sslcert, sslkey, sslrootcert alone, ' +
   'for example sqlite:data/plants.db or postgres://user@localhost/plants';
 

@@ -41,8 +41,8 @@ interface CsvRecord {
 
 /**
  * Reads CSV of RFC 4180 with a header, which names the columns in any order. Blank lines and other columns are ignored. A
- * last row whose line has no end is rejected, because it may have been cut off.
- * An empty field is an absent value, unless it has quotation marks or its column is required.
+ * last row whose line has no end is rejected, because it may have been cut off. An empty field is an absent value, unless
+ * it has quotation marks or its column is required.
  */
 export class CsvReader implements RowReader {
   readonly #parser: Parser;
