@@ -5,9 +5,10 @@ import { ContractException } from '../contract/contract.exception.js';
 import { logDefect } from '../contract/defect.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
-import { type AnswerHeaders, PublicResponse, renderRefusal } from './public-response.js';
+import { type Answer, PublicResponse } from './public-response.js';
 import { RequestClock } from './request-clock.js';
 import { SocketFlow } from './socket-flow.js';
+import { writeAnswer, writeRefusal } from './write-answer.js';
 
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
 const LINGER = 2_000;
@@ -106,10 +107,10 @@ export class ClientConnection {
   }
 
   /** Sends the answer to a request, and decides what follows. Each answer to a request leaves through this function. */
-  answer(response: PublicResponse, status: number, body: object | undefined, headers: AnswerHeaders): void {
+  answer(response: PublicResponse, answer: Answer): void {
     const isLast = this.server.isDraining || endsConnection(response.req);
-    response.send(status, body, headers, isLast);
-    this.#hasSucceeded ||= status === 200;
+    writeAnswer(response, answer, isLast);
+    this.#hasSucceeded ||= answer.status === 200;
     const [next] = this.#queue;
     // `end` follows only if requests may follow. At `end`, Node would close the socket: after a last answer with a reset if
     // the client still sends, and before a refusal if the client has half-closed.
@@ -171,7 +172,7 @@ export class ClientConnection {
   #close(refusal?: ContractException): void {
     const { socket } = this;
     this.#enter('closing');
-    if (refusal !== undefined) socket.write(renderRefusal(refusal, socket.remoteAddress));
+    if (refusal !== undefined) writeRefusal(socket, refusal);
     for (const input of [this.#current, ...this.#queue]) if (input instanceof PublicResponse) discardBody(input);
     this.#current = undefined;
     this.#queue.length = 0;

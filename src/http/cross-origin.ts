@@ -19,9 +19,12 @@ export function isPreflight({ headers, method }: IncomingMessage): boolean {
 /** Answers without a token, which a preflight does not have. */
 export function answerPreflight(response: PublicResponse): void {
   response.req.needsNoToken = true;
-  response.answer(204, undefined, {
-    'Access-Control-Allow-Methods': 'POST',
-    'Access-Control-Allow-Headers': 'authorization, content-type, x-request-id',
-    'Access-Control-Max-Age': MAX_AGE,
+  response.answer({
+    status: 204,
+    headers: {
+      'Access-Control-Allow-Methods': 'POST',
+      'Access-Control-Allow-Headers': 'authorization, content-type, x-request-id',
+      'Access-Control-Max-Age': MAX_AGE,
+    },
   });
 }

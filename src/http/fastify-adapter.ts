@@ -18,7 +18,7 @@ class PublicFastifyAdapter extends FastifyAdapter {
     // Nest also allows Node's response here, which no part of this application passes.
     if (!('hijack' in reply)) throw new TypeError('The reply is not one of Fastify');
     const response = reply.raw as PublicResponse;
-    response.answer(status ?? reply.statusCode, body as object, reply.getHeaders());
+    response.answer({ status: status ?? reply.statusCode, body: body as object, headers: reply.getHeaders() });
     // Not before: a reply that is hijacked counts as sent, and could get no error 500 for an object that is no JSON.
     reply.hijack();
     return reply;

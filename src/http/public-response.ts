@@ -1,116 +1,34 @@
-import { randomUUID } from 'node:crypto';
 import { type OutgoingHttpHeader, ServerResponse } from 'node:http';
-import { principalOf, refusalOf } from '../auth/authentication.js';
-import type { ContractException, ErrorBody } from '../contract/contract.exception.js';
-import { ERROR_TABLE } from '../contract/error-table.js';
+import type { ContractException } from '../contract/contract.exception.js';
 import type { PublicRequest } from './public-request.js';
-import { publishRequest, type RequestMessage } from './request-channel.js';
 
-const MAX_PATH = 256;
-
-/** Characters beyond which an answer waits for its client as bytes: as a string, it takes up to three times its bytes. */
-const LONG_ANSWER = 16_384;
-
-/** Headers that only some answers have. */
-export type AnswerHeaders = Readonly<Record<string, OutgoingHttpHeader | undefined>>;
+/** An answer to a request: JSON, or nothing. */
+export interface Answer {
+  readonly status: number;
+  readonly body?: object | undefined;
+  /** Headers that only some answers have. */
+  readonly headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>;
+}
 
 /** What a response knows of its ClientConnection. */
 interface Client {
-  answer(response: PublicResponse, status: number, body: object | undefined, headers: AnswerHeaders): void;
+  answer(response: PublicResponse, answer: Answer): void;
 }
 
 /** A response on the public port. */
 export class PublicResponse extends ServerResponse<PublicRequest> {
   /** Set when the connection takes the request. */
   client!: Client;
-  readonly #begun = performance.now();
+  /** When the headers of the request were complete. */
+  readonly begun = performance.now();
 
-  /** Answers the request with JSON. Its connection decides what follows, and sends the answer. */
-  answer(status: number, body: object | undefined, headers: AnswerHeaders): void {
-    this.client.answer(this, status, body, headers);
+  /** Answers the request. Its connection sends the answer, and decides what follows. */
+  answer(answer: Answer): void {
+    this.client.answer(this, answer);
   }
 
   /** Answers the request with an error. */
   refuse(exception: ContractException): void {
-    this.answer(400, exception.getResponse(), exception.headers);
+    this.answer({ status: 400, body: exception.getResponse(), headers: exception.headers });
   }
-
-  /**
-   * Writes an answer with the headers that all answers have, and reports it to the log and the metrics. Does not end the
-   * response: the connection does, unless the answer is its last one.
-   */
-  send(status: number, body: object | undefined, headers: AnswerHeaders, isLast: boolean): void {
-    // First, because an object that is no JSON becomes error 500.
-    const json = body === undefined ? undefined : JSON.stringify(body);
-    // A flat list, which Node takes as it is.
-    const all: OutgoingHttpHeader[] = commonHeaders(this.req.id);
-    if (isLast) all.push('Connection', 'close');
-    // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
-    else if (this.req.headers.expect !== undefined) all.push('Connection', 'keep-alive');
-    for (const [name, value] of Object.entries(headers)) if (value !== undefined) all.push(name, value);
-    if (json !== undefined) all.push(...jsonHeaders(json));
-    this.writeHead(status, all);
-    publishRequest(() => this.#message(status, body));
-    if (json === undefined || this.req.method === 'HEAD') this.flushHeaders();
-    else {
-      this.write(json.length > LONG_ANSWER ? Buffer.from(json) : json);
-      // Sends head and body in one write.
-      this.socket?.uncork();
-    }
-  }
-
-  #message(status: number, body: object | undefined): RequestMessage {
-    const { id, method, url = '', trace } = this.req;
-    const principal = principalOf(this.req);
-    const refused = refusalOf(this.req);
-    return {
-      requestId: id,
-      principal: principal?.name ?? refused?.principal,
-      issuer: principal?.issuer ?? refused?.issuer,
-      method,
-      path: loggedPath(url),
-      status,
-      ...(status === 400 && reasonOf(body as ErrorBody)),
-      refusal: refused?.reason,
-      duration: Math.round((performance.now() - this.#begun) * 1_000) / 1_000,
-      address: this.req.forwardedAddress ?? this.req.socket.remoteAddress,
-      traceId: trace?.traceId,
-      spanId: trace?.spanId,
-    };
-  }
-}
-
-/** Publishes the refusal of input that is not a request, for which Node has no response, and returns its text. */
-export function renderRefusal(exception: ContractException, address: string | undefined): string {
-  const requestId = randomUUID();
-  const refusal = exception.getResponse();
-  publishRequest(() => ({ requestId, status: 400, ...reasonOf(refusal), address }));
-  const json = JSON.stringify(refusal);
-  const date = new Date().toUTCString();
-  const given = Object.entries(exception.headers).flat();
-  const all = [...commonHeaders(requestId), 'Connection', 'close', ...given, ...jsonHeaders(json), 'Date', date];
-  const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`));
-  return `HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${json}`;
-}
-
-/** Returns what the log tells of a refusal: the message, unless it is that of every such answer. */
-function reasonOf({ error, message }: ErrorBody): Pick<RequestMessage, 'error' | 'reason'> {
-  return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
-}
-
-/** Returns names and values. */
-function commonHeaders(requestId: string): string[] {
-  return ['X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', requestId];
-}
-
-/** Returns names and values. The media type has no parameter charset (RFC 8259 §11). */
-function jsonHeaders(json: string): string[] {
-  return ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(json))];
-}
-
-function loggedPath(url: string): string {
-  const query = url.indexOf('?');
-  const path = url.slice(0, Math.min(query < 0 ? MAX_PATH : query, MAX_PATH));
-  // A target that the rules for messages refuse may hold anything.
-  return /^[!-~]*$/.test(path) ? path : path.replace(/[^!-~]/g, '?');
 }

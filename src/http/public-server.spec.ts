@@ -11,7 +11,7 @@ import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
-const answer: PublicHandler = (_request, response) => response.answer(200, {}, {});
+const answer: PublicHandler = (_request, response) => response.answer({ status: 200, body: {}, headers: {} });
 
 function createServer(limits?: Partial<ServerLimits>, handle = answer, certificate?: Certificate): PublicServer {
   return new PublicServer(handle, { ...DEFAULT_LIMITS, ...limits }, certificate);

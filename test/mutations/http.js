@@ -7,7 +7,7 @@ const ERROR = 'src/http/parser-error.ts';
 const FLOW = 'src/http/socket-flow.ts';
 const NOT_FOUND = 'src/http/not-found.controller.ts';
 const REQUEST = 'src/http/public-request.ts';
-const RESPONSE = 'src/http/public-response.ts';
+const ANSWER = 'src/http/write-answer.ts';
 const RULES = 'src/http/message-rules.ts';
 const SERVER = 'src/http/public-server.ts';
 const TARGET = 'src/http/request-target.ts';
@@ -160,7 +160,7 @@ export default [
   {
     name: 'http: charset',
     reason: 'The content type is application/json.',
-    file: RESPONSE,
+    file: ANSWER,
     find: "['Content-Type', 'application/json',",
     replace: "['Content-Type', 'application/json; charset=utf-8',",
     spec: 'test/plants/plants',
@@ -169,7 +169,7 @@ export default [
   {
     name: 'http: query in the log',
     reason: 'No token reaches the log, and a query may hold one.',
-    file: RESPONSE,
+    file: ANSWER,
     find: 'path: loggedPath(url),',
     replace: 'path: url,',
     spec: 'test/logging/requests',

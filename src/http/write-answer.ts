@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import type { OutgoingHttpHeader } from 'node:http';
+import type { Socket } from 'node:net';
+import { principalOf, refusalOf } from '../auth/authentication.js';
+import type { ContractException, ErrorBody } from '../contract/contract.exception.js';
+import { ERROR_TABLE } from '../contract/error-table.js';
+import type { Answer, PublicResponse } from './public-response.js';
+import { publishRequest, type RequestMessage } from './request-channel.js';
+
+const MAX_PATH = 256;
+
+/** Characters beyond which an answer waits for its client as bytes: as a string, it takes up to three times its bytes. */
+const LONG_ANSWER = 16_384;
+
+/**
+ * Writes the answer to a request with the headers that all answers have, and reports it to the log and the metrics. Does
+ * not end the response.
+ *
+ * @param isLast true if the connection closes after it
+ */
+export function writeAnswer(response: PublicResponse, answer: Answer, isLast: boolean): void {
+  const { req } = response;
+  const { status, body, headers } = answer;
+  // First, because an object that is no JSON becomes error 500.
+  const json = body === undefined ? undefined : JSON.stringify(body);
+  // A flat list, which Node takes as it is.
+  const all: OutgoingHttpHeader[] = commonHeaders(req.id);
+  if (isLast) all.push('Connection', 'close');
+  // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
+  else if (req.headers.expect !== undefined) all.push('Connection', 'keep-alive');
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) all.push(name, value);
+  if (json !== undefined) all.push(...jsonHeaders(json));
+  response.writeHead(status, all);
+  publishRequest(() => messageOf(response, answer));
+  if (json === undefined || req.method === 'HEAD') {
+    response.flushHeaders();
+  } else {
+    response.write(json.length > LONG_ANSWER ? Buffer.from(json) : json);
+    // Sends head and body in one write.
+    response.socket?.uncork();
+  }
+}
+
+/** Writes the refusal of input that is not a request, for which Node has no response, and reports it in the same way. */
+export function writeRefusal(socket: Socket, exception: ContractException): void {
+  const requestId = randomUUID();
+  const refusal = exception.getResponse();
+  const address = socket.remoteAddress;
+  publishRequest(() => ({ requestId, status: 400, ...reasonOf(refusal), address }));
+  const json = JSON.stringify(refusal);
+  const date = new Date().toUTCString();
+  const given = Object.entries(exception.headers).flat();
+  const all = [...commonHeaders(requestId), 'Connection', 'close', ...given, ...jsonHeaders(json), 'Date', date];
+  const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`));
+  socket.write(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${json}`);
+}
+
+function messageOf({ req, begun }: PublicResponse, { status, body }: Answer): RequestMessage {
+  const { id, method, url = '', trace } = req;
+  const principal = principalOf(req);
+  const refused = refusalOf(req);
+  return {
+    requestId: id,
+    principal: principal?.name ?? refused?.principal,
+    issuer: principal?.issuer ?? refused?.issuer,
+    method,
+    path: loggedPath(url),
+    status,
+    ...(status === 400 && reasonOf(body as ErrorBody)),
+    refusal: refused?.reason,
+    duration: Math.round((performance.now() - begun) * 1_000) / 1_000,
+    address: req.forwardedAddress ?? req.socket.remoteAddress,
+    traceId: trace?.traceId,
+    spanId: trace?.spanId,
+  };
+}
+
+/** Returns what the log tells of a refusal: the message, unless it is that of every such answer. */
+function reasonOf({ error, message }: ErrorBody): Pick<RequestMessage, 'error' | 'reason'> {
+  return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
+}
+
+/** Returns names and values. */
+function commonHeaders(requestId: string): string[] {
+  return ['X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', requestId];
+}
+
+/** Returns names and values. The media type has no parameter charset (RFC 8259 §11). */
+function jsonHeaders(json: string): string[] {
+  return ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(json))];
+}
+
+function loggedPath(url: string): string {
+  const query = url.indexOf('?');
+  const path = url.slice(0, Math.min(query < 0 ? MAX_PATH : query, MAX_PATH));
+  // A target that the rules for messages refuse may hold anything.
+  return /^[!-~]*$/.test(path) ? path : path.replace(/[^!-~]/g, '?');
+}
