@@ -7,6 +7,21 @@ interface Outage {
   readonly lastFailure: number;
 }
 
+/** How a kind of work is repeated. */
+interface RetryOptions {
+  /** Returns whether another attempt may succeed. */
+  readonly isTransient: (error: unknown) => boolean;
+  /** Returns the milliseconds between two attempts. */
+  readonly pause: () => number;
+  /** True to give up after the timeout even while an attempt goes on, whose outcome is unknown then, and does not count. */
+  readonly leavesAttempt?: boolean;
+}
+
+type Work<Result> = () => Result | Promise<Result>;
+
+/** The deadline has passed while an attempt goes on. */
+class AttemptLeft extends Error {}
+
 /**
  * Runs work again until it succeeds. Each kind of work has a Retry of its own:
  *
@@ -22,60 +37,31 @@ export class Retry {
   /** Undefined without an outage. */
   #outage: Outage | undefined;
 
-  /**
-   * @param timeout milliseconds until an outage is long
-   * @param isTransient returns whether another attempt may succeed
-   * @param pause returns the milliseconds between two attempts
-   */
+  /** @param timeout milliseconds until an outage is long */
   constructor(
     private readonly timeout: number,
-    private readonly isTransient: (error: unknown) => boolean,
-    private readonly pause: () => number,
+    private readonly options: RetryOptions,
   ) {}
 
-  /**
-   * @param isGivenUp returns true when nobody waits for the work any more: it is not tried again, and its failure does not
-   *   count
-   * @throws the error of the last attempt
-   */
-  async run<Result>(work: () => Result | Promise<Result>, isGivenUp = () => false): Promise<Result> {
+  /** @throws the error of the last attempt that has ended */
+  async run<Result>(work: Work<Result>): Promise<Result> {
     const began = performance.now();
+    const deadline = began + this.timeout;
     if (this.#outage !== undefined && began - this.#outage.lastFailure > this.timeout) this.#outage = undefined;
-    for (;;) {
+    let lastError: unknown = new Error(`it did not answer within ${this.timeout} ms`);
+    do {
       try {
-        const result = await work();
+        const result = await (this.options.leavesAttempt === true ? endAt(deadline, work) : work());
         this.#outage = undefined;
         return result;
       } catch (error) {
-        if (isGivenUp() || !this.isTransient(error)) throw error;
-        if (this.#noteFailure(began) === 'long outage') throw error;
-        await wait(this.pause());
-        if (isGivenUp()) throw error;
+        if (error instanceof AttemptLeft) break;
+        lastError = error;
+        if (!this.options.isTransient(error) || this.#noteFailure(began) === 'long outage') break;
       }
-    }
-  }
-
-  /**
-   * Runs work as `run` does, but gives up after the timeout even while an attempt goes on, whose outcome is unknown then.
-   *
-   * @throws the error of the last attempt that has ended
-   */
-  async runInTime<Result>(work: () => Promise<Result>): Promise<Result> {
-    let lastError = new Error(`it did not answer within ${this.timeout} ms`);
-    const attempt = (): Promise<Result> =>
-      work().catch((error: unknown) => {
-        lastError = error as Error;
-        throw error;
-      });
-    let isGivenUp = false;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        isGivenUp = true;
-        reject(lastError);
-      }, this.timeout);
-    });
-    return Promise.race([this.run(attempt, () => isGivenUp), late]).finally(() => clearTimeout(timer));
+      await wait(this.options.pause());
+    } while (performance.now() < deadline);
+    throw lastError;
   }
 
   /**
@@ -88,5 +74,18 @@ export class Retry {
     const since = this.#outage?.since ?? began;
     this.#outage = { since, lastFailure: now };
     return now - since > this.timeout ? 'long outage' : 'outage';
+  }
+}
+
+/** @throws {AttemptLeft} if the work has not ended at the deadline */
+async function endAt<Result>(deadline: number, work: Work<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new AttemptLeft()), deadline - performance.now());
+  });
+  try {
+    return await Promise.race([work(), late]);
+  } finally {
+    clearTimeout(timer);
   }
 }

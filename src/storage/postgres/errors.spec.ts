@@ -2,8 +2,7 @@ import pg from 'pg';
 import { UnusableDatabaseError } from '../errors.js';
 import {
   describePostgresError,
-  leavesConnectionUsable,
-  isUnanswered,
+  connectionAfter,
   mayPassAtStart,
   PlantDeletedError,
   postgresFailure,
@@ -94,15 +93,15 @@ describe('An error of PostgreSQL', () => {
     }
   });
 
-  it('leaves the connection usable if only the statement failed', () => {
-    for (const code of ['40001', '40P01', '55P03', '57014']) expect(leavesConnectionUsable(errorOf(code))).toBe(true);
+  it('leaves the connection idle if only the statement failed', () => {
+    for (const code of ['40001', '40P01', '55P03', '57014']) expect(connectionAfter(errorOf(code))).toBe('idle');
     for (const code of ['57P01', '08006', '25006', '53300', 'XX000'])
-      expect(leavesConnectionUsable(errorOf(code))).toBe(false);
+      expect(connectionAfter(errorOf(code))).toBe('closed');
   });
 
   it('is no answer if the driver has given up', () => {
     const unanswered = new Error('Query read timeout');
-    expect([isUnanswered(unanswered), isUnanswered(errorOf('57014'))]).toEqual([true, false]);
+    expect(connectionAfter(unanswered)).toBe('unanswered');
     expect(postgresFailure(unanswered)).toBe('transient');
     expect(describePostgresError(unanswered)).toMatch(/; check its server, the network, and the synchronous standbys$/);
   });

@@ -97,14 +97,12 @@ export function mayPassAtStart(error: unknown): boolean {
   return postgresFailure(error) === 'transient' || LOST_RACE.test(codeOf(error));
 }
 
-/** Returns whether the server may still execute the statement that failed. */
-export function isUnanswered(error: unknown): boolean {
-  return codeOf(error) === UNANSWERED;
-}
-
-/** Returns whether only the statement failed, by a timeout or a conflict, so that its connection can run another one. */
-export function leavesConnectionUsable(error: unknown): boolean {
-  return /^(?:40|55P03|57014)/.test(codeOf(error));
+/** Returns the state in which an error leaves its connection; see PostgresPool. */
+export function connectionAfter(error: unknown): 'idle' | 'unanswered' | 'closed' {
+  const code = codeOf(error);
+  if (code === UNANSWERED) return 'unanswered';
+  // Only the statement has failed, by a timeout or a conflict.
+  return /^(?:40|55P03|57014)/.test(code) ? 'idle' : 'closed';
 }
 
 /** Explains an error to the operator. */

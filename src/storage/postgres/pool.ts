@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig } from 'pg';
 import type { ColumnValue } from '../plant-columns.js';
-import { isUnanswered, leavesConnectionUsable } from './errors.js';
+import { connectionAfter } from './errors.js';
 
 /** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
 const types = new pg.TypeOverrides();
@@ -27,16 +27,18 @@ const SERVER_SHARE = 0.8;
 const PART = 65_536;
 
 /**
- * Transactions on at most two connections. A connection has one of four states:
+ * Transactions on at most two connections:
  *
- * - idle: it waits for a statement in the pool.
- * - busy: it executes one. After its answer, the connection is idle, also if the server has canceled the statements of a
- *   batch: to replace the connection at each attempt would need more backends. After other errors it is closed, and after
- *   each error in a transaction that it should roll back.
- * - unanswered: the client has given up on a statement that the server may still execute. The connection keeps its place
- *   in the pool: closing it does not end the statement, and each further attempt would leave one more backend.
- * - closed: it has left the pool. An unanswered connection is closed as soon as the server does not execute its statement
- *   any more.
+ * | state      | the connection                                                             | next state                       |
+ * |------------|----------------------------------------------------------------------------|----------------------------------|
+ * | idle       | waits in the pool                                                          | busy                             |
+ * | busy       | executes the statements of a transaction                                   | idle; after an error, see below  |
+ * | unanswered | has a statement that the server may still execute after the client gave up | closed, once the server has ended it |
+ * | closed     | has left the pool                                                          | none                             |
+ *
+ * An error leaves the connection as `connectionAfter` says: idle after a timeout or a conflict, because to replace it at each
+ * attempt would need more backends. In a transaction that it should roll back, it is closed instead. An unanswered one keeps
+ * its place in the pool: closing it does not end the statement, and each further attempt would leave one more backend.
  *
  * The server itself ends a statement that takes too long, before the client gives up. So only two kinds are unanswered: a
  * commit that waits for a synchronous standby, which no timeout of the server ends, and a statement on a dead connection.
@@ -98,9 +100,10 @@ export class PostgresPool {
       if (rollsBack) results.pop();
       return results.at(-1)?.rows ?? [];
     } catch (error) {
-      if (isUnanswered(error)) void this.#closeOnceEnded(client, mark);
-      // After an error, the server has not executed ROLLBACK: the connection is still in the transaction.
-      else client.release(rollsBack || !leavesConnectionUsable(error));
+      const state = connectionAfter(error);
+      if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
+      // The server has not executed ROLLBACK: the connection is still in the transaction.
+      else client.release(rollsBack || state === 'closed');
       throw error;
     }
   }

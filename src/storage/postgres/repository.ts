@@ -55,7 +55,10 @@ async function openPostgresRepository(url: string, options: DatabaseOptions): Pr
     throw error;
   };
   try {
-    const retry = new Retry(startTimeout, mayPassAtStart, () => Math.random() * MAX_START_PAUSE);
+    const retry = new Retry(startTimeout, {
+      isTransient: mayPassAtStart,
+      pause: () => Math.random() * MAX_START_PAUSE,
+    });
     await retry.run(() => updatePostgresSchema(pool).catch(announce));
   } catch (error) {
     await pool.close();
@@ -95,7 +98,7 @@ class PostgresRepository extends PlantRepository {
     // Outlives an attempt: the next one finds the ids of these plants taken.
     const created = new Set<number>();
     try {
-      return await this.#batches.runInTime(() => this.#attempt(batch, created));
+      return await this.#batches.run(() => this.#attempt(batch, created));
     } catch (error) {
       throw postgresFailure(error) === undefined ? error : notConfirmed(error, describePostgresError(error));
     }
@@ -104,7 +107,7 @@ class PostgresRepository extends PlantRepository {
   override async check(): Promise<void> {
     const timeout = this.#checkTimeout;
     try {
-      await retryWithin(timeout).runInTime(() => addTrialPlants(this.pool, { timeout }));
+      await retryWithin(timeout).run(() => addTrialPlants(this.pool, { timeout }));
     } catch (error) {
       throw cannotStore(error, describePostgresError(error));
     }
@@ -159,10 +162,10 @@ class PostgresRepository extends PlantRepository {
   }
 }
 
-/** Returns a Retry for errors that may be over at the next attempt. */
+/** Returns a Retry for errors that may be over at the next attempt. It leaves an attempt that hangs. */
 function retryWithin(timeout: number): Retry {
   const isTransient = (error: unknown): boolean => postgresFailure(error) === 'transient';
-  return new Retry(timeout, isTransient, () => Math.random() * MAX_PAUSE);
+  return new Retry(timeout, { isTransient, pause: () => Math.random() * MAX_PAUSE, leavesAttempt: true });
 }
 
 function firstIndexOfEachId(batch: readonly StoredPlant[]): ReadonlyMap<bigint, number> {

@@ -200,5 +200,5 @@ class SqliteRepository extends PlantRepository {
 /** Returns a Retry for errors that a lock of another process causes. */
 function retryWithin(timeout: number): Retry {
   const isTransient = (error: unknown): boolean => sqliteFailure(error) === 'transient';
-  return new Retry(timeout, isTransient, () => PAUSE);
+  return new Retry(timeout, { isTransient, pause: () => PAUSE });
 }
