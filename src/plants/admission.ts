@@ -7,6 +7,8 @@ const MAX_PLACES = 2_048;
 /** Bytes of all their bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 16_777_216;
 
+type Holder = 'client' | 'plant' | 'listener';
+
 /**
  * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when it has no
  * holder any more:
@@ -18,10 +20,9 @@ const MAX_BYTES = 16_777_216;
  * | listener | PlantsService: `hold`                                    | the call of `onPlantCreated` ends                   |
  */
 export interface Place {
-  /** The client, named by the answer to its request. */
-  client: ServerResponse | undefined;
-  plant: boolean;
-  listener: boolean;
+  readonly holders: Set<Holder>;
+  /** The answer to the client's request; undefined for a call of the host. */
+  readonly client: ServerResponse | undefined;
   /** The length of the body, as far as it has arrived, and what the plant occupies. */
   bytes: number;
 }
@@ -60,7 +61,8 @@ export class Admission {
     if (client !== undefined && (client.writableEnded || client.req.socket.destroyed)) throw new ContractException(503);
     if (this.#isFull) this.#disconnectUntaken();
     if (this.#isFull || this.#isClosed) throw new ContractException(503);
-    const place: Place = { client, plant: client === undefined, listener: false, bytes: 0 };
+    const holders = new Set<Holder>([client === undefined ? 'plant' : 'client']);
+    const place: Place = { holders, client, bytes: 0 };
     this.#places.push(place);
     client?.once('close', () => this.release(place, 'client'));
     return place;
@@ -85,17 +87,15 @@ export class Admission {
    *
    * @throws {ContractException} 503 if the place is free, because the client has gone
    */
-  hold(place: Place, holder: 'plant' | 'listener', bytes = 0): void {
+  hold(place: Place, holder: Exclude<Holder, 'client'>, bytes = 0): void {
     if (isFree(place)) throw new ContractException(503);
-    place[holder] = true;
+    place.holders.add(holder);
     this.#charge(place, bytes);
   }
 
   /** Removes a holder from a place, unless it has released the place before. */
-  release(place: Place, holder: 'client' | 'plant' | 'listener'): void {
-    if (isFree(place)) return;
-    if (holder === 'client') place.client = undefined;
-    else place[holder] = false;
+  release(place: Place, holder: Holder): void {
+    if (!place.holders.delete(holder)) return;
     if (isFree(place)) {
       this.#places.splice(this.#places.indexOf(place), 1);
       this.#bytes -= place.bytes;
@@ -105,7 +105,7 @@ export class Admission {
 
   /** Waits until clients alone hold places, and admits nothing from then on. */
   async close(): Promise<void> {
-    while (this.#places.some(({ plant, listener }) => plant || listener)) {
+    while (this.#places.some(({ holders }) => holders.has('plant') || holders.has('listener'))) {
       await new Promise<void>((resolve) => (this.#onRelease = resolve));
     }
     this.#isClosed = true;
@@ -124,16 +124,16 @@ export class Admission {
   #disconnectUntaken(): void {
     for (const place of [...this.#places]) {
       if (!this.#isFull) return;
-      const { client } = place;
-      if (client === undefined || !isUntaken(client)) continue;
+      const { client, holders } = place;
+      if (client === undefined || !holders.has('client') || !isUntaken(client)) continue;
       client.destroy();
       this.release(place, 'client');
     }
   }
 }
 
-function isFree({ client, plant, listener }: Place): boolean {
-  return client === undefined && !plant && !listener;
+function isFree({ holders }: Place): boolean {
+  return holders.size === 0;
 }
 
 /** Returns whether the answer to a client is written, but not taken, or will never be. */

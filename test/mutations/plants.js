@@ -302,7 +302,7 @@ export default [
     name: 'plants: plant without a client',
     reason: 'A plant whose client has gone counts until it is stored.',
     file: ADMISSION,
-    find: 'place[holder] = true;',
+    find: 'place.holders.add(holder);',
     replace: '',
     spec: 'src/plants/admission',
     test: 'whose client has gone until',
