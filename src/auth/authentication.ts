@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { IncomingMessage } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import type { Principal, RefusalReason, TokenVerifier } from './token-verifier.js';
+import type { Principal, RefusalReason } from './token-verifier.js';
 
 /** Why the guard has refused a request; also a message of the diagnostics channel. */
 export interface AuthenticationRefused {
@@ -18,21 +18,6 @@ export interface AuthenticationRefused {
 export const REFUSAL_CHANNEL = 'plant-store:authentication-refused';
 
 const refused = channel(REFUSAL_CHANNEL);
-
-/**
- * Stands in for the request: BearerAuthGuard hands it to passport. Passport and Nest write to it. It is not in the file
- * of the strategy, because hosts compile the types of the guard, and have none of passport-http-bearer.
- */
-export class BearerRequest {
-  /**
-   * @param headers the only header that may have a token (RFC 6750 §2.1)
-   * @param verifier comes with the request, because all applications of the process share the strategy
-   */
-  constructor(
-    readonly headers: { readonly authorization: string | undefined },
-    readonly verifier: TokenVerifier,
-  ) {}
-}
 
 const PRINCIPAL = Symbol('principal');
 

@@ -2,8 +2,9 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { BearerRequest, principalOf, setPrincipal, setRefusal } from './authentication.js';
+import { principalOf, setPrincipal, setRefusal } from './authentication.js';
 import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
+import { BearerRequest, type ReceivedRequest } from './bearer-request.js';
 import { STRATEGY, TokenRefused } from './bearer.strategy.js';
 import type { Principal } from './token-verifier.js';
 
@@ -23,12 +24,7 @@ export const RequiresScope = Reflector.createDecorator<string | undefined, Scope
   },
 });
 
-/** A request of Express, or of Fastify, which wraps Node's as `raw`. */
-interface GuardedRequest {
-  readonly headers: { readonly authorization?: string };
-  /** Names and values in turn. */
-  readonly rawHeaders?: readonly string[];
-  readonly raw?: { readonly rawHeaders: readonly string[] };
+interface GuardedRequest extends ReceivedRequest {
   /** The address of the client, as far as trusted proxies tell it. */
   readonly ip?: string;
   /** The place of passport for the principal. */
@@ -79,11 +75,9 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     return true;
   }
 
-  /** Returns what passport gets: from the request itself, it would also take a token in the query or the body. */
+  /** Returns what passport gets instead of the request. */
   override getRequest(context: ExecutionContext): BearerRequest {
-    // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
-    const authorization = authorizationOf(requestOf(context))?.replace(/ {2,}/, ' ');
-    return new BearerRequest({ authorization }, this.authOptions.verifier);
+    return new BearerRequest(requestOf(context), this.authOptions.verifier);
   }
 
   /**
@@ -145,17 +139,4 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
 
 function requestOf(context: ExecutionContext): GuardedRequest {
   return context.switchToHttp().getRequest();
-}
-
-/**
- * Returns the value of the header, unless there are two. Without `joinDuplicateHeaders`, Node keeps only the first one
- * in `headers`; `rawHeaders` has both.
- */
-function authorizationOf(request: GuardedRequest): string | undefined {
-  const { rawHeaders = [] } = request.raw ?? request;
-  return rawHeaders.filter(isAuthorization).length > 1 ? undefined : request.headers.authorization;
-}
-
-function isAuthorization(text: string, index: number): boolean {
-  return index % 2 === 0 && text.length === 13 && text.toLowerCase() === 'authorization';
 }

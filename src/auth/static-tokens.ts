@@ -11,7 +11,7 @@ export interface StaticToken {
 
 /** Verifies tokens against a list, in a time that does not depend on how much of a token is right. */
 export class StaticTokens extends TokenVerifier {
-  constructor(protected tokens: readonly StaticToken[]) {
+  constructor(private readonly tokens: readonly StaticToken[]) {
     super();
   }
 

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { watchFiles } from '../files/watch-files.js';
 import { type StaticToken, StaticTokens } from './static-tokens.js';
 import { parseTokens, readTokenFile } from './token-file.js';
+import { TokenVerifier, type VerificationResult } from './token-verifier.js';
 
 /** Milliseconds after which the file is read again without a change, so that `lastRead` tells if it can be read. */
 const READ_INTERVAL = 60_000;
@@ -14,6 +15,14 @@ interface TokenFileOptions {
   readonly mayBeMissing?: boolean;
 }
 
+/** What the file had when it was last read in full; only tokens before. */
+interface Content {
+  readonly text?: string;
+  /** The tokens of the text, and those that are configured beside them. */
+  readonly tokens: StaticTokens;
+  readonly readAt?: Date;
+}
+
 /**
  * Verifies the static tokens of a file. PlantsModule reads the file when it starts. Later, it is reloaded when it has
  * changed, after each minute without a change, and when the service gets SIGHUP. A file that cannot be used then changes
@@ -21,10 +30,9 @@ interface TokenFileOptions {
  *
  * It belongs to one application: when that closes, the file is no longer reloaded.
  */
-export class TokenFileVerifier extends StaticTokens {
+export class TokenFileVerifier extends TokenVerifier {
   readonly #logger = new Logger('Authentication');
-  /** The text whose tokens are in use, and when the file had it last; undefined until the file is read. */
-  #last: { readonly text: string; readonly at: Date } | undefined;
+  #content: Content;
   /** True if the file could not be used when it was looked at last. */
   #isFailing = false;
   #stopReloading = (): void => undefined;
@@ -33,12 +41,27 @@ export class TokenFileVerifier extends StaticTokens {
     private readonly file: string,
     private readonly options: TokenFileOptions = {},
   ) {
-    super(options.configured ?? []);
+    super();
+    this.#content = { tokens: new StaticTokens(options.configured ?? []) };
   }
 
   /** When the file was last read in full; undefined before. Without a fault, this is less than a minute ago. */
   get lastRead(): Date | undefined {
-    return this.#last?.at;
+    return this.#content.readAt;
+  }
+
+  /** Number of tokens, expired ones included. */
+  get count(): number {
+    return this.#content.tokens.count;
+  }
+
+  /** Returns when the next token expires; undefined if none will. */
+  nextExpiry(): Date | undefined {
+    return this.#content.tokens.nextExpiry();
+  }
+
+  override verify(token: string): VerificationResult {
+    return this.#content.tokens.verify(token);
   }
 
   /**
@@ -47,15 +70,15 @@ export class TokenFileVerifier extends StaticTokens {
    * @throws {OperatorError} if it cannot be used
    */
   read(): void {
-    if (this.options.mayBeMissing === true && this.#last === undefined && !existsSync(this.file)) return;
+    if (this.options.mayBeMissing === true && !this.#isRead && !existsSync(this.file)) return;
     const text = readTokenFile(this.file);
-    if (text !== this.#last?.text) this.tokens = [...(this.options.configured ?? []), ...parseTokens(text, this.file)];
-    this.#last = { text, at: new Date() };
+    const tokens = text === this.#content.text ? this.#content.tokens : this.#parse(text);
+    this.#content = { text, tokens, readAt: new Date() };
   }
 
   /** Reads the file again. If it cannot be used, the log says why, and the tokens stay as they are. */
   reload(): void {
-    const textBefore = this.#last?.text;
+    const before = this.#content;
     try {
       this.read();
     } catch (error) {
@@ -64,8 +87,8 @@ export class TokenFileVerifier extends StaticTokens {
       return;
     }
     // It is still missing, and may be.
-    if (this.#last === undefined) return;
-    const change = this.#changeSince(textBefore);
+    if (!this.#isRead) return;
+    const change = this.#changeSince(before);
     if (change !== undefined) this.#logger.log(`${this.file} ${change}; number of tokens now: ${this.count}`);
     this.#isFailing = false;
   }
@@ -74,7 +97,7 @@ export class TokenFileVerifier extends StaticTokens {
     // Nest calls it twice if the verifier is also a provider of the host.
     this.#stopReloading();
     // The program has read the file already, to report a fault before it opens its ports.
-    if (this.#last === undefined) this.read();
+    if (!this.#isRead) this.read();
     const stopWatching = watchFiles([this.file], () => this.reload());
     const timer = setInterval(() => this.reload(), READ_INTERVAL).unref();
     this.#stopReloading = () => {
@@ -88,9 +111,17 @@ export class TokenFileVerifier extends StaticTokens {
   }
 
   /** Returns what the log says of a file that was read; undefined if there is nothing new. */
-  #changeSince(textBefore: string | undefined): string | undefined {
+  #changeSince(before: Content): string | undefined {
     if (this.#isFailing) return 'can be used again';
-    if (textBefore === undefined) return 'is in use';
-    return this.#last?.text === textBefore ? undefined : 'has changed';
+    if (before.text === undefined) return 'is in use';
+    return this.#content.text === before.text ? undefined : 'has changed';
+  }
+
+  get #isRead(): boolean {
+    return this.#content.text !== undefined;
+  }
+
+  #parse(text: string): StaticTokens {
+    return new StaticTokens([...(this.options.configured ?? []), ...parseTokens(text, this.file)]);
   }
 }

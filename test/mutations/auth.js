@@ -1,3 +1,4 @@
+const BEARER_REQUEST = 'src/auth/bearer-request.ts';
 const GUARD = 'src/auth/bearer-auth.guard.ts';
 const KEYS = 'src/auth/issuer-keys.ts';
 const STRATEGY = 'src/auth/bearer.strategy.ts';
@@ -45,7 +46,7 @@ export default [
   {
     name: 'auth: two Authorization headers',
     reason: 'Two Authorization headers are 401, in hosts as well, where Node drops the second.',
-    file: GUARD,
+    file: BEARER_REQUEST,
     find: 'rawHeaders.filter(isAuthorization).length > 1',
     replace: 'rawHeaders.filter(isAuthorization).length > 2',
     spec: 'test/embedding/plants-module',
@@ -55,18 +56,18 @@ export default [
     name: 'auth: token in the query',
     reason: 'A token is taken from the Authorization header alone (RFC 6750 §2.1).',
     file: GUARD,
-    find: 'new BearerRequest({ authorization }, this.authOptions.verifier)',
+    find: 'new BearerRequest(requestOf(context), this.authOptions.verifier)',
     replace:
-      'Object.assign(new BearerRequest({ authorization }, this.authOptions.verifier), { query: (requestOf(context) as { query?: object }).query })',
+      'Object.assign(new BearerRequest(requestOf(context), this.authOptions.verifier), { query: (requestOf(context) as { query?: object }).query })',
     spec: 'test/embedding/own-routes',
     test: 'refuses a token in the query',
   },
   {
     name: 'auth: scheme in one case',
     reason: 'The scheme is accepted in any case.',
-    file: GUARD,
-    find: "authorizationOf(requestOf(context))?.replace(/ {2,}/, ' ')",
-    replace: "authorizationOf(requestOf(context))?.replace(/^(?!Bearer).*/, '')",
+    file: BEARER_REQUEST,
+    find: "authorizationOf(request)?.replace(/ {2,}/, ' ')",
+    replace: "authorizationOf(request)?.replace(/^(?!Bearer).*/, '')",
     spec: 'test/auth/authentication',
     test: 'is accepted as',
   },
@@ -507,7 +508,7 @@ export default [
     name: 'auth: token file that is missing later',
     reason: 'If the file that had tokens is missing, the log says why they stay as they are.',
     file: TOKEN_FILE_VERIFIER,
-    find: ' && this.#last === undefined && !existsSync',
+    find: ' && !this.#isRead && !existsSync',
     replace: ' && !existsSync',
     spec: 'test/auth/token-file',
     test: 'while it is missing later',
