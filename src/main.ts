@@ -3,7 +3,7 @@ import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js
 import { unwritable } from './files/file-errors.js';
 import { describeError, withoutUserInformation } from './process/describe-error.js';
 import { onSignals } from './process/signals.js';
-import { readVersion } from './config/version.js';
+import { readVersion } from './process/version.js';
 
 /** Each command is in a file of its own, which adds its options, help and action when it is used. */
 interface CommandEntry {

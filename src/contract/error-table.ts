@@ -1,4 +1,5 @@
-import { FIELD_NAMES, listed, PLANT_FIELDS } from './plant-fields.js';
+import { listed } from './listed.js';
+import { FIELD_NAMES, PLANT_FIELDS } from './plant-fields.js';
 
 export interface ErrorRow {
   /** When a client gets this number; docs/clients.md and contract/openapi.yaml repeat the words. */

@@ -7,7 +7,7 @@ import { badUsage, OperatorError } from '../operator-error.js';
  * @param ifMissing advice if there is no such file
  */
 export function unreadable(file: string, cause: unknown, ifMissing = 'name one that exists'): unknown {
-  const code = codeOf(cause);
+  const code = systemCodeOf(cause);
   if (code === undefined) return cause;
   if (code === 'ENOENT' || code === 'ENOTDIR') return badUsage(`there is no file ${file}: ${ifMissing}`, cause);
   return badUsage(`${file} cannot be read (${code}): this user must be able to read it`, cause);
@@ -21,7 +21,7 @@ export function assertFileName(name: string): void {
 
 /** Returns an error for the operator instead of one of the system, if it is one, after writing a file failed. */
 export function unwritable(file: string, cause: unknown): unknown {
-  const code = codeOf(cause);
+  const code = systemCodeOf(cause);
   if (code === undefined) return cause;
   const advice = ADVICE[code] ?? (isLink(cause) ? NO_LINKS : 'this user must be able to write it and its directory');
   const directory = dirname(resolve(file));
@@ -51,7 +51,7 @@ function isLink(error: unknown): boolean {
 }
 
 /** Does not use `instanceof`: in Jest, an error of the system is of another realm. */
-function codeOf(error: unknown): string | undefined {
+function systemCodeOf(error: unknown): string | undefined {
   const { code, syscall } = Object(error) as NodeJS.ErrnoException;
   return syscall === undefined ? undefined : code;
 }

@@ -4,7 +4,7 @@ import { closeApplication, createApplication } from '../app.module.js';
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
-import { readVersion } from '../config/version.js';
+import { readVersion } from './version.js';
 import { OperatorError } from '../operator-error.js';
 import { watchFiles } from '../files/watch-files.js';
 import { type Certificate, certificateExpiry, isSameCertificate, validityFault } from '../http/certificate.js';

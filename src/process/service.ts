@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import cluster, { type Worker } from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import type { Configuration } from '../config/configuration.js';
-import { readVersion } from '../config/version.js';
+import { readVersion } from './version.js';
 import { isLoopbackHost } from '../loopback-host.js';
 import { EXIT_STATUS } from '../operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';

@@ -1,4 +1,5 @@
-import { FIELD_NAMES, listed } from '../contract/plant-fields.js';
+import { listed } from '../contract/listed.js';
+import { FIELD_NAMES } from '../contract/plant-fields.js';
 import { UnusableDatabaseError } from './errors.js';
 
 /** The tables of a database that the service can use. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import ts from 'typescript';
-import { readVersion } from '../../src/config/version.js';
+import { readVersion } from '../../src/process/version.js';
 import { create, CREATED, MONSTERA, TOKEN } from '../support/client.js';
 import { EXAMPLE, type Installation, type ModuleSettings, PackedPackage } from '../support/hosts/installation.js';
 import { childrenOf, NodeProcess } from '../support/node-process.js';

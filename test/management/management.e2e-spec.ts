@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { parse } from 'yaml';
-import { readVersion } from '../../src/config/version.js';
+import { readVersion } from '../../src/process/version.js';
 import { installCertificate, readPem } from '../support/certificates.js';
 import { create, SECOND_TOKEN, TOKEN } from '../support/client.js';
 import { plant } from '../support/http-messages.js';

@@ -14,7 +14,7 @@ interface RowSource {
   readonly source: ByteString;
 }
 
-interface PlantRow extends RowSource {
+interface ValidRow extends RowSource {
   readonly kind: 'plant';
   readonly plant: StoredPlant;
 }
@@ -26,7 +26,7 @@ interface RejectedRow extends RowSource {
 }
 
 /** A row of a file. */
-export type Row = PlantRow | RejectedRow;
+export type Row = ValidRow | RejectedRow;
 
 /** Reads the rows of a file, and writes those that an import rejects, so that they can be corrected and imported again. */
 export interface RowReader {
