@@ -50,4 +50,6 @@ export default {
   reporters: ['./test/support/progress-reporter.js', 'summary'],
   // Only a test that hangs takes this long, even on a busy machine.
   testTimeout: 180_000,
+  // On a busy machine, a worker takes longer to end than Jest's 500 ms.
+  workerGracefulExitTimeout: 10_000,
 };

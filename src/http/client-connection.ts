@@ -3,9 +3,10 @@ import { setImmediate } from 'node:timers/promises';
 import { principalOf } from '../auth/authentication.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { logDefect } from '../contract/defect.js';
+import type { OpenConnection } from './open-connections.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
-import { type Answer, PublicResponse } from './public-response.js';
+import { type Answer, type PublicHandler, PublicResponse } from './public-response.js';
 import { RequestClock } from './request-clock.js';
 import { SocketFlow } from './socket-flow.js';
 import { writeAnswer, writeRefusal } from './write-answer.js';
@@ -14,9 +15,6 @@ import { writeAnswer, writeRefusal } from './write-answer.js';
 const LINGER = 2_000;
 
 type State = 'waiting' | 'running' | 'answering' | 'closing';
-
-/** Answers a request. */
-export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
 
 /**
  * One connection of a client: one loop over one queue of its requests and the refusal of input that is none. It runs the
@@ -32,7 +30,7 @@ export type PublicHandler = (request: PublicRequest, response: PublicResponse) =
  * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
  * loses its connection after some time.
  */
-export class ClientConnection {
+export class ClientConnection implements OpenConnection {
   #state: State = 'waiting';
   /** When this state began. */
   #since = performance.now();
@@ -42,7 +40,6 @@ export class ClientConnection {
   readonly #queue: (PublicResponse | ContractException)[] = [];
   /** Ends the client's time to take an answer, and to close after the last one. */
   #timer: NodeJS.Timeout | undefined;
-  /** True if the client has got a 200. */
   #hasSucceeded = false;
   readonly #flow: SocketFlow;
   readonly #clock: RequestClock;
@@ -64,7 +61,6 @@ export class ClientConnection {
     this.#clock = new RequestClock(socket, timeout, () => this.#endInput(new ContractException(408)));
   }
 
-  /** True while nothing has arrived that needs an answer. */
   get isWaiting(): boolean {
     return this.#state === 'waiting';
   }
@@ -74,13 +70,14 @@ export class ClientConnection {
     return this.#state === 'running' && this.#current !== undefined && principalOf(this.#current.req) !== undefined;
   }
 
-  /** Returns which of two connections not in use is replaced first: the one that never had a 200, or has waited longer. */
-  isReplacedBefore(other: ClientConnection): boolean {
-    if (this.#hasSucceeded !== other.#hasSucceeded) return other.#hasSucceeded;
-    return this.#since < other.#since;
+  get since(): number {
+    return this.#since;
   }
 
-  /** Resolves when the client has taken the answer that is written. */
+  get hasSucceeded(): boolean {
+    return this.#hasSucceeded;
+  }
+
   async answerTaken(): Promise<void> {
     if (this.#state === 'answering' && this.#current !== undefined) await closeOf(this.#current);
   }
@@ -112,8 +109,6 @@ export class ClientConnection {
     writeAnswer(response, answer, isLast);
     this.#hasSucceeded ||= answer.status === 200;
     const [next] = this.#queue;
-    // `end` follows only if requests may follow. At `end`, Node would close the socket: after a last answer with a reset if
-    // the client still sends, and before a refusal if the client has half-closed.
     if (isLast) {
       this.#close();
     } else if (next instanceof ContractException) {
@@ -154,13 +149,7 @@ export class ClientConnection {
       this.#flow.update();
       if (next === undefined) return;
       const closed = closeOf(next);
-      try {
-        this.handle(next.req, next);
-      } catch (error) {
-        logDefect(next.req.id, error);
-        // Nothing is known of the answer, not even whether it has begun.
-        this.socket.destroy();
-      }
+      this.#pass(next);
       await closed;
       this.#current = undefined;
       // One packet may hold thousands of requests: other connections have their turns between them.
@@ -168,7 +157,23 @@ export class ClientConnection {
     }
   }
 
-  /** @param refusal is sent as the last answer */
+  /** Passes a request to its handler. */
+  #pass(response: PublicResponse): void {
+    try {
+      this.handle(response.req, response);
+    } catch (error) {
+      logDefect(response.req.id, error);
+      // Nothing is known of the answer, not even whether it has begun.
+      this.socket.destroy();
+    }
+  }
+
+  /**
+   * Closes the connection after its last answer. The response does not end: when one does, Node would close the socket, with
+   * a reset if the client still sends, and before the refusal if the client has half-closed.
+   *
+   * @param refusal is the last answer; without it, the answer that is written already
+   */
   #close(refusal?: ContractException): void {
     const { socket } = this;
     this.#enter('closing');
@@ -177,7 +182,8 @@ export class ClientConnection {
     this.#current = undefined;
     this.#queue.length = 0;
     socket.once('finish', () => this.#closeAfter(LINGER));
-    this.#flow.end();
+    socket.end();
+    this.#flow.discard();
   }
 
   #closeAfter(milliseconds: number): void {

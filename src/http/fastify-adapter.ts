@@ -3,10 +3,9 @@ import proxyAddress from '@fastify/proxy-addr';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
-import type { PublicHandler } from './client-connection.js';
 import { withMessageRules } from './message-rules.js';
 import type { PublicRequest } from './public-request.js';
-import type { PublicResponse } from './public-response.js';
+import type { PublicHandler, PublicResponse } from './public-response.js';
 import { PublicServer } from './public-server.js';
 import { toRouterPath } from './request-target.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
@@ -33,26 +32,30 @@ class PublicFastifyAdapter extends FastifyAdapter {
 /** An application with this adapter. */
 export type PublicApplication = NestFastifyApplication;
 
-/** Creates the Fastify adapter of the public port. Fastify only routes: its parsers, answers and refusals are not used. */
-export function createFastifyAdapter(options: {
+interface AdapterOptions {
   readonly limits?: Partial<ServerLimits>;
   /** See {@link withMessageRules}. */
   readonly origins?: ReadonlySet<string>;
   readonly certificate?: Certificate | undefined;
   /** Addresses and networks of proxies that are trusted to name the client's address, in the syntax of proxy-addr. */
   readonly trustProxy?: readonly string[];
-}): FastifyAdapter {
-  const trustProxy = [...(options.trustProxy ?? [])];
-  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+}
+
+/** Creates the Fastify adapter of the public port. Fastify only routes: its parsers, answers and refusals are not used. */
+export function createFastifyAdapter({
+  limits,
+  origins,
+  certificate,
+  trustProxy = [],
+}: AdapterOptions): FastifyAdapter {
   let server: PublicServer | undefined;
   const adapter = new PublicFastifyAdapter({
     // Fastify calls it once, in its constructor.
     serverFactory: (route: RequestListener): Server => {
-      const handle = withMessageRules(route, options.origins);
-      server = new PublicServer(withForwardedAddress(handle, trustProxy), limits, options.certificate);
+      const handle = withForwardedAddress(withMessageRules(route, origins), trustProxy);
+      server = new PublicServer(handle, { ...DEFAULT_LIMITS, ...limits }, certificate);
       return server.node as Server;
     },
-    trustProxy,
     // The server answers input that is not HTTP.
     clientErrorHandler: () => undefined,
     // For a URL that the router refuses, and `rewriteUrl` leaves none. Fastify's default would answer in its own words.
@@ -70,7 +73,7 @@ export function createFastifyAdapter(options: {
   });
   const fastify = adapter.getInstance();
   for (const method of METHODS) {
-    // The guard runs for every method. Fastify would parse a body before it: BodyPipe reads the body afterwards.
+    // The guard runs for every method. Fastify would parse a body before it: NewPlantPipe reads the body afterwards.
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
   fastify.addHook('preClose', async () => server?.drain());
@@ -78,9 +81,9 @@ export function createFastifyAdapter(options: {
 }
 
 /** Returns a handler that notes the client's address for the log, also of requests that Fastify does not get. */
-function withForwardedAddress(handle: PublicHandler, trustProxy: string[]): PublicHandler {
+function withForwardedAddress(handle: PublicHandler, trustProxy: readonly string[]): PublicHandler {
   if (trustProxy.length === 0) return handle;
-  const isTrusted = proxyAddress.compile(trustProxy);
+  const isTrusted = proxyAddress.compile([...trustProxy]);
   return (request, response) => {
     request.forwardedAddress = proxyAddress(request, isTrusted);
     handle(request, response);

@@ -1,7 +1,7 @@
 import { type IncomingMessage, METHODS } from 'node:http';
 import { ContractException } from '../contract/contract.exception.js';
-import type { PublicHandler } from './client-connection.js';
 import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.js';
+import type { PublicHandler } from './public-response.js';
 import { isAuthority, isTarget } from './request-target.js';
 
 /** Headers of a request: each occupies hundreds of bytes, however short it is. */

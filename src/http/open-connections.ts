@@ -1,18 +1,33 @@
 import type { Socket } from 'node:net';
-import type { ClientConnection } from './client-connection.js';
 
-/** The open connections of a server. At the limit, one that waits for its client is closed for a new one. */
-export class OpenConnections {
-  readonly #bySocket = new Map<Socket, ClientConnection>();
+/** A connection that takes one of the places of a server. */
+export interface OpenConnection {
+  readonly socket: Socket;
+  /** True if it must not be closed for a new one. */
+  readonly isInUse: boolean;
+  /** When it began to do what it does. */
+  readonly since: number;
+  /** True if its client has got a 200. */
+  readonly hasSucceeded: boolean;
+  /** True while nothing has arrived that needs an answer. */
+  readonly isWaiting: boolean;
+
+  /** Resolves when the client has taken the answer that is written. */
+  answerTaken(): Promise<void>;
+}
+
+/** The open connections of a server. At the limit, one that is not in use is closed for a new one. */
+export class OpenConnections<Connection extends OpenConnection> {
+  readonly #bySocket = new Map<Socket, Connection>();
 
   constructor(private readonly limit: number) {}
 
   /** Returns the connection of a socket; undefined after another one has taken its place. */
-  of(socket: Socket): ClientConnection | undefined {
+  of(socket: Socket): Connection | undefined {
     return this.#bySocket.get(socket);
   }
 
-  all(): Iterable<ClientConnection> {
+  all(): Iterable<Connection> {
     return this.#bySocket.values();
   }
 
@@ -21,7 +36,7 @@ export class OpenConnections {
    *
    * @returns false if there is no room for it, because all others are in use
    */
-  add(connection: ClientConnection): boolean {
+  add(connection: Connection): boolean {
     const { socket } = connection;
     if (this.#bySocket.size >= this.limit) this.#closeReplaceable();
     this.#bySocket.set(socket, connection);
@@ -29,19 +44,25 @@ export class OpenConnections {
     return this.#bySocket.size <= this.limit;
   }
 
-  remove({ socket }: ClientConnection): void {
+  remove({ socket }: Connection): void {
     this.#bySocket.delete(socket);
   }
 
   /** Closes the connection that is replaced first, unless all are in use. */
   #closeReplaceable(): void {
-    let first: ClientConnection | undefined;
+    let first: Connection | undefined;
     for (const connection of this.#bySocket.values()) {
       if (connection.isInUse) continue;
-      if (first === undefined || connection.isReplacedBefore(first)) first = connection;
+      if (first === undefined || isReplacedBefore(connection, first)) first = connection;
     }
     if (first === undefined) return;
     this.remove(first);
     first.socket.destroy();
   }
+}
+
+/** Of two connections, the one is replaced first that never had a 200, or that has waited for longer. */
+function isReplacedBefore(one: OpenConnection, other: OpenConnection): boolean {
+  if (one.hasSucceeded !== other.hasSucceeded) return other.hasSucceeded;
+  return one.since < other.since;
 }

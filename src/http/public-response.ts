@@ -32,3 +32,6 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     this.answer({ status: 400, body: exception.getResponse(), headers: exception.headers });
   }
 }
+
+/** Answers a request. */
+export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;

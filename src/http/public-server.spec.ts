@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { Logger } from '@nestjs/common';
 import { readPem } from '../../test/support/certificates.js';
 import type { Certificate } from './certificate.js';
-import type { PublicHandler } from './client-connection.js';
+import type { PublicHandler } from './public-response.js';
 import { PublicServer } from './public-server.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 

@@ -4,13 +4,14 @@ import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { ContractException } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
-import { ClientConnection, type PublicHandler } from './client-connection.js';
+import { ClientConnection } from './client-connection.js';
 import { MAX_HEADERS } from './message-rules.js';
 import { OpenConnections } from './open-connections.js';
 import type { ParserError } from './parser-error.js';
 import { PublicRequest } from './public-request.js';
-import { PublicResponse } from './public-response.js';
+import { type PublicHandler, PublicResponse } from './public-response.js';
 import type { ServerLimits } from './server-limits.js';
+import { type TlsHandshake, TlsHandshakes } from './tls-handshakes.js';
 
 /** Bytes of the URL and of the names and values of the headers together, at which a request is refused. */
 const MAX_HEAD = 16_384;
@@ -22,12 +23,8 @@ export class PublicServer {
   readonly node: NodeServer;
   /** True if each connection closes after its answer in progress. */
   isDraining = false;
-  readonly #connections: OpenConnections;
-  /**
-   * TLS handshakes, by peer. Each is a connection that waits for its client, until the connection that it secures takes its
-   * place, on another socket of the same peer.
-   */
-  readonly #handshakes = new Map<string, ClientConnection>();
+  readonly #connections: OpenConnections<ClientConnection | TlsHandshake>;
+  readonly #handshakes = new TlsHandshakes();
 
   /** @param certificate makes it an HTTPS server */
   constructor(
@@ -42,7 +39,7 @@ export class PublicServer {
     // Node drops further headers without a word. One more than allowed shows that there were too many.
     this.node.maxHeadersCount = MAX_HEADERS + 1;
     const accept = (request: PublicRequest, response: PublicResponse): void => {
-      this.#connections.of(request.socket)?.acceptRequest(response);
+      this.#clientOf(request.socket)?.acceptRequest(response);
     };
     this.node.on('request', accept);
     this.node.on('checkExpectation', accept);
@@ -51,19 +48,15 @@ export class PublicServer {
       request.once('resume', () => response.headersSent || response.writeContinue());
       accept(request, response);
     });
-    this.node.on('connect', ({ socket }) => this.#connections.of(socket)?.refuseInput(new ContractException(400)));
+    this.node.on('connect', ({ socket }) => this.#clientOf(socket)?.refuseInput(new ContractException(400)));
     // Errors of TLS handshakes come here, too, with sockets that have no connection.
-    this.node.on('clientError', (error: ParserError, socket) =>
-      this.#connections.of(socket as Socket)?.acceptError(error),
-    );
+    this.node.on('clientError', (error: ParserError, socket) => this.#clientOf(socket as Socket)?.acceptError(error));
   }
 
   /** Closes each connection after its answer in progress; Node's own `close` would destroy those that send an answer. */
   async drain(): Promise<void> {
     this.isDraining = true;
-    // Node reads what the operating system has received before the second of these.
-    await setImmediate();
-    await setImmediate();
+    await inputIsRead();
     // Fastify closes the server only when all answers are taken.
     this.node.on('connection', (socket: Socket) => socket.destroy());
     await Promise.all([...this.#connections.all()].map((connection) => connection.answerTaken()));
@@ -94,34 +87,31 @@ export class PublicServer {
       .on('secureConnection', (socket) => this.#endHandshake(socket));
   }
 
+  /** A handshake has a place of its own until the connection that it secures takes it over. */
   #beginHandshake(socket: Socket): void {
-    const peer = peerOf(socket);
-    const handshake = this.#connect(socket);
     // Also where there is no room: `#open` refuses the connection that it secures.
-    this.#connections.add(handshake);
-    this.#handshakes.set(peer, handshake);
-    socket.once('close', () => this.#handshakes.get(peer) === handshake && this.#handshakes.delete(peer));
+    this.#connections.add(this.#handshakes.begin(socket));
   }
 
   #endHandshake(secured: Socket): void {
-    const peer = peerOf(secured);
-    const handshake = this.#handshakes.get(peer);
+    const handshake = this.#handshakes.end(secured);
     if (handshake !== undefined) this.#connections.remove(handshake);
-    this.#handshakes.delete(peer);
     this.#open(secured);
   }
 
   #open(socket: Socket): void {
-    const connection = this.#connect(socket);
+    const connection = new ClientConnection(socket, this.handle, this.limits.request, this);
     if (!this.#connections.add(connection)) connection.refuseInput(new ContractException(503));
   }
 
-  #connect(socket: Socket): ClientConnection {
-    return new ClientConnection(socket, this.handle, this.limits.request, this);
+  #clientOf(socket: Socket): ClientConnection | undefined {
+    const connection = this.#connections.of(socket);
+    return connection instanceof ClientConnection ? connection : undefined;
   }
 }
 
-/** Identifies a TCP connection. */
-function peerOf({ localAddress, remoteAddress, remotePort }: Socket): string {
-  return `${localAddress} ${remoteAddress} ${remotePort}`;
+/** Resolves when Node has read what the operating system has received: before the second turn of the event loop. */
+async function inputIsRead(): Promise<void> {
+  await setImmediate();
+  await setImmediate();
 }

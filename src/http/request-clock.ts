@@ -2,24 +2,18 @@ import type { Socket } from 'node:net';
 import type { PublicRequest } from './public-request.js';
 
 /**
- * Decides when a request of a connection is too late. Node reports a late request once, by a clock that also runs while the
- * service does not read:
- *
- * | the service     | refuses a request that Node reports as late, if it is not complete by then |
- * |-----------------|----------------------------------------------------------------------------|
- * | has always read | at once                                                                    |
- * | does not read   | not before it reads again                                                  |
- * | reads again     | when it has read for the whole timeout                                     |
+ * Refuses the input of a connection that arrives too late. Node reports late input once, by a clock that also runs while the
+ * service does not read. A client that was kept waiting in this way has the whole timeout from when the service reads again.
  */
 export class RequestClock {
-  /** What Node has reported. A head becomes a request when its headers are complete. */
+  /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
-  /** Since when the service reads: -Infinity if it always has; undefined while it does not. */
-  #readsSince: number | undefined = -Infinity;
+  /** When reading began: -Infinity if it has never stopped, and Infinity while it is stopped. */
+  #readsSince = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param timeout milliseconds that the client has to complete a request that was kept unread
+   * @param timeout milliseconds that the client has to complete input that was kept unread
    * @param refuse refuses the input that is incomplete
    */
   constructor(
@@ -27,9 +21,9 @@ export class RequestClock {
     private readonly timeout: number,
     private readonly refuse: () => void,
   ) {
-    socket.on('pause', () => this.#stop());
-    socket.on('resume', () => this.#startAnew());
-    socket.on('close', () => this.#end());
+    socket.on('pause', () => (this.#readsSince = Infinity));
+    socket.on('resume', () => this.#beginReading());
+    socket.on('close', () => clearTimeout(this.#timer));
   }
 
   /**
@@ -47,36 +41,24 @@ export class RequestClock {
     if (this.#late === 'a head') this.#late = request;
   }
 
-  #stop(): void {
-    this.#readsSince = undefined;
-  }
-
-  #startAnew(): void {
+  #beginReading(): void {
     // Node also resumes a new socket, and one that is paused again before this event.
-    if (this.#readsSince !== undefined || this.socket.isPaused()) return;
+    if (this.#readsSince !== Infinity || this.socket.isPaused()) return;
     this.#readsSince = performance.now();
     this.#check();
   }
 
-  #end(): void {
-    this.#late = undefined;
-    clearTimeout(this.#timer);
-  }
-
-  /** Refuses the late request, or looks again when its time is over. */
+  /** Refuses the late input, or looks again when its time is over. While reading is stopped, its time does not end. */
   #check(): void {
     clearTimeout(this.#timer);
-    if (!this.#isLate || this.#readsSince === undefined) return;
+    const isLate = this.#late === 'a head' || this.#late?.complete === false;
+    if (!isLate || this.socket.destroyed) return;
     const left = this.#readsSince + this.timeout - performance.now();
-    if (left > 0) {
-      this.#timer = setTimeout(() => this.#check(), left);
-    } else {
+    if (left <= 0) {
       this.#late = undefined;
       this.refuse();
+    } else if (left !== Infinity) {
+      this.#timer = setTimeout(() => this.#check(), left);
     }
-  }
-
-  get #isLate(): boolean {
-    return this.#late === 'a head' || this.#late?.complete === false;
   }
 }

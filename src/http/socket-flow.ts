@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
 /**
- * Reads the input of a connection, holds it, or discards it. Held input waits in the operating system, and so with the client.
+ * Reads, holds or discards the input of a connection. Held input waits in the operating system, and so with the client.
  * The functions of Node that are named here are in https://github.com/nodejs/node/blob/main/lib/_http_server.js and
  * https://github.com/nodejs/node/blob/main/lib/_http_incoming.js.
  */
@@ -25,14 +25,13 @@ export class SocketFlow {
   }
 
   /**
-   * Ends the output, and discards the input before Node's parser spends time and memory on it. To close the socket at once
-   * would reset the connection because of unread input, and the client would lose the last answer (RFC 9112 §9.6).
+   * Discards all input from now on, before Node's parser spends time and memory on it. To leave it unread would reset the
+   * connection when the socket closes, and the client would lose the last answer (RFC 9112 §9.6).
    */
-  end(): void {
+  discard(): void {
     const { socket } = this;
-    socket.end();
-    // A socket that its parser consumes is only read again by Node's listener for `resume` (`onSocketResume`). After that,
-    // a new listener for `data` takes the input from the parser (`socketListenerWrap`), as a handler of Upgrade would.
+    // A new listener for `data` takes the input from the parser (`socketListenerWrap`), as a handler of Upgrade would. Not
+    // before Node's own listener for `resume` (`onSocketResume`), which alone lets a socket read again that the parser has read.
     socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
     // A socket that is not paused would not emit `resume`.
     socket.pause().resume();

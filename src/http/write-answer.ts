@@ -36,8 +36,6 @@ export function writeAnswer(response: PublicResponse, answer: Answer, isLast: bo
     response.flushHeaders();
   } else {
     response.write(json.length > LONG_ANSWER ? Buffer.from(json) : json);
-    // Sends head and body in one write.
-    response.socket?.uncork();
   }
 }
 

@@ -55,29 +55,32 @@ describe('Admission', () => {
     expect(fill(admission)).toHaveLength(2_048);
   });
 
-  it('admits nothing while bodies and plants occupy all bytes, until an answer was taken or a body was refused', () => {
+  it('admits nothing while bodies and plants occupy too many bytes, until an answer was taken or a body was refused', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
     const first = admission.admit(answer);
     const second = admission.admit(newAnswer());
 
     expect(admission.chargeBody(first, 8 * MIB)).toBe(true);
-    admission.hold(first, 'plant', 4 * MIB);
     expect(admission.chargeBody(second, 4 * MIB)).toBe(true);
+    admission.hold(first, 'plant', 4 * MIB + 1);
     expect(fill(admission)).toHaveLength(0);
     expect(admission.chargeBody(second, 1)).toBe(false);
-    expect(admission.chargeBody(admission.admit(newAnswer()), 4 * MIB)).toBe(true);
+    const third = admission.admit(newAnswer());
+    expect(admission.chargeBody(third, 4 * MIB - 1)).toBe(true);
+    admission.hold(third, 'plant', 1);
     admission.release(first, 'plant');
     expect(fill(admission)).toHaveLength(0);
     answer.emit('close');
     expect(admission.chargeBody(admission.admit(newAnswer()), 12 * MIB)).toBe(true);
+    expect(admission.chargeBody(admission.admit(newAnswer()), 1)).toBe(false);
   });
 
   it('counts a plant whose client has gone until it has left', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
     const place = admission.admit(answer);
-    admission.hold(place, 'plant', 16 * MIB);
+    admission.hold(place, 'plant', 16 * MIB + 1);
     answer.emit('close');
 
     expect(fill(admission)).toHaveLength(0);
@@ -117,7 +120,12 @@ describe('Admission', () => {
   it('closes the oldest connection that has not taken its answer for one that wants its place', () => {
     const admission = new Admission(MIB);
     const answers = [newAnswer(), newAnswer(), newAnswer(), newAnswer()];
-    for (const answer of answers) admission.chargeBody(admission.admit(answer), 4 * MIB);
+    const [first] = answers.map((answer) => {
+      const place = admission.admit(answer);
+      admission.chargeBody(place, 4 * MIB);
+      return place;
+    });
+    if (first !== undefined) admission.hold(first, 'plant', 1);
     for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
     admission.admit(newAnswer());
 
@@ -159,10 +167,10 @@ describe('Admission', () => {
     expect(() => admission.admit()).toThrow(ContractException);
   });
 
-  it('refuses calls of the host while their plants occupy all bytes', () => {
+  it('refuses calls of the host while their plants occupy too many bytes', () => {
     const admission = new Admission(MIB);
     const place = admission.admit();
-    admission.hold(place, 'plant', 16 * MIB - 1);
+    admission.hold(place, 'plant', 16 * MIB);
     const last = admission.admit();
     admission.hold(last, 'plant', 1);
 

@@ -15,7 +15,7 @@ type Holder = 'client' | 'plant' | 'listener';
  *
  * | holder   | holds it from                                            | until                                               |
  * |----------|----------------------------------------------------------|-----------------------------------------------------|
- * | client   | BodyPipe: `admit`                                        | it takes the answer or goes, or its body is refused |
+ * | client   | NewPlantPipe: `admit`                                    | it takes the answer or goes, or its body is refused |
  * | plant    | PlantsService: `hold`, or `admit` for a call of the host | its outcome is known                                |
  * | listener | PlantsService: `hold`                                    | the call of `onPlantCreated` ends                   |
  */
@@ -59,11 +59,14 @@ export class Admission {
   admit(client?: ServerResponse): Place {
     // Its `close` may have been emitted: nothing would release the place.
     if (client !== undefined && (client.writableEnded || client.req.socket.destroyed)) throw new ContractException(503);
-    if (this.#isFull) this.#disconnectUntaken();
-    if (this.#isFull || this.#isClosed) throw new ContractException(503);
-    const holders = new Set<Holder>([client === undefined ? 'plant' : 'client']);
-    const place: Place = { holders, client, bytes: 0 };
+    if (this.#isClosed) throw new ContractException(503);
+    const holder = client === undefined ? 'plant' : 'client';
+    const place: Place = { holders: new Set([holder]), client, bytes: 0 };
     this.#places.push(place);
+    if (!this.#makeRoom()) {
+      this.release(place, holder);
+      throw new ContractException(503);
+    }
     client?.once('close', () => this.release(place, 'client'));
     return place;
   }
@@ -75,8 +78,7 @@ export class Admission {
   chargeBody(place: Place, bytes: number): boolean {
     if (isFree(place)) return false;
     this.#charge(place, bytes);
-    if (this.#bytes > this.#maxBytes) this.#disconnectUntaken();
-    if (this.#bytes <= this.#maxBytes) return true;
+    if (this.#makeRoom()) return true;
     this.release(place, 'client');
     return false;
   }
@@ -111,24 +113,29 @@ export class Admission {
     this.#isClosed = true;
   }
 
-  get #isFull(): boolean {
-    return this.#places.length >= MAX_PLACES || this.#bytes >= this.#maxBytes;
-  }
-
   #charge(place: Place, bytes: number): void {
     place.bytes += bytes;
     this.#bytes += bytes;
   }
 
-  /** Closes the connections of clients that do not take their answers, the oldest first, until there is room. */
-  #disconnectUntaken(): void {
+  #hasRoom(): boolean {
+    return this.#places.length <= MAX_PLACES && this.#bytes <= this.#maxBytes;
+  }
+
+  /**
+   * Returns whether there is room for all places. Before there is none, clients that do not take their answers lose their
+   * connections, the oldest first.
+   */
+  #makeRoom(): boolean {
+    if (this.#hasRoom()) return true;
     for (const place of [...this.#places]) {
-      if (!this.#isFull) return;
       const { client, holders } = place;
       if (client === undefined || !holders.has('client') || !isUntaken(client)) continue;
       client.destroy();
       this.release(place, 'client');
+      if (this.#hasRoom()) return true;
     }
+    return false;
   }
 }
 

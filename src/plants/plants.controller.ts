@@ -3,14 +3,11 @@ import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
 import { CurrentPrincipal } from '../auth/authentication.js';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
+import { PLANTS_PATH } from '../contract/plants-path.js';
 import type { PlantDto } from './dto/plant.dto.js';
-import { PlantBody } from './pipes/exchange.js';
-import { BodyPipe } from './pipes/body.pipe.js';
 import { type AdmittedPlant, NewPlantPipe } from './pipes/new-plant.pipe.js';
+import { PlantBody } from './pipes/plant-body.decorator.js';
 import { PlantsService } from './plants.service.js';
-
-/** The path of the operations, below the prefix of the application. */
-export const PLANTS_PATH = 'plants';
 
 /**
  * The operations of the contract. A host may version its routes; this path has no version. The guard and the filter are
@@ -28,7 +25,7 @@ export class PlantsController {
   @HttpCode(HttpStatus.OK)
   @RequiresScope()
   create(
-    @PlantBody(BodyPipe, NewPlantPipe) admitted: AdmittedPlant,
+    @PlantBody(NewPlantPipe) admitted: AdmittedPlant,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
     return this.plants.createAdmitted(admitted, principal);

@@ -1,5 +1,5 @@
 const ADMISSION = 'src/plants/admission.ts';
-const BODY = 'src/plants/pipes/body.pipe.ts';
+const HEADERS = 'src/plants/pipes/plant-headers.ts';
 const DTO = 'src/plants/dto/plant.dto.ts';
 const FIELD_TYPES = 'src/plants/dto/field-types.ts';
 const INTEGER = 'src/plants/exact-json.ts';
@@ -205,25 +205,25 @@ export default [
   {
     name: 'plants: media type before the body',
     reason: 'A request without a body is 400 whatever its media type.',
-    file: BODY,
-    find: 'if (!hasBody(request, headers)) throw',
-    replace: 'assertJson(headers);\n    if (!hasBody(request, headers)) throw',
+    file: HEADERS,
+    find: 'if (!hasBody(exchange)) throw',
+    replace: 'assertJson(headers);\n  if (!hasBody(exchange)) throw',
     spec: 'test/plants/plants',
     test: 'in this order',
   },
   {
     name: 'plants: length that is declared',
     reason: 'A declared length over the limit is 413 before a byte of the body is read.',
-    file: BODY,
-    find: 'if (length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);',
-    replace: '',
+    file: HEADERS,
+    find: 'if (parsed === undefined && length !== undefined && length > bodyLimit) throw',
+    replace: 'if (parsed === undefined && length === -1) throw',
     spec: 'test/http/expectations',
     test: 'length over the limit',
   },
   {
     name: 'plants: compressed body',
     reason: 'A content coding other than identity is error 415.',
-    file: BODY,
+    file: HEADERS,
     find: 'if (isEncoded || ',
     replace: 'if (',
     spec: 'test/plants/refusals',
@@ -232,7 +232,7 @@ export default [
   {
     name: 'plants: media types that begin alike',
     reason: 'Another media type than application/json is error 415.',
-    file: BODY,
+    file: HEADERS,
     find: '/^application\\/json[ \\t]*(?:;|$)/i',
     replace: '/^application\\/json/i',
     spec: 'test/plants/refusals',
@@ -401,7 +401,7 @@ export default [
     reason: 'The log does not advise a line that is there.',
     file: PARSED_BODY,
     find: 'isBodyHidden(request) ?',
-    replace: 'raw.headers.host === undefined ?',
+    replace: 'request.headers.host === undefined ?',
     spec: 'test/embedding/body',
     test: 'does not advise the line',
   },

@@ -1,30 +1,39 @@
 import type { IncomingMessage } from 'node:http';
 import { Logger } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
-import { assertFields, type NewPlantFields } from '../dto/plant.dto.js';
-import type { HostRequest } from '../pipes/exchange.js';
+import { assertFields, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/plant.dto.js';
+import { parseNewPlant } from '../parse-new-plant.js';
+import type { HostRequest } from './host-request.js';
 import { isBodyHidden } from './unparsed-body.js';
 
-/** Takes bodies that a parser of the application has read. */
+/** Turns bodies that a parser of the application has read into plants. */
 export class ParsedBodies {
   readonly #logger = new Logger('PlantStore');
   #hasWarned = false;
 
   /**
-   * Returns what the parser has left: the bytes, or its result. With the first result, logs how the parsers of the
-   * application are kept away from the body.
+   * Returns the plant of the bytes that the application has kept, or of its parser's result. With the first result, logs how
+   * the parsers of the application are kept away from the body.
+   *
+   * @throws {ContractException} as `parseNewPlant`, and 422 if the parser has rounded the id
    */
-  take({ body, rawBody, route, routeOptions }: HostRequest, request: IncomingMessage): unknown {
-    if (rawBody === undefined && !this.#hasWarned) {
-      const line = `app.use('${route?.path ?? routeOptions?.url}', unparsedBody())`;
-      // The middleware is there already, but runs after a parser.
-      const advice = isBodyHidden(request) ? `move ${line} up` : `add ${line} to main.ts`;
-      this.#logger.warn(
-        `The application has parsed a plant, so ids beyond 9007199254740991 are refused: ${advice}, before all body parsers`,
-      );
-      this.#hasWarned = true;
-    }
-    return rawBody ?? body;
+  toNewPlant(hostRequest: HostRequest, request: IncomingMessage): NewPlantDto {
+    const { body, rawBody } = hostRequest;
+    if (rawBody === undefined) this.#warnOnce(hostRequest, request);
+    const given: unknown = rawBody ?? body;
+    // Some parsers keep the bytes as the result.
+    return given instanceof Uint8Array ? parseNewPlant(given) : toNewPlant(certainFields(given));
+  }
+
+  #warnOnce({ route, routeOptions }: HostRequest, request: IncomingMessage): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const line = `app.use('${route?.path ?? routeOptions?.url}', unparsedBody())`;
+    // The middleware is there already, but runs after a parser.
+    const advice = isBodyHidden(request) ? `move ${line} up` : `add ${line} to main.ts`;
+    this.#logger.warn(
+      `The application has parsed a plant, so ids beyond 9007199254740991 are refused: ${advice}, before all body parsers`,
+    );
   }
 }
 
@@ -33,7 +42,7 @@ export class ParsedBodies {
  *
  * @throws {ContractException} 422 if it is no object, or if the parser has rounded the id
  */
-export function certainFields(body: unknown): NewPlantFields {
+function certainFields(body: unknown): NewPlantFields {
   const parsed = assertFields(body);
   const { id } = parsed;
   if (Number.isSafeInteger(id)) return { ...parsed, id: BigInt(id as number) };

@@ -1,6 +1,6 @@
 import { Injectable, RequestMethod } from '@nestjs/common';
 import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
-import { PLANTS_PATH } from '../plants.controller.js';
+import { PLANTS_PATH } from '../../contract/plants-path.js';
 import { hideBodyWhere } from './unparsed-body.js';
 
 /** How a router compares paths. */

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { sentHeaders } from '../host/unparsed-body.js';
+import { sentHeaders } from './unparsed-body.js';
 
 /** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
 export type HostRequest = (IncomingMessage | { readonly raw: IncomingMessage }) & {
@@ -15,7 +14,7 @@ export type HostRequest = (IncomingMessage | { readonly raw: IncomingMessage }) 
 };
 
 /** The response to a HostRequest. */
-type HostResponse = ServerResponse | { readonly raw: ServerResponse };
+export type HostResponse = ServerResponse | { readonly raw: ServerResponse };
 
 /** A request and its response, alike in the service and in each host. */
 export interface Exchange {
@@ -27,19 +26,7 @@ export interface Exchange {
   readonly parsed: HostRequest | undefined;
 }
 
-/**
- * Returns the exchange. A function, because the global pipes of a host run first: they may rebuild objects, but they pass a
- * function on as it is.
- */
-export type SealedExchange = () => Exchange;
-
-/** Passes the exchange to the parameter's pipes, which read the body. */
-export const PlantBody = createParamDecorator((_data: unknown, context: ExecutionContext): SealedExchange => {
-  const http = context.switchToHttp();
-  return () => exchangeOf(http.getRequest<HostRequest>(), http.getResponse<HostResponse>());
-});
-
-function exchangeOf(hostRequest: HostRequest, hostResponse: HostResponse): Exchange {
+export function exchangeOf(hostRequest: HostRequest, hostResponse: HostResponse): Exchange {
   const request = 'raw' in hostRequest ? hostRequest.raw : hostRequest;
   const isParsed = hostRequest.body !== undefined || request.readableDidRead;
   return {

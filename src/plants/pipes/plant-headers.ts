@@ -1,0 +1,46 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { ContractException } from '../../contract/contract.exception.js';
+import type { Exchange } from '../host/host-request.js';
+import { BodyTooLargeException } from './read-body.js';
+
+/**
+ * Checks the headers of a request that creates a plant. The limit does not apply to a body that a parser of the host has
+ * read.
+ *
+ * @throws {ContractException} 417, 400 without a body, 415 or 413, in this order
+ */
+export function assertPlantHeaders(exchange: Exchange, bodyLimit: number): void {
+  const { request, headers, parsed } = exchange;
+  assertExpectation(request);
+  if (!hasBody(exchange)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
+  assertJson(headers);
+  const length = contentLength(exchange);
+  if (parsed === undefined && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);
+}
+
+/** Returns the value of Content-Length; undefined without this header. */
+export function contentLength({ headers: { 'content-length': length } }: Exchange): number | undefined {
+  return length === undefined ? undefined : Number(length);
+}
+
+/** Refuses an expectation that is unknown (RFC 9110 §10.1.1). HTTP/1.0 has none. */
+function assertExpectation({ headers: { expect }, httpVersion }: IncomingMessage): void {
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue' && httpVersion !== '1.0') {
+    throw new ContractException(417);
+  }
+}
+
+function hasBody(exchange: Exchange): boolean {
+  const { request, headers } = exchange;
+  const length = contentLength(exchange);
+  if (length !== undefined) return length > 0;
+  // HTTP/2 frames a body of unknown length without any header (RFC 9113 §8.1).
+  return request.httpVersionMajor > 1 || headers['transfer-encoding'] !== undefined;
+}
+
+function assertJson(headers: IncomingHttpHeaders): void {
+  const { 'content-encoding': encoding = 'identity', 'content-type': type = '' } = headers;
+  // A content coding other than `identity` changes the media type (RFC 9110 §8.4).
+  const isEncoded = encoding.toLowerCase() !== 'identity';
+  if (isEncoded || !/^application\/json[ \t]*(?:;|$)/i.test(type)) throw new ContractException(415);
+}
