@@ -30,6 +30,8 @@ export default {
         '<rootDir>/test/**/*.postgres-spec.ts',
       ],
       globals: { ENGINE: 'postgres' },
+      globalSetup: '<rootDir>/test/support/postgres-setup.js',
+      globalTeardown: '<rootDir>/test/support/postgres-teardown.js',
       setupFilesAfterEnv: ['<rootDir>/test/support/postgres-hooks.ts'],
     },
     {

