@@ -105,6 +105,9 @@ const SAMPLE_OF_WORKERS = [
 
 /** The others include what these show, beside another attack or with less effort: only `ATTACKS=all` runs them, as in deploy.yml. */
 const INCLUDED = [
+  'pipeline requests without end',
+  'pipeline creates without end',
+  'read refusals byte by byte',
   'send a million chunks of one byte',
   'send chunks of one byte without a valid token',
   'do not read large answers',
