@@ -24,32 +24,23 @@ const MAX_WAITING = 20;
 /** Of discovery documents and JWK Sets (RFC 7517 §8.5.1). */
 const MEDIA_TYPES = 'application/json, application/jwk-set+json';
 
-/** See IssuerKeys. */
-type FetchState = 'due' | 'running' | 'succeeded' | 'failed';
-
 /**
- * The signing keys of an issuer. They are fetched when a token needs them for the first time, when a token has an unknown
- * key, and when JwtVerifier asks for it. A token with an unknown key depends on the last fetch:
- *
- * | a fetch   | because the last one                         | a token with an unknown key                       |
- * |-----------|----------------------------------------------|---------------------------------------------------|
- * | due       | began at least a second ago, if there is one | causes one, and waits for it                      |
- * | running   | has not ended                                | waits for it, or gets error 503 if 20 wait already |
- * | succeeded | did, and began less than a second ago        | is refused                                        |
- * | failed    | did, and began less than a second ago        | gets error 503                                    |
+ * The signing keys of an issuer. They are fetched when JwtVerifier asks for it, and when a token has an unknown key. Both
+ * share the last fetch while it runs, and until a second after it began. A token whose key is unknown after that fetch is
+ * refused; if the fetch failed, it gets error 503.
  */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
   /** Finds the key of a token. Undefined until the first fetch succeeds. */
   #keys: JWTVerifyGetKey | undefined;
-  /** The fetch in progress. */
-  #fetching: Promise<void> | undefined;
+  #lastFetch = Promise.resolve();
   /** When the last fetch began, on a clock that never steps back. */
   #begun = -Infinity;
-  /** True from a fetch that fails to the next one that succeeds. */
-  #isFailing = false;
-  /** Requests that wait for the fetch in progress. */
+  #isFetching = false;
+  /** Requests that wait, or waited, for the last fetch. None leaves before it ends. */
   #waiting = 0;
+  /** True from a fetch that fails to the next one that succeeds, so that the log has one line for each of the two. */
+  #isFailing = false;
 
   /**
    * @param issuer its discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4)
@@ -81,37 +72,29 @@ export class IssuerKeys {
   };
 
   /**
-   * Fetches the keys now, or joins the fetch in progress. Known keys stay in use while the issuer cannot be reached.
+   * Fetches the keys, or shares the last fetch. Known keys stay in use while the issuer cannot be reached.
    *
    * @throws {ContractException} 503 if they cannot be fetched, which is logged
    */
   reload(): Promise<void> {
-    this.#fetching ??= this.#fetch().finally(() => (this.#fetching = undefined));
-    return this.#fetching;
+    if (!this.#isFetching && performance.now() - this.#begun >= COOLDOWN) this.#lastFetch = this.#fetch();
+    return this.#lastFetch;
   }
 
-  get #state(): FetchState {
-    if (this.#fetching !== undefined) return 'running';
-    if (performance.now() - this.#begun >= COOLDOWN) return 'due';
-    return this.#isFailing ? 'failed' : 'succeeded';
-  }
-
-  /** Lets a token with an unknown key wait for the keys, if the table above says so. */
+  /** Lets a request with an unknown key wait for the keys. */
   async #refresh(): Promise<void> {
-    const state = this.#state;
-    if (state === 'succeeded') return;
-    if (state === 'failed') throw new ContractException(503);
-    if (this.#waiting >= MAX_WAITING) throw new ContractException(503);
-    this.#waiting += 1;
-    try {
-      await this.reload();
-    } finally {
-      this.#waiting -= 1;
+    const fetched = this.reload();
+    if (this.#isFetching) {
+      if (this.#waiting >= MAX_WAITING) throw new ContractException(503);
+      this.#waiting += 1;
     }
+    await fetched;
   }
 
   async #fetch(): Promise<void> {
     this.#begun = performance.now();
+    this.#isFetching = true;
+    this.#waiting = 0;
     try {
       this.#keys = createLocalJWKSet(await this.#download());
       if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
@@ -120,6 +103,8 @@ export class IssuerKeys {
       if (!this.#isFailing) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
       this.#isFailing = true;
       throw new ContractException(503);
+    } finally {
+      this.#isFetching = false;
     }
   }
 

@@ -20,9 +20,10 @@ export function fakeIntervalsInEachTest(): void {
 const monotonic = performance.now.bind(performance);
 const wall = Date.now.bind(Date);
 
-/** Lets a second pass on the monotonic clock, after which the service may fetch keys again. */
+/** Lets another second pass on the monotonic clock, after which the service may fetch keys again. */
 export function skipSecond(): void {
-  jest.spyOn(performance, 'now').mockImplementation(() => monotonic() + 1_000);
+  const skipped = performance.now() - monotonic() + 1_000;
+  jest.spyOn(performance, 'now').mockImplementation(() => monotonic() + skipped);
 }
 
 /** Sets the wall clock back by an hour. */
