@@ -3,8 +3,9 @@ import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { principalOf, setPrincipal, setRefusal } from './authentication.js';
-import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
+import { BearerAuthOptions } from './bearer-auth-options.js';
 import { BearerRequest, type ReceivedRequest } from './bearer-request.js';
+import { isScope } from './bearer-syntax.js';
 import { STRATEGY, TokenRefused } from './bearer.strategy.js';
 import type { Principal } from './token-verifier.js';
 

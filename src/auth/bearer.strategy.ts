@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
-import { isBearerToken } from './bearer-auth-options.js';
 import { BearerRequest } from './bearer-request.js';
+import { isBearerToken } from './bearer-syntax.js';
 import { checkResult, type Principal, type RefusalReason } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */

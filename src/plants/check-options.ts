@@ -1,4 +1,4 @@
-import { isBearerToken, isRealm, isScope } from '../auth/bearer-auth-options.js';
+import { isBearerToken, isRealm, isScope } from '../auth/bearer-syntax.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { BODY_LIMIT_RULE, parseBodyLimit } from './body-limit.js';
 import type { ASYNC_OPTIONS_TYPE, PlantsModuleOptions } from './plants.module-definition.js';

@@ -1,4 +1,4 @@
-import { isBearerToken, isRealm, isScope } from './bearer-auth-options.js';
+import { isBearerToken, isRealm, isScope } from './bearer-syntax.js';
 
 /** All characters of ASCII, and some beyond it. */
 const CHARACTERS = Array.from({ length: 0x80 }, (_, code) => String.fromCharCode(code)).concat('\u0080', 'é', '\u2028');
