@@ -52,7 +52,7 @@ const LAST_INSTANT = 8_640_000_000_000_000;
 export class JwtVerifier extends TokenVerifier {
   readonly #settings: JwtSettings;
   readonly #keys: IssuerKeys;
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
   /** Principals by token digest; the guard checks their expiry. */
   #verified = new Map<string, Principal>();
 
@@ -62,7 +62,14 @@ export class JwtVerifier extends TokenVerifier {
     assertJwtSettings(settings);
     this.#settings = settings;
     this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl);
-    this.#timer = setInterval(() => void this.fetchKeys(), RELOAD_INTERVAL).unref();
+  }
+
+  override onModuleInit(): void {
+    // Nest calls it twice if the verifier is also a provider of the host.
+    clearInterval(this.#timer);
+    this.#timer = setInterval(() => void this.#fetchKeys(), RELOAD_INTERVAL).unref();
+    // Fetched now, the keys delay no token later. The start does not wait for the issuer.
+    void this.#fetchKeys();
   }
 
   override onApplicationShutdown(): void {
@@ -73,7 +80,7 @@ export class JwtVerifier extends TokenVerifier {
     // A signed JWT has exactly three parts; leave other tokens to the other verifiers.
     if (token.split('.', 4).length !== 3) return 'unknown';
     const digest = hash('sha256', token, 'base64');
-    // fetchKeys may begin a new generation meanwhile, which must get no token that was verified with the keys before.
+    // #fetchKeys may begin a new generation meanwhile, which must get no token that was verified with the keys before.
     const generation = this.#verified;
     const known = generation.get(digest);
     if (known !== undefined) return known;
@@ -84,11 +91,8 @@ export class JwtVerifier extends TokenVerifier {
     return result;
   }
 
-  /**
-   * Fetches the keys of the issuer. Call it at the start, so that no token waits for them. Known keys stay in use while
-   * the issuer cannot be reached, and IssuerKeys logs it.
-   */
-  async fetchKeys(): Promise<void> {
+  /** Fetches the keys of the issuer. Known keys stay in use while it cannot be reached, and IssuerKeys logs it. */
+  async #fetchKeys(): Promise<void> {
     await this.#keys.reload().catch(() => undefined);
     // Forgets tokens of withdrawn keys.
     this.#verified = new Map();

@@ -123,8 +123,5 @@ async function createVerifier(tokens: TokenVerifier, configuration: Configuratio
   if (issuer === undefined || audience === undefined) return tokens;
   const { JwtVerifier } = await import('../auth/jwt-verifier.js');
   const jwksUrl = jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl);
-  const jwts = new JwtVerifier({ issuer, audience, jwksUrl, type });
-  // The start does not wait for the issuer.
-  void jwts.fetchKeys();
-  return new TokenVerifiers([tokens, jwts]);
+  return new TokenVerifiers([tokens, new JwtVerifier({ issuer, audience, jwksUrl, type })]);
 }

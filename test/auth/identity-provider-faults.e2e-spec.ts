@@ -1,10 +1,12 @@
 import { jest } from '@jest/globals';
+import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { TOKEN } from '../support/client.js';
 import { setClockBack, skipSecond } from '../support/clocks.js';
 import { HostileClients } from '../support/hostile-clients.js';
 import { message } from '../support/http-messages.js';
 import { ask } from '../support/raw-client.js';
 import { AUDIENCE, JwtService, newKey, RSA } from '../support/identity-provider.js';
+import { startService } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { until } from '../support/until.js';
 
@@ -96,6 +98,21 @@ describe('An identity provider', () => {
     jwt.provider.reply = padWith(1_000_000);
     skipSecond();
     expect(await jwt.create(token)).toBe(200);
+  });
+
+  it('that hangs delays neither the start nor a token that does not need its keys', async () => {
+    // A fetch that has no time limit cannot end before the start.
+    jest.spyOn(AbortSignal, 'timeout').mockReturnValue(new AbortController().signal);
+    const release = letProviderHang();
+    const service = await startService({
+      verifier: new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE }),
+    });
+    const waiting = jwt.create(await jwt.sign(jwt.claims()));
+
+    expect(await Promise.race([jwt.create(TOKEN), waiting])).toBe(200);
+    release();
+    expect(await waiting).toBe(200);
+    await service.close();
   });
 
   it('that hangs holds 20 requests, and the others are answered at once', async () => {

@@ -98,6 +98,7 @@ describe('Keys', () => {
   });
 
   it('that were withdrawn are refused after the next fetch, within five minutes, although no token has a new one', async () => {
+    jwt.verifier.onModuleInit();
     const old = await jwt.provider.token('plants:write');
     expect(await jwt.create(old)).toBe(200);
     jwt.provider.rotate([await newKey('RS256', 'second')]);
@@ -108,8 +109,10 @@ describe('Keys', () => {
   });
 
   it('that were withdrawn are refused after the next fetch, also in a token that was being verified meanwhile', async () => {
-    await jwt.verifier.fetchKeys();
+    jwt.verifier.onModuleInit();
     const token = await jwt.sign(jwt.claims());
+    const remembered = await jwt.sign(jwt.claims({ sub: 'another' }));
+    expect(await jwt.verifier.verify(remembered)).toMatchObject({ name: 'another' });
     const verify = crypto.subtle.verify.bind(crypto.subtle);
     let goOn = (): void => undefined;
     const held = new Promise<void>((resolve) => (goOn = resolve));
@@ -120,8 +123,8 @@ describe('Keys', () => {
     const verified = jwt.verifier.verify(token);
     await until('the signature is being verified', () => verification.mock.calls.length > 0);
     jwt.provider.rotate([await newKey('RS256', 'second')]);
-    skipSecond();
-    await jwt.verifier.fetchKeys();
+    skipReloadInterval();
+    await until('the key is refused', async () => (await jwt.verifier.verify(remembered)) === 'unknown-key');
     goOn();
 
     expect(await verified).toMatchObject({ name: 'ci' });
@@ -129,6 +132,7 @@ describe('Keys', () => {
   });
 
   it('are fetched after an outage, and tokens of known keys are accepted all the time', async () => {
+    jwt.verifier.onModuleInit();
     // Each has to be verified, because the other one is not remembered.
     const tokens = await Promise.all(['one', 'two'].map((sub) => jwt.sign(jwt.claims({ sub }))));
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
@@ -143,27 +147,33 @@ describe('Keys', () => {
     await until('the keys are fetched', () => jwt.provider.requests.includes('/jwks'));
   });
 
-  it('are fetched no more when the application has closed', async () => {
+  it('are fetched at the start, in intervals, and no more after the close, although Nest calls hooks twice', async () => {
     const jwksUrl = new URL(`${jwt.provider.issuer}/jwks?of=another`);
-    const other = await startWith({ jwksUrl });
     const fetched = jest.spyOn(globalThis, 'fetch');
     const times = (): number => fetched.mock.calls.filter(([url]) => url === jwksUrl.href).length;
-    skipReloadInterval();
+    const verifier = new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, jwksUrl });
+    const other = await startService({ verifier });
+    verifier.onModuleInit();
     expect(times()).toBe(1);
-    await until('the keys are fetched', () => jwt.provider.requests.includes('/jwks?of=another'));
+    // Waits for the end of this fetch.
+    expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(200);
+    skipReloadInterval();
+    expect(times()).toBe(2);
+    expect(await jwt.create(await jwt.sign(jwt.claims(), { kid: 'unknown' }), other)).toBe(401);
 
     await other.close();
+    verifier.onApplicationShutdown();
     skipReloadInterval();
-    expect(times()).toBe(1);
+    expect(times()).toBe(2);
   });
 
   it('are accepted although the provider has been away for an hour', async () => {
+    jwt.verifier.onModuleInit();
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
     await jwt.provider.stop();
     skipHour();
-    skipSecond();
-    // As the timer does, which is not part of the skipped hour.
-    await jwt.verifier.fetchKeys();
+    skipReloadInterval();
+    await until('the outage is logged', () => jwt.service.log().length > 0);
 
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
   });
@@ -191,6 +201,7 @@ describe('Keys', () => {
   });
 
   it('that are new are tried for a token that names none of them after the next fetch, within five minutes', async () => {
+    jwt.verifier.onModuleInit();
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
     const second = await newKey('RS256', 'second');
     jwt.provider.rotate([second]);
@@ -205,8 +216,8 @@ describe('Keys', () => {
   });
 
   it('come from jwksUrl alone, with its query', async () => {
-    const other = await startWith({ jwksUrl: new URL(`${jwt.provider.issuer}/jwks?key=1`) });
     jwt.provider.reply = () => ({ status: 404 });
+    const other = await startWith({ jwksUrl: new URL(`${jwt.provider.issuer}/jwks?key=1`) });
     expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(503);
     jwt.provider.reply = () => ({});
     skipSecond();
@@ -256,9 +267,10 @@ describe('A fetch of keys', () => {
     const limits = jest.spyOn(AbortSignal, 'timeout');
     const lines = jest.spyOn(Logger.prototype, 'log');
     jwt.provider.reply = () => ({ status: 500 });
+    const token = await jwt.sign(jwt.claims(), { kid: 'unknown' });
     for (let attempt = 0; attempt < 5; attempt += 1) {
       if (attempt === 3) jwt.provider.reply = () => ({});
-      await jwt.verifier.fetchKeys();
+      await jwt.verifier.verify(token).catch(() => undefined);
       skipSecond();
     }
 
@@ -289,17 +301,6 @@ describe('A provider that is unavailable', () => {
 
     await jwt.provider.start([RSA, EC]);
     await until('the token is accepted', async () => (await jwt.create(token)) === 200);
-  });
-
-  it('delays no token that does not need it, while it does not answer', async () => {
-    let release = (): void => undefined;
-    const released = new Promise<object>((resolve) => (release = () => resolve({})));
-    jwt.provider.reply = () => released;
-    const waiting = jwt.create(await jwt.sign(jwt.claims()));
-
-    expect(await Promise.race([jwt.create(TOKEN), waiting])).toBe(200);
-    release();
-    expect(await waiting).toBe(200);
   });
 
   /** Returns a discovery document. */

@@ -159,7 +159,10 @@ export async function signToken(payload: JWTPayload, header: Record<string, unkn
     .sign(await importJWK(key, alg));
 }
 
-/** A service that accepts TOKEN and the access tokens of an identity provider. */
+/**
+ * A service that accepts TOKEN and the access tokens of an identity provider. A test calls `onModuleInit` of the verifier
+ * if it needs regular fetches.
+ */
 export class JwtService {
   /** In the order of the requests. */
   readonly refusals: AuthenticationRefused[] = [];
@@ -177,7 +180,11 @@ export class JwtService {
     await provider.start([RSA, EC]);
     const verifier = new JwtVerifier({ issuer: provider.issuer, audience: AUDIENCE });
     const service = await startService({
-      verifier: new TokenVerifiers([new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]), verifier]),
+      verifier: new TokenVerifiers([
+        new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]),
+        // Without its hooks, it fetches the keys when a token needs them, so that a test can change the provider before.
+        { verify: (token) => verifier.verify(token) },
+      ]),
     });
     return new JwtService(provider, verifier, service);
   }
@@ -212,6 +219,7 @@ export class JwtService {
   async stop(): Promise<void> {
     unsubscribe(REFUSAL_CHANNEL, this.#note);
     await this.service.close();
+    this.verifier.onApplicationShutdown();
     await this.provider.stop();
   }
 
