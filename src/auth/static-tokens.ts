@@ -9,8 +9,22 @@ export interface StaticToken {
   readonly expires?: Date | undefined;
 }
 
+/** The static tokens of the service: those of the environment alone, or also those of a file. */
+export interface ServiceTokens extends TokenVerifier {
+  /** Number of tokens, expired ones included. */
+  readonly count: number;
+  /** When the file was last read in full; undefined before, or without a file. */
+  readonly lastRead: Date | undefined;
+  /** Returns when the next token expires; undefined if none will. */
+  nextExpiry(): Date | undefined;
+  /** Reads the file again, if there is one. */
+  reload(): void;
+}
+
 /** Verifies tokens against a list, in a time that does not depend on how much of a token is right. */
-export class StaticTokens extends TokenVerifier {
+export class StaticTokens extends TokenVerifier implements ServiceTokens {
+  readonly lastRead = undefined;
+
   constructor(private readonly tokens: readonly StaticToken[]) {
     super();
   }
@@ -19,11 +33,14 @@ export class StaticTokens extends TokenVerifier {
     return this.tokens.length;
   }
 
-  /** Returns when the next token expires; undefined if none will. */
   nextExpiry(): Date | undefined {
     const now = new Date();
     const expiries = this.tokens.flatMap(({ expires }) => (expires !== undefined && expires > now ? expires : []));
     return expiries.sort((one, other) => one.getTime() - other.getTime())[0];
+  }
+
+  reload(): void {
+    // There is no file.
   }
 
   override verify(token: string): VerificationResult {

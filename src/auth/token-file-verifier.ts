@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
 import { watchFiles } from '../files/watch-files.js';
-import { type StaticToken, StaticTokens } from './static-tokens.js';
+import { type ServiceTokens, type StaticToken, StaticTokens } from './static-tokens.js';
 import { parseTokens, readTokenFile } from './token-file.js';
 import { TokenVerifier, type VerificationResult } from './token-verifier.js';
 
@@ -30,7 +30,7 @@ interface Content {
  *
  * It belongs to one application: when that closes, the file is no longer reloaded.
  */
-export class TokenFileVerifier extends TokenVerifier {
+export class TokenFileVerifier extends TokenVerifier implements ServiceTokens {
   readonly #logger = new Logger('Authentication');
   #content: Content;
   /** True if the file could not be used when it was looked at last. */

@@ -1,7 +1,7 @@
 import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { closeApplication, createApplication } from '../app.module.js';
-import { TokenFileVerifier } from '../auth/token-file-verifier.js';
+import type { ServiceTokens } from '../auth/static-tokens.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { readVersion } from './version.js';
@@ -26,12 +26,12 @@ const BACKLOG = 4_096;
 export class PublicService extends ManagedService {
   #app: PublicApplication | undefined;
   #certificate: Certificate | undefined;
-  readonly #tokens: StartFiles['tokens'];
+  readonly #tokens: ServiceTokens;
   readonly #metrics = new Metrics(readVersion(), {
     queueDepth: () => this.#app?.get(GroupCommit, { strict: false }).depth,
     certificateExpiry: () => expiryOf(this.#certificate),
     tokenExpiry: () => this.#tokens.nextExpiry(),
-    tokenFileRead: () => (this.#tokens instanceof TokenFileVerifier ? this.#tokens.lastRead : undefined),
+    tokenFileRead: () => this.#tokens.lastRead,
   });
 
   constructor(
@@ -64,7 +64,7 @@ export class PublicService extends ManagedService {
 
   override reload(): void {
     this.#reloadCertificate();
-    if (this.#tokens instanceof TokenFileVerifier) this.#tokens.reload();
+    this.#tokens.reload();
   }
 
   override metrics(): Promise<string> {

@@ -1,15 +1,12 @@
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
-import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
+import { numberTokens, type ServiceTokens, StaticTokens } from '../auth/static-tokens.js';
 import { type Configuration, forVariable } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { type Certificate, certificateExpiry, readCertificate, validityFault } from '../http/certificate.js';
 
-/** Static tokens: those of the environment alone, or also those of a file. */
-type Tokens = StaticTokens | TokenFileVerifier;
-
 /** The files that a start reads before it opens the store, so that a fault in them leaves no new store. */
 export interface StartFiles {
-  readonly tokens: Tokens;
+  readonly tokens: ServiceTokens;
   readonly certificate: Certificate | undefined;
 }
 
@@ -19,7 +16,7 @@ export function openStartFiles(configuration: Configuration): StartFiles {
 }
 
 /** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
-export function openTokens(configuration: Configuration): Tokens {
+export function openTokens(configuration: Configuration): ServiceTokens {
   const { accessTokens, accessTokensFile, firstTokenFile } = configuration;
   const configured = numberTokens(accessTokens);
   if (accessTokensFile === undefined && configured.length > 0) return new StaticTokens(configured);
