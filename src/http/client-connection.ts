@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { principalOf } from '../auth/authentication.js';
+import { principalOf } from '../auth/request-principal.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { logDefect } from '../contract/defect.js';
 import type { OpenConnection } from './open-connections.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OutgoingHttpHeader } from 'node:http';
 import type { Socket } from 'node:net';
-import { principalOf, refusalOf } from '../auth/authentication.js';
+import { principalOf, refusalOf } from '../auth/request-principal.js';
 import type { ContractException, ErrorBody } from '../contract/contract.exception.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import type { Answer, PublicResponse } from './public-response.js';

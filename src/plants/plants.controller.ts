@@ -1,6 +1,6 @@
 import { Controller, HttpCode, HttpStatus, Post, UseFilters, UseGuards, VERSION_NEUTRAL } from '@nestjs/common';
 import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
-import { CurrentPrincipal } from '../auth/authentication.js';
+import { CurrentPrincipal } from '../auth/request-principal.js';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { PLANTS_PATH } from '../contract/plants-path.js';
