@@ -55,25 +55,25 @@ export class Retry {
         this.#outage = undefined;
         return result;
       } catch (error) {
-        if (error instanceof AttemptLeft) break;
+        if (error instanceof AttemptLeft) throw lastError;
+        if (!this.options.isTransient(error)) throw error;
         lastError = error;
-        if (!this.options.isTransient(error) || this.#noteFailure(began) === 'long outage') break;
+        this.#noteFailure(began);
+        if (this.#isLongOutage) throw error;
       }
       await wait(this.options.pause());
     } while (performance.now() < deadline);
     throw lastError;
   }
 
-  /**
-   * Notes that work has failed.
-   *
-   * @param began when it began
-   */
-  #noteFailure(began: number): 'outage' | 'long outage' {
-    const now = performance.now();
+  /** @param began when the work began that has failed */
+  #noteFailure(began: number): void {
     const since = this.#outage?.since ?? began;
-    this.#outage = { since, lastFailure: now };
-    return now - since > this.timeout ? 'long outage' : 'outage';
+    this.#outage = { since, lastFailure: performance.now() };
+  }
+
+  get #isLongOutage(): boolean {
+    return this.#outage !== undefined && this.#outage.lastFailure - this.#outage.since > this.timeout;
   }
 }
 
