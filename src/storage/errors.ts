@@ -18,7 +18,7 @@ export class UnusableDatabaseError extends Error {
  * @param database as the operator names it, without a password
  * @param reason the message of the error, perhaps with advice
  */
-export function cannotBeUsed(database: string, error: unknown, reason: string): OperatorError {
+export function startError(database: string, error: unknown, reason: string): OperatorError {
   return new OperatorError(`the database ${database} cannot be used: ${reason}`, { cause: error });
 }
 
@@ -27,19 +27,19 @@ export function cannotBeUsed(database: string, error: unknown, reason: string): 
  *
  * @param database as the operator names it, without a password
  */
-export function cannotBeRead(database: string, error: unknown, reason = messageOf(error)): RepositoryUnavailableError {
+export function snapshotError(database: string, error: unknown, reason = messageOf(error)): RepositoryUnavailableError {
   // A line for an operator names the database itself.
   const message = error instanceof OperatorError ? reason : `the database ${database} cannot be read: ${reason}`;
   return new RepositoryUnavailableError(message, { cause: error });
 }
 
 /** Makes the error of a batch. */
-export function notConfirmed(error: unknown, reason: string): RepositoryUnavailableError {
+export function batchError(error: unknown, reason: string): RepositoryUnavailableError {
   return new RepositoryUnavailableError(`the database did not confirm them: ${reason}`, { cause: error });
 }
 
 /** Makes the error of a check. */
-export function cannotStore(error: unknown, reason: string): RepositoryUnavailableError {
+export function checkError(error: unknown, reason: string): RepositoryUnavailableError {
   return new RepositoryUnavailableError(`the database cannot store plants: ${reason}`, { cause: error });
 }
 

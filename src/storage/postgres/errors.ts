@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { OperatorError } from '../../operator-error.js';
 import { postgresName } from '../database-url.js';
-import { cannotBeUsed, type Failure, messageOf, UnusableDatabaseError } from '../errors.js';
+import { type Failure, messageOf, startError, UnusableDatabaseError } from '../errors.js';
 
 /** The driver gives up a statement with an error that has this message and no code. */
 const UNANSWERED = 'Query read timeout';
@@ -113,7 +113,7 @@ export function describePostgresError(error: unknown): string {
 
 /** Makes the line for the operator; it names the database as the URL does, without user and password. */
 export function postgresStartError(url: string, error: unknown): OperatorError {
-  return cannotBeUsed(postgresName(url), error, describePostgresError(error));
+  return startError(postgresName(url), error, describePostgresError(error));
 }
 
 function find(error: unknown): KnownError | undefined {

@@ -1,6 +1,6 @@
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engines.js';
-import { cannotBeRead, cannotStore, notConfirmed, requireTable } from '../errors.js';
+import { batchError, checkError, requireTable, snapshotError } from '../errors.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
@@ -100,7 +100,7 @@ class PostgresRepository extends PlantRepository {
     try {
       return await this.#batches.run(() => this.#attempt(batch, created));
     } catch (error) {
-      throw postgresFailure(error) === undefined ? error : notConfirmed(error, describePostgresError(error));
+      throw postgresFailure(error) === undefined ? error : batchError(error, describePostgresError(error));
     }
   }
 
@@ -109,7 +109,7 @@ class PostgresRepository extends PlantRepository {
     try {
       await retryWithin(timeout).run(() => addTrialPlants(this.pool, { timeout }));
     } catch (error) {
-      throw cannotStore(error, describePostgresError(error));
+      throw checkError(error, describePostgresError(error));
     }
   }
 
@@ -117,7 +117,7 @@ class PostgresRepository extends PlantRepository {
     try {
       return requireTable(await openPostgresSnapshot(this.url, this.options));
     } catch (error) {
-      throw cannotBeRead(postgresName(this.url), error);
+      throw snapshotError(postgresName(this.url), error);
     }
   }
 

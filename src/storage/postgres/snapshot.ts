@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { cannotBeRead } from '../errors.js';
+import { snapshotError } from '../errors.js';
 import { plantOf } from '../plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describePostgresError, postgresStartError } from './errors.js';
@@ -96,7 +96,7 @@ class PostgresSnapshot implements PlantSnapshot {
     try {
       return await query(this.client, statement);
     } catch (error) {
-      throw cannotBeRead(postgresName(this.url), error, describePostgresError(error));
+      throw snapshotError(postgresName(this.url), error, describePostgresError(error));
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { OperatorError } from '../../operator-error.js';
-import { cannotBeUsed, type Failure, messageOf } from '../errors.js';
+import { type Failure, messageOf, startError } from '../errors.js';
 
 /** For an operator whose database has a table plants of another program. */
 export const NAME_ANOTHER_FILE = 'if another program made its table plants, name another file';
@@ -52,7 +52,7 @@ export function describeSqliteError(error: unknown): string {
 
 /** Makes the line for the operator after opening the database failed with `error`. */
 export function sqliteStartError(file: string, error: unknown): OperatorError {
-  return cannotBeUsed(file, error, describeSqliteError(error));
+  return startError(file, error, describeSqliteError(error));
 }
 
 function find(error: unknown): KnownError | undefined {

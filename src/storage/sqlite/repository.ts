@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { existingDirectory } from '../../files/durable-files.js';
 import { sqlitePath } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engines.js';
-import { cannotBeRead, cannotStore, notConfirmed, requireTable, UnusableDatabaseError } from '../errors.js';
+import { batchError, checkError, requireTable, snapshotError, UnusableDatabaseError } from '../errors.js';
 import { rowOf } from '../plant-columns.js';
 import {
   CHECK_TIMEOUT,
@@ -134,7 +134,7 @@ class SqliteRepository extends PlantRepository {
     try {
       return await this.#batches.run(() => this.#attempt(batch));
     } catch (error) {
-      throw sqliteFailure(error) === undefined ? error : notConfirmed(error, describeSqliteError(error));
+      throw sqliteFailure(error) === undefined ? error : batchError(error, describeSqliteError(error));
     }
   }
 
@@ -146,7 +146,7 @@ class SqliteRepository extends PlantRepository {
     try {
       await retryWithin(this.#checkTimeout).run(attempt);
     } catch (error) {
-      throw cannotStore(error, describeSqliteError(error));
+      throw checkError(error, describeSqliteError(error));
     }
   }
 
@@ -156,7 +156,7 @@ class SqliteRepository extends PlantRepository {
       this.files?.assertInPlace();
       return requireTable(await openSqliteSnapshot(this.path));
     } catch (error) {
-      throw cannotBeRead(this.path ?? ':memory:', error);
+      throw snapshotError(this.path ?? ':memory:', error);
     }
   }
 
