@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { syncFile } from '../../files/durable-files.js';
+import type { SqliteDatabase } from './database.js';
 import { FilesNotInPlaceError } from './errors.js';
 
 /**
@@ -73,4 +74,21 @@ export class SqliteFiles {
     if (found === undefined || (found.size === 0n && path !== this.#log)) throw new FilesNotInPlaceError();
     return `${found.dev}:${found.ino}`;
   }
+}
+
+/** The garbage collection would close a database that nothing refers to. */
+const ABANDONED = new Set<SqliteDatabase>();
+
+/**
+ * Leaves a database whose files are not in place open until the process has ended. If it were closed, SQLite would write
+ * what it knows of the log into the database, and remove a log that another process has made since. The plants of that
+ * process would be lost.
+ *
+ * Where a process ends by itself, Node destroys its objects after `exit`, which closes databases. `process.exit` ends it
+ * without that, also within `exit`, which is not emitted again: its listeners that were added later do not run.
+ * https://github.com/nodejs/node/blob/v24.0.0/lib/internal/process/per_thread.js (function exit)
+ */
+export function abandon(database: SqliteDatabase): void {
+  if (ABANDONED.size === 0) process.once('exit', () => process.exit());
+  ABANDONED.add(database);
 }

@@ -23,7 +23,7 @@ import {
   transact,
 } from './database.js';
 import { describeSqliteError, sqliteFailure, sqliteStartError } from './errors.js';
-import { SqliteFiles } from './files.js';
+import { abandon, SqliteFiles } from './files.js';
 import { addTrialPlants, checkSqliteSchema, COMPARE, INSERT, updateSqliteSchema } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
 
@@ -39,19 +39,6 @@ const SETTINGS = [
   // 4 MiB. With random ids only inner pages are read again, and this holds those of 30 million plants.
   'cache_size = -4096',
 ];
-
-/** Databases that stay open: the garbage collection would close one that nothing refers to. */
-const LEFT_OPEN = new Set<SqliteDatabase>();
-
-/**
- * Keeps a database open until the process has ended. Where a process ends by itself, Node destroys its objects after `exit`,
- * which closes databases. `process.exit` ends it without that, also within `exit`, which is not emitted again.
- * https://github.com/nodejs/node/blob/v24.0.0/lib/internal/process/per_thread.js (function exit)
- */
-function keepOpenUntilEnd(database: SqliteDatabase): void {
-  if (LEFT_OPEN.size === 0) process.once('exit', () => process.exit());
-  LEFT_OPEN.add(database);
-}
 
 export const sqliteEngine: Engine = {
   open: openSqliteRepository,
@@ -161,8 +148,7 @@ class SqliteRepository extends PlantRepository {
   }
 
   /**
-   * Closes the database, unless its files are not in place: SQLite would write what it knows of the log into the database,
-   * and remove a log that another process has made since. The plants of that process would be lost.
+   * Closes the database, or abandons it if its files are not in place.
    *
    * @throws {FilesNotInPlaceError} if the database stays open until the process ends
    */
@@ -171,7 +157,7 @@ class SqliteRepository extends PlantRepository {
       this.files?.assertInPlace();
       this.files?.assertLogInPlace();
     } catch (error) {
-      keepOpenUntilEnd(this.database);
+      abandon(this.database);
       throw error;
     }
     this.database.close();
