@@ -73,15 +73,11 @@ export class GroupCommit {
   /** Stores one batch after another until the queue is empty. */
   async #run(): Promise<void> {
     this.#isRunning = true;
-    // Other requests that are read in this turn of the event loop belong to the same batch.
-    await new Promise(setImmediate);
+    await arrivals(1);
     for (;;) {
       await this.#store(this.#takeBatch());
       if (this.#queue.length === 0) break;
-      // Until the requests are read that arrived during the batch: a commit of SQLite blocks the process.
-      await new Promise(setImmediate);
-      // Until the next requests of the clients are read that this batch has answered.
-      await new Promise(setImmediate);
+      await arrivals(2);
     }
     // In the same turn as the last look at the queue: a plant that is added later must start again.
     this.#isRunning = false;
@@ -136,6 +132,15 @@ export class GroupCommit {
     }
     return outcomes;
   }
+}
+
+/**
+ * Waits for requests whose plants belong to the next batch. In the first turn of the event loop, Node reads those that have
+ * arrived already, such as during a commit of SQLite, which blocks the process. In the second turn, it reads the next
+ * requests of the clients that the last batch has answered.
+ */
+async function arrivals(turns: 1 | 2): Promise<void> {
+  for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
 }
 
 /** A repository of a host may return anything. A plant without one of the three outcomes must not count as stored. */
