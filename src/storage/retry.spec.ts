@@ -65,6 +65,29 @@ describe('Retry', () => {
     expect(performance.now() - began).toBeGreaterThan(48);
   });
 
+  it('says once in an outage that it waits, with the first error that is worth it', async () => {
+    const told: string[] = [];
+    const retry = new Retry(10_000, {
+      isTransient: () => true,
+      pause: () => 1,
+      isWorthTelling: isLocked,
+      onWait: (error) => void told.push(String(error)),
+    });
+    const outages = [
+      [new Error('a race'), new LockedError('first'), new LockedError('second')],
+      [new Error('a race')],
+      [new LockedError('third')],
+    ];
+    for (const errors of outages) {
+      await retry.run(() => {
+        const error = errors.shift();
+        if (error !== undefined) throw error;
+      });
+    }
+
+    expect(told).toEqual(['Error: first', 'Error: third']);
+  });
+
   it('gives up after the timeout, counted from the first failure of an outage, with the last error', async () => {
     giveUpAfter(500);
     await expect(run()).rejects.toThrow(LockedError);

@@ -4,7 +4,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 interface Outage {
   /** When the work began that was the first to fail. */
   readonly since: number;
-  readonly lastFailure: number;
+  lastFailure: number;
+  /** True once `onWait` was called. */
+  isTold: boolean;
 }
 
 /** How a kind of work is repeated. */
@@ -15,6 +17,14 @@ interface RetryOptions {
   readonly pause: () => number;
   /** True to give up after the timeout even while an attempt goes on, whose outcome is unknown then, and does not count. */
   readonly leavesAttempt?: boolean;
+  /** Called once in an outage, with the first transient error for which `isWorthTelling` returns true. */
+  readonly onWait?: (error: unknown) => void;
+  /**
+   * Returns whether the operator should know of an error.
+   *
+   * @param lasted milliseconds since the outage began
+   */
+  readonly isWorthTelling?: (error: unknown, lasted: number) => boolean;
 }
 
 type Work<Result> = () => Result | Promise<Result>;
@@ -58,22 +68,31 @@ export class Retry {
         if (error instanceof AttemptLeft) throw lastError;
         if (!this.options.isTransient(error)) throw error;
         lastError = error;
-        this.#noteFailure(began);
-        if (this.#isLongOutage) throw error;
+        const lasted = this.#noteFailure(error, began);
+        // A long outage.
+        if (lasted > this.timeout) throw error;
       }
       await wait(this.options.pause());
     } while (performance.now() < deadline);
     throw lastError;
   }
 
-  /** @param began when the work began that has failed */
-  #noteFailure(began: number): void {
-    const since = this.#outage?.since ?? began;
-    this.#outage = { since, lastFailure: performance.now() };
-  }
-
-  get #isLongOutage(): boolean {
-    return this.#outage !== undefined && this.#outage.lastFailure - this.#outage.since > this.timeout;
+  /**
+   * Notes a failure in the outage that it belongs to, or begins, and tells the operator if that is due.
+   *
+   * @param began when the work began that has failed
+   * @returns milliseconds since the outage began
+   */
+  #noteFailure(error: unknown, began: number): number {
+    const { onWait, isWorthTelling = () => true } = this.options;
+    const outage = (this.#outage ??= { since: began, lastFailure: began, isTold: false });
+    outage.lastFailure = performance.now();
+    const lasted = outage.lastFailure - outage.since;
+    if (!outage.isTold && isWorthTelling(error, lasted)) {
+      outage.isTold = true;
+      onWait?.(error);
+    }
+    return lasted;
   }
 }
 

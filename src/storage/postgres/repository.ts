@@ -45,21 +45,15 @@ export const postgresEngine: Engine = {
 async function openPostgresRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
   const { timeout, startTimeout, onWait } = options;
   const pool = new PostgresPool(url, timeout);
-  let isAnnounced = false;
-  const announce = (error: unknown): never => {
+  const retry = new Retry(startTimeout, {
+    isTransient: mayPassAtStart,
+    pause: () => Math.random() * MAX_START_PAUSE,
     // Another instance that creates the same tables is no reason to wait for long.
-    if (!isAnnounced && postgresFailure(error) === 'transient') {
-      isAnnounced = true;
-      onWait?.(postgresStartError(url, error).message);
-    }
-    throw error;
-  };
+    isWorthTelling: isTransient,
+    onWait: (error) => onWait?.(postgresStartError(url, error).message),
+  });
   try {
-    const retry = new Retry(startTimeout, {
-      isTransient: mayPassAtStart,
-      pause: () => Math.random() * MAX_START_PAUSE,
-    });
-    await retry.run(() => updatePostgresSchema(pool).catch(announce));
+    await retry.run(() => updatePostgresSchema(pool));
   } catch (error) {
     await pool.close();
     throw postgresStartError(url, error);
@@ -164,8 +158,11 @@ class PostgresRepository extends PlantRepository {
 
 /** Returns a Retry for errors that may be over at the next attempt. It leaves an attempt that hangs. */
 function retryWithin(timeout: number): Retry {
-  const isTransient = (error: unknown): boolean => postgresFailure(error) === 'transient';
   return new Retry(timeout, { isTransient, pause: () => Math.random() * MAX_PAUSE, leavesAttempt: true });
+}
+
+function isTransient(error: unknown): boolean {
+  return postgresFailure(error) === 'transient';
 }
 
 function firstIndexOfEachId(batch: readonly StoredPlant[]): ReadonlyMap<bigint, number> {

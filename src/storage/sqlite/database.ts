@@ -1,10 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import type * as Sqlite from '@photostructure/sqlite';
 import { createFile, makeDirectory } from '../../files/durable-files.js';
 import { UnusableDatabaseError } from '../errors.js';
 import type { ColumnValue } from '../plant-columns.js';
+import { Retry } from '../retry.js';
 import { sqliteFailure, sqliteStartError } from './errors.js';
 
 export type { DatabaseSyncInstance as SqliteDatabase } from '@photostructure/sqlite';
@@ -41,30 +41,37 @@ export async function openSqliteDatabase<Result>(
   work: (database: Sqlite.DatabaseSyncInstance) => Result,
   { createsDirectory = false, onWait }: OpenOptions = {},
 ): Promise<Result> {
-  const began = performance.now();
-  let isAnnounced = false;
-  for (;;) {
-    let database: Sqlite.DatabaseSyncInstance | undefined;
-    try {
-      // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
-      const path = file === ':memory:' ? file : resolve(file);
-      if (path !== ':memory:') makeFile(path, createsDirectory);
-      const { DatabaseSync } = await loadDriver();
-      database = new DatabaseSync(path);
-      // While SQLite itself waits for a lock, it blocks the process, and no signal arrives.
-      database.exec('PRAGMA busy_timeout = 0');
-      return work(database);
-    } catch (error) {
-      database?.close();
-      const reason = sqliteStartError(file, error);
-      const waited = performance.now() - began;
-      if (sqliteFailure(error) !== 'transient' || waited > OPEN_TIMEOUT) throw reason;
-      if (!isAnnounced && waited > QUIET_TIME) {
-        isAnnounced = true;
-        onWait?.(reason.message);
-      }
-    }
-    await setTimeout(OPEN_PAUSE);
+  const retry = new Retry(OPEN_TIMEOUT, {
+    isTransient: (error) => sqliteFailure(error) === 'transient',
+    pause: () => OPEN_PAUSE,
+    isWorthTelling: (_error, lasted) => lasted > QUIET_TIME,
+    onWait: (error) => onWait?.(sqliteStartError(file, error).message),
+  });
+  try {
+    return await retry.run(() => tryToOpen(file, work, createsDirectory));
+  } catch (error) {
+    throw sqliteStartError(file, error);
+  }
+}
+
+/** Opens a database for work, and closes it if that fails. */
+async function tryToOpen<Result>(
+  file: string,
+  work: (database: Sqlite.DatabaseSyncInstance) => Result,
+  createsDirectory: boolean,
+): Promise<Result> {
+  // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
+  const path = file === ':memory:' ? file : resolve(file);
+  if (path !== ':memory:') makeFile(path, createsDirectory);
+  const { DatabaseSync } = await loadDriver();
+  const database = new DatabaseSync(path);
+  try {
+    // While SQLite itself waits for a lock, it blocks the process, and no signal arrives.
+    database.exec('PRAGMA busy_timeout = 0');
+    return work(database);
+  } catch (error) {
+    database.close();
+    throw error;
   }
 }
 
