@@ -9,6 +9,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
+import { BatchProgress } from './batch-progress.js';
 import {
   describePostgresError,
   mayPassAtStart,
@@ -89,10 +90,9 @@ class PostgresRepository extends PlantRepository {
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    // Outlives an attempt: the next one finds the ids of these plants taken.
-    const created = new Set<number>();
+    const progress = new BatchProgress(batch);
     try {
-      return await this.#batches.run(() => this.#attempt(batch, created));
+      return await this.#batches.run(() => this.#attempt(progress));
     } catch (error) {
       throw postgresFailure(error) === undefined ? error : batchError(error, describePostgresError(error));
     }
@@ -119,40 +119,27 @@ class PostgresRepository extends PlantRepository {
     await this.pool.close();
   }
 
-  /**
-   * Adds the plants that are missing, so that it can be repeated after any failure.
-   *
-   * @param created the indices of the plants that this attempt or one before has inserted
-   */
-  async #attempt(batch: readonly StoredPlant[], created: Set<number>): Promise<readonly Outcome[]> {
-    await this.#insert(batch, created);
-    const same = await this.#findSame(batch, created);
-    return batch.map((_, index) => {
-      if (created.has(index)) return 'created';
-      return same.has(index) ? 'repeated' : 'conflict';
-    });
+  /** Adds the plants that are missing, so that it can be repeated after any failure. */
+  async #attempt(progress: BatchProgress): Promise<readonly Outcome[]> {
+    progress.noteInserted(await this.#insert(progress.missing()));
+    const same = await this.#findSame(progress.taken());
+    return progress.outcomes(same);
   }
 
-  /** Inserts the plants whose ids are free, and notes them in `created`. Of several with one id, the first counts. */
-  async #insert(batch: readonly StoredPlant[], created: Set<number>): Promise<void> {
-    const firsts = firstIndexOfEachId(batch);
-    const missing = batch.filter(({ id }, index) => firsts.get(id) === index && !created.has(index));
-    if (missing.length === 0) return;
-    // In the order of ids: two batches that wait for each other's ids would deadlock.
-    missing.sort((one, other) => (one.id < other.id ? -1 : 1));
-    const rows = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(missing)} RETURNING id`);
-    const inserted = new Set(rows.map(([id]) => id));
-    for (const [id, index] of firsts) if (inserted.has(id)) created.add(index);
+  /** Inserts the plants whose ids are free, and returns these ids. */
+  async #insert(plants: readonly StoredPlant[]): Promise<readonly unknown[]> {
+    if (plants.length === 0) return [];
+    const rows = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(plants)} RETURNING id`);
+    return rows.map(([id]) => id);
   }
 
-  /** Returns the indices of the plants that were not created, and are the stored ones that have their ids. */
-  async #findSame(batch: readonly StoredPlant[], created: ReadonlySet<number>): Promise<ReadonlySet<number>> {
-    const taken = [...batch.entries()].filter(([index]) => !created.has(index));
+  /** Returns the indices of the plants that are the stored ones that have their ids. */
+  async #findSame(taken: readonly (readonly [index: number, plant: StoredPlant])[]): Promise<ReadonlySet<unknown>> {
     if (taken.length === 0) return new Set();
     const rows = await this.pool.transact(comparisonOf(taken));
     // Another attempt finds these ids free.
     if (rows.length < taken.length) throw new PlantDeletedError();
-    return new Set(rows.filter(([, isSame]) => isSame === true).map(([index]) => index as number));
+    return new Set(rows.filter(([, isSame]) => isSame === true).map(([index]) => index));
   }
 }
 
@@ -163,12 +150,4 @@ function retryWithin(timeout: number): Retry {
 
 function isTransient(error: unknown): boolean {
   return postgresFailure(error) === 'transient';
-}
-
-function firstIndexOfEachId(batch: readonly StoredPlant[]): ReadonlyMap<bigint, number> {
-  const firsts = new Map<bigint, number>();
-  batch.forEach(({ id }, index) => {
-    if (!firsts.has(id)) firsts.set(id, index);
-  });
-  return firsts;
 }

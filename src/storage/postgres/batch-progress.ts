@@ -1,0 +1,49 @@
+import type { Outcome, StoredPlant } from '../plant-repository.js';
+
+/**
+ * Remembers which plants of a batch are inserted. It outlives an attempt that fails: the next one finds the ids of these
+ * plants taken.
+ *
+ * Of several plants with one id, only the first is inserted. The others are compared with the stored one.
+ */
+export class BatchProgress {
+  /** The index of the first plant of each id. */
+  readonly #firsts = new Map<bigint, number>();
+  /** The ids of the plants that were inserted. */
+  readonly #inserted = new Set<unknown>();
+
+  constructor(private readonly batch: readonly StoredPlant[]) {
+    batch.forEach(({ id }, index) => {
+      if (!this.#firsts.has(id)) this.#firsts.set(id, index);
+    });
+  }
+
+  /** Returns the plants to insert, in the order of ids: two batches that wait for each other's ids would deadlock. */
+  missing(): StoredPlant[] {
+    return this.batch
+      .filter(({ id }, index) => this.#firsts.get(id) === index && !this.#inserted.has(id))
+      .sort((one, other) => (one.id < other.id ? -1 : 1));
+  }
+
+  /** @param ids as the driver returns them */
+  noteInserted(ids: readonly unknown[]): void {
+    ids.forEach((id) => this.#inserted.add(id));
+  }
+
+  /** Returns the plants that were not inserted, each with its index: their ids are taken. */
+  taken(): [index: number, plant: StoredPlant][] {
+    return [...this.batch.entries()].filter(([index, plant]) => !this.#isCreated(plant, index));
+  }
+
+  /** @param same the indices of the taken plants that are the stored ones */
+  outcomes(same: ReadonlySet<unknown>): Outcome[] {
+    return this.batch.map((plant, index) => {
+      if (this.#isCreated(plant, index)) return 'created';
+      return same.has(index) ? 'repeated' : 'conflict';
+    });
+  }
+
+  #isCreated({ id }: StoredPlant, index: number): boolean {
+    return this.#firsts.get(id) === index && this.#inserted.has(id);
+  }
+}
