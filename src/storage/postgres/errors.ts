@@ -3,9 +3,6 @@ import type { OperatorError } from '../../operator-error.js';
 import { postgresName } from '../database-url.js';
 import { type Failure, messageOf, startError, UnusableDatabaseError } from '../errors.js';
 
-/** The driver gives up a statement with an error that has this message and no code. */
-const UNANSWERED = 'Query read timeout';
-
 /** For an operator whose database has a table plants of another program. */
 export const USE_ANOTHER_SCHEMA =
   "if another program made its table plants, create a schema for the service's tables, and name it in the URL: " +
@@ -26,6 +23,8 @@ interface KnownError {
   readonly code: RegExp;
   /** Without a value, the error is a defect. */
   readonly failure?: Failure;
+  /** The state of the connection afterwards, if it is not closed; see PostgresPool. */
+  readonly connection?: 'idle' | 'unanswered';
   /** The next step of an operator, if the message does not show it. */
   readonly advice?: string;
 }
@@ -60,18 +59,23 @@ const KNOWN_ERRORS: readonly KnownError[] = [
   {
     code: /^(?:57014|55P03)/,
     failure: 'transient',
+    connection: 'idle',
     advice: 'look at pg_locks for what locks plants or plant_store_schema',
   },
+  // A conflict with another transaction.
+  { code: /^40/, failure: 'transient', connection: 'idle' },
   {
-    code: new RegExp(`^${UNANSWERED}`),
+    // The message, without a code, of the driver that gives up a statement.
+    code: /^Query read timeout/,
     failure: 'transient',
+    connection: 'unanswered',
     advice: 'check its server, the network, and the synchronous standbys',
   },
   // A standby: after a failover, a new connection may reach the primary.
   { code: /^25006/, failure: 'transient', advice: 'name the primary server' },
-  // The connection failed, a conflict with another transaction, or the server lacks resources, starts or stops. PgBouncer
-  // reports all its errors as 08P01; distributed engines an unreachable node as XX000.
-  { code: /^(?:08|25P03|25P04|40|53|57|XX000|PLANT_DELETED)/, failure: 'transient' },
+  // The connection failed, or the server lacks resources, starts or stops. PgBouncer reports all its errors as 08P01;
+  // distributed engines an unreachable node as XX000.
+  { code: /^(?:08|25P03|25P04|53|57|XX000|PLANT_DELETED)/, failure: 'transient' },
 ];
 
 /** Another instance that creates the same tables was faster. */
@@ -99,10 +103,7 @@ export function mayPassAtStart(error: unknown): boolean {
 
 /** Returns the state in which an error leaves its connection; see PostgresPool. */
 export function connectionAfter(error: unknown): 'idle' | 'unanswered' | 'closed' {
-  const code = codeOf(error);
-  if (code === UNANSWERED) return 'unanswered';
-  // Only the statement has failed, by a timeout or a conflict.
-  return /^(?:40|55P03|57014)/.test(code) ? 'idle' : 'closed';
+  return find(error)?.connection ?? 'closed';
 }
 
 /** Explains an error to the operator. */

@@ -97,8 +97,7 @@ export class PostgresPool {
       const results = [await client.query<unknown[]>({ text, rowMode: 'array' })].flat();
       client.release();
       // ROLLBACK has a result, too.
-      if (rollsBack) results.pop();
-      return results.at(-1)?.rows ?? [];
+      return results.at(rollsBack ? -2 : -1)?.rows ?? [];
     } catch (error) {
       const state = connectionAfter(error);
       if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
