@@ -9,10 +9,28 @@ import type { PlantRepository } from '../storage/plant-repository.js';
 /** Milliseconds until another worker starts, so that one that can never start does not take all of the CPU. */
 const RESTART_DELAY = 1_000;
 
+/** The exit of a worker. */
+class WorkerExit extends Error {
+  constructor(
+    readonly code: number | null,
+    readonly killer: string | null,
+  ) {
+    super(killer ?? `status ${code}`);
+  }
+}
+
+/** The end of a worker. */
+interface End {
+  /** The number of the worker; undefined if Node has thrown instead of making one. */
+  readonly id?: number;
+  /** A `WorkerExit`, or the error of the system if the process of the worker could not be created. */
+  readonly reason: Error;
+}
+
 /**
  * Serves the public port with workers. Each of them is the whole service: it runs the command of this process, in the
  * same environment. A worker ends when it exits, or when its process cannot be created. What follows depends on whether any
- * worker has listened: without one, the cause is most likely the configuration.
+ * worker has listened, which ends the state `starting`: without one, the cause is most likely the configuration.
  *
  * | worker            | none has listened            | one has listened                        |
  * |-------------------|------------------------------|-----------------------------------------|
@@ -23,7 +41,6 @@ export class Workers extends ManagedService {
   readonly #logger = new Logger('PlantStore');
   readonly #metrics = new WorkerMetrics();
   readonly #listening = new Set<Worker>();
-  #hasListened = false;
 
   constructor(
     private readonly count: number,
@@ -72,54 +89,62 @@ export class Workers extends ManagedService {
     await this.repository.close();
     // SIGTERM kills a worker only at the beginning of its start, when it has no clients yet.
     const failure = results.find(([code, killer]) => code !== EXIT_STATUS.done && killer !== 'SIGTERM');
-    if (failure !== undefined) throw new Error(`a worker could not close: ${endOf(...failure)}`);
+    if (failure !== undefined) throw new Error(`a worker could not close: ${new WorkerExit(...failure).message}`);
   }
 
-  /** Starts a worker. Resolves when it listens, and rejects if it ends before. */
+  /** Starts a worker. Resolves when it listens, and rejects with the reason if it ends before. */
   #fork(): Promise<Address> {
-    const worker = cluster.fork();
     return new Promise((resolve, reject) => {
-      const end = (reason: Error): void => {
-        reject(reason);
-        if (this.#hasListened) this.#replace(worker, reason.message);
-      };
-      worker.once('listening', (address: Address) => {
-        this.#listening.add(worker);
-        this.#hasListened = true;
-        resolve(address);
-      });
-      worker.once('exit', (code: number | null, killer: string | null) => {
-        if (this.#hasListened) end(new Error(endOf(code, killer)));
-        else this.#endWith(code, killer);
-      });
-      worker.on('error', (error: Error) => {
-        // Other errors are those of its channel: if it ends, it also exits.
-        if (!hasProcess(worker)) end(error);
+      void this.#run(resolve).then((end) => {
+        this.#follow(end);
+        reject(end.reason);
       });
     });
   }
 
-  /** Ends this process as the first worker has ended. */
-  #endWith(code: number | null, killer: string | null): never {
-    // Otherwise the worker has told the operator why.
-    if (killer !== null) this.#logger.error(`The first worker has ended with ${killer} before it listened`);
-    process.exit(code !== null && code > 0 ? code : EXIT_STATUS.failed);
+  /** Runs a worker, and resolves when it has ended. Calls `listens` when it listens. */
+  async #run(listens: (address: Address) => void): Promise<End> {
+    let worker: Worker;
+    try {
+      worker = cluster.fork();
+    } catch (error) {
+      // Node 20 emits `error` for EACCES, EAGAIN, EMFILE, ENFILE and ENOENT. It throws any other, such as ENOMEM.
+      // https://github.com/nodejs/node/blob/v20.20.2/lib/internal/child_process.js (ChildProcess.prototype.spawn)
+      return { reason: error as Error };
+    }
+    worker.once('listening', (address: Address) => {
+      this.#listening.add(worker);
+      listens(address);
+    });
+    const reason = await new Promise<Error>((resolve) => {
+      worker.once('exit', (code: number | null, killer: string | null) => resolve(new WorkerExit(code, killer)));
+      worker.on('error', (error: Error) => {
+        // Other errors are those of its channel: if it ends, it also exits.
+        if (!hasProcess(worker)) resolve(error);
+      });
+    });
+    this.#listening.delete(worker);
+    return { id: worker.id, reason };
   }
 
-  #replace(ended: Worker, reason: string): void {
-    this.#listening.delete(ended);
+  /** Does what follows the end of a worker, as the table above says. */
+  #follow({ id, reason }: End): void {
     if (this.state.name === 'stopping') return;
-    this.#logger.error(`Worker ${ended.id} has ended, and another one starts: ${reason}`);
+    if (this.state.name === 'starting') {
+      // `listen` throws it.
+      if (!(reason instanceof WorkerExit)) return;
+      const { code, killer } = reason;
+      // Otherwise the worker has told the operator why.
+      if (killer !== null) this.#logger.error(`The first worker has ended with ${killer} before it listened`);
+      process.exit(code !== null && code > 0 ? code : EXIT_STATUS.failed);
+    }
+    this.#logger.error(`Worker ${id ?? '(not created)'} has ended, and another one starts: ${reason.message}`);
     setTimeout(() => {
       if (this.state.name === 'stopping') return;
       this.#metrics.restarts.inc();
       void this.#fork().catch(() => undefined);
     }, RESTART_DELAY);
   }
-}
-
-function endOf(code: number | null, killer: string | null): string {
-  return killer ?? `status ${code}`;
 }
 
 /** Returns the workers that have not ended. `cluster` also keeps others: until their channel closes, or for ever. */
