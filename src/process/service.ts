@@ -16,7 +16,7 @@ import type { PlantRepository } from '../storage/plant-repository.js';
 import { baseUrlOf } from './base-url.js';
 import { addressError } from './describe-error.js';
 import { createFirstToken } from './first-token.js';
-import { PublicService } from './public-service.js';
+import { ServingProcess } from './serving-process.js';
 import { onSignals } from './signals.js';
 import { openStartFiles, type StartFiles } from './start-files.js';
 import { Workers } from './workers.js';
@@ -41,7 +41,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   const service =
     configuration.workers > 1
       ? new Workers(configuration.workers, repository)
-      : new PublicService(configuration, files, repository, log);
+      : new ServingProcess(configuration, files, repository, log);
   const management = await listenForOperators(service, configuration);
   const address = await service.listen(management?.port ?? configuration.managementPort);
   service.serve(baseUrlOf(configuration, address));
@@ -71,7 +71,7 @@ async function startWorker(worker: Worker, configuration: Configuration): Promis
     process.exit(EXIT_STATUS.failed);
   });
   const { log, files, repository } = await open(configuration, worker.id);
-  const service = new PublicService(configuration, files, repository, log);
+  const service = new ServingProcess(configuration, files, repository, log);
   const address = await service.listen(configuration.managementPort);
   service.serve(baseUrlOf(configuration, address));
   onSignals({

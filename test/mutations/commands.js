@@ -244,7 +244,7 @@ export default [
   {
     name: 'http: certificate that replaces a valid one',
     reason: 'A reload keeps the certificate that is valid.',
-    file: 'src/process/public-service.ts',
+    file: 'src/process/serving-process.ts',
     find: 'if (fault !== undefined && validityFault(this.#certificate) === undefined) throw',
     replace: 'if (fault === null) throw',
     spec: 'test/http/tls',

@@ -1,9 +1,9 @@
 const FIRST_TOKEN = 'src/process/first-token.ts';
 const LISTENER = 'src/management/management-listener.ts';
 const LOGGER = 'src/logging/structured-logger.ts';
-const PUBLIC_SERVICE = 'src/process/public-service.ts';
 const READINESS = 'src/management/readiness.ts';
 const SERVICE = 'src/process/service.ts';
+const SERVING_PROCESS = 'src/process/serving-process.ts';
 const WORKERS = 'src/process/workers.ts';
 
 /** The rooms process, management, logging, and the application itself. */
@@ -29,7 +29,7 @@ export default [
   {
     name: 'process: issuer for audience',
     reason: 'JWT_ISSUER is the exact iss of the tokens, and JWT_AUDIENCE their aud.',
-    file: PUBLIC_SERVICE,
+    file: SERVING_PROCESS,
     find: '{ issuer, audience, jwksUrl, type }',
     replace: '{ issuer: audience, audience: issuer, jwksUrl, type }',
     spec: 'test/config/environment',
@@ -39,7 +39,7 @@ export default [
   {
     name: 'process: setting that is not handed on',
     reason: 'Each setting takes effect.',
-    file: PUBLIC_SERVICE,
+    file: SERVING_PROCESS,
     find: 'scope: configuration.requiredScope,',
     replace: '',
     spec: 'test/config/environment',
@@ -218,7 +218,7 @@ export default [
   {
     name: 'process: tokens that SIGHUP leaves',
     reason: 'SIGHUP reloads the token file.',
-    file: PUBLIC_SERVICE,
+    file: SERVING_PROCESS,
     find: 'this.#tokens.reload();',
     replace: '',
     spec: 'test/process/reload',
@@ -228,7 +228,7 @@ export default [
   {
     name: 'process: certificate that SIGHUP leaves',
     reason: 'SIGHUP reloads the certificate.',
-    file: PUBLIC_SERVICE,
+    file: SERVING_PROCESS,
     find: 'this.#reloadCertificate();\n    this.#tokens',
     replace: 'this.#tokens',
     spec: 'test/process/reload',
@@ -586,7 +586,7 @@ export default [
   {
     name: 'process: clients that wait to be accepted',
     reason: 'The system keeps clients while the service accepts none.',
-    file: PUBLIC_SERVICE,
+    file: SERVING_PROCESS,
     find: 'backlog: BACKLOG',
     replace: '...(BACKLOG < 0 && {})',
     spec: 'test/process/backlog',

@@ -22,8 +22,8 @@ import { expiryOf, loadCertificate, type StartFiles } from './start-files.js';
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;
 
-/** Serves the public port with this process. */
-export class PublicService extends ManagedService {
+/** Serves the public port with this process itself; `Workers` serves it with others. */
+export class ServingProcess extends ManagedService {
   #app: PublicApplication | undefined;
   #certificate: Certificate | undefined;
   readonly #tokens: ServiceTokens;
