@@ -2,7 +2,6 @@ import 'reflect-metadata';
 import cluster, { type Worker } from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import type { Configuration } from '../config/configuration.js';
-import { readVersion } from './version.js';
 import { isLoopbackHost } from '../loopback-host.js';
 import { EXIT_STATUS } from '../operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
@@ -19,6 +18,7 @@ import { createFirstToken } from './first-token.js';
 import { ServingProcess } from './serving-process.js';
 import { onSignals } from './signals.js';
 import { openStartFiles, type StartFiles } from './start-files.js';
+import { readVersion } from './version.js';
 import { Workers } from './workers.js';
 
 const logger = new Logger('PlantStore');
@@ -93,17 +93,13 @@ async function open(configuration: Configuration, workerId?: number): Promise<Op
   const log = await StructuredLogger.create(configuration.logLevel, workerId);
   Logger.overrideLogger(log);
   const files = openStartFiles(configuration);
-  const repository = await openStore(configuration);
-  return { log, files, repository };
-}
-
-/** Opens the store, and creates it if it does not exist. */
-function openStore(configuration: Configuration): Promise<PlantRepository> {
-  return openRepository(configuration.databaseUrl, {
+  // Creates the store if it does not exist.
+  const repository = await openRepository(configuration.databaseUrl, {
     ...configuration.store,
     createsDirectory: true,
     onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`),
   });
+  return { log, files, repository };
 }
 
 async function listenForOperators(

@@ -4,7 +4,6 @@ import { closeApplication, createApplication } from '../app.module.js';
 import type { ServiceTokens } from '../auth/static-tokens.js';
 import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
-import { readVersion } from './version.js';
 import { OperatorError } from '../operator-error.js';
 import { watchFiles } from '../files/watch-files.js';
 import { type Certificate, certificateExpiry, isSameCertificate, validityFault } from '../http/certificate.js';
@@ -18,6 +17,7 @@ import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { addressError } from './describe-error.js';
 import { expiryOf, loadCertificate, type StartFiles } from './start-files.js';
+import { readVersion } from './version.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;

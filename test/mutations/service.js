@@ -182,8 +182,10 @@ export default [
     name: 'process: store before the files of the start',
     reason: 'A start whose token file or certificate cannot be read creates no store.',
     file: SERVICE,
-    find: 'const files = openStartFiles(configuration);\n  const repository = await openStore(configuration);',
-    replace: 'const repository = await openStore(configuration);\n  const files = openStartFiles(configuration);',
+    find: 'const files = openStartFiles(configuration);',
+    replace:
+      'await openRepository(configuration.databaseUrl, { createsDirectory: true });\n' +
+      '  const files = openStartFiles(configuration);',
     spec: 'test/process/start-files',
     isBuilt: true,
   },
