@@ -1,27 +1,8 @@
 import { subscribe } from 'node:diagnostics_channel';
-import { constants, openSync } from 'node:fs';
 import type { LoggerService } from '@nestjs/common';
-import { destination, type DestinationStream, type Level, type Logger, pino, stdTimeFunctions } from 'pino';
+import { type Level, type Logger, pino, stdTimeFunctions } from 'pino';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/request-channel.js';
-
-export interface LogStream extends DestinationStream {
-  /** Calls `done` when the lines before are written. */
-  flush(done: () => void): void;
-}
-
-const STDOUT = 1;
-
-/** Milliseconds for which lines are collected before they are written. */
-const WRITE_INTERVAL = 100;
-
-/** Bytes of a write: whole lines, because each write wakes a thread and the reader of the log. More costs CPU (measured). */
-const MAX_WRITE = 16_384;
-
-/** Bytes of a write to a pipe that no other process can write into (PIPE_BUF of Linux). */
-const MAX_SHARED_WRITE = 4_096;
-
-/** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
-const MAX_WAITING = 16_777_216;
+import { createBackgroundStream, type LogStream } from './background-stream.js';
 
 /** The contexts of Nest's own lines about a start, which are not logged. The program reports a failed start on stderr. */
 const NEST_START_CONTEXTS = new Set([
@@ -54,14 +35,13 @@ export class StructuredLogger implements LoggerService {
    * @param worker the number of this process if it shares the log with others; each line has it
    */
   static async create(level: Level, worker?: number): Promise<StructuredLogger> {
-    const maxWrite = worker === undefined ? MAX_WRITE : MAX_SHARED_WRITE;
-    if (!process.stdout.isTTY) return new StructuredLogger(level, worker, createBackgroundStream(STDOUT, maxWrite));
+    const stream = createBackgroundStream({ isShared: worker !== undefined });
+    if (!process.stdout.isTTY) return new StructuredLogger(level, worker, stream);
     const { createTerminalFormat } = await import('./terminal-format.js');
     const format = createTerminalFormat();
-    const terminal = createBackgroundStream(openTerminal(), maxWrite);
     return new StructuredLogger(level, worker, {
-      write: (line) => terminal.write(format(line)),
-      flush: (done) => terminal.flush(done),
+      write: (line) => stream.write(format(line)),
+      flush: (done) => stream.flush(done),
     });
   }
 
@@ -115,44 +95,4 @@ export class StructuredLogger implements LoggerService {
     const level = message.error === 500 ? 'error' : message.error === 503 ? 'warn' : 'info';
     this.#logger[level](message, 'request');
   }
-}
-
-/** Opens the terminal once more: as stdout, a terminal that Ctrl+S holds would keep the process from ending. */
-function openTerminal(): number {
-  try {
-    return openSync('/dev/fd/1', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
-  } catch {
-    // On Windows, or where the terminal belongs to another user.
-    return STDOUT;
-  }
-}
-
-/** Writes in the background; at exit, it writes what waits, as far as the reader takes it at once. */
-function createBackgroundStream(descriptor: number, maxWrite: number): LogStream {
-  let isExiting = false;
-  let hasFailed = false;
-  const stream = destination({
-    dest: descriptor,
-    sync: false,
-    minLength: maxWrite - 1,
-    maxWrite,
-    maxLength: MAX_WAITING,
-    periodicFlush: WRITE_INTERVAL,
-    retryEAGAIN: () => !isExiting,
-  });
-  // Before pino's own listener, which waits for the reader on the main thread, where no signal can end it.
-  process.prependListener('exit', () => {
-    isExiting = true;
-    try {
-      // sonic-boom 4 would repeat a write that a full disk refuses for ever, here on the main thread.
-      if (hasFailed) stream.destroy();
-      else stream.flushSync();
-    } catch {
-      stream.destroy();
-    }
-  });
-  // A log that cannot be written must not stop the service.
-  stream.on('error', () => (hasFailed = true));
-  stream.on('write', () => (hasFailed = false));
-  return stream;
 }

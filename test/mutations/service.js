@@ -1,3 +1,4 @@
+const BACKGROUND_STREAM = 'src/logging/background-stream.ts';
 const FIRST_TOKEN = 'src/process/first-token.ts';
 const LISTENER = 'src/management/management-listener.ts';
 const LOGGER = 'src/logging/structured-logger.ts';
@@ -320,7 +321,7 @@ export default [
   {
     name: 'logging: exit that waits for the reader of the log',
     reason: 'A stop ends within SHUTDOWN_TIMEOUT, whatever waits.',
-    file: LOGGER,
+    file: BACKGROUND_STREAM,
     find: '    retryEAGAIN: () => !isExiting,',
     replace: '',
     spec: 'test/process/unread-log',
@@ -330,7 +331,7 @@ export default [
   {
     name: 'logging: lines that wait without a limit',
     reason: 'At most 16 MiB of lines wait for the reader of the log.',
-    file: LOGGER,
+    file: BACKGROUND_STREAM,
     find: '    maxLength: MAX_WAITING,',
     replace: '',
     spec: 'test/process/unread-log',
