@@ -18,19 +18,21 @@ const LONGEST_CHANGE = 500;
  * @returns a function that stops watching
  */
 export function watchFiles(files: readonly string[], changed: () => void): () => void {
-  /** When the first change was seen that `changed` was not called for. */
+  /** When the first change since the last call was seen. */
   let firstSeen: number | undefined;
-  const timer = setTimeout(() => {
+  const call = (): void => {
     firstSeen = undefined;
     changed();
-  }, QUIET_TIME).unref();
-  const wait = (): void => {
+  };
+  // Runs from the start, which makes the first call. `refresh` starts it again, also after it has run out.
+  const timer = setTimeout(call, QUIET_TIME).unref();
+  const seeChange = (): void => {
     firstSeen ??= performance.now();
     if (performance.now() - firstSeen < LONGEST_CHANGE) timer.refresh();
   };
-  for (const file of files) watchFile(file, { interval: POLL_INTERVAL, persistent: false }, wait);
+  for (const file of files) watchFile(file, { interval: POLL_INTERVAL, persistent: false }, seeChange);
   return () => {
     clearTimeout(timer);
-    for (const file of files) unwatchFile(file, wait);
+    for (const file of files) unwatchFile(file, seeChange);
   };
 }
