@@ -26,6 +26,8 @@ const WRONG_HEADER =
   `The first line must name the columns ${listed(REQUIRED_NAMES, 'and')}, in any order and in upper or lower case, ` +
   `each once; ${listed(OPTIONAL_NAMES, 'and')} may be missing. If the file is NDJSON, pass --format ndjson`;
 
+const CUT_OFF = 'The last line has no end, so the file may be cut off: complete the row, and end its line.';
+
 /** Makes the value of a field from its text. */
 const READERS: Readonly<Record<FieldType, (text: string) => unknown>> = {
   int64: readInteger,
@@ -38,6 +40,8 @@ interface CsvRecord {
   readonly record: readonly (ByteString | undefined)[];
   /** The source of the row, with the first byte of the end of its line. */
   readonly raw: ByteString;
+  /** True if it is the last row, and its line has no end: its last field may have been cut off. */
+  readonly isCutOff?: boolean;
 }
 
 /**
@@ -66,21 +70,7 @@ export class CsvReader implements RowReader {
   }
 
   async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
-    let isLineEnded = false;
-    for await (const chunk of withoutByteOrderMark(input)) {
-      if (this.#parser.errored !== null) break;
-      this.#parser.write(chunk);
-      isLineEnded = chunk.at(-1) === '\n'.charCodeAt(0);
-      yield this.#drain().flatMap((record) => this.#read(record));
-    }
-    this.#parser.end();
-    await finished(this.#parser, { readable: false }).catch((error: unknown) => {
-      throw error instanceof CsvError ? this.#describe(error) : error;
-    });
-    const records = this.#drain();
-    const cutOff = isLineEnded ? undefined : records.pop();
-    yield records.flatMap((record) => this.#read(record));
-    if (cutOff !== undefined) yield this.#readCutOff(cutOff);
+    for await (const records of this.#records(input)) yield records.flatMap((record) => this.#read(record));
     if (this.#header === undefined) throw new OperatorError(`The file is empty. ${WRONG_HEADER}`);
   }
 
@@ -91,6 +81,24 @@ export class CsvReader implements RowReader {
 
   reject({ line, source }: Row, reason: string): ByteString {
     return `${line},"${toBytes(reason).replaceAll('"', '""')}",${source}\r\n`;
+  }
+
+  /** Yields the records of each chunk. */
+  async *#records(input: AsyncIterable<Buffer>): AsyncGenerator<CsvRecord[]> {
+    let isLineEnded = false;
+    for await (const chunk of withoutByteOrderMark(input)) {
+      if (this.#parser.errored !== null) break;
+      this.#parser.write(chunk);
+      isLineEnded = chunk.at(-1) === '\n'.charCodeAt(0);
+      yield this.#drain();
+    }
+    this.#parser.end();
+    await finished(this.#parser, { readable: false }).catch((error: unknown) => {
+      throw error instanceof CsvError ? this.#describe(error) : error;
+    });
+    const records = this.#drain();
+    const cutOff = isLineEnded ? undefined : records.pop();
+    yield cutOff === undefined ? records : [...records, { ...cutOff, isCutOff: true }];
   }
 
   /** Returns the records that the parser has found since the last call. */
@@ -105,25 +113,19 @@ export class CsvReader implements RowReader {
   }
 
   /** Returns the row of a record, or nothing if that is the header or a blank line. */
-  #read({ record, raw }: CsvRecord): Row[] {
+  #read({ record, raw, isCutOff }: CsvRecord): Row[] {
     const line = this.#line;
     const source = /[\r\n]$/.test(raw) ? raw.slice(0, -1) : raw;
     this.#line += source.split('\n').length;
     if (this.#header === undefined) {
       this.#header = { names: readHeader(record, source), source };
+      if (isCutOff) throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
       return [];
     }
-    if (source.length > this.maxLength) return [tooLong(line, this.maxLength)];
-    return source === '' ? [] : [readRow(line, source, this.#header.names, record)];
-  }
-
-  /** Rejects the last record, whose line has no end: its last field may have been cut off. */
-  #readCutOff(record: CsvRecord): Row[] {
-    const isHeader = this.#header === undefined;
-    const rows = this.#read(record);
-    if (isHeader) throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
-    const reason = 'The last line has no end, so the file may be cut off: complete the row, and end its line.';
-    return rows.map(({ line, source }) => ({ kind: 'rejected', line, source, reason }));
+    if (source === '') return [];
+    const { names } = this.#header;
+    const row = source.length > this.maxLength ? tooLong(line, this.maxLength) : readRow(line, source, names, record);
+    return [isCutOff ? { kind: 'rejected', line, source: row.source, reason: CUT_OFF } : row];
   }
 
   #describe(cause: CsvError): OperatorError {
