@@ -598,10 +598,10 @@ export default [
   {
     name: 'process: base URL of all addresses',
     reason: 'The command that the first start prints works on this machine.',
-    file: 'src/process/base-url.ts',
+    file: 'src/process/addresses.ts',
     find: ".replace(/^::$/, '::1')",
     replace: '',
-    spec: 'src/process/base-url',
+    spec: 'src/process/addresses',
   },
   {
     name: 'logging: control characters on a terminal',

@@ -1,4 +1,4 @@
-import { baseUrlOf } from './base-url.js';
+import { baseUrlOf, docsOrigins } from './addresses.js';
 
 describe('baseUrlOf', () => {
   it.each([
@@ -15,5 +15,17 @@ describe('baseUrlOf', () => {
     const configuration = { basePath: '/v1', tlsCertFile: 'tls.crt' };
 
     expect(baseUrlOf(configuration, { address: '::', port: 443 })).toBe('https://[::1]:443/v1');
+  });
+});
+
+describe('docsOrigins', () => {
+  it.each([
+    ['127.0.0.1', 3001, ['http://127.0.0.1:3001', 'http://localhost:3001']],
+    ['::1', 3001, ['http://[::1]:3001', 'http://localhost:3001']],
+    ['0.0.0.0', 3001, ['0.0.0.0', 'localhost', '127.0.0.1', '[::1]'].map((name) => `http://${name}:3001`)],
+    // Browsers leave out the default port of a scheme.
+    ['Plants.Example', 80, ['http://plants.example', 'http://localhost']],
+  ])('writes the origins of %s, port %i, as browsers do', (host, port, origins) => {
+    expect(docsOrigins(host, port)).toEqual(origins);
   });
 });
