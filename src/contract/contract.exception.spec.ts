@@ -1,6 +1,6 @@
+import { listed } from '../listed.js';
 import { ContractException } from './contract.exception.js';
 import { ERROR_TABLE, type ErrorNumber, isErrorNumber } from './error-table.js';
-import { listed } from './listed.js';
 
 describe('A ContractException', () => {
   it.each(Object.keys(ERROR_TABLE).map(Number) as ErrorNumber[])(

@@ -1,5 +1,5 @@
-import { listed } from '../contract/listed.js';
 import { FIELD_NAMES } from '../contract/plant-fields.js';
+import { listed } from '../listed.js';
 import { UnusableDatabaseError } from './errors.js';
 
 /** The tables of a database that the service can use. */

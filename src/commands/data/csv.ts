@@ -1,8 +1,8 @@
 import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Parser } from 'csv-parse';
-import { OperatorError } from '../../operator-error.js';
-import { listed } from '../../contract/listed.js';
 import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
+import { listed } from '../../listed.js';
+import { OperatorError } from '../../operator-error.js';
 import { toNewPlant } from '../../plants/dto/plant.dto.js';
 import { exactInteger } from '../../plants/exact-json.js';
 import {

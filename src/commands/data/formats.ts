@@ -1,8 +1,8 @@
 import { extname } from 'node:path';
 import { stringify } from 'csv-stringify/sync';
 import { Option } from 'commander';
-import { listed } from '../../contract/listed.js';
 import { FIELD_NAMES } from '../../contract/plant-fields.js';
+import { listed } from '../../listed.js';
 import { badUsage } from '../../operator-error.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 
