@@ -476,6 +476,7 @@ export default [
     find: '(this.#outage ??= {',
     replace: '(this.#outage = {',
     spec: 'src/storage/retry',
+    test: 'counted from the first failure',
   },
   {
     name: 'storage: failure of work that was given up',
