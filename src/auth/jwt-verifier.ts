@@ -52,7 +52,7 @@ const LAST_INSTANT = 8_640_000_000_000_000;
 export class JwtVerifier extends TokenVerifier {
   readonly #settings: JwtSettings;
   readonly #keys: IssuerKeys;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #timer: NodeJS.Timeout;
   /** Principals by token digest; the guard checks their expiry. */
   #verified = new Map<string, Principal>();
 
@@ -62,12 +62,11 @@ export class JwtVerifier extends TokenVerifier {
     assertJwtSettings(settings);
     this.#settings = settings;
     this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl);
+    // Not in `onModuleInit`, which a host's own verifier may not pass on: withdrawn keys must be refused there, too.
+    this.#timer = setInterval(() => void this.#fetchKeys(), RELOAD_INTERVAL).unref();
   }
 
   override onModuleInit(): void {
-    // Nest calls it twice if the verifier is also a provider of the host.
-    clearInterval(this.#timer);
-    this.#timer = setInterval(() => void this.#fetchKeys(), RELOAD_INTERVAL).unref();
     // Fetched now, the keys delay no token later. The start does not wait for the issuer.
     void this.#fetchKeys();
   }

@@ -244,15 +244,6 @@ export default [
     test: 'delays neither the start',
   },
   {
-    name: 'auth: keys that two timers reload',
-    reason: 'A verifier whose hooks are called twice has one timer.',
-    file: VERIFIER,
-    find: '    clearInterval(this.#timer);\n    this.#timer =',
-    replace: '    this.#timer =',
-    spec: 'test/auth/jwt',
-    test: 'are fetched at the start',
-  },
-  {
     name: 'auth: challenge of a scheme in lower case',
     reason: 'A challenge names invalid_token if a token was sent, and schemes have no case (RFC 9110 §11.1).',
     file: GUARD,
@@ -404,7 +395,8 @@ export default [
     reason: 'If a token file cannot be used, the tokens stay as they are.',
     file: TOKEN_FILE_VERIFIER,
     find: 'this.#logger.error(`${(error as Error).message}; keeping',
-    replace: 'this.tokens = [];\n      this.#logger.error(`${(error as Error).message}; keeping',
+    replace:
+      'this.#content = { tokens: new StaticTokens([]) };\n      this.#logger.error(`${(error as Error).message}; keeping',
     spec: 'test/auth/token-file',
     test: 'A token file',
   },
@@ -517,8 +509,7 @@ export default [
     reason: 'lastRead is the time when the file was last read in full.',
     file: 'src/auth/token-file-verifier.ts',
     find: 'const text = readTokenFile(this.file);',
-    replace:
-      "const text = readTokenFile(this.file);\n    this.#last = { text: this.#last?.text ?? '', at: new Date() };",
+    replace: 'const text = readTokenFile(this.file);\n    this.#content = { ...this.#content, readAt: new Date() };',
     spec: 'test/auth/token-file',
     test: 'is less than a minute ago',
   },
