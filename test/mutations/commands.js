@@ -129,7 +129,7 @@ export default [
     reason: 'A row without the end of its line may lack a part of its last field.',
     file: 'src/commands/data/csv.ts',
     find: 'return [isCutOff ?',
-    replace: "return [isCutOff && CUT_OFF === '' ?",
+    replace: 'return [isCutOff && CUT_OFF.length === 0 ?',
     spec: 'test/commands/import',
     test: 'may be cut off',
     isBuilt: true,
