@@ -64,7 +64,8 @@ export function createFile(path: string, text = ''): boolean {
 
 /** Writes a file that must be new. If its disk is full, for example, it leaves none. */
 function writeNewFile(path: string, text: string): void {
-  const descriptor = openSync(path, 'wx', 0o600);
+  // Appends, because another process may see the file, and append to it, before this one has written the text.
+  const descriptor = openSync(path, 'ax', 0o600);
   try {
     writeFileSync(descriptor, text);
     fsyncSync(descriptor);

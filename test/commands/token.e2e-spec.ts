@@ -5,6 +5,7 @@ import { type Run } from '../support/command.js';
 import { ask } from '../support/raw-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put, untilAnswer } from '../support/token-file.js';
+import { importing } from '../support/workers.js';
 
 const directory = ServiceDirectory.ofEachTest();
 const file = directory.file('tokens');
@@ -166,6 +167,20 @@ describe('plant-store token', () => {
     await untilAnswer(401, url, runs[0]?.stdout.trim() ?? '');
     expect(await service.stop()).toBe(0);
     for (const { stdout } of runs) expect(service.stdout).not.toContain(stdout.trim());
+  });
+
+  it('keeps the token that another command adds to the file before this one has written to it', async () => {
+    const another = line('another', SECOND_TOKEN);
+    const interrupted = importing(
+      "import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module'; const { openSync } = fs;" +
+        'fs.openSync = (path, flags, mode) => { const descriptor = openSync(path, flags, mode);' +
+        `if (/x/.test(flags)) fs.appendFileSync(path, ${JSON.stringify(another)}); return descriptor; };` +
+        'syncBuiltinESMExports();',
+    );
+
+    expect(await token('create --name ci --file tokens', interrupted)).toMatchObject({ status: 0 });
+
+    expect(readFileSync(file, 'utf8').split('\n')).toEqual([another.trim(), expect.stringMatching(/^ci sha256:/), '']);
   });
 
   it.each<{ what: string; options?: string; variables?: Variables; changed: string }>([
