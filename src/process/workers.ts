@@ -1,5 +1,4 @@
 import cluster, { type Worker } from 'node:cluster';
-import { once } from 'node:events';
 import { Logger } from '@nestjs/common';
 import { EXIT_STATUS } from '../operator-error.js';
 import { type Address, ManagedService } from '../management/managed-service.js';
@@ -54,7 +53,7 @@ export class Workers extends ManagedService {
     process.once('exit', () => signal(running(), 'SIGKILL'));
   }
 
-  /** Starts a worker, and resolves when it listens. */
+  /** Starts a worker, and resolves when it listens. Workers read the port of the docs page from their configuration. */
   override listen(): Promise<Address> {
     return this.#fork();
   }
@@ -83,13 +82,13 @@ export class Workers extends ManagedService {
   /** @throws if a worker could not close in order */
   override async close(): Promise<void> {
     const workers = running();
-    const ends = workers.map((worker) => once(worker, 'exit'));
+    const ends = workers.map(exitOf);
     signal(workers, 'SIGTERM');
-    const results = (await Promise.all(ends)) as [code: number | null, killer: string | null][];
+    const exits = await Promise.all(ends);
     await this.repository.close();
     // SIGTERM kills a worker only at the beginning of its start, when it has no clients yet.
-    const failure = results.find(([code, killer]) => code !== EXIT_STATUS.done && killer !== 'SIGTERM');
-    if (failure !== undefined) throw new Error(`a worker could not close: ${new WorkerExit(...failure).message}`);
+    const failure = exits.find(({ code, killer }) => code !== EXIT_STATUS.done && killer !== 'SIGTERM');
+    if (failure !== undefined) throw new Error(`a worker could not close: ${failure.message}`);
   }
 
   /** Starts a worker. Resolves when it listens, and rejects with the reason if it ends before. */
@@ -117,7 +116,7 @@ export class Workers extends ManagedService {
       listens(address);
     });
     const reason = await new Promise<Error>((resolve) => {
-      worker.once('exit', (code: number | null, killer: string | null) => resolve(new WorkerExit(code, killer)));
+      void exitOf(worker).then(resolve);
       worker.on('error', (error: Error) => {
         // Other errors are those of its channel: if it ends, it also exits.
         if (!hasProcess(worker)) resolve(error);
@@ -145,6 +144,13 @@ export class Workers extends ManagedService {
       void this.#fork().catch(() => undefined);
     }, RESTART_DELAY);
   }
+}
+
+/** Resolves when a worker exits. Unlike `once` of node:events, it does not reject at an error of the worker's channel. */
+function exitOf(worker: Worker): Promise<WorkerExit> {
+  return new Promise((resolve) => {
+    worker.once('exit', (code: number | null, killer: string | null) => resolve(new WorkerExit(code, killer)));
+  });
 }
 
 /** Returns the workers that have not ended. `cluster` also keeps others: until their channel closes, or for ever. */

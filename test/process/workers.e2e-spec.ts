@@ -8,7 +8,7 @@ import { occupyPort, reservePort } from '../support/ports.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import { line, put } from '../support/token-file.js';
 import { until } from '../support/until.js';
-import { inWorkers, killWorkers, onCores, withEachWorker } from '../support/workers.js';
+import { importing, inWorkers, killWorkers, onCores, withEachWorker } from '../support/workers.js';
 import { Workload } from '../support/workload.js';
 
 const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
@@ -249,6 +249,25 @@ describe('A worker that is killed while its service stops', () => {
       'The service could not close in order: Error: a worker could not close: SIGKILL',
     );
     client.socket.destroy();
+  });
+});
+
+describe('A worker that its primary cannot reach while the service stops', () => {
+  it('does not keep a request in flight from its answer', async () => {
+    const unreachable = importing(
+      "import cluster from 'node:cluster'; if (cluster.isPrimary) process.on('SIGTERM', () => setImmediate(() =>" +
+        "Object.values(cluster.workers)[0].emit('error', new Error('write EPIPE'))));",
+    );
+    const { service, url } = await directory.start({ ...TWO, ...unreachable });
+    const client = await openRequest(url);
+
+    service.signal('SIGTERM');
+    await service.printed(/(Stopping after SIGTERM)/);
+    client.socket.write(plant(1));
+    await client.answered(1);
+
+    expect(client.answers).toEqual([200]);
+    expect(await service.ended).toBe(0);
   });
 });
 
