@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { ContractException } from '../contract/contract.exception.js';
+import type { NewPlantDto } from './dto/plant.dto.js';
 
 /** Requests of clients and calls of the host in flight, at most. */
 const MAX_PLACES = 2_048;
@@ -25,6 +26,12 @@ export interface Place {
   readonly client: ServerResponse | undefined;
   /** The length of the body, as far as it has arrived, and what the plant occupies. */
   bytes: number;
+}
+
+/** The plant of a request, and the request's place. */
+export interface AdmittedPlant {
+  readonly plant: NewPlantDto;
+  readonly place: Place;
 }
 
 /**
@@ -123,15 +130,16 @@ export class Admission {
   }
 
   /**
-   * Returns whether there is room for all places. Before there is none, clients that do not take their answers lose their
-   * connections, the oldest first.
+   * Makes room by closing connections whose clients do not take their answers, the oldest first. Returns false if that is not
+   * enough.
    */
   #makeRoom(): boolean {
     if (this.#hasRoom()) return true;
     for (const place of [...this.#places]) {
       const { client, holders } = place;
-      if (client === undefined || !holders.has('client') || !isUntaken(client)) continue;
-      client.destroy();
+      if (client === undefined || !holders.has('client') || !isAnswered(client)) continue;
+      // A client that has taken a last answer may close its side later, and its response emits `close` only then.
+      if (client.writableLength > 0) client.destroy();
       this.release(place, 'client');
       if (this.#hasRoom()) return true;
     }
@@ -143,8 +151,8 @@ function isFree({ holders }: Place): boolean {
   return holders.size === 0;
 }
 
-/** Returns whether the answer to a client is written, but not taken, or will never be. */
-function isUntaken({ headersSent, writableLength, req }: ServerResponse): boolean {
+/** Returns whether the answer to a client is written, or will never be. */
+function isAnswered({ headersSent, req }: ServerResponse): boolean {
   // On Node 20, a response that waits for the one before it emits no `close` when the connection closes.
-  return (headersSent && writableLength > 0) || req.socket.destroyed;
+  return headersSent || req.socket.destroyed;
 }

@@ -326,6 +326,16 @@ export default [
     test: 'gives no place to a request',
   },
   {
+    name: 'plants: place of a client that closes late',
+    reason:
+      'A request is in flight until its client has taken the answer, and not until the client has closed its side.',
+    file: ADMISSION,
+    find: '!isAnswered(client)) continue;',
+    replace: '!(isAnswered(client) && client.writableLength > 0)) continue;',
+    spec: 'test/http/connection-endings',
+    test: 'close their side later',
+  },
+  {
     name: 'plants: the newest connection first',
     reason: 'Clients that do not take their answers lose their connections, the oldest first.',
     file: ADMISSION,
