@@ -62,6 +62,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     // The service binds the guard globally, and PlantsController binds it again. A host may pass the request on to another
     // route, which requires another scope.
     const principal = principalOf(requestOf(context)) ?? (await this.#authenticate(context));
+    // Fails closed: AuthGuard has returned without a call of `handleRequest`.
     if (principal === undefined) return false;
     this.#authorize(context, principal);
     return true;
@@ -78,7 +79,6 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    * @throws {UnauthorizedException} without a valid token
    */
   async #authenticate(context: ExecutionContext): Promise<Principal | undefined> {
-    // It returns true in any case, so canActivate looks at the principal.
     await super.canActivate(context);
     return principalOf(requestOf(context));
   }

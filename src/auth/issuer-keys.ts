@@ -37,7 +37,7 @@ export class IssuerKeys {
   /** When the last fetch began, on a clock that never steps back. */
   #begun = -Infinity;
   #isFetching = false;
-  /** Requests that wait, or waited, for the last fetch. None leaves before it ends. */
+  /** Requests that share the running fetch; 0 when the next one begins. */
   #waiting = 0;
   /** True from a fetch that fails to the next one that succeeds, so that the log has one line for each of the two. */
   #isFailing = false;
@@ -62,7 +62,7 @@ export class IssuerKeys {
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
     }
-    await this.#refresh();
+    await this.#waitForKeys();
     return this.#findKnown(header, token);
   };
 
@@ -82,7 +82,7 @@ export class IssuerKeys {
   }
 
   /** Lets a request with an unknown key wait for the keys. */
-  async #refresh(): Promise<void> {
+  async #waitForKeys(): Promise<void> {
     const fetched = this.reload();
     if (this.#isFetching) {
       if (this.#waiting >= MAX_WAITING) throw new ContractException(503);
@@ -112,13 +112,13 @@ export class IssuerKeys {
   async #download(): Promise<JSONWebKeySet> {
     const signal = AbortSignal.timeout(FETCH_TIMEOUT);
     const url = this.jwksUrl?.href ?? (await this.#discover(signal));
-    return (await download(url, signal)) as JSONWebKeySet;
+    return (await fetchJson(url, signal)) as JSONWebKeySet;
   }
 
   /** Returns the URL of the keys, which the discovery document of the issuer names. */
   async #discover(signal: AbortSignal): Promise<string> {
     const documentUrl = `${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    const { issuer, jwks_uri: jwksUri } = (await download(documentUrl, signal)) as Record<string, unknown>;
+    const { issuer, jwks_uri: jwksUri } = (await fetchJson(documentUrl, signal)) as Record<string, unknown>;
     // OpenID Connect Discovery 1.0 §4.3: otherwise one issuer could speak for another.
     if (issuer !== this.issuer) throw new Error(`${documentUrl} names another issuer`);
     const url = URL.canParse(String(jwksUri)) ? new URL(String(jwksUri)) : undefined;
@@ -127,7 +127,7 @@ export class IssuerKeys {
   }
 }
 
-async function download(url: string, signal: AbortSignal): Promise<unknown> {
+async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
   // A redirect could lead into the operator's own network.
   const response = await fetch(url, { signal, redirect: 'manual', headers: { Accept: MEDIA_TYPES } });
   if (response.status !== 200) throw new Error(`${url} answers with status ${response.status}`);

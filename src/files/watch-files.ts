@@ -24,15 +24,15 @@ export function watchFiles(files: readonly string[], changed: () => void): () =>
     firstSeen = undefined;
     changed();
   };
-  // Runs from the start, which makes the first call. `refresh` starts it again, also after it has run out.
-  const timer = setTimeout(call, QUIET_TIME).unref();
+  // The first call. `refresh` makes others, also after it has run out.
+  const quietTimer = setTimeout(call, QUIET_TIME).unref();
   const seeChange = (): void => {
     firstSeen ??= performance.now();
-    if (performance.now() - firstSeen < LONGEST_CHANGE) timer.refresh();
+    if (performance.now() - firstSeen < LONGEST_CHANGE) quietTimer.refresh();
   };
   for (const file of files) watchFile(file, { interval: POLL_INTERVAL, persistent: false }, seeChange);
   return () => {
-    clearTimeout(timer);
+    clearTimeout(quietTimer);
     for (const file of files) unwatchFile(file, seeChange);
   };
 }

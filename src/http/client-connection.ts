@@ -57,10 +57,11 @@ export class ClientConnection implements OpenConnection {
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
-    this.#flow = new SocketFlow(socket, () => this.#isHeld);
+    this.#flow = new SocketFlow(socket, () => this.#mustPause);
     this.#clock = new RequestClock(socket, timeout, () => this.#endInput(new ContractException(408)));
   }
 
+  /** True while nothing has arrived that needs an answer. */
   get isWaiting(): boolean {
     return this.#state === 'waiting';
   }
@@ -78,6 +79,7 @@ export class ClientConnection implements OpenConnection {
     return this.#hasSucceeded;
   }
 
+  /** Resolves when the client has taken the answer that is written. */
   async answerTaken(): Promise<void> {
     if (this.#state === 'answering' && this.#current !== undefined) await closeOf(this.#current);
   }
@@ -112,6 +114,7 @@ export class ClientConnection implements OpenConnection {
     if (isLast) {
       this.#close();
     } else if (next instanceof ContractException) {
+      // Not left to `#run`: when the response ends, Node closes the socket of a client that has half-closed.
       this.#close(next);
     } else {
       this.#enter('answering');
@@ -169,8 +172,8 @@ export class ClientConnection implements OpenConnection {
   }
 
   /**
-   * Closes the connection after its last answer. The response does not end: when one does, Node would close the socket, with
-   * a reset if the client still sends, and before the refusal if the client has half-closed.
+   * Closes the connection after its last answer. The response does not end: Node would then close the socket, with a reset if
+   * the client still sends.
    *
    * @param refusal is the last answer; without it, the answer that is written already
    */
@@ -196,7 +199,7 @@ export class ClientConnection implements OpenConnection {
    * True while input must wait: something waits behind the request in progress, or chunks of its body do, each of which
    * occupies hundreds of bytes.
    */
-  get #isHeld(): boolean {
+  get #mustPause(): boolean {
     return this.#queue.length > 0 || (this.#current !== undefined && hasUnreadChunks(this.#current.req));
   }
 

@@ -9,11 +9,6 @@ export interface OpenConnection {
   readonly since: number;
   /** True if its client has got a 200. */
   readonly hasSucceeded: boolean;
-  /** True while nothing has arrived that needs an answer. */
-  readonly isWaiting: boolean;
-
-  /** Resolves when the client has taken the answer that is written. */
-  answerTaken(): Promise<void>;
 }
 
 /** The open connections of a server. At the limit, one that is not in use is closed for a new one. */

@@ -59,9 +59,10 @@ export class PublicServer {
     await inputIsRead();
     // Fastify closes the server only when all answers are taken.
     this.node.on('connection', (socket: Socket) => socket.destroy());
-    await Promise.all([...this.#connections.all()].map((connection) => connection.answerTaken()));
+    await Promise.all(this.#clients().map((client) => client.answerTaken()));
     // The others close after their answers.
-    for (const { isWaiting, socket } of this.#connections.all()) if (isWaiting) socket.destroy();
+    for (const { isWaiting, socket } of this.#clients()) if (isWaiting) socket.destroy();
+    for (const { socket } of this.#handshakes.all()) socket.destroy();
   }
 
   #createServer(certificate: Certificate | undefined): NodeServer {
@@ -102,6 +103,10 @@ export class PublicServer {
   #open(socket: Socket): void {
     const connection = new ClientConnection(socket, this.handle, this.limits.request, this);
     if (!this.#connections.add(connection)) connection.refuseInput(new ContractException(503));
+  }
+
+  #clients(): ClientConnection[] {
+    return [...this.#connections.all()].filter((connection) => connection instanceof ClientConnection);
   }
 
   #clientOf(socket: Socket): ClientConnection | undefined {

@@ -8,8 +8,8 @@ import type { PublicRequest } from './public-request.js';
 export class RequestClock {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
-  /** When reading began: -Infinity if it has never stopped, and Infinity while it is stopped. */
-  #readsSince = -Infinity;
+  /** Whether the service reads; if reading has stopped before, since when. */
+  #reading: 'always' | 'stopped' | { readonly since: number } = 'always';
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -21,7 +21,7 @@ export class RequestClock {
     private readonly timeout: number,
     private readonly refuse: () => void,
   ) {
-    socket.on('pause', () => (this.#readsSince = Infinity));
+    socket.on('pause', () => (this.#reading = 'stopped'));
     socket.on('resume', () => this.#beginReading());
     socket.on('close', () => clearTimeout(this.#timer));
   }
@@ -43,22 +43,25 @@ export class RequestClock {
 
   #beginReading(): void {
     // Node also resumes a new socket, and one that is paused again before this event.
-    if (this.#readsSince !== Infinity || this.socket.isPaused()) return;
-    this.#readsSince = performance.now();
+    if (this.#reading !== 'stopped' || this.socket.isPaused()) return;
+    this.#reading = { since: performance.now() };
     this.#check();
   }
 
   /** Refuses the late input, or looks again when its time is over. While reading is stopped, its time does not end. */
   #check(): void {
     clearTimeout(this.#timer);
-    const isLate = this.#late === 'a head' || this.#late?.complete === false;
-    if (!isLate || this.socket.destroyed) return;
-    const left = this.#readsSince + this.timeout - performance.now();
-    if (left <= 0) {
+    if (!this.#isLate || this.#reading === 'stopped' || this.socket.destroyed) return;
+    const left = this.#reading === 'always' ? 0 : this.#reading.since + this.timeout - performance.now();
+    if (left > 0) {
+      this.#timer = setTimeout(() => this.#check(), left);
+    } else {
       this.#late = undefined;
       this.refuse();
-    } else if (left !== Infinity) {
-      this.#timer = setTimeout(() => this.#check(), left);
     }
+  }
+
+  get #isLate(): boolean {
+    return this.#late === 'a head' || this.#late?.complete === false;
   }
 }

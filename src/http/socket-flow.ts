@@ -1,26 +1,26 @@
 import type { Socket } from 'node:net';
 
 /**
- * Reads, holds or discards the input of a connection. Held input waits in the operating system, and so with the client.
+ * Reads, pauses or discards the input of a connection. Paused input waits in the operating system, and so with the client.
  * The functions of Node that are named here are in https://github.com/nodejs/node/blob/main/lib/_http_server.js and
  * https://github.com/nodejs/node/blob/main/lib/_http_incoming.js.
  */
 export class SocketFlow {
-  /** @param mustHold returns true while input must be held */
+  /** @param mustPause returns true while input must wait */
   constructor(
     private readonly socket: Socket,
-    private readonly mustHold: () => boolean,
+    private readonly mustPause: () => boolean,
   ) {
     // Node resumes the socket, too: at the end of a message and when something reads a body (`readStart`), and when the
     // client has taken what Node waited for (`socketOnDrain`).
     socket.on('resume', () => {
-      if (mustHold()) socket.pause();
+      if (mustPause()) socket.pause();
     });
   }
 
-  /** Reads or holds, after something has changed that `mustHold` depends on. */
+  /** Reads or pauses, after something has changed that `mustPause` depends on. */
   update(): void {
-    if (this.mustHold()) this.socket.pause();
+    if (this.mustPause()) this.socket.pause();
     else this.socket.resume();
   }
 
@@ -30,10 +30,11 @@ export class SocketFlow {
    */
   discard(): void {
     const { socket } = this;
-    // A new listener for `data` takes the input from the parser (`socketListenerWrap`), as a handler of Upgrade would. Not
-    // before Node's own listener for `resume` (`onSocketResume`), which alone lets a socket read again that the parser has read.
+    // 1. A new listener for `data` takes the input from the parser (`socketListenerWrap`), as a handler of Upgrade would.
+    // 2. It must come after Node's own listener for `resume` (`onSocketResume`), which alone lets a socket read again that the
+    //    parser has read.
     socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
-    // A socket that is not paused would not emit `resume`.
+    // 3. A socket that is not paused would not emit `resume`.
     socket.pause().resume();
   }
 }

@@ -5,22 +5,24 @@ import type { OpenConnection } from './open-connections.js';
 export class TlsHandshake implements OpenConnection {
   readonly isInUse = false;
   readonly hasSucceeded = false;
-  readonly isWaiting = true;
   readonly since = performance.now();
 
   constructor(readonly socket: Socket) {
     // No handling needed: `close` follows.
     socket.on('error', () => undefined);
   }
-
-  answerTaken(): Promise<void> {
-    return Promise.resolve();
-  }
 }
 
-/** The TLS handshakes of a server. Node secures a connection with another socket, which has the same peer. */
+/**
+ * The TLS handshakes of a server. A handshake and the connection that it secures have different sockets. Node documents no
+ * link between the two, so their peer links them.
+ */
 export class TlsHandshakes {
   readonly #byPeer = new Map<string, TlsHandshake>();
+
+  all(): Iterable<TlsHandshake> {
+    return this.#byPeer.values();
+  }
 
   begin(socket: Socket): TlsHandshake {
     const peer = peerOf(socket);

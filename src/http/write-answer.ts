@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { principalOf, refusalOf } from '../auth/request-principal.js';
 import type { ContractException, ErrorBody } from '../contract/contract.exception.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
+import type { PublicRequest } from './public-request.js';
 import type { Answer, PublicResponse } from './public-response.js';
 import { publishRequest, type RequestMessage } from './request-channel.js';
 
@@ -25,9 +26,8 @@ export function writeAnswer(response: PublicResponse, answer: Answer, isLast: bo
   const json = body === undefined ? undefined : JSON.stringify(body);
   // A flat list, which Node takes as it is.
   const all: OutgoingHttpHeader[] = commonHeaders(req.id);
-  if (isLast) all.push('Connection', 'close');
-  // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
-  else if (req.headers.expect !== undefined) all.push('Connection', 'keep-alive');
+  const connection = connectionHeader(req, isLast);
+  if (connection !== undefined) all.push('Connection', connection);
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) all.push(name, value);
   if (json !== undefined) all.push(...jsonHeaders(json));
   response.writeHead(status, all);
@@ -81,6 +81,12 @@ function reasonOf({ error, message }: ErrorBody): Pick<RequestMessage, 'error' |
 /** Returns names and values. */
 function commonHeaders(requestId: string): string[] {
   return ['X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', requestId];
+}
+
+function connectionHeader({ headers }: PublicRequest, isLast: boolean): string | undefined {
+  if (isLast) return 'close';
+  // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
+  return headers.expect === undefined ? undefined : 'keep-alive';
 }
 
 /** Returns names and values. The media type has no parameter charset (RFC 8259 §11). */

@@ -84,9 +84,8 @@ export class StructuredLogger implements LoggerService {
 
   /** @param more the parameters after the message: the context comes last and, for an error, the stack before it */
   #write(level: Level, message: unknown, more: readonly unknown[]): void {
-    const context = more.at(-1);
+    const [stack, context] = more.length > 1 ? more.slice(-2) : [undefined, more[0]];
     if (typeof context === 'string' && NEST_START_CONTEXTS.has(context)) return;
-    const stack = more.at(-2);
     const text = message instanceof Error ? message.message : String(message);
     this.#logger[level]({ context, stack: message instanceof Error ? message.stack : stack }, text);
   }

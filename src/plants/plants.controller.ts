@@ -4,8 +4,9 @@ import { CurrentPrincipal } from '../auth/request-principal.js';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { PLANTS_PATH } from '../contract/plants-path.js';
+import type { AdmittedPlant } from './admission.js';
 import type { PlantDto } from './dto/plant.dto.js';
-import { type AdmittedPlant, NewPlantPipe } from './pipes/new-plant.pipe.js';
+import { NewPlantPipe } from './pipes/new-plant.pipe.js';
 import { PlantBody } from './pipes/plant-body.decorator.js';
 import { PlantsService } from './plants.service.js';
 

@@ -9,9 +9,8 @@ import {
   type PlantSnapshot,
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
-import { Admission, type Place } from './admission.js';
+import { Admission, type AdmittedPlant, type Place } from './admission.js';
 import { type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
-import type { AdmittedPlant } from './pipes/new-plant.pipe.js';
 import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } from './plants.module-definition.js';
 
 /** Bytes that a plant occupies besides its texts. */

@@ -12,8 +12,8 @@ export function baseUrlOf(
 }
 
 /**
- * Returns the origins of the docs page as browsers write them, its own address first: each name of the management
- * listener, with the addresses of loopback if it listens on all addresses.
+ * Returns the origins at which this machine opens the docs page, as browsers write them, its own address first: the host of
+ * the management listener, localhost, and the addresses of loopback if it listens on all addresses.
  */
 export function docsOrigins(host: string, port: number): readonly string[] {
   const loopback = /^(?:0\.0\.0\.0|::)$/.test(host) ? ['127.0.0.1', '::1'] : [];

@@ -30,8 +30,8 @@ export function onSignals(next: Reactions): void {
 }
 
 function react(signal: NodeJS.Signals): void {
-  const isReload = signal === 'SIGHUP' && !(hadTerminal && !isatty(STDIN));
-  if (isReload) reactions?.reload();
+  const isTerminalClosed = hadTerminal && !isatty(STDIN);
+  if (signal === 'SIGHUP' && !isTerminalClosed) reactions?.reload();
   else if (!isRepeated(signal)) reactions?.stop(signal);
 }
 

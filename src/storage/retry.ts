@@ -59,7 +59,7 @@ export class Retry {
     const deadline = began + this.timeout;
     if (this.#outage !== undefined && began - this.#outage.lastFailure > this.timeout) this.#outage = undefined;
     let lastError: unknown = new Error(`it did not answer within ${this.timeout} ms`);
-    do {
+    for (;;) {
       try {
         const result = await (this.options.leavesAttempt === true ? endAt(deadline, work) : work());
         this.#outage = undefined;
@@ -67,14 +67,13 @@ export class Retry {
       } catch (error) {
         if (error instanceof AttemptLeft) throw lastError;
         if (!this.options.isTransient(error)) throw error;
+        const isLongOutage = this.#noteFailure(error, began) > this.timeout;
+        if (isLongOutage) throw error;
         lastError = error;
-        const lasted = this.#noteFailure(error, began);
-        // A long outage.
-        if (lasted > this.timeout) throw error;
       }
       await wait(this.options.pause());
-    } while (performance.now() < deadline);
-    throw lastError;
+      if (performance.now() >= deadline) throw lastError;
+    }
   }
 
   /**

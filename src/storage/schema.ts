@@ -7,7 +7,10 @@ export interface Tables {
   readonly hasPlants: boolean;
   /** Number of steps of the schema that the service has made. */
   readonly version: number;
-  /** True if an operator or another program made the table of plants. */
+  /**
+   * True if an operator or another program made the table of plants. PostgreSQL numbers it at the first start, and SQLite
+   * leaves it as it is.
+   */
   readonly isForeign: boolean;
 }
 

@@ -66,6 +66,16 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'files: token of another command',
+    reason: 'A token that another command appends to a new file is kept.',
+    file: 'src/files/durable-files.ts',
+    find: "openSync(path, 'ax', 0o600)",
+    replace: "openSync(path, 'wx', 0o600)",
+    spec: 'test/commands/token',
+    test: 'before this one has written',
+    isBuilt: true,
+  },
+  {
     name: 'files: pipe instead of a file',
     reason: 'A pipe would wait for a writer, and SIGTERM could not end the start.',
     file: REGULAR_FILE,

@@ -26,6 +26,12 @@ export interface Exchange {
   readonly parsed: HostRequest | undefined;
 }
 
+/**
+ * Returns the exchange. A function, because the global pipes of a host run first: they may rebuild objects, but they pass a
+ * function on as it is.
+ */
+export type LazyExchange = () => Exchange;
+
 export function exchangeOf(hostRequest: HostRequest, hostResponse: HostResponse): Exchange {
   const request = 'raw' in hostRequest ? hostRequest.raw : hostRequest;
   const isParsed = hostRequest.body !== undefined || request.readableDidRead;

@@ -1,14 +1,8 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { type Exchange, exchangeOf, type HostRequest, type HostResponse } from '../host/host-request.js';
-
-/**
- * Returns the exchange. A function, because the global pipes of a host run first: they may rebuild objects, but they pass a
- * function on as it is.
- */
-export type SealedExchange = () => Exchange;
+import { exchangeOf, type HostRequest, type HostResponse, type LazyExchange } from '../host/host-request.js';
 
 /** Passes the exchange to the parameter's pipe, which reads the body. */
-export const PlantBody = createParamDecorator((_data: unknown, context: ExecutionContext): SealedExchange => {
+export const PlantBody = createParamDecorator((_data: unknown, context: ExecutionContext): LazyExchange => {
   const http = context.switchToHttp();
   return () => exchangeOf(http.getRequest<HostRequest>(), http.getResponse<HostResponse>());
 });

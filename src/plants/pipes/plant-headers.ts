@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { ContractException } from '../../contract/contract.exception.js';
 import type { Exchange } from '../host/host-request.js';
-import { BodyTooLargeException } from './read-body.js';
+import { bodyTooLarge } from './read-body.js';
 
 /**
  * Checks the headers of a request that creates a plant. The limit does not apply to a body that a parser of the host has
@@ -15,7 +15,7 @@ export function assertPlantHeaders(exchange: Exchange, bodyLimit: number): void 
   if (!hasBody(exchange)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
   assertJson(headers);
   const length = contentLength(exchange);
-  if (parsed === undefined && length !== undefined && length > bodyLimit) throw new BodyTooLargeException(bodyLimit);
+  if (parsed === undefined && length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
 }
 
 /** Returns the value of Content-Length; undefined without this header. */

@@ -1,7 +1,7 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { ContractException } from '../../contract/contract.exception.js';
-import { BodyIncompleteException, BodyTooLargeException, collectBody, takeBody } from './read-body.js';
+import { bodyTooLarge, collectBody, takeBody } from './read-body.js';
 
 describe('takeBody', () => {
   it('reserves memory for a body that has arrived already', () => {
@@ -44,13 +44,14 @@ describe('collectBody', () => {
 
 describe('The refusal of a body', () => {
   it('tells what is wrong with it', () => {
-    expect(new BodyTooLargeException(17).getResponse()).toEqual({
+    expect(bodyTooLarge(17).getResponse()).toEqual({
       error: 413,
       message: 'The body is too large: at most 17 bytes are accepted.',
     });
-    expect(new BodyIncompleteException().getResponse()).toEqual({
-      error: 400,
-      message: 'The connection was closed before the body was complete.',
-    });
+    const request = new IncomingMessage(new Socket());
+    request.destroy();
+    expect(() => takeBody(request, 1, () => true)).toThrow(
+      new ContractException(400, 'The connection was closed before the body was complete.'),
+    );
   });
 });

@@ -4,21 +4,6 @@ import { ContractException } from '../../contract/contract.exception.js';
 /** The least capacity of a buffer for a body that arrives in parts. */
 const MIN_CAPACITY = 1_024;
 
-/** The body exceeds the limit, by its declared or its real length. */
-export class BodyTooLargeException extends ContractException {
-  /** @param limit bytes */
-  constructor(limit: number) {
-    super(413, `The body is too large: at most ${limit} bytes are accepted.`);
-  }
-}
-
-/** The connection closed before the end of the body. */
-export class BodyIncompleteException extends ContractException {
-  constructor() {
-    super(400, 'The connection was closed before the body was complete.');
-  }
-}
-
 /** Reserves memory, and returns whether there was room for it. */
 type Charge = (bytes: number) => boolean;
 
@@ -62,7 +47,7 @@ export async function collectBody(request: IncomingMessage, maxLength: number, c
   };
   return new Promise((resolve, reject) => {
     const add = (chunk: Buffer): void => {
-      if (length + chunk.length > maxLength) fail(new BodyTooLargeException(maxLength));
+      if (length + chunk.length > maxLength) fail(bodyTooLarge(maxLength));
       else if (!makeRoom(length + chunk.length)) fail(new ContractException(503));
       else length += chunk.copy(buffer, length);
     };
@@ -81,7 +66,13 @@ export async function collectBody(request: IncomingMessage, maxLength: number, c
   });
 }
 
+/** Makes the refusal of a body that exceeds the limit in bytes, by its declared or its real length. */
+export function bodyTooLarge(limit: number): ContractException {
+  return new ContractException(413, `The body is too large: at most ${limit} bytes are accepted.`);
+}
+
 /** Returns the refusal with which the server has ended the body. Other errors, and that of a host's server, say less. */
 function incompleteBecauseOf(error: Error | null): ContractException {
-  return error instanceof ContractException ? error : new BodyIncompleteException();
+  if (error instanceof ContractException) return error;
+  return new ContractException(400, 'The connection was closed before the body was complete.');
 }

@@ -4,6 +4,7 @@ import { open } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OperatorError } from '../../operator-error.js';
 import { createFile, existingDirectory, makeDirectory, publish } from '../../files/durable-files.js';
+import { unreadable } from '../../files/file-errors.js';
 import { messageOf, UnusableDatabaseError } from '../errors.js';
 import {
   assertSound,
@@ -44,7 +45,10 @@ export async function restore(file: string, backup: string): Promise<number> {
   if (statSync(backup, { throwIfNoEntry: false })?.isFile() !== true) {
     throw new OperatorError(`there is no file ${backup}: name a backup`);
   }
-  if (await usesLog(backup)) {
+  const isCopyOfLog = await usesLog(backup).catch((error: unknown) => {
+    throw unreadable(backup, error);
+  });
+  if (isCopyOfLog) {
     throw new OperatorError(
       `${backup} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
     );
@@ -86,15 +90,7 @@ async function copy(
   try {
     createFile(draft);
     prepare(database, 'VACUUM INTO ?').run(draft);
-    const copied = await openSound(draft);
-    const plants = Number(firstValue(copied, 'SELECT count(*) FROM plants'));
-    try {
-      check?.(copied);
-    } catch (error) {
-      throw sqliteStartError(source, error);
-    } finally {
-      copied.close();
-    }
+    const plants = await inspect(draft, source, check);
     makeDirectory(directory);
     assertFree(target, advice);
     await publish(draft, target);
@@ -110,6 +106,24 @@ async function copy(
     database.close();
     removeDraft();
     process.off('exit', removeDraft);
+  }
+}
+
+/**
+ * Checks a copy of a database.
+ *
+ * @param source the database, for the message
+ * @returns the number of its plants
+ */
+async function inspect(copy: string, source: string, check?: (copied: SqliteDatabase) => unknown): Promise<number> {
+  const copied = await openSound(copy);
+  try {
+    check?.(copied);
+    return Number(firstValue(copied, 'SELECT count(*) FROM plants'));
+  } catch (error) {
+    throw sqliteStartError(source, error);
+  } finally {
+    copied.close();
   }
 }
 

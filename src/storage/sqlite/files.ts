@@ -4,8 +4,9 @@ import type { SqliteDatabase } from './database.js';
 import { FilesNotInPlaceError } from './errors.js';
 
 /**
- * Milliseconds between two looks at the inode of the log. After each look, the next commit also writes the inode itself: a
- * file whose times were queried gets new ones with its next write (https://docs.kernel.org/filesystems/multigrain-ts.html).
+ * Milliseconds between two looks at the inode of the log. A look makes the next commit slower, which then also writes the
+ * inode: a file whose times were queried gets new ones with its next write
+ * (https://docs.kernel.org/filesystems/multigrain-ts.html).
  */
 const LOG_INTERVAL = 1_000;
 
@@ -19,7 +20,7 @@ export class SqliteFiles {
   /** Device and inode of each file, by its path. */
   readonly #identities: ReadonlyMap<string, string>;
   /** When the log was last seen to be the one that SQLite has opened; undefined after it was another one, or missing. */
-  #logSeen: number | undefined = performance.now();
+  #logCheckedAt: number | undefined = performance.now();
 
   /**
    * @param path of the database, absolute, as the operator named it
@@ -49,7 +50,7 @@ export class SqliteFiles {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace(): void {
-    const isLogDue = this.#logSeen === undefined || performance.now() - this.#logSeen >= LOG_INTERVAL;
+    const isLogDue = this.#logCheckedAt === undefined || performance.now() - this.#logCheckedAt >= LOG_INTERVAL;
     if (isLogDue || !existsSync(this.#log)) this.assertLogInPlace();
     this.#assertSame(this.path);
     this.#assertSame(this.#index);
@@ -57,9 +58,9 @@ export class SqliteFiles {
 
   /** @throws {FilesNotInPlaceError} when the log was removed or replaced */
   assertLogInPlace(): void {
-    this.#logSeen = undefined;
+    this.#logCheckedAt = undefined;
     this.#assertSame(this.#log);
-    this.#logSeen = performance.now();
+    this.#logCheckedAt = performance.now();
   }
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */
@@ -84,8 +85,8 @@ const ABANDONED = new Set<SqliteDatabase>();
  * what it knows of the log into the database, and remove a log that another process has made since. The plants of that
  * process would be lost.
  *
- * Where a process ends by itself, Node destroys its objects after `exit`, which closes databases. `process.exit` ends it
- * without that, also within `exit`, which is not emitted again: its listeners that were added later do not run.
+ * Skips Node's own cleanup, which would close the database: where a process ends by itself, Node destroys its objects after
+ * `exit`. `process.exit` ends it without that, also within `exit`, whose listeners that were added later then do not run.
  * https://github.com/nodejs/node/blob/v24.0.0/lib/internal/process/per_thread.js (function exit)
  */
 export function abandon(database: SqliteDatabase): void {
