@@ -24,17 +24,24 @@ const MAX_WAITING = 20;
 /** Of discovery documents and JWK Sets (RFC 7517 §8.5.1). */
 const MEDIA_TYPES = 'application/json, application/jwk-set+json';
 
+/** Milliseconds after which keys are fetched again: five minutes are promised, of which a fetch may take seconds. */
+const MAX_AGE = 240_000;
+
 /**
- * The signing keys of an issuer. They are fetched when JwtVerifier asks for it, and when a token has an unknown key. Both
- * share the last fetch while it runs, and until a second after it began. A token whose key is unknown after that fetch is
- * refused; if the fetch failed, it gets error 503.
+ * The signing keys of an issuer. They are fetched when they are too old, and when a token has an unknown key. Both share the
+ * last fetch while it runs, and until a second after it began. A token whose key is unknown after that fetch is refused; if
+ * the fetch failed, it gets error 503. Known keys stay in use while the issuer cannot be reached.
  */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
   /** Finds the key of a token. Undefined until the first fetch succeeds. */
   #keys: JWTVerifyGetKey | undefined;
+  /** The JWK Set of these keys. */
+  #keySet: string | undefined;
+  /** When the last fetch began that has succeeded, on a clock that never steps back. */
+  #updated = -Infinity;
   #lastFetch = Promise.resolve();
-  /** When the last fetch began, on a clock that never steps back. */
+  /** When the last fetch began. */
   #begun = -Infinity;
   #isFetching = false;
   /** Requests that share the running fetch; 0 when the next one begins. */
@@ -45,10 +52,12 @@ export class IssuerKeys {
   /**
    * @param issuer its discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4)
    * @param jwksUrl the JWK Set itself, without discovery
+   * @param onChange called when the issuer has announced or withdrawn a key
    */
   constructor(
     private readonly issuer: string,
     private readonly jwksUrl: URL | undefined,
+    private readonly onChange: () => void,
   ) {}
 
   /**
@@ -71,19 +80,14 @@ export class IssuerKeys {
     return this.#keys(header, token);
   };
 
-  /**
-   * Fetches the keys, or shares the last fetch. Known keys stay in use while the issuer cannot be reached.
-   *
-   * @throws {ContractException} 503 if they cannot be fetched, which is logged
-   */
-  reload(): Promise<void> {
-    if (!this.#isFetching && performance.now() - this.#begun >= COOLDOWN) this.#lastFetch = this.#fetch();
-    return this.#lastFetch;
+  /** Fetches the keys if they are too old: the issuer may have withdrawn one. If it cannot be reached, that is logged. */
+  async refresh(): Promise<void> {
+    if (performance.now() - this.#updated >= MAX_AGE) await this.#fetched().catch(() => undefined);
   }
 
   /** Lets a request with an unknown key wait for the keys. */
   async #waitForKeys(): Promise<void> {
-    const fetched = this.reload();
+    const fetched = this.#fetched();
     if (this.#isFetching) {
       if (this.#waiting >= MAX_WAITING) throw new ContractException(503);
       this.#waiting += 1;
@@ -91,12 +95,21 @@ export class IssuerKeys {
     await fetched;
   }
 
+  /** Fetches the keys, or shares the last fetch. */
+  #fetched(): Promise<void> {
+    if (!this.#isFetching && performance.now() - this.#begun >= COOLDOWN) this.#lastFetch = this.#fetch();
+    return this.#lastFetch;
+  }
+
+  /** @throws {ContractException} 503 if the keys cannot be fetched, which is logged */
   async #fetch(): Promise<void> {
-    this.#begun = performance.now();
+    const begun = performance.now();
+    this.#begun = begun;
     this.#isFetching = true;
     this.#waiting = 0;
     try {
-      this.#keys = createLocalJWKSet(await this.#download());
+      this.#take(await this.#download());
+      this.#updated = begun;
       if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
       this.#isFailing = false;
     } catch (error) {
@@ -106,6 +119,16 @@ export class IssuerKeys {
     } finally {
       this.#isFetching = false;
     }
+  }
+
+  /** Takes the keys into use. */
+  #take(keySet: JSONWebKeySet): void {
+    const keys = createLocalJWKSet(keySet);
+    const text = JSON.stringify(keySet);
+    if (text === this.#keySet) return;
+    this.#keys = keys;
+    this.#keySet = text;
+    this.onChange();
   }
 
   /** Returns the answer of the issuer, of which `createLocalJWKSet` checks that it is a JWK Set. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from 'jose';
+import { decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey, type JWTVerifyOptions } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { assertJwtSettings, DEFAULT_JWT_TYPE, type JwtSettings } from './jwt-settings.js';
@@ -29,11 +29,8 @@ const TOLERANCE = 30;
  */
 const MAX_VERIFIED = 10_000;
 
-/**
- * Milliseconds until the keys are fetched again, because the issuer may have withdrawn one: five minutes are promised,
- * of which a fetch may take seconds.
- */
-const RELOAD_INTERVAL = 240_000;
+/** Milliseconds after which it is checked again whether the keys are too old. A fetch that has failed is soon repeated. */
+const REFRESH_INTERVAL = 10_000;
 
 /** Reasons by the code of jose's error. Any other says that no key of the issuer fits the token. */
 const REASONS: Readonly<Record<string, RefusalReason>> = {
@@ -45,7 +42,7 @@ const REASONS: Readonly<Record<string, RefusalReason>> = {
   ERR_JOSE_NOT_SUPPORTED: 'malformed',
 };
 
-/** The last instant of a Date (ECMAScript, Time Values and Time Range). */
+/** The last instant of a Date; without its sign, the first one, too (ECMAScript, Time Values and Time Range). */
 const LAST_INSTANT = 8_640_000_000_000_000;
 
 /** Verifies access tokens of one issuer (RFC 7519, RFC 9068, RFC 8725). */
@@ -61,14 +58,15 @@ export class JwtVerifier extends TokenVerifier {
     super();
     assertJwtSettings(settings);
     this.#settings = settings;
-    this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl);
+    // Forgets tokens of withdrawn keys.
+    this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl, () => (this.#verified = new Map()));
     // Not in `onModuleInit`, which a host's own verifier may not pass on: withdrawn keys must be refused there, too.
-    this.#timer = setInterval(() => void this.#fetchKeys(), RELOAD_INTERVAL).unref();
+    this.#timer = setInterval(() => void this.#keys.refresh(), REFRESH_INTERVAL).unref();
   }
 
   override onModuleInit(): void {
     // Fetched now, the keys delay no token later. The start does not wait for the issuer.
-    void this.#fetchKeys();
+    void this.#keys.refresh();
   }
 
   override onApplicationShutdown(): void {
@@ -79,7 +77,7 @@ export class JwtVerifier extends TokenVerifier {
     // A signed JWT has exactly three parts; leave other tokens to the other verifiers.
     if (token.split('.', 4).length !== 3) return 'unknown';
     const digest = hash('sha256', token, 'base64');
-    // #fetchKeys may begin a new generation meanwhile, which must get no token that was verified with the keys before.
+    // Other keys may begin a new generation meanwhile, which must get no token that was verified with the keys before.
     const generation = this.#verified;
     const known = generation.get(digest);
     if (known !== undefined) return known;
@@ -88,13 +86,6 @@ export class JwtVerifier extends TokenVerifier {
     if (generation.size >= MAX_VERIFIED) generation.clear();
     generation.set(digest, result);
     return result;
-  }
-
-  /** Fetches the keys of the issuer. Known keys stay in use while it cannot be reached, and IssuerKeys logs it. */
-  async #fetchKeys(): Promise<void> {
-    await this.#keys.reload().catch(() => undefined);
-    // Forgets tokens of withdrawn keys.
-    this.#verified = new Map();
   }
 
   async #authenticate(token: string): Promise<Principal | RefusalReason> {
@@ -118,7 +109,7 @@ export class JwtVerifier extends TokenVerifier {
       issuer,
       // RFC 9068 §2.2.3: a JWT without `scope` was granted nothing.
       scopes: typeof scope === 'string' ? scope.split(' ') : [],
-      expires: new Date(Math.min((exp + TOLERANCE) * 1_000, LAST_INSTANT)),
+      expires: new Date(Math.max(-LAST_INSTANT, Math.min((exp + TOLERANCE) * 1_000, LAST_INSTANT))),
     };
   }
 
@@ -146,8 +137,13 @@ export class JwtVerifier extends TokenVerifier {
  * Core 1.0 §10.1.1).
  */
 async function verifyToken(token: string, keys: IssuerKeys, rules: JWTVerifyOptions): Promise<JWTPayload> {
+  const findKey: JWTVerifyGetKey = (header, jws) => {
+    // jose knows `b64` (RFC 7797), which no access token needs.
+    if (header.crit !== undefined) throw new errors.JOSENotSupported('Critical extensions are not supported');
+    return keys.find(header, jws);
+  };
   try {
-    return (await jwtVerify(token, keys.find, rules)).payload;
+    return (await jwtVerify(token, findKey, rules)).payload;
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
     for await (const key of error) {

@@ -93,6 +93,12 @@ describe('An attack', () => {
       reason: 'malformed',
       token: () => forge({ ...HEADER, crit: ['x'], x: 1 }, jwt.claims(), 'AAAA'),
     },
+    {
+      what: 'a critical header that jose knows',
+      reason: 'malformed',
+      token: () => sign({}, { crit: ['b64'], b64: true }),
+    },
+    { what: 'exp before the first instant of a Date', reason: 'expired', token: () => sign({ exp: -1e18 }) },
     { what: 'a header that is not JSON', reason: 'malformed', token: () => forge('{"alg":', jwt.claims(), 'AAAA') },
     { what: 'claims that are not JSON', reason: 'malformed', token: () => forge(HEADER, '{"iss":', 'AAAA') },
   ])('gets the same answer as an unknown token: $what', async ({ reason, token }) => {

@@ -4,13 +4,14 @@ import type { JwtSettings } from '../../src/auth/jwt-settings.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { AUDIENCE, EC, JwtService, newKey, now, RSA } from '../support/identity-provider.js';
 import { create, refusal, TOKEN } from '../support/client.js';
-import { fakeIntervalsInEachTest, skipHour, skipSecond } from '../support/clocks.js';
+import { fakeIntervalsInEachTest, skip, skipHour, skipSecond } from '../support/clocks.js';
 import { type Service, startService } from '../support/service.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { until } from '../support/until.js';
 
-/** Milliseconds until the service fetches the keys again. */
-const RELOAD_INTERVAL = 240_000;
+/** Milliseconds until keys are too old, and until the service looks again whether they are. */
+const MAX_AGE = 240_000;
+const REFRESH_INTERVAL = 10_000;
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -29,8 +30,8 @@ afterEach(async () => {
 
 /** Lets the time pass until the service fetches the keys again. */
 function skipReloadInterval(): void {
-  skipSecond();
-  jest.advanceTimersByTime(RELOAD_INTERVAL);
+  skip(MAX_AGE);
+  jest.advanceTimersByTime(REFRESH_INTERVAL);
 }
 
 /** Starts another service, with these settings. */
@@ -106,6 +107,32 @@ describe('Keys', () => {
     skipReloadInterval();
     await until('the token is refused', async () => (await jwt.create(old)) !== 200);
     expect(jwt.reasons[0]).toBe('unknown-key');
+  });
+
+  it('that were withdrawn are refused ten seconds after a fetch that has failed', async () => {
+    jwt.verifier.onModuleInit();
+    const old = await jwt.provider.token('plants:write');
+    expect(await jwt.create(old)).toBe(200);
+    jwt.provider.rotate([await newKey('RS256', 'second')]);
+    jwt.provider.reply = () => ({ status: 500 });
+    skipReloadInterval();
+    await until('the outage is logged', () => jwt.service.log().length > 0);
+    expect(await jwt.create(old)).toBe(200);
+    jwt.provider.reply = () => ({});
+
+    skip(REFRESH_INTERVAL);
+    jest.advanceTimersByTime(REFRESH_INTERVAL);
+    await until('the token is refused', async () => (await jwt.create(old)) !== 200);
+  });
+
+  it('that were withdrawn are refused after a fetch for a token with an unknown key', async () => {
+    const old = await jwt.provider.token('plants:write');
+    expect(await jwt.create(old)).toBe(200);
+    jwt.provider.rotate([await newKey('RS256', 'second')]);
+
+    skipSecond();
+    expect(await jwt.create(await jwt.sign(jwt.claims(), { kid: 'unknown' }))).toBe(401);
+    expect(await jwt.create(old)).toBe(401);
   });
 
   it('that were withdrawn are refused after the next fetch, also in a token that was being verified meanwhile', async () => {
@@ -241,6 +268,8 @@ describe('Keys', () => {
 
 describe('A verified token', () => {
   it('is remembered with up to 9,999 others, and is verified again when there were more', async () => {
+    // The first one fetches the keys, and is not remembered.
+    await jwt.verifier.verify(await jwt.sign(jwt.claims({ sub: 'first' })));
     const token = await jwt.sign(jwt.claims());
     expect(await jwt.verifier.verify(token)).toMatchObject({ name: 'ci' });
     const verification = jest.spyOn(crypto.subtle, 'verify').mockResolvedValue(true);

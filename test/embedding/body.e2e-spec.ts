@@ -69,6 +69,19 @@ describe.each(PLATFORMS)('On %s', (platform) => {
   }
 
   describe('without a line in main.ts, PlantsModule reads the body', () => {
+    it('of a request target in absolute form', async () => {
+      await create();
+      await app.listen(0, '127.0.0.1');
+      const { port } = app.getHttpServer().address() as AddressInfo;
+      const headers = { Authorization: 'Bearer token', 'Content-Type': 'application/json' };
+      const options = { port, host: '127.0.0.1', method: 'POST', path: 'http://localhost/plants', headers };
+
+      const [answer] = (await once(request(options).end(LARGE_ID), 'response')) as [IncomingMessage];
+
+      expect(await json(answer)).toEqual({ name: 'Monstera' });
+      expect(log.warnings).toEqual([]);
+    });
+
     it('with a query', async () => {
       await create();
 

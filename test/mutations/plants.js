@@ -389,6 +389,15 @@ export default [
     test: 'and leaves that of',
   },
   {
+    name: 'plants: target in absolute form',
+    reason: 'The module reads the body of its route, also of a request target in absolute form.',
+    file: 'src/plants/host/unparsed-body.ts',
+    find: "url.replace(/^https?:\\/\\/[^/?#]*/i, '')",
+    replace: 'url',
+    spec: 'test/embedding/body',
+    test: 'in absolute form',
+  },
+  {
     name: 'plants: excluded from the prefix',
     reason: 'The module knows the exclusions of the global prefix.',
     file: PATH,

@@ -22,7 +22,12 @@ const wall = Date.now.bind(Date);
 
 /** Lets another second pass on the monotonic clock, after which the service may fetch keys again. */
 export function skipSecond(): void {
-  const skipped = performance.now() - monotonic() + 1_000;
+  skip(1_000);
+}
+
+/** Lets more time pass on the monotonic clock. */
+export function skip(milliseconds: number): void {
+  const skipped = performance.now() - monotonic() + milliseconds;
   jest.spyOn(performance, 'now').mockImplementation(() => monotonic() + skipped);
 }
 

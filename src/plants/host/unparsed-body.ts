@@ -31,9 +31,14 @@ export function hideBodyWhere(isOurs: (path: string) => boolean): Middleware {
   return (request: Request, _response, next) => {
     const { method, url = '' } = request;
     // The middleware may be registered twice.
-    if (method === 'POST' && !isBodyHidden(request) && isOurs(url.replace(/\?.*$/s, ''))) hideBody(request);
+    if (method === 'POST' && !isBodyHidden(request) && isOurs(pathOf(url))) hideBody(request);
     next();
   };
+}
+
+/** Returns the path of a request target, which a client may send in absolute form (RFC 9112 §3.2.2). */
+function pathOf(url: string): string {
+  return url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/\?.*$/s, '');
 }
 
 function hideBody(request: Request): void {
