@@ -70,9 +70,10 @@ describe('Admission', () => {
     expect(admission.chargeBody(third, 4 * MIB - 1)).toBe(true);
     admission.hold(third, 'plant', 1);
     admission.release(first, 'plant');
-    expect(fill(admission)).toHaveLength(0);
+    expect(admission.chargeBody(admission.admit(newAnswer()), 4 * MIB)).toBe(true);
+    expect(admission.chargeBody(admission.admit(newAnswer()), 1)).toBe(false);
     answer.emit('close');
-    expect(admission.chargeBody(admission.admit(newAnswer()), 12 * MIB)).toBe(true);
+    expect(admission.chargeBody(admission.admit(newAnswer()), 8 * MIB)).toBe(true);
     expect(admission.chargeBody(admission.admit(newAnswer()), 1)).toBe(false);
   });
 

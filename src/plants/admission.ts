@@ -21,11 +21,10 @@ type Holder = 'client' | 'plant' | 'listener';
  * | listener | PlantsService: `hold`                                    | the call of `onPlantCreated` ends                   |
  */
 export interface Place {
-  readonly holders: Set<Holder>;
+  /** The bytes that each of its holders occupies: the body, as far as it has arrived, and the plant. */
+  readonly holders: Map<Holder, number>;
   /** The answer to the client's request; undefined for a call of the host. */
   readonly client: ServerResponse | undefined;
-  /** The length of the body, as far as it has arrived, and what the plant occupies. */
-  bytes: number;
 }
 
 /** The plant of a request, and the request's place. */
@@ -46,7 +45,7 @@ export class Admission {
    * collection: each time it is rehashed, V8 keeps the old table, with what was in it.
    */
   readonly #places: Place[] = [];
-  /** The sum of the bytes of all places. */
+  /** The sum of the bytes of all holders. */
   #bytes = 0;
   #isClosed = false;
   /** Wakes `close`. */
@@ -68,7 +67,7 @@ export class Admission {
     if (client !== undefined && (client.writableEnded || client.req.socket.destroyed)) throw new ContractException(503);
     if (this.#isClosed) throw new ContractException(503);
     const holder = client === undefined ? 'plant' : 'client';
-    const place: Place = { holders: new Set([holder]), client, bytes: 0 };
+    const place: Place = { holders: new Map([[holder, 0]]), client };
     this.#places.push(place);
     if (!this.#makeRoom()) {
       this.release(place, holder);
@@ -84,7 +83,7 @@ export class Admission {
    */
   chargeBody(place: Place, bytes: number): boolean {
     if (isFree(place)) return false;
-    this.#charge(place, bytes);
+    this.#charge(place, 'client', bytes);
     if (this.#makeRoom()) return true;
     this.release(place, 'client');
     return false;
@@ -96,19 +95,18 @@ export class Admission {
    *
    * @throws {ContractException} 503 if the place is free, because the client has gone
    */
-  hold(place: Place, holder: Exclude<Holder, 'client'>, bytes = 0): void {
+  hold(place: Place, holder: Exclude<Holder, 'client'>, bytes: number): void {
     if (isFree(place)) throw new ContractException(503);
-    place.holders.add(holder);
-    this.#charge(place, bytes);
+    this.#charge(place, holder, bytes);
   }
 
   /** Removes a holder from a place, unless it has released the place before. */
   release(place: Place, holder: Holder): void {
-    if (!place.holders.delete(holder)) return;
-    if (isFree(place)) {
-      this.#places.splice(this.#places.indexOf(place), 1);
-      this.#bytes -= place.bytes;
-    }
+    const bytes = place.holders.get(holder);
+    if (bytes === undefined) return;
+    place.holders.delete(holder);
+    this.#bytes -= bytes;
+    if (isFree(place)) this.#places.splice(this.#places.indexOf(place), 1);
     this.#onRelease();
   }
 
@@ -120,8 +118,8 @@ export class Admission {
     this.#isClosed = true;
   }
 
-  #charge(place: Place, bytes: number): void {
-    place.bytes += bytes;
+  #charge({ holders }: Place, holder: Holder, bytes: number): void {
+    holders.set(holder, (holders.get(holder) ?? 0) + bytes);
     this.#bytes += bytes;
   }
 

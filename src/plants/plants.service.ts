@@ -16,6 +16,12 @@ import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } 
 /** Bytes that a plant occupies besides its texts. */
 const PLANT_COST = 512;
 
+/** Returns the bytes that a plant occupies. */
+function costOf(plant: Readonly<NewPlantDto>): number {
+  // A UTF-16 unit occupies up to two bytes.
+  return PLANT_COST + 2 * lengthOf(plant);
+}
+
 @Injectable()
 export class PlantsService {
   readonly #logger = new Logger('PlantStore');
@@ -50,8 +56,7 @@ export class PlantsService {
    * @throws {ContractException} 409 or 503, as `create`
    */
   async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
-    // A UTF-16 unit occupies up to two bytes.
-    this.admission.hold(place, 'plant', PLANT_COST + 2 * lengthOf(plant));
+    this.admission.hold(place, 'plant', costOf(plant));
     try {
       const outcome = await this.groupCommit.add(plant);
       if (outcome === 'conflict') throw new ContractException(409);
@@ -83,13 +88,16 @@ export class PlantsService {
     place: Place,
     ...created: Parameters<PlantCreatedListener>
   ): Promise<void> {
-    this.admission.hold(place, 'listener');
+    const [plant] = created;
+    this.admission.hold(place, 'listener', costOf(plant));
     await setImmediate();
     try {
       await listener(...created);
     } catch (error) {
-      const [{ id }] = created;
-      this.#logger.error(`onPlantCreated failed for the plant ${id}`, error instanceof Error ? error.stack : error);
+      this.#logger.error(
+        `onPlantCreated failed for the plant ${plant.id}`,
+        error instanceof Error ? error.stack : error,
+      );
     } finally {
       this.admission.release(place, 'listener');
     }
