@@ -36,6 +36,8 @@ export function writeAnswer(response: PublicResponse, answer: Answer, isLast: bo
     response.flushHeaders();
   } else {
     response.write(json.length > LONG_ANSWER ? Buffer.from(json) : json);
+    // Sends head and body in one write. Node would do so at `end`, with an empty chunk behind them.
+    response.socket?.uncork();
   }
 }
 
