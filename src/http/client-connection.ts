@@ -6,7 +6,7 @@ import { logDefect } from '../contract/defect.js';
 import type { OpenConnection } from './open-connections.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from './public-request.js';
-import { type Answer, type PublicHandler, PublicResponse } from './public-response.js';
+import type { Answer, PublicHandler, PublicResponse } from './public-response.js';
 import { RequestClock } from './request-clock.js';
 import { SocketFlow } from './socket-flow.js';
 import { writeAnswer, writeRefusal } from './write-answer.js';
@@ -17,8 +17,8 @@ const LINGER = 2_000;
 type State = 'waiting' | 'running' | 'answering' | 'closing';
 
 /**
- * One connection of a client: one loop over one queue of its requests and the refusal of input that is none. It runs the
- * first request until the client has taken its answer. A refusal is the last answer.
+ * One connection of a client: one loop over its requests, and behind them the refusal of input that is none. It runs the
+ * first request until the client has taken its answer.
  *
  * | state     | the connection                   | next state                                                                  |
  * |-----------|----------------------------------|-----------------------------------------------------------------------------|
@@ -36,8 +36,10 @@ export class ClientConnection implements OpenConnection {
   #since = performance.now();
   /** The response to the request that runs, or whose answer the client takes. */
   #current: PublicResponse | undefined;
-  /** The responses to the requests behind it, in order, and a refusal behind them. */
-  readonly #queue: (PublicResponse | ContractException)[] = [];
+  /** The responses to the requests behind it, in order. */
+  readonly #queue: PublicResponse[] = [];
+  /** The refusal of what follows these requests. It is the last answer. */
+  #refusal: ContractException | undefined;
   /** Ends the client's time to take an answer, and to close after the last one. */
   #timer: NodeJS.Timeout | undefined;
   #hasSucceeded = false;
@@ -88,13 +90,19 @@ export class ClientConnection implements OpenConnection {
   acceptRequest(response: PublicResponse): void {
     response.client = this;
     this.#clock.noteHeaders(response.req);
-    if (this.#discardsInput) discardBody(response);
-    else this.#add(response);
+    if (this.#discardsInput) {
+      discardBody(response);
+    } else {
+      this.#queue.push(response);
+      this.#goOn();
+    }
   }
 
   /** Refuses input that is not a request, after the answers to the requests before it. */
   refuseInput(exception: ContractException): void {
-    if (!this.#discardsInput) this.#add(exception);
+    if (this.#discardsInput) return;
+    this.#refusal = exception;
+    this.#goOn();
   }
 
   /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
@@ -110,12 +118,11 @@ export class ClientConnection implements OpenConnection {
     const isLast = this.server.isDraining || endsConnection(response.req);
     writeAnswer(response, answer, isLast);
     this.#hasSucceeded ||= answer.status === 200;
-    const [next] = this.#queue;
     if (isLast) {
       this.#close();
-    } else if (next instanceof ContractException) {
+    } else if (this.#queue.length === 0 && this.#refusal !== undefined) {
       // Not left to `#run`: when the response ends, Node closes the socket of a client that has half-closed.
-      this.#close(next);
+      this.#close(this.#refusal);
     } else {
       this.#enter('answering');
       response.end();
@@ -131,11 +138,11 @@ export class ClientConnection implements OpenConnection {
 
   /** True if what arrives now is not run, because it would follow a last answer. */
   get #discardsInput(): boolean {
-    return this.#state === 'closing' || this.#queue.at(-1) instanceof ContractException;
+    return this.#state === 'closing' || this.#refusal !== undefined;
   }
 
-  #add(input: PublicResponse | ContractException): void {
-    this.#queue.push(input);
+  /** Goes on after something has arrived that needs an answer. */
+  #goOn(): void {
     if (this.#state === 'waiting') void this.#run();
     else this.#flow.update();
   }
@@ -143,8 +150,8 @@ export class ClientConnection implements OpenConnection {
   async #run(): Promise<void> {
     while (!this.socket.destroyed) {
       const next = this.#queue.shift();
-      if (next instanceof ContractException) {
-        this.#close(next);
+      if (next === undefined && this.#refusal !== undefined) {
+        this.#close(this.#refusal);
         return;
       }
       this.#current = next;
@@ -181,9 +188,11 @@ export class ClientConnection implements OpenConnection {
     const { socket } = this;
     this.#enter('closing');
     if (refusal !== undefined) writeRefusal(socket, refusal);
-    for (const input of [this.#current, ...this.#queue]) if (input instanceof PublicResponse) discardBody(input);
+    if (this.#current !== undefined) discardBody(this.#current);
+    this.#queue.forEach(discardBody);
     this.#current = undefined;
     this.#queue.length = 0;
+    this.#refusal = undefined;
     socket.once('finish', () => this.#closeAfter(LINGER));
     socket.end();
     this.#flow.discard();
@@ -200,12 +209,13 @@ export class ClientConnection implements OpenConnection {
    * occupies hundreds of bytes.
    */
   get #mustPause(): boolean {
-    return this.#queue.length > 0 || (this.#current !== undefined && hasUnreadChunks(this.#current.req));
+    const isBehind = this.#queue.length > 0 || this.#refusal !== undefined;
+    return isBehind || (this.#current !== undefined && hasUnreadChunks(this.#current.req));
   }
 
   get #incompleteRequest(): PublicRequest | undefined {
     const last = this.#queue.at(-1) ?? this.#current;
-    return last instanceof PublicResponse && !last.req.complete ? last.req : undefined;
+    return last?.req.complete === false ? last.req : undefined;
   }
 
   /** Refuses the body that the input ends in, and so its request; or the input that is no request. */

@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { OutgoingHttpHeader } from 'node:http';
 import type { Socket } from 'node:net';
-import { principalOf, refusalOf } from '../auth/request-principal.js';
-import type { ContractException, ErrorBody } from '../contract/contract.exception.js';
-import { ERROR_TABLE } from '../contract/error-table.js';
+import type { ContractException } from '../contract/contract.exception.js';
 import type { PublicRequest } from './public-request.js';
 import type { Answer, PublicResponse } from './public-response.js';
-import { publishRequest, type RequestMessage } from './request-channel.js';
-
-const MAX_PATH = 256;
+import { publishRequest } from './request-channel.js';
+import { messageOf, reasonOf } from './request-message.js';
 
 /** Characters beyond which an answer waits for its client as bytes: as a string, it takes up to three times its bytes. */
 const LONG_ANSWER = 16_384;
@@ -55,31 +52,6 @@ export function writeRefusal(socket: Socket, exception: ContractException): void
   socket.write(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${json}`);
 }
 
-function messageOf({ req, begun }: PublicResponse, { status, body }: Answer): RequestMessage {
-  const { id, method, url = '', trace } = req;
-  const principal = principalOf(req);
-  const refused = refusalOf(req);
-  return {
-    requestId: id,
-    principal: principal?.name ?? refused?.principal,
-    issuer: principal?.issuer ?? refused?.issuer,
-    method,
-    path: loggedPath(url),
-    status,
-    ...(status === 400 && reasonOf(body as ErrorBody)),
-    refusal: refused?.reason,
-    duration: Math.round((performance.now() - begun) * 1_000) / 1_000,
-    address: req.forwardedAddress ?? req.socket.remoteAddress,
-    traceId: trace?.traceId,
-    spanId: trace?.spanId,
-  };
-}
-
-/** Returns what the log tells of a refusal: the message, unless it is that of every such answer. */
-function reasonOf({ error, message }: ErrorBody): Pick<RequestMessage, 'error' | 'reason'> {
-  return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
-}
-
 /** Returns names and values. */
 function commonHeaders(requestId: string): string[] {
   return ['X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', requestId];
@@ -94,11 +66,4 @@ function connectionHeader({ headers }: PublicRequest, isLast: boolean): string |
 /** Returns names and values. The media type has no parameter charset (RFC 8259 §11). */
 function jsonHeaders(json: string): string[] {
   return ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(json))];
-}
-
-function loggedPath(url: string): string {
-  const query = url.indexOf('?');
-  const path = url.slice(0, Math.min(query < 0 ? MAX_PATH : query, MAX_PATH));
-  // A target that the rules for messages refuse may hold anything.
-  return /^[!-~]*$/.test(path) ? path : path.replace(/[^!-~]/g, '?');
 }

@@ -36,7 +36,7 @@ export async function startService(configuration: Configuration): Promise<void> 
 
 /** Starts the process that its operator sees. It serves the clients itself, or is the primary of workers that do. */
 async function startPrimary(configuration: Configuration): Promise<void> {
-  const { log, files, repository } = await open(configuration);
+  const { log, files, repository } = await openParts(configuration);
   const service =
     configuration.workers > 1
       ? new Workers(configuration.workers, repository)
@@ -50,7 +50,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
     stop(signal) {
       if (service.state.name === 'stopping') process.exit();
       limitStop(configuration);
-      void stop(signal, service, log, management);
+      void stopInOrder(signal, service, log, management);
     },
     reload: () => reload(service),
   });
@@ -69,26 +69,26 @@ async function startWorker(worker: Worker, configuration: Configuration): Promis
     process.stderr.write(`plant-store: the worker cannot reach its primary: ${message}\n`);
     process.exit(EXIT_STATUS.failed);
   });
-  const { log, files, repository } = await open(configuration, worker.id);
+  const { log, files, repository } = await openParts(configuration, worker.id);
   const service = new ServingProcess(configuration, files, repository, log);
   const address = await service.listen(configuration.managementPort);
   service.serve(baseUrlOf(configuration, address));
   onSignals({
     stop(signal) {
-      if (service.state.name === 'serving') void stop(signal, service, log);
+      if (service.state.name === 'serving') void stopInOrder(signal, service, log);
     },
     reload: () => reload(service),
   });
 }
 
 /** The parts that each process opens before it serves. */
-interface Opened {
+interface Parts {
   readonly log: StructuredLogger;
   readonly files: StartFiles;
   readonly repository: PlantRepository;
 }
 
-async function open(configuration: Configuration, workerId?: number): Promise<Opened> {
+async function openParts(configuration: Configuration, workerId?: number): Promise<Parts> {
   const log = await StructuredLogger.create(configuration.logLevel, workerId);
   Logger.overrideLogger(log);
   const files = openStartFiles(configuration);
@@ -155,7 +155,7 @@ function reload(service: ManagedService): void {
 }
 
 /** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
-async function stop(
+async function stopInOrder(
   signal: NodeJS.Signals,
   service: ManagedService,
   log: StructuredLogger,
