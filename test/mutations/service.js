@@ -243,7 +243,7 @@ export default [
     reason: 'A signal to the whole process group lets requests in flight be answered.',
     file: SERVICE,
     find: "if (service.state.name === 'serving') void stopInOrder(signal, service, log);",
-    replace: "if (service.state.name === 'stopping') process.exit();\n      void stop(signal, service, log);",
+    replace: "if (service.state.name === 'stopping') process.exit();\n      void stopInOrder(signal, service, log);",
     spec: 'test/process/workers',
     test: 'to all processes at once',
     isBuilt: true,
