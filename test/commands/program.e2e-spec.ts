@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { MAIN } from '../support/command.js';
 import { occupyPort } from '../support/ports.js';
 import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
 import { ROOT } from '../support/root.js';
@@ -10,6 +11,40 @@ const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 const COMMANDS = ['start', 'token', 'backup', 'restore', 'export', 'import', 'verify', 'check'];
 
 const directory = ServiceDirectory.ofEachTest();
+
+const bundle = readFileSync(MAIN, 'utf8');
+
+/** Returns the text of a file of the bundle, and of those that it imports, also later. */
+function loadedBy(path: string, seen = new Set<string>()): string {
+  if (seen.has(path)) return '';
+  seen.add(path);
+  const text = readFileSync(path, 'utf8');
+  const imports = [...text.matchAll(/(?:from |import |import\()"(\.\/[^"]+\.js)"/g)];
+  return imports.reduce((all, [, name = '']) => all + loadedBy(join(dirname(path), name), seen), text);
+}
+
+describe('The bundle', () => {
+  it.each(['token', 'backup', 'restore', 'export', 'import', 'verify'])(
+    'loads nothing of the service for %s, which would double the time of its start',
+    (name) => {
+      const [, chunk = ''] = new RegExp(`${name}: \\{[^}]*import\\("([^"]+)"\\)`).exec(bundle) ?? [];
+
+      expect(loadedBy(join(dirname(MAIN), chunk))).not.toContain('NestFactory');
+    },
+  );
+
+  it('loads nothing of the service for --version and --help', () => {
+    const [beginning = ''] = bundle.split('const COMMANDS');
+    const imports = [...beginning.matchAll(/from "(\.\/[^"]+)"/g)].map(([, name = '']) => join(dirname(MAIN), name));
+
+    expect(imports).not.toEqual([]);
+    for (const path of imports) expect(readFileSync(path, 'utf8')).not.toContain('NestFactory');
+  });
+
+  it('loads the service for start', () => {
+    expect(loadedBy(join(dirname(MAIN), 'chunks/start.js'))).toContain('NestFactory');
+  });
+});
 
 describe('plant-store', () => {
   it('is found by npx in a clone, from any of its directories, and prints its version', () => {
