@@ -6,6 +6,7 @@ import { creation, plant } from '../support/http-messages.js';
 import { ask, openRequest, RawClient } from '../support/raw-client.js';
 import { occupyPort, reservePort } from '../support/ports.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import type { ServiceProcess } from '../support/service-process.js';
 import { line, put } from '../support/token-file.js';
 import { until } from '../support/until.js';
 import { importing, inWorkers, killWorkers, onCores, withEachWorker } from '../support/workers.js';
@@ -17,6 +18,17 @@ const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
 const HELD = inWorkers("while (existsSync('hold')) {}");
 
 const directory = ServiceDirectory.ofEachTest();
+
+/** Stops a service, and expects that it answers the request in flight of a client, and ends with status 0. */
+async function expectOrderlyStop(service: ServiceProcess, client: RawClient): Promise<void> {
+  service.signal('SIGTERM');
+  await service.printed(/(Stopping after SIGTERM)/);
+  client.socket.write(plant(1));
+  await client.answered(1);
+
+  expect(client.answers).toEqual([200]);
+  expect(await service.ended).toBe(0);
+}
 
 /** Returns the value of a series of the metrics. */
 function valueOf(metrics: string, series: string): number {
@@ -262,13 +274,7 @@ describe('A worker that its primary cannot reach while the service stops', () =>
     const { service, url } = await directory.start({ ...TWO, ...unreachable });
     const client = await openRequest(url);
 
-    service.signal('SIGTERM');
-    await service.printed(/(Stopping after SIGTERM)/);
-    client.socket.write(plant(1));
-    await client.answered(1);
-
-    expect(client.answers).toEqual([200]);
-    expect(await service.ended).toBe(0);
+    await expectOrderlyStop(service, client);
   });
 });
 
@@ -369,13 +375,7 @@ describe('A signal', () => {
     await until('the first worker listens', async () => (await ask(url, TOKEN, 2).catch(() => 0)) === 200);
     const client = await openRequest(url);
 
-    service.signal('SIGTERM');
-    await service.printed(/(Stopping after SIGTERM)/);
-    client.socket.write(plant(1));
-    await client.answered(1);
-
-    expect(client.answers).toEqual([200]);
-    expect(await service.ended).toBe(0);
+    await expectOrderlyStop(service, client);
     expect(service.stdout).not.toContain('Listening');
     reserved.free();
   });
