@@ -8,7 +8,7 @@ import type { PublicRequest } from './public-request.js';
 export class RequestClock {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
-  /** Whether the service reads; if reading has stopped before, since when. */
+  /** Tells whether the service reads and, if it had stopped, since when it reads again. */
   #reading: 'always' | 'stopped' | { readonly since: number } = 'always';
   #timer: NodeJS.Timeout | undefined;
 

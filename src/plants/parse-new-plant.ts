@@ -18,7 +18,7 @@ export function parseNewPlant(json: string | Uint8Array): NewPlantDto {
     if (!isField(name)) return;
     if (seen.includes(name)) throw new ContractException(400, `The field ${name} is given twice: give it once.`);
     seen.push(name);
-    // Where it is no integer, the result of JSON.parse is no bigint either, and gets 422.
+    // The result of JSON.parse is no bigint, and so gets 422.
     if (name === 'id') parsed.id = exactInteger(source) ?? parsed.id;
   });
   return toNewPlant(parsed);

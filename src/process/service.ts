@@ -140,7 +140,7 @@ function warnOfClearText({ host, tlsCertFile, trustProxy }: Configuration): void
   logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
 }
 
-/** Ends the process SHUTDOWN_TIMEOUT from now, whatever its stop waits for. */
+/** Ends the process SHUTDOWN_TIMEOUT from now, even if its stop still waits. */
 function limitStop({ shutdownTimeout }: Configuration): void {
   setTimeout(() => {
     logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
