@@ -8,17 +8,16 @@ const MAX_PLACES = 2_048;
 /** Bytes of all their bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 16_777_216;
 
-type Holder = 'client' | 'plant' | 'listener';
+type Holder = 'client' | 'plant';
 
 /**
  * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when it has no
  * holder any more:
  *
- * | holder   | holds it from                                            | until                                               |
- * |----------|----------------------------------------------------------|-----------------------------------------------------|
- * | client   | NewPlantPipe: `admit`                                    | it takes the answer or goes, or its body is refused |
- * | plant    | PlantsService: `hold`, or `admit` for a call of the host | its outcome is known                                |
- * | listener | PlantsService: `hold`                                    | the call of `onPlantCreated` ends                   |
+ * | holder | holds it from                                            | until                                                |
+ * |--------|----------------------------------------------------------|------------------------------------------------------|
+ * | client | NewPlantPipe: `admit`                                    | it takes the answer or goes, or its body is refused  |
+ * | plant  | PlantsService: `hold`, or `admit` for a call of the host | its outcome is known, and `onPlantCreated` has ended |
  */
 export interface Place {
   /** The bytes that each of its holders occupies: the body, as far as it has arrived, and the plant. */
@@ -90,14 +89,14 @@ export class Admission {
   }
 
   /**
-   * Adds a holder to a place, unless it is one, and counts bytes. There is always room for the plant of a body that had
-   * room.
+   * Makes the plant of a request a holder of its place, and counts its bytes. There is always room for the plant of a body
+   * that had room.
    *
    * @throws {ContractException} 503 if the place is free, because the client has gone
    */
-  hold(place: Place, holder: Exclude<Holder, 'client'>, bytes: number): void {
+  hold(place: Place, bytes: number): void {
     if (isFree(place)) throw new ContractException(503);
-    this.#charge(place, holder, bytes);
+    this.#charge(place, 'plant', bytes);
   }
 
   /** Removes a holder from a place, unless it has released the place before. */
@@ -112,7 +111,7 @@ export class Admission {
 
   /** Waits until clients alone hold places, and admits nothing from then on. */
   async close(): Promise<void> {
-    while (this.#places.some(({ holders }) => holders.has('plant') || holders.has('listener'))) {
+    while (this.#places.some(({ holders }) => holders.has('plant'))) {
       await new Promise<void>((resolve) => (this.#onRelease = resolve));
     }
     this.#isClosed = true;

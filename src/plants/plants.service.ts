@@ -9,7 +9,7 @@ import {
   type PlantSnapshot,
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
-import { Admission, type AdmittedPlant, type Place } from './admission.js';
+import { Admission, type AdmittedPlant } from './admission.js';
 import { type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
 import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } from './plants.module-definition.js';
 
@@ -56,18 +56,20 @@ export class PlantsService {
    * @throws {ContractException} 409 or 503, as `create`
    */
   async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
-    this.admission.hold(place, 'plant', costOf(plant));
+    this.admission.hold(place, costOf(plant));
+    let listener: PlantCreatedListener | undefined;
     try {
       const outcome = await this.groupCommit.add(plant);
       if (outcome === 'conflict') throw new ContractException(409);
-      const { onPlantCreated } = this.options;
-      if (outcome === 'created' && onPlantCreated) void this.#notify(onPlantCreated, place, plant, principal);
+      if (outcome === 'created') listener = this.options.onPlantCreated;
       return toPlant(plant);
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
       throw error;
     } finally {
-      this.admission.release(place, 'plant');
+      const release = (): void => this.admission.release(place, 'plant');
+      if (listener === undefined) release();
+      else void this.#notify(listener, plant, principal).finally(release);
     }
   }
 
@@ -83,23 +85,13 @@ export class PlantsService {
   }
 
   /** Calls the listener after the answer was written: it can neither change nor delay the answer. */
-  async #notify(
-    listener: PlantCreatedListener,
-    place: Place,
-    ...created: Parameters<PlantCreatedListener>
-  ): Promise<void> {
-    const [plant] = created;
-    this.admission.hold(place, 'listener', costOf(plant));
+  async #notify(listener: PlantCreatedListener, ...created: Parameters<PlantCreatedListener>): Promise<void> {
     await setImmediate();
     try {
       await listener(...created);
     } catch (error) {
-      this.#logger.error(
-        `onPlantCreated failed for the plant ${plant.id}`,
-        error instanceof Error ? error.stack : error,
-      );
-    } finally {
-      this.admission.release(place, 'listener');
+      const [{ id }] = created;
+      this.#logger.error(`onPlantCreated failed for the plant ${id}`, error instanceof Error ? error.stack : error);
     }
   }
 }
