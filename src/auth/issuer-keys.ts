@@ -27,6 +27,26 @@ const MEDIA_TYPES = 'application/json, application/jwk-set+json';
 /** Milliseconds after which keys are fetched again: five minutes are promised, of which a fetch may take seconds. */
 const MAX_AGE = 240_000;
 
+/** The keys in use. */
+interface Keys {
+  /** Finds the key of a token. */
+  readonly find: JWTVerifyGetKey;
+  /** The JWK Set that has them. */
+  readonly set: string;
+  /** When the fetch began that returned it, on a clock that never steps back. */
+  readonly fetched: number;
+}
+
+/** A fetch of the keys. */
+interface Fetch {
+  readonly begun: number;
+  state: 'running' | 'succeeded' | 'failed';
+  /** Requests that share it while it runs. */
+  waiting: number;
+  /** Resolves when it has succeeded or failed. */
+  ended: Promise<void>;
+}
+
 /**
  * The signing keys of an issuer. They are fetched when they are too old, and when a token has an unknown key. Both share the
  * last fetch while it runs, and until a second after it began. A token whose key is unknown after that fetch is refused; if
@@ -34,20 +54,9 @@ const MAX_AGE = 240_000;
  */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
-  /** Finds the key of a token. Undefined until the first fetch succeeds. */
-  #keys: JWTVerifyGetKey | undefined;
-  /** The JWK Set of these keys. */
-  #keySet: string | undefined;
-  /** When the last fetch began that has succeeded, on a clock that never steps back. */
-  #updated = -Infinity;
-  #lastFetch = Promise.resolve();
-  /** When the last fetch began. */
-  #begun = -Infinity;
-  #isFetching = false;
-  /** Requests that share the running fetch; 0 when the next one begins. */
-  #waiting = 0;
-  /** True from a fetch that fails to the next one that succeeds, so that the log has one line for each of the two. */
-  #isFailing = false;
+  /** Undefined until the first fetch succeeds. */
+  #keys: Keys | undefined;
+  #lastFetch: Fetch | undefined;
 
   /**
    * @param issuer its discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4)
@@ -77,58 +86,60 @@ export class IssuerKeys {
 
   readonly #findKnown: JWTVerifyGetKey = (header, token) => {
     if (this.#keys === undefined) throw new errors.JWKSNoMatchingKey();
-    return this.#keys(header, token);
+    return this.#keys.find(header, token);
   };
 
   /** Fetches the keys if they are too old: the issuer may have withdrawn one. If it cannot be reached, that is logged. */
   async refresh(): Promise<void> {
-    if (performance.now() - this.#updated >= MAX_AGE) await this.#fetched().catch(() => undefined);
+    const isRecent = this.#keys !== undefined && performance.now() - this.#keys.fetched < MAX_AGE;
+    if (!isRecent) await this.#fetch().ended;
   }
 
-  /** Lets a request with an unknown key wait for the keys. */
+  /**
+   * Lets a request with an unknown key wait for the keys.
+   *
+   * @throws {ContractException} 503 if they cannot be fetched, or too many requests wait
+   */
   async #waitForKeys(): Promise<void> {
-    const fetched = this.#fetched();
-    if (this.#isFetching) {
-      if (this.#waiting >= MAX_WAITING) throw new ContractException(503);
-      this.#waiting += 1;
+    const fetch = this.#fetch();
+    if (fetch.state === 'running') {
+      if (fetch.waiting >= MAX_WAITING) throw new ContractException(503);
+      fetch.waiting += 1;
+      await fetch.ended;
     }
-    await fetched;
+    if (fetch.state === 'failed') throw new ContractException(503);
   }
 
   /** Fetches the keys, or shares the last fetch. */
-  #fetched(): Promise<void> {
-    if (!this.#isFetching && performance.now() - this.#begun >= COOLDOWN) this.#lastFetch = this.#fetch();
-    return this.#lastFetch;
+  #fetch(): Fetch {
+    const last = this.#lastFetch;
+    const begun = performance.now();
+    if (last !== undefined && (last.state === 'running' || begun - last.begun < COOLDOWN)) return last;
+    const fetch: Fetch = { begun, state: 'running', waiting: 0, ended: Promise.resolve() };
+    fetch.ended = this.#run(fetch, last?.state === 'failed');
+    this.#lastFetch = fetch;
+    return fetch;
   }
 
-  /** @throws {ContractException} 503 if the keys cannot be fetched, which is logged */
-  async #fetch(): Promise<void> {
-    const begun = performance.now();
-    this.#begun = begun;
-    this.#isFetching = true;
-    this.#waiting = 0;
+  /** @param hasFailed true if the fetch before has failed: the log has one line when that begins, and one when it ends */
+  async #run(fetch: Fetch, hasFailed: boolean): Promise<void> {
     try {
-      this.#take(await this.#download());
-      this.#updated = begun;
-      if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
-      this.#isFailing = false;
+      this.#take(await this.#download(), fetch.begun);
+      fetch.state = 'succeeded';
+      if (hasFailed) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
     } catch (error) {
-      if (!this.#isFailing) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
-      this.#isFailing = true;
-      throw new ContractException(503);
-    } finally {
-      this.#isFetching = false;
+      fetch.state = 'failed';
+      if (!hasFailed) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
     }
   }
 
   /** Takes the keys into use. */
-  #take(keySet: JSONWebKeySet): void {
-    const keys = createLocalJWKSet(keySet);
-    const text = JSON.stringify(keySet);
-    if (text === this.#keySet) return;
-    this.#keys = keys;
-    this.#keySet = text;
-    this.onChange();
+  #take(keySet: JSONWebKeySet, fetched: number): void {
+    const find = createLocalJWKSet(keySet);
+    const set = JSON.stringify(keySet);
+    const hasChanged = set !== this.#keys?.set;
+    this.#keys = { find, set, fetched };
+    if (hasChanged) this.onChange();
   }
 
   /** Returns the answer of the issuer, of which `createLocalJWKSet` checks that it is a JWK Set. */
