@@ -50,8 +50,8 @@ describe('group commit', () => {
     expect(repository.sizes).toEqual([1_024, 1_024, 52]);
   });
 
-  it('stores no further plant in a batch whose texts are a million characters long', async () => {
-    const texts = [1_048_575, 1, 1, 1_048_576, 1].map((length) => 'x'.repeat(length));
+  it('stores no further plant in a batch whose texts are a quarter of a million characters long', async () => {
+    const texts = [262_143, 1, 1, 262_144, 1].map((length) => 'x'.repeat(length));
     await Promise.all(texts.map((name, index) => commit.add({ id: BigInt(index), name })));
 
     expect(repository.sizes).toEqual([2, 2, 1]);

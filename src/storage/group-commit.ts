@@ -14,7 +14,7 @@ import {
 const BATCH_SIZE = 1_024;
 
 /** UTF-16 units of its texts, at which a batch takes no further plant: a driver holds several copies of them. */
-const BATCH_LENGTH = 1_048_576;
+const BATCH_LENGTH = 262_144;
 
 /** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
 export const BATCH_CHANNEL = 'plant-store:batch';

@@ -158,8 +158,9 @@ function createPool(settings: PoolConfig, max: number): pg.Pool {
  */
 export function literal(value: ColumnValue): string {
   if (value === null) return 'NULL';
-  const text = doubled("'", String(value));
-  return text.includes('\\') ? ` E'${doubled('\\', text)}'` : `'${text}'`;
+  const text = String(value);
+  const quoted = doubled("'", text);
+  return text.includes('\\') ? ` E'${doubled('\\', quoted)}'` : `'${quoted}'`;
 }
 
 /**
