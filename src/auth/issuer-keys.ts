@@ -37,14 +37,19 @@ interface Keys {
   readonly fetched: number;
 }
 
-/** A fetch of the keys. */
-interface Fetch {
-  readonly begun: number;
-  state: 'running' | 'succeeded' | 'failed';
+/** A fetch of the keys, which begins when it is created. */
+class Fetch {
+  readonly begun = performance.now();
+  state: 'running' | 'succeeded' | 'failed' = 'running';
   /** Requests that share it while it runs. */
-  waiting: number;
+  waiting = 0;
   /** Resolves when it has succeeded or failed. */
-  ended: Promise<void>;
+  readonly ended: Promise<void>;
+
+  /** @param run fetches the keys, and sets the state; must not reject */
+  constructor(run: (fetch: Fetch) => Promise<void>) {
+    this.ended = run(this);
+  }
 }
 
 /**
@@ -92,7 +97,7 @@ export class IssuerKeys {
   /** Fetches the keys if they are too old: the issuer may have withdrawn one. If it cannot be reached, that is logged. */
   async refresh(): Promise<void> {
     const isRecent = this.#keys !== undefined && performance.now() - this.#keys.fetched < MAX_AGE;
-    if (!isRecent) await this.#fetch().ended;
+    if (!isRecent) await this.#currentFetch().ended;
   }
 
   /**
@@ -101,34 +106,31 @@ export class IssuerKeys {
    * @throws {ContractException} 503 if they cannot be fetched, or too many requests wait
    */
   async #waitForKeys(): Promise<void> {
-    const fetch = this.#fetch();
-    if (fetch.state === 'running') {
-      if (fetch.waiting >= MAX_WAITING) throw new ContractException(503);
-      fetch.waiting += 1;
-      await fetch.ended;
+    const current = this.#currentFetch();
+    if (current.state === 'running') {
+      if (current.waiting >= MAX_WAITING) throw new ContractException(503);
+      current.waiting += 1;
+      await current.ended;
     }
-    if (fetch.state === 'failed') throw new ContractException(503);
+    if (current.state === 'failed') throw new ContractException(503);
   }
 
-  /** Fetches the keys, or shares the last fetch. */
-  #fetch(): Fetch {
+  /** Returns the last fetch while it runs, and until a second after it began. Then begins the next one. */
+  #currentFetch(): Fetch {
     const last = this.#lastFetch;
-    const begun = performance.now();
-    if (last !== undefined && (last.state === 'running' || begun - last.begun < COOLDOWN)) return last;
-    const fetch: Fetch = { begun, state: 'running', waiting: 0, ended: Promise.resolve() };
-    fetch.ended = this.#run(fetch, last?.state === 'failed');
-    this.#lastFetch = fetch;
-    return fetch;
+    const mayBegin = last === undefined || (last.state !== 'running' && performance.now() - last.begun >= COOLDOWN);
+    if (!mayBegin) return last;
+    return (this.#lastFetch = new Fetch((next) => this.#run(next, last?.state === 'failed')));
   }
 
   /** @param hasFailed true if the fetch before has failed: the log has one line when that begins, and one when it ends */
-  async #run(fetch: Fetch, hasFailed: boolean): Promise<void> {
+  async #run(current: Fetch, hasFailed: boolean): Promise<void> {
     try {
-      this.#take(await this.#download(), fetch.begun);
-      fetch.state = 'succeeded';
+      this.#take(await this.#download(), current.begun);
+      current.state = 'succeeded';
       if (hasFailed) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
     } catch (error) {
-      fetch.state = 'failed';
+      current.state = 'failed';
       if (!hasFailed) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
     }
   }
