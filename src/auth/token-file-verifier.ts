@@ -15,7 +15,7 @@ interface TokenFileOptions {
   readonly mayBeMissing?: boolean;
 }
 
-/** What the file had when it was last read in full; only tokens before. */
+/** The content of the file when it was last read in full; before that, only tokens. */
 interface Content {
   readonly text?: string;
   /** The tokens of the text, and those that are configured beside them. */

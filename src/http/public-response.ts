@@ -10,7 +10,7 @@ export interface Answer {
   readonly headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>;
 }
 
-/** What a response knows of its ClientConnection. */
+/** A ClientConnection, as far as a response knows it. */
 interface Client {
   answer(response: PublicResponse, answer: Answer): void;
 }

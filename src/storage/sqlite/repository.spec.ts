@@ -20,7 +20,7 @@ import { checkDatabase, DATABASE_DEFAULTS, openRepository, openSnapshot } from '
 import { type PlantRepository, RepositoryUnavailableError } from '../plant-repository.js';
 import { firstValue, openSqliteDatabase, type SqliteDatabase } from './database.js';
 
-/** What an authorizer returns: https://sqlite.org/c3ref/c_deny.html */
+/** The result of an authorizer: https://sqlite.org/c3ref/c_deny.html */
 const [SQLITE_OK, SQLITE_DENY] = [0, 1];
 
 let directory: string;
