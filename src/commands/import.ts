@@ -70,10 +70,11 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
     }
   } catch (error) {
     if (Object.values(counts).some((count) => count > 0)) process.stderr.write(`${describe(counts)}\n`);
+    // The error above says how to go on; that of the store that cannot close would hide it.
+    await repository.close().catch(() => undefined);
     throw error;
-  } finally {
-    await repository.close();
   }
+  await repository.close();
   printSummary(counts, describe(counts), { json });
   if (counts.rejected + counts.conflict > 0) process.exitCode = EXIT_STATUS.findings;
 }

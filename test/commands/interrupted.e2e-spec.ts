@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import type { Run } from '../support/command.js';
 import { ServiceDirectory, type Variables } from '../support/service-directory.js';
-import { inTime } from '../support/until.js';
+import { inTime, until } from '../support/until.js';
 import { importing } from '../support/workers.js';
 
 const OTHER: Variables = { DATABASE_URL: 'sqlite:other.db' };
@@ -108,6 +108,21 @@ describe('plant-store import', () => {
 
     expect(await run(['import', 'plants.ndjson'], OTHER)).toMatchObject({ status: 0 });
     expect(await run(['verify'], OTHER)).toEqual(await run(['verify']));
+  });
+
+  it('says how to go on when its store is removed meanwhile', async () => {
+    await directory.store([], 'other.db');
+    const running = directory.command('import', [], OTHER);
+    // The command ends before it has read its input.
+    running.child.stdin.on('error', () => undefined).write('{"id":1,"name":"Monstera"}\n'.repeat(30_000));
+    await until('it has added a plant', () => directory.rows('other.db').length > 0);
+    rmSync(directory.file('other.db'));
+    running.child.stdin.end('{"id":2,"name":"Aloe"}\n');
+
+    expect(await running.ended).toBe(1);
+    expect(running.stderr).toMatch(
+      /^1 created, .+\nplant-store: .+ the files of the database were removed or replaced; run the same command again: it goes on .+\n$/,
+    );
   });
 
   it('asks for another file of rejected rows when it was interrupted', async () => {
