@@ -18,9 +18,18 @@ export class WorkerMetrics {
     }).set(Math.round(Date.now() / 1_000 - process.uptime()));
   }
 
-  /** Returns the text for Prometheus. It rejects if a worker does not answer within five seconds. */
+  /** Returns the text for Prometheus. */
   async text(): Promise<string> {
-    return `${await this.#workers.clusterMetrics()}\n${await this.#own.metrics()}`;
+    return `${await this.#textOfWorkers()}\n${await this.#own.metrics()}`;
+  }
+
+  /** Returns a comment if a worker hangs or ends meanwhile: the metrics of this process then tell that the service is up. */
+  async #textOfWorkers(): Promise<string> {
+    try {
+      return await this.#workers.clusterMetrics();
+    } catch (error) {
+      return `# The metrics of the workers are missing: ${(error as Error).message}`;
+    }
   }
 }
 

@@ -310,7 +310,10 @@ describe('A worker that no longer reacts', () => {
     const { service, management } = await directory.startManaged({ WORKERS: '2', SHUTDOWN_TIMEOUT: '1s' });
     process.kill(service.workers()[0] ?? 0, 'SIGSTOP');
     // After five seconds.
-    expect((await fetch(`${management}/metrics`)).status).toBe(500);
+    const metrics = await (await fetch(`${management}/metrics`)).text();
+    expect(metrics).toMatch(/^# The metrics of the workers are missing: /);
+    expect(valueOf(metrics, 'plant_store_ready{check="service"}')).toBe(1);
+    expect(valueOf(metrics, 'plant_store_worker_restarts_total')).toBe(0);
     expect((await fetch(`${management}/health/ready`)).status).toBe(200);
 
     expect(await service.stop()).toBe(0);
