@@ -48,10 +48,17 @@ curl -i ${url} \\
 }
 
 function adviseCommand(file: string): string {
+  const program = [process.execPath, process.argv[1] ?? ''];
+  const command = [...program, 'token', 'create', '--name', 'first', '--file', resolve(file)].map(inShell).join(' ');
   return `
 No token is configured, and the journal would keep one that is shown here. To create one, run:
 
-${process.execPath} ${process.argv[1] ?? ''} token create --name first --file ${resolve(file)}
+${command}
 
 `;
+}
+
+/** Quotes a path for a shell, if it needs that. */
+function inShell(path: string): string {
+  return /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

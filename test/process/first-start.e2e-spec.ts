@@ -93,11 +93,14 @@ describe('The first start without configuration', () => {
   it('prints the command that creates a token, and no token, when systemd keeps its output', async () => {
     // As systemd does, the shell names the file that its stderr goes to.
     const shell = 'export JOURNAL_STREAM="$(stat -L -c %d:%i /proc/self/fd/2)"; exec "$@"';
-    const { service, url } = await directory.start({}, { wrapper: ['sh', '-c', shell, 'sh'] });
+    const { service, url } = await directory.start(
+      { DATABASE_URL: 'sqlite:my data/plants.db' },
+      { wrapper: ['sh', '-c', shell, 'sh'] },
+    );
     const command = await service.printed(/^(\S+ \S+ token create .*)$/m);
 
     expect(service.stderr).not.toMatch(/[\w-]{43}/);
-    expect(existsSync(directory.file('data/tokens'))).toBe(false);
+    expect(existsSync(directory.file('my data/tokens'))).toBe(false);
     const { stdout } = spawnSync('sh', ['-c', command], { cwd: '/', encoding: 'utf8' });
     await untilAnswer(200, url, stdout.trim());
   });
