@@ -165,5 +165,6 @@ function refusalReason(error: unknown): RefusalReason {
     if (error.claim === 'typ') return 'wrong-type';
     return error.claim === 'nbf' && error.reason === 'check_failed' ? 'not-yet-valid' : 'wrong-claim';
   }
-  return error instanceof errors.JOSEError ? (REASONS[error.code] ?? 'unknown-key') : 'unknown-key';
+  // jose throws other errors at a key that it cannot use, such as RSA with 1,024 bits.
+  return error instanceof errors.JOSEError ? (REASONS[error.code] ?? 'unknown-key') : 'unusable-key';
 }

@@ -25,6 +25,7 @@ export const REFUSAL_REASONS = [
   'wrong-claim',
   'wrong-signature',
   'unknown-key',
+  'unusable-key',
 ] as const;
 
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];

@@ -74,7 +74,7 @@ describe('An attack', () => {
   it.each<{ what: string; reason: string; token: () => string | Promise<string> }>([
     { what: 'alg none', reason: 'wrong-algorithm', token: () => forge({ ...HEADER, alg: 'none' }, jwt.claims()) },
     { what: 'HS256 with the public key as the secret', reason: 'wrong-algorithm', token: signWithPublicKey },
-    { what: 'a published key that is too short', reason: 'unknown-key', token: signWithShortKey },
+    { what: 'a published key that is too short', reason: 'unusable-key', token: signWithShortKey },
     { what: 'an unknown kid', reason: 'unknown-key', token: () => sign({}, { kid: '../../../../dev/null' }) },
     { what: 'a foreign issuer', reason: 'wrong-issuer', token: () => sign({ iss: 'https://elsewhere.example.com' }) },
     { what: 'another audience', reason: 'wrong-audience', token: () => sign({ aud: 'https://other.example.com' }) },
