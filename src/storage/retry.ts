@@ -29,6 +29,12 @@ interface RetryOptions {
 
 type Work<Result> = () => Result | Promise<Result>;
 
+/** The time is over, and the first attempt has not ended. */
+class NoAnswerError extends Error {
+  override readonly name = 'NoAnswerError';
+  readonly code = 'NO_ANSWER';
+}
+
 /** The deadline has passed while an attempt goes on. */
 class AttemptLeft extends Error {}
 
@@ -58,7 +64,7 @@ export class Retry {
     const began = performance.now();
     const deadline = began + this.timeout;
     if (this.#outage !== undefined && began - this.#outage.lastFailure > this.timeout) this.#outage = undefined;
-    let lastError: unknown = new Error(`it did not answer within ${this.timeout} ms`);
+    let lastError: unknown = new NoAnswerError(`it did not answer within ${this.timeout} ms`);
     for (;;) {
       try {
         const result = await (this.options.leavesAttempt === true ? endAt(deadline, work) : work());

@@ -80,17 +80,37 @@ describe('An error of PostgreSQL', () => {
     expect(postgresFailure(refused)).toBe('transient');
     expect(describePostgresError(refused)).toBe('connect ECONNREFUSED; check its server and its URL');
     // Of a name with several addresses.
-    const unreachable = new AggregateError([refused, new Error('connect EHOSTUNREACH')], '');
+    const errors = [refused, new Error('connect EHOSTUNREACH')];
+    const unreachable = Object.assign(new AggregateError(errors, ''), { code: 'ECONNREFUSED' });
     expect(postgresFailure(unreachable)).toBe('transient');
     expect(describePostgresError(unreachable)).toBe(
       'connect ECONNREFUSED; connect EHOSTUNREACH; check its server and its URL',
     );
     expect(postgresFailure(new PlantDeletedError())).toBe('transient');
-    for (const defect of [new TypeError('a'), new RangeError('a'), new UnusableDatabaseError('it is wrong')]) {
+    const ofProgram = [
+      new Error('a'),
+      new TypeError('a'),
+      Object.assign(new Error('a'), { code: 'ERR_INVALID_ARG_TYPE' }),
+    ];
+    for (const defect of [...ofProgram, new UnusableDatabaseError('it is wrong')]) {
       expect(postgresFailure(defect)).toBeUndefined();
       expect(mayPassAtStart(defect)).toBe(false);
       expect(describePostgresError(defect)).toBe(defect.message);
     }
+  });
+
+  it.each([
+    'timeout expired',
+    'timeout exceeded when trying to connect',
+    'Connection terminated',
+    'Connection terminated unexpectedly',
+    'Connection terminated due to connection timeout',
+    'Client has encountered a connection error and is not queryable',
+    'Client was closed and is not queryable',
+    'Received unexpected commandComplete message from backend.',
+  ])('that the driver reports by its message alone is retried: %s', (message) => {
+    expect(postgresFailure(new Error(message))).toBe('transient');
+    expect(connectionAfter(new Error(message))).toBe('closed');
   });
 
   it('leaves the connection idle if only the statement failed', () => {

@@ -1,12 +1,13 @@
-import pg from 'pg';
 import type { OperatorError } from '../../operator-error.js';
 import { postgresName } from '../database-url.js';
-import { type Failure, messageOf, startError, UnusableDatabaseError } from '../errors.js';
+import { type Failure, messageOf, startError } from '../errors.js';
 
 /** For an operator whose database has a table plants of another program. */
 export const USE_ANOTHER_SCHEMA =
   "if another program made its table plants, create a schema for the service's tables, and name it in the URL: " +
   '?options=-csearch_path=plant_store';
+
+const CHECK_SERVER = 'check its server and its URL';
 
 /**
  * Returns what identifies an error: its SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), the code
@@ -76,6 +77,14 @@ const KNOWN_ERRORS: readonly KnownError[] = [
   // The connection failed, or the server lacks resources, starts or stops. PgBouncer reports all its errors as 08P01;
   // distributed engines an unreachable node as XX000.
   { code: /^(?:08|25P03|25P04|53|57|XX000|PLANT_DELETED)/, failure: 'transient' },
+  // Errors of the system or of Node, such as ECONNREFUSED, EAI_AGAIN and ERR_STREAM_DESTROYED; and no answer of a server.
+  { code: /^(?:E(?!RR_)[A-Z_]+$|ERR_SOCKET|ERR_STREAM|NO_ANSWER)/, failure: 'transient', advice: CHECK_SERVER },
+  // Messages, without a code, of the driver whose connection fails.
+  {
+    code: /^(?:Client (?:has|was)|Connection terminated|Received unexpected|timeout )/,
+    failure: 'transient',
+    advice: CHECK_SERVER,
+  },
 ];
 
 /** Another instance that creates the same tables was faster. */
@@ -93,7 +102,7 @@ export class PlantDeletedError extends Error {
 
 /** Returns how the repository handles an error; undefined for a defect. */
 export function postgresFailure(error: unknown): Failure | undefined {
-  return find(error)?.failure ?? (isConnectionError(error) ? 'transient' : undefined);
+  return knownError(error)?.failure;
 }
 
 /** Returns whether the start may succeed after this error when it tries again. */
@@ -103,12 +112,12 @@ export function mayPassAtStart(error: unknown): boolean {
 
 /** Returns the state in which an error leaves its connection; see PostgresPool. */
 export function connectionAfter(error: unknown): 'idle' | 'unanswered' | 'closed' {
-  return find(error)?.connection ?? 'closed';
+  return knownError(error)?.connection ?? 'closed';
 }
 
 /** Explains an error to the operator. */
 export function describePostgresError(error: unknown): string {
-  const advice = find(error)?.advice ?? (isConnectionError(error) ? 'check its server and its URL' : undefined);
+  const advice = knownError(error)?.advice;
   return advice === undefined ? messageOf(error) : `${messageOf(error)}; ${advice}`;
 }
 
@@ -117,16 +126,7 @@ export function postgresStartError(url: string, error: unknown): OperatorError {
   return startError(postgresName(url), error, describePostgresError(error));
 }
 
-function find(error: unknown): KnownError | undefined {
+function knownError(error: unknown): KnownError | undefined {
   const code = codeOf(error);
   return KNOWN_ERRORS.find((known) => known.code.test(code));
-}
-
-/**
- * Returns whether an error without an entry comes from the connection. The driver has no class for these: they are the
- * errors that come neither from the server nor from the program.
- */
-function isConnectionError(error: unknown): boolean {
-  const others = [pg.DatabaseError, UnusableDatabaseError, TypeError, RangeError];
-  return !others.some((type) => error instanceof type);
 }

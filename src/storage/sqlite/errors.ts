@@ -41,12 +41,12 @@ export class FilesNotInPlaceError extends Error {
 export function sqliteFailure(error: unknown): Failure | undefined {
   // An error of node:fs, such as EACCES, comes from looking at the files, too.
   if (error instanceof FilesNotInPlaceError || 'syscall' in Object(error)) return 'unavailable';
-  return find(error)?.failure;
+  return knownError(error)?.failure;
 }
 
 /** Explains an error to the operator. */
 export function describeSqliteError(error: unknown): string {
-  const advice = find(error)?.advice;
+  const advice = knownError(error)?.advice;
   return advice === undefined ? messageOf(error) : `${messageOf(error)}; ${advice}`;
 }
 
@@ -55,7 +55,7 @@ export function sqliteStartError(file: string, error: unknown): OperatorError {
   return startError(file, error, describeSqliteError(error));
 }
 
-function find(error: unknown): KnownError | undefined {
+function knownError(error: unknown): KnownError | undefined {
   const { errcode } = Object(error) as { readonly errcode?: unknown };
   if (typeof errcode !== 'number') return undefined;
   // An extended code has the primary one in its last byte.
