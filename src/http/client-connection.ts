@@ -23,7 +23,7 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
  * | state     | the connection                   | next state                                                                  |
  * |-----------|----------------------------------|-----------------------------------------------------------------------------|
  * | waiting   | has nothing to answer            | `#run` enters running for a request, and closing for a refusal              |
- * | running   | has passed a request to Fastify  | `answer` enters answering, or closing if no request can follow              |
+ * | running   | has passed a request to Fastify  | `answer` enters answering, or closing after a last answer or for a refusal  |
  * | answering | waits until its answer is taken  | `#run` enters running or closing for what waits then, and otherwise waiting |
  * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes, or its time is over        |
  *

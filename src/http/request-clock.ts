@@ -8,8 +8,8 @@ import type { PublicRequest } from './public-request.js';
 export class RequestClock {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
-  /** Tells whether the service reads and, if it had stopped, since when it reads again. */
-  #reading: 'always' | 'stopped' | { readonly since: number } = 'always';
+  /** Since when the service reads; undefined while it does not. */
+  #readsSince: number | undefined = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -21,7 +21,7 @@ export class RequestClock {
     private readonly timeout: number,
     private readonly refuse: () => void,
   ) {
-    socket.on('pause', () => (this.#reading = 'stopped'));
+    socket.on('pause', () => (this.#readsSince = undefined));
     socket.on('resume', () => this.#beginReading());
     socket.on('close', () => clearTimeout(this.#timer));
   }
@@ -43,16 +43,16 @@ export class RequestClock {
 
   #beginReading(): void {
     // Node also resumes a new socket, and one that is paused again before this event.
-    if (this.#reading !== 'stopped' || this.socket.isPaused()) return;
-    this.#reading = { since: performance.now() };
+    if (this.#readsSince !== undefined || this.socket.isPaused()) return;
+    this.#readsSince = performance.now();
     this.#check();
   }
 
   /** Refuses the late input, or looks again when its time is over. While reading is stopped, its time does not end. */
   #check(): void {
     clearTimeout(this.#timer);
-    if (!this.#isLate || this.#reading === 'stopped' || this.socket.destroyed) return;
-    const left = this.#reading === 'always' ? 0 : this.#reading.since + this.timeout - performance.now();
+    if (!this.#isLate || this.#readsSince === undefined || this.socket.destroyed) return;
+    const left = this.#readsSince + this.timeout - performance.now();
     if (left > 0) {
       this.#timer = setTimeout(() => this.#check(), left);
     } else {

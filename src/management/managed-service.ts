@@ -54,6 +54,11 @@ export abstract class ManagedService {
    */
   abstract listen(managementPort: number | 'off'): Promise<Address>;
 
+  /** Starts the other processes that serve the port, if there are any. Resolves when each of them listens or has ended. */
+  startOthers(): Promise<void> {
+    return Promise.resolve();
+  }
+
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */
   abstract reload(): void;
 

@@ -5,13 +5,14 @@ import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import {
   lengthOf,
+  type Outcome,
   PlantRepository,
   type PlantSnapshot,
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
 import { Admission, type AdmittedPlant } from './admission.js';
 import { type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
-import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } from './plants.module-definition.js';
+import { CHECKED_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
 
 /** Bytes that a plant occupies besides its texts. */
 const PLANT_COST = 512;
@@ -57,19 +58,14 @@ export class PlantsService {
    */
   async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
     this.admission.hold(place, costOf(plant));
-    let listener: PlantCreatedListener | undefined;
+    const outcome = this.groupCommit.add(plant);
+    void this.#notify(outcome, plant, principal).finally(() => this.admission.release(place, 'plant'));
     try {
-      const outcome = await this.groupCommit.add(plant);
-      if (outcome === 'conflict') throw new ContractException(409);
-      if (outcome === 'created') listener = this.options.onPlantCreated;
+      if ((await outcome) === 'conflict') throw new ContractException(409);
       return toPlant(plant);
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
       throw error;
-    } finally {
-      const release = (): void => this.admission.release(place, 'plant');
-      if (listener === undefined) release();
-      else void this.#notify(listener, plant, principal).finally(release);
     }
   }
 
@@ -84,13 +80,20 @@ export class PlantsService {
     return this.repository.snapshot();
   }
 
-  /** Calls the listener after the answer was written: it can neither change nor delay the answer. */
-  async #notify(listener: PlantCreatedListener, ...created: Parameters<PlantCreatedListener>): Promise<void> {
+  /**
+   * Calls the listener of the host if the plant is created. It does so after the answer was written, so that the listener
+   * can neither change nor delay the answer. Does not reject.
+   */
+  async #notify(outcome: Promise<Outcome>, plant: NewPlantDto, principal: Principal | undefined): Promise<void> {
+    const { onPlantCreated } = this.options;
+    // Nothing is created by a plant that fails; its client gets the error.
+    const isCreated = (await outcome.catch(() => undefined)) === 'created';
+    if (!isCreated || onPlantCreated === undefined) return;
     await setImmediate();
     try {
-      await listener(...created);
+      await onPlantCreated(plant, principal);
     } catch (error) {
-      const [{ id }] = created;
+      const { id } = plant;
       this.#logger.error(`onPlantCreated failed for the plant ${id}`, error instanceof Error ? error.stack : error);
     }
   }

@@ -54,7 +54,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
     },
     reload: () => reload(service),
   });
-  if (service instanceof Workers) await service.startOthers();
+  await service.startOthers();
   if (service.state.name === 'serving') announce(service, management, configuration, log);
 }
 

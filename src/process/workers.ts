@@ -58,11 +58,8 @@ export class Workers extends ManagedService {
     return this.#fork();
   }
 
-  /**
-   * Starts the other workers. Resolves when each of them listens or has ended: one that cannot start does not keep the
-   * others from serving.
-   */
-  async startOthers(): Promise<void> {
+  /** Starts the other workers. One that cannot start does not keep the others from serving. */
+  override async startOthers(): Promise<void> {
     await Promise.allSettled(Array.from({ length: this.count - 1 }, () => this.#fork()));
   }
 

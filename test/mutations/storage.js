@@ -119,7 +119,7 @@ export default [
     name: 'storage: statement without a time limit',
     reason: 'A time limit travels in the same message, a little below that of the client.',
     file: POOL,
-    find: '`${mark} ${limit(timeout)}; ${transaction}`',
+    find: '`${mark} ${limitOnServer(timeout)}; ${transaction}`',
     replace: '`${mark} ${transaction}`',
     spec: 'test/storage/database-faults',
     test: 'lets SIGKILL end the service',

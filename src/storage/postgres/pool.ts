@@ -92,12 +92,13 @@ export class PostgresPool {
     const mark = `/* plant-store ${randomUUID()} */`;
     try {
       const transaction = rollsBack ? `BEGIN; ${statements}; ROLLBACK` : statements;
-      const text = `${mark} ${limit(timeout)}; ${transaction}`;
+      const text = `${mark} ${limitOnServer(timeout)}; ${transaction}`;
       // For a message of several statements, the driver returns an array.
       const results = [await client.query<unknown[]>({ text, rowMode: 'array' })].flat();
       client.release();
-      // ROLLBACK has a result, too.
-      return results.at(rollsBack ? -2 : -1)?.rows ?? [];
+      // That of ROLLBACK.
+      if (rollsBack) results.pop();
+      return results.at(-1)?.rows ?? [];
     } catch (error) {
       const state = connectionAfter(error);
       if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
@@ -116,7 +117,7 @@ export class PostgresPool {
 
   async #isExecuting(mark: string): Promise<boolean> {
     const results = await this.#watch.query(
-      `${limit(WATCH_TIMEOUT)}; ` +
+      `${limitOnServer(WATCH_TIMEOUT)}; ` +
         `SELECT FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, ${literal(mark)})`,
     );
     const [, executing] = [results].flat();
@@ -179,7 +180,7 @@ function doubled(character: string, text: string): string {
 }
 
 /** Lets the server cancel each of the statements that follow in the transaction. It does not cancel a commit. */
-function limit(timeout: number): string {
+function limitOnServer(timeout: number): string {
   // At least 1: zero turns the limit off.
   return `SET LOCAL statement_timeout = ${Math.max(1, Math.ceil(SERVER_SHARE * timeout))}`;
 }
