@@ -3,12 +3,12 @@ import proxyAddress from '@fastify/proxy-addr';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
 import type { Certificate } from './certificate.js';
-import { withMessageRules } from './message-rules.js';
-import type { PublicRequest } from './public-request.js';
-import type { PublicHandler, PublicResponse } from './public-response.js';
-import { PublicServer } from './public-server.js';
-import { toRouterPath } from './request-target.js';
-import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
+import { withMessageRules } from './message/message-rules.js';
+import type { PublicRequest } from './message/public-request.js';
+import type { PublicHandler, PublicResponse } from './message/public-response.js';
+import { PublicServer } from './connection/public-server.js';
+import { toRouterPath } from './message/request-target.js';
+import { DEFAULT_LIMITS, type ServerLimits } from './connection/server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
 class PublicFastifyAdapter extends FastifyAdapter {

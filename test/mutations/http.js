@@ -1,18 +1,18 @@
 const ADAPTER = 'src/http/fastify-adapter.ts';
 const CERTIFICATE = 'src/http/certificate.ts';
-const CONNECTION = 'src/http/client-connection.ts';
-const CONNECTIONS = 'src/http/open-connections.ts';
-const CLOCK = 'src/http/request-clock.ts';
-const CROSS_ORIGIN = 'src/http/cross-origin.ts';
-const ERROR = 'src/http/parser-error.ts';
-const FLOW = 'src/http/socket-flow.ts';
-const HANDSHAKES = 'src/http/tls-handshakes.ts';
+const CONNECTION = 'src/http/connection/client-connection.ts';
+const CONNECTIONS = 'src/http/connection/open-connections.ts';
+const CLOCK = 'src/http/connection/request-clock.ts';
+const CROSS_ORIGIN = 'src/http/message/cross-origin.ts';
+const ERROR = 'src/http/connection/parser-error.ts';
+const FLOW = 'src/http/connection/socket-flow.ts';
+const HANDSHAKES = 'src/http/connection/tls-handshakes.ts';
 const NOT_FOUND = 'src/http/not-found.controller.ts';
-const REQUEST = 'src/http/public-request.ts';
-const ANSWER = 'src/http/write-answer.ts';
-const RULES = 'src/http/message-rules.ts';
-const SERVER = 'src/http/public-server.ts';
-const TARGET = 'src/http/request-target.ts';
+const REQUEST = 'src/http/message/public-request.ts';
+const ANSWER = 'src/http/message/write-answer.ts';
+const RULES = 'src/http/message/message-rules.ts';
+const SERVER = 'src/http/connection/public-server.ts';
+const TARGET = 'src/http/message/request-target.ts';
 
 export default [
   {
@@ -171,7 +171,7 @@ export default [
   {
     name: 'http: query in the log',
     reason: 'No token reaches the log, and a query may hold one.',
-    file: 'src/http/request-message.ts',
+    file: 'src/http/message/request-message.ts',
     find: 'path: loggedPath(url),',
     replace: 'path: url,',
     spec: 'test/logging/requests',
@@ -264,7 +264,7 @@ export default [
     file: CONNECTION,
     find: 'this.socket.destroy();\n    }\n  }',
     replace: '}\n  }',
-    spec: 'src/http/public-server',
+    spec: 'src/http/connection/public-server',
   },
   {
     name: 'http: reset after a refusal',
@@ -426,7 +426,7 @@ export default [
     name: 'http: late headers on a connection that was never kept unread',
     reason: 'The headers of a request have 10 seconds, whatever REQUEST_TIMEOUT is.',
     file: CLOCK,
-    find: "if (this.#readsSince !== undefined || this.socket.isPaused()) return;",
+    find: 'if (this.#readsSince !== undefined || this.socket.isPaused()) return;',
     replace: 'if (this.socket.isPaused()) return;',
     spec: 'test/http/timeouts',
     test: 'Half the headers',
@@ -513,7 +513,7 @@ export default [
     file: HANDSHAKES,
     find: 'return `${localAddress} ${remoteAddress} ${remotePort}`;',
     replace: 'return localAddress && `${remoteAddress} ${remotePort}`;',
-    spec: 'src/http/public-server',
+    spec: 'src/http/connection/public-server',
   },
   {
     name: 'http: place of those who wait for an identity provider',

@@ -395,7 +395,7 @@ export default [
   {
     name: 'storage: columns of a table that an operator made',
     reason: 'A table without a column is refused with a line that names it.',
-    file: 'src/storage/schema.ts',
+    file: 'src/storage/tables.ts',
     find: 'if (missing.length === 0) return;',
     replace: 'if (missing.length < 5) return;',
     spec: 'src/storage/sqlite/repository',

@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { EXIT_STATUS } from '../../src/operator-error.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
-import { findViolation } from '../../src/http/message-rules.js';
+import { findViolation } from '../../src/http/message/message-rules.js';
 import { create, TOKEN } from '../support/client.js';
 import { MAIN, V8_FLAGS } from '../support/command.js';
 import { Paper } from '../support/paper.js';

@@ -23,7 +23,7 @@ export interface Exchange {
   /** As the client has sent them: the middleware of `unparsedBody` deletes some. */
   readonly headers: IncomingHttpHeaders;
   /** The request of the host if a parser of the host has read the body. The service has no parser. */
-  readonly parsed: HostRequest | undefined;
+  readonly parsedRequest: HostRequest | undefined;
 }
 
 /**
@@ -39,6 +39,6 @@ export function exchangeOf(hostRequest: HostRequest, hostResponse: HostResponse)
     request,
     response: 'raw' in hostResponse ? hostResponse.raw : hostResponse,
     headers: sentHeaders(request),
-    parsed: isParsed ? hostRequest : undefined,
+    parsedRequest: isParsed ? hostRequest : undefined,
   };
 }

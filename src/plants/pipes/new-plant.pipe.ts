@@ -16,11 +16,11 @@ export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<Admitte
   /** @throws {ContractException} as `assertPlantHeaders`, 503, and as `collectBody` and `parseNewPlant`, in this order */
   async transform(getExchange: LazyExchange): Promise<AdmittedPlant> {
     const exchange = getExchange();
-    const { request, response, parsed } = exchange;
+    const { request, response, parsedRequest } = exchange;
     const { bodyLimit } = this.admission;
     assertPlantHeaders(exchange, bodyLimit);
     const place = this.admission.admit(response);
-    if (parsed !== undefined) return { plant: this.#parsedBodies.toNewPlant(parsed, request), place };
+    if (parsedRequest !== undefined) return { plant: this.#parsedBodies.toNewPlant(parsedRequest, request), place };
     const length = contentLength(exchange);
     const charge = (bytes: number): boolean => this.admission.chargeBody(place, bytes);
     // Most bodies have arrived.

@@ -10,12 +10,12 @@ import { bodyTooLarge } from './read-body.js';
  * @throws {ContractException} 417, 400 without a body, 415 or 413, in this order
  */
 export function assertPlantHeaders(exchange: Exchange, bodyLimit: number): void {
-  const { request, headers, parsed } = exchange;
+  const { request, headers, parsedRequest } = exchange;
   assertExpectation(request);
   if (!hasBody(exchange)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
   assertJson(headers);
   const length = contentLength(exchange);
-  if (parsed === undefined && length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
+  if (parsedRequest === undefined && length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
 }
 
 /** Returns the value of Content-Length; undefined without this header. */

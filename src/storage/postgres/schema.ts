@@ -1,7 +1,7 @@
 import { UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
 import type { StoredPlant } from '../plant-repository.js';
-import { assertColumns, assertNotNewer, type Tables } from '../schema.js';
+import { assertColumns, assertNotNewer, type Tables } from '../tables.js';
 import { USE_ANOTHER_SCHEMA } from './errors.js';
 import { literal, type PostgresPool } from './pool.js';
 

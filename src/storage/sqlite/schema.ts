@@ -1,6 +1,6 @@
 import { UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
-import { assertColumns, assertNotNewer, type Tables } from '../schema.js';
+import { assertColumns, assertNotNewer, type Tables } from '../tables.js';
 import { firstRow, firstValue, prepare, type SqliteDatabase, transact } from './database.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
 

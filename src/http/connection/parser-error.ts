@@ -1,4 +1,4 @@
-import { ContractException } from '../contract/contract.exception.js';
+import { ContractException } from '../../contract/contract.exception.js';
 
 /** An error of Node's HTTP parser: the packet that it is in, and how many bytes of it were parsed. */
 export interface ParserError extends Error {

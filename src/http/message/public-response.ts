@@ -1,5 +1,5 @@
 import { type OutgoingHttpHeader, ServerResponse } from 'node:http';
-import type { ContractException } from '../contract/contract.exception.js';
+import type { ContractException } from '../../contract/contract.exception.js';
 import type { PublicRequest } from './public-request.js';
 
 /** An answer to a request: JSON, or nothing. */

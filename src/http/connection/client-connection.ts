@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { principalOf } from '../auth/request-principal.js';
-import { ContractException } from '../contract/contract.exception.js';
-import { logDefect } from '../contract/defect.js';
+import { principalOf } from '../../auth/request-principal.js';
+import { ContractException } from '../../contract/contract.exception.js';
+import { logDefect } from '../../contract/defect.js';
 import type { OpenConnection } from './open-connections.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
-import type { PublicRequest } from './public-request.js';
-import type { Answer, PublicHandler, PublicResponse } from './public-response.js';
+import type { PublicRequest } from '../message/public-request.js';
+import type { Answer, PublicHandler, PublicResponse } from '../message/public-response.js';
 import { RequestClock } from './request-clock.js';
 import { SocketFlow } from './socket-flow.js';
-import { writeAnswer, writeRefusal } from './write-answer.js';
+import { writeAnswer, writeRefusal } from '../message/write-answer.js';
 
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
 const LINGER = 2_000;

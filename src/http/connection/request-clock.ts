@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { PublicRequest } from './public-request.js';
+import type { PublicRequest } from '../message/public-request.js';
 
 /**
  * Refuses the input of a connection that arrives too late. Node reports late input once, by a clock that also runs while the

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OutgoingHttpHeader } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ContractException } from '../contract/contract.exception.js';
+import type { ContractException } from '../../contract/contract.exception.js';
 import type { PublicRequest } from './public-request.js';
 import type { Answer, PublicResponse } from './public-response.js';
 import { publishRequest } from './request-channel.js';

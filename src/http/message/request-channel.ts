@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
-import type { AuthenticationRefused } from '../auth/request-principal.js';
-import type { ErrorNumber } from '../contract/error-table.js';
+import type { AuthenticationRefused } from '../../auth/request-principal.js';
+import type { ErrorNumber } from '../../contract/error-table.js';
 
 /** The diagnostics channel with one message for every answer of the public port. */
 export const REQUEST_CHANNEL = 'plant-store:request';

@@ -1,5 +1,5 @@
 import { type IncomingMessage, METHODS } from 'node:http';
-import { ContractException } from '../contract/contract.exception.js';
+import { ContractException } from '../../contract/contract.exception.js';
 import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.js';
 import type { PublicHandler } from './public-response.js';
 import { isAuthority, isTarget } from './request-target.js';

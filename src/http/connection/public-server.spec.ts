@@ -3,9 +3,9 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { Logger } from '@nestjs/common';
-import { readPem } from '../../test/support/certificates.js';
-import type { Certificate } from './certificate.js';
-import type { PublicHandler } from './public-response.js';
+import { readPem } from '../../../test/support/certificates.js';
+import type { Certificate } from '../certificate.js';
+import type { PublicHandler } from '../message/public-response.js';
 import { PublicServer } from './public-server.js';
 import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 

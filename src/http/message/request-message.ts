@@ -1,6 +1,6 @@
-import { principalOf, refusalOf } from '../auth/request-principal.js';
-import type { ErrorBody } from '../contract/contract.exception.js';
-import { ERROR_TABLE } from '../contract/error-table.js';
+import { principalOf, refusalOf } from '../../auth/request-principal.js';
+import type { ErrorBody } from '../../contract/contract.exception.js';
+import { ERROR_TABLE } from '../../contract/error-table.js';
 import type { Answer, PublicResponse } from './public-response.js';
 import type { RequestMessage } from './request-channel.js';
 
