@@ -54,6 +54,8 @@ describe('The URL of a database', () => {
     ['sqlite:///data/plants.db', '///data/plants.db'],
     ['sqlite://data/plants.db', undefined],
     ['sqlite:', undefined],
+    ['sqlite:data/', undefined],
+    ['sqlite:data/ ', undefined],
     ['sqlite: a', undefined],
     ['SQLITE:a', undefined],
     ['a sqlite:b', undefined],

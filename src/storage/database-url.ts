@@ -39,10 +39,11 @@ export function databaseName(url: string): string {
 
 /**
  * Returns the path in a SQLite URL, or `:memory:`; undefined for another URL. With two slashes, the first name would be that
- * of a host (RFC 3986 §3.2), and a relative path is meant: taken as an absolute one, it would be outside the volume.
+ * of a host (RFC 3986 §3.2), and a relative path is meant: taken as an absolute one, it would be outside the volume. With a
+ * slash at its end, it is that of a directory.
  */
 export function sqliteFile(url: string): string | undefined {
-  return /^sqlite:(?!\/\/[^/])\S.*$/.test(url) ? sqlitePath(url) : undefined;
+  return /^sqlite:(?!\/\/[^/])\S.*$/.test(url) && !sqlitePath(url).endsWith('/') ? sqlitePath(url) : undefined;
 }
 
 /** Returns the path in a SQLite URL. Spaces at the end are a slip, and would name another file than the operator sees. */

@@ -13,6 +13,8 @@ import { inTime } from '../support/until.js';
 
 const directory = ServiceDirectory.ofEachTest();
 
+const TOO_LARGE = message({ more: [`X: ${'x'.repeat(20_000)}`] });
+
 /** Returns a request after whose answer the service ends the connection. */
 function lastCreation(id: number): string {
   return message({ body: plant(id), more: ['Connection: close'] });
@@ -65,7 +67,7 @@ describe('A service with a certificate', () => {
 
   it.each([
     ['garbage', 'garbage\r\n\r\n', 400],
-    ['headers that are too large', message({ more: [`X: ${'x'.repeat(20_000)}`] }), 431],
+    ['headers that are too large', TOO_LARGE, 431],
     ['half a request', 'POST /plants HTTP/1.1\r\nHost: loc', 408],
   ])('answers %s with the same error as without TLS', async (_, text, error) => {
     const socket = await open(service.port);
@@ -112,6 +114,30 @@ describe('A service with a certificate', () => {
     });
 
     await expect(once(socket, 'secureConnect')).rejects.toThrow(/protocol version/);
+  });
+});
+
+describe('A client that takes its answer after it has closed its side', () => {
+  it.each([
+    ['garbage', 'garbage\r\n\r\n', 400],
+    ['headers that are too large', TOO_LARGE, 431],
+  ])('gets the refusal of %s behind that answer, too', async (_, text, error) => {
+    const variables = { ...WITH_TOKEN, ...installCertificate(directory), BODY_LIMIT: '16mb' };
+    const { service, url } = await directory.start(variables);
+    const socket = await open(Number(new URL(url).port));
+    // More than the buffers of the connection hold.
+    socket.pause().write(message({ body: JSON.stringify({ id: 1, name: 'x'.repeat(8_000_000) }) }));
+    await service.printed(/("status":200)/);
+    // The service then reads the text and the end at once.
+    service.signal('SIGSTOP');
+    socket.end(text);
+    await once(socket, 'finish');
+    service.signal('SIGCONT');
+    socket.resume();
+
+    const answers = await readAll(socket);
+    expect(answers.slice(0, 15)).toBe('HTTP/1.1 200 OK');
+    expect(JSON.parse(answers.slice(answers.lastIndexOf('\r\n\r\n')))).toMatchObject({ error });
   });
 });
 

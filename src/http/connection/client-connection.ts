@@ -20,12 +20,16 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
  * One connection of a client: one loop over its requests, and behind them the refusal of input that is none. It runs the
  * first request until the client has taken its answer.
  *
- * | state     | the connection                   | next state                                                                  |
- * |-----------|----------------------------------|-----------------------------------------------------------------------------|
- * | waiting   | has nothing to answer            | `#run` enters running for a request, and closing for a refusal              |
- * | running   | has passed a request to Fastify  | `answer` enters answering, or closing after a last answer or for a refusal  |
- * | answering | waits until its answer is taken  | `#run` enters running or closing for what waits then, and otherwise waiting |
- * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes, or its time is over        |
+ * | state     | the connection                   | next state                                                           |
+ * |-----------|----------------------------------|----------------------------------------------------------------------|
+ * | waiting   | has nothing to answer            | running: `#run`, for a request                                       |
+ * | running   | has passed a request to Fastify  | answering: `answer`; closing after a last answer                     |
+ * | answering | waits until its answer is taken  | running: `#run`, for the next request; waiting if there is none      |
+ * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes, or its time is over |
+ *
+ * A refusal is sent as soon as no request is before it: `refuseInput` enters closing at once, or `answer` does so after the
+ * last of these requests. It does not wait until the answer before it is taken: when a response ends, Node closes the socket
+ * of a client that has half-closed.
  *
  * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
  * loses its connection after some time.
@@ -94,7 +98,8 @@ export class ClientConnection implements OpenConnection {
       discardBody(response);
     } else {
       this.#queue.push(response);
-      this.#goOn();
+      if (this.#state === 'waiting') void this.#run();
+      else this.#flow.update();
     }
   }
 
@@ -102,7 +107,8 @@ export class ClientConnection implements OpenConnection {
   refuseInput(exception: ContractException): void {
     if (this.#discardsInput) return;
     this.#refusal = exception;
-    this.#goOn();
+    if (this.#state !== 'running' && this.#queue.length === 0) this.#close(exception);
+    else this.#flow.update();
   }
 
   /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
@@ -121,7 +127,6 @@ export class ClientConnection implements OpenConnection {
     if (isLast) {
       this.#close();
     } else if (this.#queue.length === 0 && this.#refusal !== undefined) {
-      // Not left to `#run`: when the response ends, Node closes the socket of a client that has half-closed.
       this.#close(this.#refusal);
     } else {
       this.#enter('answering');
@@ -141,19 +146,10 @@ export class ClientConnection implements OpenConnection {
     return this.#state === 'closing' || this.#refusal !== undefined;
   }
 
-  /** Goes on after something has arrived that needs an answer. */
-  #goOn(): void {
-    if (this.#state === 'waiting') void this.#run();
-    else this.#flow.update();
-  }
-
+  /** Runs the requests that have arrived, one after another. */
   async #run(): Promise<void> {
-    while (!this.socket.destroyed) {
+    while (this.#state !== 'closing' && !this.socket.destroyed) {
       const next = this.#queue.shift();
-      if (next === undefined && this.#refusal !== undefined) {
-        this.#close(this.#refusal);
-        return;
-      }
       this.#current = next;
       this.#enter(next === undefined ? 'waiting' : 'running');
       this.#flow.update();
