@@ -125,12 +125,13 @@ export class RawClient {
 
   /** Waits for the next complete answer. An answer to HEAD has no body, whatever its headers are. */
   async answer(method = 'POST'): Promise<RawAnswer> {
-    let parsed: ReturnType<typeof parseAnswer>;
+    let parsed = 0 as ReturnType<typeof parseAnswer>;
     await this.#until(`${method} is answered`, () => {
-      parsed = parseAnswer(this.received, method);
-      return parsed !== undefined;
+      // To parse a long answer again with each packet would take most of the time of a test.
+      if (typeof parsed === 'number' && this.received.length >= parsed) parsed = parseAnswer(this.received, method);
+      return typeof parsed !== 'number';
     });
-    if (parsed === undefined) throw new Error('There is no answer');
+    if (typeof parsed === 'number') throw new Error('There is no answer');
     this.received = parsed.rest;
     this.#closes = parsed.answer.headers.connection === 'close';
     return parsed.answer;
@@ -258,10 +259,10 @@ export async function converse(
   return answers;
 }
 
-/** Parses the first answer as in RFC 9112 §6.3; returns undefined if it is incomplete. */
-function parseAnswer(received: string, method: string): { answer: RawAnswer; rest: string } | undefined {
+/** Parses the first answer as in RFC 9112 §6.3; if it is incomplete, returns how many bytes it has at least. */
+function parseAnswer(received: string, method: string): { answer: RawAnswer; rest: string } | number {
   const end = received.indexOf('\r\n\r\n');
-  if (end < 0) return undefined;
+  if (end < 0) return received.length + 1;
   const [statusLine = '', ...lines] = received.slice(0, end).split('\r\n');
   const status = /^HTTP\/1\.1 (\d{3}) [\w ]+$/.exec(statusLine)?.[1];
   if (status === undefined) throw new Error(`Invalid status line: ${JSON.stringify(statusLine)}`);
@@ -276,7 +277,7 @@ function parseAnswer(received: string, method: string): { answer: RawAnswer; res
   const length = isBodiless ? 0 : Number(headers['content-length']);
   if (!Number.isInteger(length)) throw new Error(`This answer has no length: ${JSON.stringify(received)}`);
   const start = end + '\r\n\r\n'.length;
-  if (received.length < start + length) return undefined;
+  if (received.length < start + length) return start + length;
   const body = Buffer.from(received.slice(start, start + length), 'latin1').toString('utf8');
   return { answer: { statusLine, headers, body }, rest: received.slice(start + length) };
 }
