@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { V8_FLAGS } from '../support/command.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import * as hostile from '../support/hostile-clients.js';
 import { report } from '../support/report.js';
@@ -70,7 +71,7 @@ function median(values: readonly number[]): number {
 }
 
 describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (SEED=${SEED})`, () => {
-  const directory = ServiceDirectory.ofEachTest();
+  const directory = ServiceDirectory.ofEachTest(V8_FLAGS);
   let store: Store;
 
   beforeEach(async () => {
