@@ -3,7 +3,11 @@ import { availableParallelism } from 'node:os';
 /** Nest 12 is published only as ES modules, which Jest runs with --experimental-vm-modules. */
 const project = {
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    // Each spec file loads it anew: one file instead of 200.
+    '^class-validator$': '<rootDir>/node_modules/class-validator/bundles/class-validator.umd.min.js',
+  },
   transform: { '\\.ts$': '<rootDir>/test/support/typescript-transform.js' },
 };
 
