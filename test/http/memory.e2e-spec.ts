@@ -1,6 +1,5 @@
 import { installCertificate } from '../support/certificates.js';
 import { SECOND_TOKEN, TOKEN } from '../support/client.js';
-import { V8_FLAGS } from '../support/command.js';
 import { ask } from '../support/raw-client.js';
 import * as hostile from '../support/hostile-clients.js';
 import { report } from '../support/report.js';
@@ -20,7 +19,7 @@ const ENOUGH = 40;
 /** Milliseconds after which an attack has failed to end: less than the time limit of Jest. */
 const PATIENCE = 150_000;
 
-const directory = ServiceDirectory.ofEachTest(V8_FLAGS);
+const directory = ServiceDirectory.ofEachTest();
 
 interface Outcome {
   /** Bytes. */

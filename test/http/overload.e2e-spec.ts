@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { V8_FLAGS } from '../support/command.js';
 import { creation } from '../support/http-messages.js';
 import { RawClient } from '../support/raw-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
@@ -7,7 +6,7 @@ import type { ServiceProcess } from '../support/service-process.js';
 import { until } from '../support/until.js';
 import { WORKERS } from '../support/workers.js';
 
-const directory = ServiceDirectory.ofEachTest(V8_FLAGS);
+const directory = ServiceDirectory.ofEachTest();
 let service: ServiceProcess;
 let clients: RawClient[];
 

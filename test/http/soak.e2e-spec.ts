@@ -1,5 +1,4 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { V8_FLAGS } from '../support/command.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import * as hostile from '../support/hostile-clients.js';
 import { report } from '../support/report.js';
@@ -71,7 +70,7 @@ function median(values: readonly number[]): number {
 }
 
 describe(`${CLIENTS} honest clients among hostile ones, for ${MINUTES} minutes (SEED=${SEED})`, () => {
-  const directory = ServiceDirectory.ofEachTest(V8_FLAGS);
+  const directory = ServiceDirectory.ofEachTest();
   let store: Store;
 
   beforeEach(async () => {

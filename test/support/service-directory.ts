@@ -34,16 +34,9 @@ export class ServiceDirectory {
   readonly #processes: NodeProcess[] = [];
   readonly #databases: SqliteFile[] = [];
 
-  /** @param flags of V8 for the services */
-  constructor(private readonly flags: readonly string[] = []) {}
-
-  /**
-   * Returns a directory that is new and empty in each test of the spec file.
-   *
-   * @param flags of V8 for the services: V8_FLAGS where a test measures memory. They change nothing else, and cost CPU.
-   */
-  static ofEachTest(flags?: readonly string[]): ServiceDirectory {
-    const directory = new ServiceDirectory(flags);
+  /** Returns a directory that is new and empty in each test of the spec file. */
+  static ofEachTest(): ServiceDirectory {
+    const directory = new ServiceDirectory();
     beforeEach(() => mkdirSync(directory.path, { recursive: true, mode: 0o700 }));
     afterEach(() => directory.remove());
     // Where no test runs, nothing else removes it.
@@ -53,7 +46,7 @@ export class ServiceDirectory {
 
   /** Starts a process; nothing but these variables is in its environment. */
   launch(variables: Variables = {}, options?: LaunchOptions): ServiceProcess {
-    const service = new ServiceProcess(variables, this.flags, { workingDirectory: this.path, ...options });
+    const service = new ServiceProcess(variables, { workingDirectory: this.path, ...options });
     this.#processes.push(service);
     return service;
   }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { MAIN } from './command.js';
+import { MAIN, V8_FLAGS } from './command.js';
 import { childrenOf, type LaunchOptions, NodeProcess, type Variables } from './node-process.js';
 import { reservePort } from './ports.js';
 import { WORKERS } from './workers.js';
@@ -9,12 +9,12 @@ const MANAGEMENT = /"message":"Management: ([^"]+)"/;
 
 /** The service as a process. */
 export class ServiceProcess extends NodeProcess {
-  constructor(variables: Variables, flags: readonly string[], options?: LaunchOptions) {
+  constructor(variables: Variables, options?: LaunchOptions) {
     const workers = variables.WORKERS ?? `${WORKERS}`;
     // Several workers cannot listen on a port that the system chooses.
     const reserved = workers === '1' ? undefined : reservePort();
     const port = `${reserved?.port ?? 0}`;
-    super([...flags, MAIN], { PORT: port, MANAGEMENT_PORT: 'off', WORKERS: workers, ...variables }, options);
+    super([...V8_FLAGS, MAIN], { PORT: port, MANAGEMENT_PORT: 'off', WORKERS: workers, ...variables }, options);
     this.child.once('close', () => reserved?.free());
   }
 
