@@ -1,7 +1,19 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { ContractException } from '../../contract/contract.exception.js';
 import { bodyTooLarge, collectBody, takeBody } from './read-body.js';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+/** Returns the bytes of all buffers that something refers to. */
+function arrayBuffers(): number {
+  collectGarbage();
+  return process.memoryUsage().arrayBuffers;
+}
 
 describe('takeBody', () => {
   it('reserves memory for a body that has arrived already', () => {
@@ -23,6 +35,20 @@ describe('collectBody', () => {
     request.push('a');
 
     await expect(body).rejects.toMatchObject({ error: 503 });
+  });
+
+  it('keeps nothing of a body for which there is no more room, although its connection goes on', async () => {
+    const before = arrayBuffers();
+    const request = new IncomingMessage(new Socket());
+    const charges = [true, false];
+    const body = collectBody(request, 100_000_000, () => charges.shift() ?? false);
+    request.push(Buffer.alloc(20_000_000));
+    request.push(Buffer.alloc(30_000_000));
+
+    await expect(body).rejects.toMatchObject({ error: 503 });
+    await setImmediate();
+    expect(arrayBuffers() - before).toBeLessThan(10_000_000);
+    expect(request.destroyed).toBe(false);
   });
 
   it('reserves no more memory than twice the length of a body that arrives in parts, nor than its declared length', async () => {

@@ -52,6 +52,8 @@ export async function collectBody(request: IncomingMessage, maxLength: number, c
       else length += chunk.copy(buffer, length);
     };
     const fail = (exception: ContractException): void => {
+      // The listeners below live until the connection ends, and would keep it.
+      buffer = Buffer.alloc(0);
       // Discard the rest: a client that is still sending does not read the answer.
       request.off('data', add).resume();
       reject(exception);
