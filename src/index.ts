@@ -3,7 +3,13 @@ export { BearerAuthGuard, RequiresScope } from './auth/bearer-auth.guard.js';
 export { TokenFileVerifier } from './auth/token-file-verifier.js';
 export { type JwtSettings, type JwtType } from './auth/jwt-settings.js';
 export { JwtVerifier } from './auth/jwt-verifier.js';
-export { type Principal, type RefusalReason, TokenVerifier, type VerificationResult } from './auth/token-verifier.js';
+export {
+  ExpiredToken,
+  type Principal,
+  type RefusalReason,
+  TokenVerifier,
+  type VerificationResult,
+} from './auth/token-verifier.js';
 export { ContractException } from './contract/contract.exception.js';
 export { ContractExceptionFilter } from './contract/contract-exception.filter.js';
 export { type ErrorNumber } from './contract/error-table.js';

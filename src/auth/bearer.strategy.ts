@@ -3,7 +3,7 @@ import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import { BearerRequest } from './bearer-request.js';
 import { isBearerToken } from './bearer-syntax.js';
-import { checkResult, type Principal, type RefusalReason } from './token-verifier.js';
+import { checkResult, ExpiredToken, type Principal, type RefusalReason } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */
 export const STRATEGY = 'plant-store-bearer';
@@ -36,9 +36,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
     if (!isBearerToken(token)) throw new TokenRefused('malformed');
     const result = checkResult(await request.verifier.verify(token));
     if (typeof result === 'string') throw new TokenRefused(result);
-    // A verifier may return a principal that it remembers.
-    if (result.expires !== undefined && result.expires.getTime() <= Date.now())
-      throw new TokenRefused('expired', result);
+    if (result instanceof ExpiredToken) throw new TokenRefused('expired', result.holder);
     return result;
   }
 }

@@ -3,7 +3,13 @@ import { decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey, ty
 import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
 import { assertJwtSettings, DEFAULT_JWT_TYPE, type JwtSettings } from './jwt-settings.js';
-import { type Principal, type RefusalReason, TokenVerifier, type VerificationResult } from './token-verifier.js';
+import {
+  type Principal,
+  type RefusalReason,
+  TokenVerifier,
+  unlessExpired,
+  type VerificationResult,
+} from './token-verifier.js';
 
 /** Asymmetric signatures (RFC 7518 §3.1, RFC 8037, RFC 9864): a key that verifies them cannot forge them. */
 const ALGORITHMS = [
@@ -50,7 +56,7 @@ export class JwtVerifier extends TokenVerifier {
   readonly #settings: JwtSettings;
   readonly #keys: IssuerKeys;
   readonly #timer: NodeJS.Timeout;
-  /** Principals by token digest; the guard checks their expiry. */
+  /** Principals by token digest, those of expired tokens included. */
   #verified = new Map<string, Principal>();
 
   /** @throws {TypeError} at the first setting that is wrong */
@@ -80,12 +86,12 @@ export class JwtVerifier extends TokenVerifier {
     // Other keys may begin a new generation meanwhile, which must get no token that was verified with the keys before.
     const generation = this.#verified;
     const known = generation.get(digest);
-    if (known !== undefined) return known;
+    if (known !== undefined) return unlessExpired(known);
     const result = await this.#authenticate(token).catch(refusalReason);
     if (typeof result === 'string') return result;
     if (generation.size >= MAX_VERIFIED) generation.clear();
     generation.set(digest, result);
-    return result;
+    return unlessExpired(result);
   }
 
   async #authenticate(token: string): Promise<Principal | RefusalReason> {
@@ -114,8 +120,7 @@ export class JwtVerifier extends TokenVerifier {
   }
 
   /**
-   * Returns the claims of a token that is valid, or that has only expired: the guard then refuses its principal, and logs
-   * whose token it was.
+   * Returns the claims of a token that is valid, or that has only expired: the log then has whose token it was.
    */
   async #claimsOf(token: string, rules: JWTVerifyOptions): Promise<JWTPayload> {
     try {
@@ -150,7 +155,9 @@ async function verifyToken(token: string, keys: IssuerKeys, rules: JWTVerifyOpti
       try {
         return (await jwtVerify(token, key, rules)).payload;
       } catch (fault) {
-        if (!(fault instanceof errors.JWSSignatureVerificationFailed)) throw fault;
+        // Another key may have signed it, also where jose cannot use this one.
+        const isOfKey = fault instanceof errors.JWSSignatureVerificationFailed || !(fault instanceof errors.JOSEError);
+        if (!isOfKey) throw fault;
       }
     }
     throw new errors.JWSSignatureVerificationFailed();

@@ -1,4 +1,5 @@
 import { digestToken, generateToken, numberTokens, StaticTokens } from './static-tokens.js';
+import { ExpiredToken } from './token-verifier.js';
 
 const PAST = new Date(Date.now() - 1_000);
 const SOON = new Date(Date.now() + 60_000);
@@ -34,6 +35,12 @@ describe('Static tokens', () => {
       expect(new StaticTokens([first, other]).verify(token)).toBe('unknown');
     }
     expect(new StaticTokens([first, other]).count).toBe(2);
+  });
+
+  it('do not return the holder of an expired token as the principal of a valid one', () => {
+    const expired = new StaticTokens([{ name: 'leaver', digest: digestToken('a'), expires: PAST }]);
+
+    expect(expired.verify('a')).toEqual(new ExpiredToken({ name: 'leaver', expires: PAST }));
   });
 
   it('tell when the next one expires, without those that have expired', () => {

@@ -1,5 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { TokenVerifier, type VerificationResult } from './token-verifier.js';
+import { TokenVerifier, unlessExpired, type VerificationResult } from './token-verifier.js';
 
 /** A token that is configured beforehand. Only its digest is kept. */
 export interface StaticToken {
@@ -52,7 +52,7 @@ export class StaticTokens extends TokenVerifier implements ServiceTokens {
     }
     if (found === undefined) return 'unknown';
     const { name, expires } = found;
-    return expires === undefined ? { name } : { name, expires };
+    return unlessExpired(expires === undefined ? { name } : { name, expires });
   }
 }
 

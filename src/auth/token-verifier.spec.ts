@@ -1,4 +1,10 @@
-import { checkResult, type TokenVerifier, TokenVerifiers, type VerificationResult } from './token-verifier.js';
+import {
+  checkResult,
+  ExpiredToken,
+  type TokenVerifier,
+  TokenVerifiers,
+  type VerificationResult,
+} from './token-verifier.js';
 
 /** Returns a verifier with this result, which notes its calls. */
 function verifierOf(result: VerificationResult, calls: string[] = [], name = ''): TokenVerifier {
@@ -40,10 +46,13 @@ describe('Several verifiers', () => {
 });
 
 describe('A result', () => {
-  it('may be undefined, a reason, or a principal', () => {
-    const principal = { name: '', scopes: [], expires: new Date(0) };
+  it('may be undefined, a reason, a principal, or an expired token, which a principal may be, too', () => {
+    const principal = { name: '', scopes: [], expires: new Date(Date.now() + 60_000) };
+    const former = { name: 'former', expires: new Date(0) };
     expect(checkResult(undefined)).toBe('unknown');
     expect(checkResult('wrong-type')).toBe('wrong-type');
     expect(checkResult(principal)).toBe(principal);
+    expect(checkResult(new ExpiredToken(former))).toEqual(new ExpiredToken(former));
+    expect(checkResult(former)).toEqual(new ExpiredToken(former));
   });
 });

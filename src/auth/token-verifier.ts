@@ -30,19 +30,33 @@ export const REFUSAL_REASONS = [
 
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-/** The principal of a valid token, or the reason for its refusal; undefined means `unknown`. */
-export type VerificationResult = Principal | RefusalReason | undefined;
+/**
+ * The result for a token that has expired. The log has the name of its holder. It is not the principal itself: a host that
+ * reads only the name and the scopes of a result must not take the token for a valid one.
+ */
+export class ExpiredToken {
+  constructor(readonly holder: Principal) {}
+}
+
+/** The principal of a valid token, or why it is refused; undefined means `unknown`. */
+export type VerificationResult = Principal | ExpiredToken | RefusalReason | undefined;
+
+/** Returns the principal of a token, unless the token has expired. */
+export function unlessExpired(principal: Principal): Principal | ExpiredToken {
+  const { expires } = principal;
+  return expires !== undefined && expires.getTime() <= Date.now() ? new ExpiredToken(principal) : principal;
+}
 
 /**
- * Returns what a verifier has returned, which may be one of a host in JavaScript.
+ * Returns what a verifier has returned, which may be one of a host in JavaScript, and may remember a principal for too long.
  *
- * @throws {TypeError} if it is neither a principal nor a reason nor undefined
+ * @throws {TypeError} if it is none of the results that it may be
  */
-export function checkResult(result: unknown): Principal | RefusalReason {
+export function checkResult(result: unknown): Principal | ExpiredToken | RefusalReason {
   if (result === undefined) return 'unknown';
-  if (isRefusalReason(result)) return result;
+  if (isRefusalReason(result) || result instanceof ExpiredToken) return result;
   const fault = faultOf(result);
-  if (fault === undefined) return result as Principal;
+  if (fault === undefined) return unlessExpired(result as Principal);
   throw new TypeError(`TokenVerifier.verify must return a principal, a RefusalReason or undefined, and not ${fault}`);
 }
 
@@ -91,7 +105,7 @@ export class TokenVerifiers extends TokenVerifier {
     for (const verifier of this.verifiers) await verifier.onApplicationShutdown?.();
   }
 
-  override async verify(token: string): Promise<Principal | RefusalReason> {
+  override async verify(token: string): Promise<VerificationResult> {
     for (const verifier of this.verifiers) {
       const result = await verifier.verify(token);
       if (result !== undefined && result !== 'unknown') return result;

@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import type { JwtSettings } from '../../src/auth/jwt-settings.js';
+import { ExpiredToken } from '../../src/auth/token-verifier.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { AUDIENCE, EC, JwtService, newKey, now, RSA } from '../support/identity-provider.js';
 import { create, refusal, TOKEN } from '../support/client.js';
@@ -393,6 +394,16 @@ describe('An access token', () => {
       ['expired', 'ci'],
       ['wrong-signature', undefined],
     ]);
+  });
+
+  it('that has expired has no principal for a host that calls the verifier, also when it is remembered', async () => {
+    const token = await jwt.sign(jwt.claims({ sub: 'ci', exp: now() - 31 }));
+
+    for (const result of [await jwt.verifier.verify(token), await jwt.verifier.verify(token)]) {
+      expect(result).toBeInstanceOf(ExpiredToken);
+      expect(result).toMatchObject({ holder: { name: 'ci' } });
+      expect(result).not.toHaveProperty('name');
+    }
   });
 
   it('has its issuer in the log, which tells its subject from a static token of the same name', async () => {

@@ -10,6 +10,7 @@ const VALUES = [
   'ContractException',
   'ContractExceptionFilter',
   'CurrentPrincipal',
+  'ExpiredToken',
   'JwtVerifier',
   'NewPlantDto',
   'OperatorError',

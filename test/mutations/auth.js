@@ -1,6 +1,7 @@
 const BEARER_REQUEST = 'src/auth/bearer-request.ts';
 const GUARD = 'src/auth/bearer-auth.guard.ts';
 const KEYS = 'src/auth/issuer-keys.ts';
+const RESULTS = 'src/auth/token-verifier.ts';
 const STRATEGY = 'src/auth/bearer.strategy.ts';
 const TOKEN_FILE = 'src/auth/token-file.ts';
 const TOKEN_FILE_VERIFIER = 'src/auth/token-file-verifier.ts';
@@ -83,7 +84,7 @@ export default [
   {
     name: 'auth: expired token',
     reason: 'An expired token is not valid.',
-    file: STRATEGY,
+    file: RESULTS,
     find: 'expires.getTime() <= Date.now()',
     replace: 'expires.getTime() <= 0',
     spec: 'test/auth/authentication',
@@ -346,10 +347,46 @@ export default [
     name: 'auth: second key that fits',
     reason: 'A token without kid is verified with each key that fits.',
     file: VERIFIER,
-    find: 'if (!(fault instanceof errors.JWSSignatureVerificationFailed)) throw fault;',
+    find: 'if (!isOfKey) throw fault;',
     replace: 'throw fault;',
     spec: 'test/auth/jwt',
     test: 'names none of them',
+  },
+  {
+    name: 'auth: principal of an expired JWT',
+    reason: 'A host that reads only name and scopes must not take it for a valid one.',
+    file: VERIFIER,
+    find: 'return unlessExpired(result);',
+    replace: 'return result;',
+    spec: 'test/auth/jwt',
+    test: 'has no principal for a host',
+  },
+  {
+    name: 'auth: principal of an expired JWT that is remembered',
+    reason: 'A host that reads only name and scopes must not take it for a valid one.',
+    file: VERIFIER,
+    find: 'if (known !== undefined) return unlessExpired(known);',
+    replace: 'if (known !== undefined) return known;',
+    spec: 'test/auth/jwt',
+    test: 'has no principal for a host',
+  },
+  {
+    name: 'auth: principal of an expired static token',
+    reason: 'A host that reads only name and scopes must not take it for a valid one.',
+    file: 'src/auth/static-tokens.ts',
+    find: 'return unlessExpired(expires === undefined ? { name } : { name, expires });',
+    replace: 'return expires === undefined ? { name } : { name, expires };',
+    spec: 'src/auth/static-tokens',
+    test: 'do not return the holder',
+  },
+  {
+    name: 'auth: key that cannot be used before one that fits',
+    reason: 'A token without kid is verified with each key that fits.',
+    file: VERIFIER,
+    find: ' || !(fault instanceof errors.JOSEError);',
+    replace: ';',
+    spec: 'test/auth/jwt-attacks',
+    test: 'does not keep another key',
   },
   {
     name: 'auth: holder of an expired JWT',
