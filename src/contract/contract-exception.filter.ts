@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { ContractException } from './contract.exception.js';
-import { logDefect } from './defect.js';
+import { logDefect } from './log-defect.js';
 import { isErrorNumber } from './error-table.js';
 
 /** Answers everything that is thrown as the contract does: status 400 with `{error, message}`. */

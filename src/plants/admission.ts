@@ -21,7 +21,7 @@ type Holder = 'client' | 'plant';
  */
 export interface Place {
   /** The bytes that each of its holders occupies: the body, as far as it has arrived, and the plant. */
-  readonly holders: Map<Holder, number>;
+  readonly bytesByHolder: Map<Holder, number>;
   /** The answer to the client's request; undefined for a call of the host. */
   readonly client: ServerResponse | undefined;
 }
@@ -66,7 +66,7 @@ export class Admission {
     if (client !== undefined && (client.writableEnded || client.req.socket.destroyed)) throw new ContractException(503);
     if (this.#isClosed) throw new ContractException(503);
     const holder = client === undefined ? 'plant' : 'client';
-    const place: Place = { holders: new Map([[holder, 0]]), client };
+    const place: Place = { bytesByHolder: new Map([[holder, 0]]), client };
     this.#places.push(place);
     if (!this.#makeRoom()) {
       this.release(place, holder);
@@ -101,9 +101,9 @@ export class Admission {
 
   /** Removes a holder from a place, unless it has released the place before. */
   release(place: Place, holder: Holder): void {
-    const bytes = place.holders.get(holder);
+    const bytes = place.bytesByHolder.get(holder);
     if (bytes === undefined) return;
-    place.holders.delete(holder);
+    place.bytesByHolder.delete(holder);
     this.#bytes -= bytes;
     if (isFree(place)) this.#places.splice(this.#places.indexOf(place), 1);
     this.#onRelease();
@@ -111,14 +111,14 @@ export class Admission {
 
   /** Waits until clients alone hold places, and admits nothing from then on. */
   async close(): Promise<void> {
-    while (this.#places.some(({ holders }) => holders.has('plant'))) {
+    while (this.#places.some(({ bytesByHolder }) => bytesByHolder.has('plant'))) {
       await new Promise<void>((resolve) => (this.#onRelease = resolve));
     }
     this.#isClosed = true;
   }
 
-  #charge({ holders }: Place, holder: Holder, bytes: number): void {
-    holders.set(holder, (holders.get(holder) ?? 0) + bytes);
+  #charge({ bytesByHolder }: Place, holder: Holder, bytes: number): void {
+    bytesByHolder.set(holder, (bytesByHolder.get(holder) ?? 0) + bytes);
     this.#bytes += bytes;
   }
 
@@ -133,8 +133,8 @@ export class Admission {
   #makeRoom(): boolean {
     if (this.#hasRoom()) return true;
     for (const place of [...this.#places]) {
-      const { client, holders } = place;
-      if (client === undefined || !holders.has('client') || !isAnswered(client)) continue;
+      const { client, bytesByHolder } = place;
+      if (client === undefined || !bytesByHolder.has('client') || !isAnswered(client)) continue;
       // A client that has taken a last answer may close its side later, and its response emits `close` only then.
       if (client.writableLength > 0) client.destroy();
       this.release(place, 'client');
@@ -144,8 +144,8 @@ export class Admission {
   }
 }
 
-function isFree({ holders }: Place): boolean {
-  return holders.size === 0;
+function isFree({ bytesByHolder }: Place): boolean {
+  return bytesByHolder.size === 0;
 }
 
 /** Returns whether the answer to a client is written, or will never be. */

@@ -1,5 +1,5 @@
 const EXCEPTION = 'src/contract/contract.exception.ts';
-const DEFECT = 'src/contract/defect.ts';
+const DEFECT = 'src/contract/log-defect.ts';
 const FILTER = 'src/contract/contract-exception.filter.ts';
 const TABLE = 'src/contract/error-table.ts';
 

@@ -4,7 +4,7 @@ const COMMIT = 'src/storage/group-commit.ts';
 const POSTGRES = 'src/storage/postgres/repository.ts';
 const POOL = 'src/storage/postgres/pool.ts';
 const SQLITE = 'src/storage/sqlite/repository.ts';
-const FILES = 'src/storage/sqlite/files.ts';
+const FILES = 'src/storage/sqlite/files-in-place.ts';
 const DATABASE = 'src/storage/sqlite/database.ts';
 
 export default [
@@ -607,7 +607,7 @@ export default [
     file: FILES,
     find: 'return `${found.dev}:${found.ino}`;',
     replace: 'return `${found.dev}:${Number(found.ino)}`;',
-    spec: 'src/storage/sqlite/files',
+    spec: 'src/storage/sqlite/files-in-place',
   },
   {
     name: 'storage: log made anew',

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { principalOf } from '../../auth/request-principal.js';
 import { ContractException } from '../../contract/contract.exception.js';
-import { logDefect } from '../../contract/defect.js';
+import { logDefect } from '../../contract/log-defect.js';
 import type { OpenConnection } from './open-connections.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from '../message/public-request.js';
@@ -24,8 +24,10 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
  * |-----------|----------------------------------|----------------------------------------------------------------------|
  * | waiting   | has nothing to answer            | running: `#run`, for a request                                       |
  * | running   | has passed a request to Fastify  | answering: `answer`; closing after a last answer                     |
- * | answering | waits until its answer is taken  | running: `#run`, for the next request; waiting if there is none      |
+ * | answering | waits until its answer is taken¹ | running: `#run`, for the next request; waiting if there is none      |
  * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes, or its time is over |
+ *
+ * ¹ and, if requests wait behind it, until other connections had their turns.
  *
  * A refusal is sent as soon as no request is before it: `refuseInput` enters closing at once, or `answer` does so after the
  * last of these requests. It does not wait until the answer before it is taken: when a response ends, Node closes the socket

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { sentHeaders } from './unparsed-body.js';
+import { sentHeaders } from '../host/unparsed-body.js';
 
 /** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
 export type HostRequest = (IncomingMessage | { readonly raw: IncomingMessage }) & {

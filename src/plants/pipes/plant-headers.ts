@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { ContractException } from '../../contract/contract.exception.js';
-import type { Exchange } from '../host/host-request.js';
+import type { Exchange } from './exchange.js';
 import { bodyTooLarge } from './read-body.js';
 
 /**

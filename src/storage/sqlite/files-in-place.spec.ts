@@ -11,7 +11,7 @@ jest.unstable_mockModule('node:fs', () => ({
     bigint ? { dev: 1n, ino: inode, size: 1n } : { dev: 1, ino: Number(inode), size: 1 },
 }));
 
-const { SqliteFiles } = await import('./files.js');
+const { SqliteFiles } = await import('./files-in-place.js');
 
 describe('SqliteFiles', () => {
   it('tells inodes beyond 2^53 apart', () => {

@@ -23,7 +23,7 @@ import {
   transact,
 } from './database.js';
 import { describeSqliteError, sqliteFailure, sqliteStartError } from './errors.js';
-import { abandon, SqliteFiles } from './files.js';
+import { abandon, SqliteFiles } from './files-in-place.js';
 import { addTrialPlants, checkSqliteSchema, COMPARE, INSERT, updateSqliteSchema } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
 
