@@ -5,14 +5,13 @@ import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import {
   lengthOf,
-  type Outcome,
   PlantRepository,
   type PlantSnapshot,
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
 import { Admission, type AdmittedPlant } from './admission.js';
 import { type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
-import { CHECKED_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
+import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } from './plants.module-definition.js';
 
 /** Bytes that a plant occupies besides its texts. */
 const PLANT_COST = 512;
@@ -58,14 +57,19 @@ export class PlantsService {
    */
   async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
     this.admission.hold(place, costOf(plant));
-    const outcome = this.groupCommit.add(plant);
-    void this.#notify(outcome, plant, principal).finally(() => this.admission.release(place, 'plant'));
+    let listener: PlantCreatedListener | undefined;
     try {
-      if ((await outcome) === 'conflict') throw new ContractException(409);
+      const outcome = await this.groupCommit.add(plant);
+      if (outcome === 'conflict') throw new ContractException(409);
+      if (outcome === 'created') listener = this.options.onPlantCreated;
       return toPlant(plant);
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
       throw error;
+    } finally {
+      const release = (): void => this.admission.release(place, 'plant');
+      if (listener === undefined) release();
+      else void this.#notify(listener, plant, principal).finally(release);
     }
   }
 
@@ -80,20 +84,13 @@ export class PlantsService {
     return this.repository.snapshot();
   }
 
-  /**
-   * Calls the listener of the host if the plant is created. It does so after the answer was written, so that the listener
-   * can neither change nor delay the answer. Does not reject.
-   */
-  async #notify(outcome: Promise<Outcome>, plant: NewPlantDto, principal: Principal | undefined): Promise<void> {
-    const { onPlantCreated } = this.options;
-    // Nothing is created by a plant that fails; its client gets the error.
-    const isCreated = (await outcome.catch(() => undefined)) === 'created';
-    if (!isCreated || onPlantCreated === undefined) return;
+  /** Calls the listener after the answer was written: it can neither change nor delay the answer. */
+  async #notify(listener: PlantCreatedListener, ...created: Parameters<PlantCreatedListener>): Promise<void> {
     await setImmediate();
     try {
-      await onPlantCreated(plant, principal);
+      await listener(...created);
     } catch (error) {
-      const { id } = plant;
+      const [{ id }] = created;
       this.#logger.error(`onPlantCreated failed for the plant ${id}`, error instanceof Error ? error.stack : error);
     }
   }
