@@ -119,9 +119,7 @@ export class JwtVerifier extends TokenVerifier {
     };
   }
 
-  /**
-   * Returns the claims of a token that is valid, or that has only expired: the log then has whose token it was.
-   */
+  /** Returns the claims of a token that is valid, or that has only expired: the log then has whose token it was. */
   async #claimsOf(token: string, rules: JWTVerifyOptions): Promise<JWTPayload> {
     try {
       return await verifyToken(token, this.#keys, rules);

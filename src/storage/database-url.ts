@@ -43,7 +43,8 @@ export function databaseName(url: string): string {
  * slash at its end, it is that of a directory.
  */
 export function sqliteFile(url: string): string | undefined {
-  return /^sqlite:(?!\/\/[^/])\S.*$/.test(url) && !sqlitePath(url).endsWith('/') ? sqlitePath(url) : undefined;
+  const path = sqlitePath(url);
+  return /^sqlite:(?!\/\/[^/])\S.*$/.test(url) && !path.endsWith('/') ? path : undefined;
 }
 
 /** Returns the path in a SQLite URL. Spaces at the end are a slip, and would name another file than the operator sees. */
