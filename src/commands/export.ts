@@ -1,12 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, existsSync, fstatSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, lstatSync, openSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { FIELD_NAMES } from '../contract/plant-fields.js';
-import { publish } from '../files/durable-files.js';
 import { assertFileName, unwritable } from '../files/file-errors.js';
+import { publishFile } from '../files/publish-file.js';
 import { inBatches } from './data/batches.js';
 import { encodePlants, type Format, formatOf, formatOption, HEADERS } from './data/formats.js';
 import { withProgress } from './data/progress.js';
@@ -58,19 +57,18 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
 /** Creates a file atomically and durably; only its owner can read it. If a chunk fails, there is no file. */
 async function writeExport(file: string, chunks: AsyncIterable<string>): Promise<void> {
   const alreadyExists = `${file} already exists: name another file`;
-  // Fails early, and also where a link leads nowhere: `publish` decides, but only after all chunks are written.
+  // Fails early, and also where a link leads nowhere: `publishFile` decides, but only after all chunks are written.
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw new OperatorError(alreadyExists);
-  const draft = `${file}.${randomUUID()}`;
-  // Also if an error or a signal ends the command.
-  process.once('exit', () => {
-    // rmSync would refuse a name that is too long, also with `force`.
-    if (existsSync(draft)) rmSync(draft);
-  });
-  try {
+  const write = async (draft: string): Promise<void> => {
     const descriptor = openSync(draft, 'wx', 0o600);
-    for await (const chunk of chunks) writeFileSync(descriptor, chunk);
-    closeSync(descriptor);
-    await publish(draft, file);
+    try {
+      for await (const chunk of chunks) writeFileSync(descriptor, chunk);
+    } finally {
+      closeSync(descriptor);
+    }
+  };
+  try {
+    await publishFile(file, write);
   } catch (error) {
     const { code } = Object(error) as NodeJS.ErrnoException;
     throw code === 'EEXIST' ? new OperatorError(alreadyExists, { cause: error }) : unwritable(file, error);

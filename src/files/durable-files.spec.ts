@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { appendToFile, createFile, makeDirectory, publish, replaceFile, takeOwnerOf } from './durable-files.js';
+import { appendToFile, createFile, makeDirectory, replaceFile, takeOwnerOf } from './durable-files.js';
 
 /** Returns the permissions of a file. */
 function modeOf(path: string): number {
@@ -113,21 +113,6 @@ describe('takeOwnerOf', () => {
     takeOwnerOf(model, link);
 
     expect(statSync(target).uid).toBe(uid);
-    rmSync(directory, { recursive: true });
-  });
-});
-
-describe('publish', () => {
-  it('gives a draft its name, and leaves a file that has it already as it is', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    const [draft, target] = [join(directory, 'draft'), join(directory, 'target')];
-    writeFileSync(draft, 'first');
-    await publish(draft, target);
-    expect(readdirSync(directory)).toEqual(['target']);
-    writeFileSync(draft, 'second');
-
-    await expect(publish(draft, target)).rejects.toThrow('EEXIST');
-    expect(readFileSync(target, 'utf8')).toBe('first');
     rmSync(directory, { recursive: true });
   });
 });

@@ -8,7 +8,6 @@ import {
   fsyncSync,
   ftruncateSync,
   lchownSync,
-  linkSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -17,8 +16,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { open } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 
 /**
  * Creates a directory, and those above it, durably. If root creates it, it gets the owner of the directory above: a
@@ -112,22 +110,6 @@ export function replaceFile(file: string, text: string): void {
   syncDirectory(dirname(file));
 }
 
-/**
- * Gives a draft its name, once it is on disk: the file appears complete and durable, or not at all. Both must be on one
- * file system.
- *
- * @throws an error of the system with the code EEXIST when the target exists, which is left as it is
- */
-export async function publish(draft: string, target: string): Promise<void> {
-  // Asynchronous, so that a signal can arrive while the disk is busy.
-  const handle = await open(draft, 'r+');
-  await handle.sync().finally(() => handle.close());
-  // Unlike a rename, a link does not replace a file that another process has created.
-  linkSync(draft, target);
-  rmSync(draft);
-  syncDirectory(dirname(resolve(target)));
-}
-
 /** Flushes a file to disk, with its name. */
 export function syncFile(path: string): void {
   // Windows flushes only what may be written.
@@ -141,7 +123,7 @@ export function syncFile(path: string): void {
 }
 
 /** Flushes a directory to disk, so that the names in it survive a power cut. Does nothing on Windows. */
-function syncDirectory(path: string): void {
+export function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(path, 'r');
   fsyncSync(descriptor);

@@ -30,7 +30,7 @@ export function unwritable(file: string, cause: unknown): unknown {
   return new OperatorError(`${file} cannot be written (${code}): ${advice}`, { cause });
 }
 
-/** For `publish`: the user of the program has written the draft there. */
+/** For `publishFile`: the user of the program has written the draft there. */
 const NO_LINKS = 'its file system must support hard links, so name a file on another one';
 
 const FULL_DISK = 'its disk is full, so free some room, or name a file on another disk';

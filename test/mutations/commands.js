@@ -264,9 +264,9 @@ export default [
   {
     name: 'commands: half an export',
     reason: 'The file appears complete, or not at all.',
-    file: EXPORT,
-    find: 'const draft = `${file}.${randomUUID()}`;',
-    replace: 'const draft = file;',
+    file: 'src/files/publish-file.ts',
+    find: 'const draft = join(directory, `${basename(target)}.${randomUUID()}`);',
+    replace: 'const draft = target;',
     spec: 'test/commands/interrupted',
     test: 'plant-store export leaves',
     isBuilt: true,

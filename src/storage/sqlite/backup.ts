@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
-import { existsSync, lstatSync, rmSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { OperatorError } from '../../operator-error.js';
-import { createFile, existingDirectory, makeDirectory, publish } from '../../files/durable-files.js';
+import { createFile, existingDirectory, makeDirectory } from '../../files/durable-files.js';
 import { unreadable } from '../../files/file-errors.js';
+import { publishFile } from '../../files/publish-file.js';
 import { messageOf, UnusableDatabaseError } from '../errors.js';
 import {
   assertSound,
@@ -78,23 +78,22 @@ async function copy(
 ): Promise<number> {
   assertFree(target, advice);
   const directory = dirname(resolve(target));
-  // On the file system of the target.
-  const draft = join(existingDirectory(directory), `${basename(target)}.${randomUUID()}`);
-  const removeDraft = (): void => {
-    // rmSync would refuse a name that is too long, also with `force`.
-    for (const file of ['', ...COMPANIONS].map((suffix) => draft + suffix)) if (existsSync(file)) rmSync(file);
-  };
-  // A signal ends the program, but not while SQLite copies or checks.
-  process.once('exit', removeDraft);
-  const database = await openSound(source);
-  try {
-    createFile(draft);
-    prepare(database, 'VACUUM INTO ?').run(draft);
+  const write = async (draft: string): Promise<number> => {
+    const database = await openSound(source);
+    try {
+      createFile(draft);
+      // A signal ends the program, but not while SQLite copies or checks.
+      prepare(database, 'VACUUM INTO ?').run(draft);
+    } finally {
+      database.close();
+    }
     const plants = await inspect(draft, source, check);
     makeDirectory(directory);
     assertFree(target, advice);
-    await publish(draft, target);
     return plants;
+  };
+  try {
+    return await publishFile(target, write, { directory: existingDirectory(directory), companions: COMPANIONS });
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     throw new OperatorError(
@@ -102,10 +101,6 @@ async function copy(
         'there, and that the disk has room and its file system hard links',
       { cause: error },
     );
-  } finally {
-    database.close();
-    removeDraft();
-    process.off('exit', removeDraft);
   }
 }
 
