@@ -3,9 +3,10 @@ import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { BearerAuthOptions } from './bearer-auth-options.js';
-import { BearerRequest, type ReceivedRequest } from './bearer-request.js';
+import { BearerRequest } from './bearer-request.js';
 import { isScope } from './bearer-syntax.js';
 import { STRATEGY, TokenRefused } from './bearer.strategy.js';
+import { nodeRequest } from './node-request.js';
 import { principalOf, setPrincipal, setRefusal } from './request-principal.js';
 import type { Principal } from './token-verifier.js';
 
@@ -25,7 +26,8 @@ export const RequiresScope = Reflector.createDecorator<string | undefined, Scope
   },
 });
 
-interface GuardedRequest extends ReceivedRequest {
+/** A request of Express or Fastify. */
+interface GuardedRequest {
   /** The address of the client, as far as trusted proxies tell it. */
   readonly ip?: string;
   /** The place of passport for the principal. */
@@ -127,7 +129,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   #refuse(context: ExecutionContext, refused: TokenRefused | null): UnauthorizedException {
     const request = requestOf(context);
     // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
-    const isAttempt = /^bearer +./i.test(request.headers.authorization ?? '');
+    const isAttempt = /^bearer +./i.test(nodeRequest(request).headers.authorization ?? '');
     setRefusal(request, {
       reason: refused?.reason ?? (isAttempt ? 'malformed' : 'missing'),
       principal: refused?.holder?.name,

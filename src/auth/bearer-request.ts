@@ -1,12 +1,5 @@
+import { nodeRequest } from './node-request.js';
 import type { TokenVerifier } from './token-verifier.js';
-
-/** A request of Express, or of Fastify, which wraps Node's as `raw`. */
-export interface ReceivedRequest {
-  readonly headers: { readonly authorization?: string };
-  /** Names and values in turn. */
-  readonly rawHeaders?: readonly string[];
-  readonly raw?: { readonly rawHeaders: readonly string[] };
-}
 
 /**
  * What passport gets instead of the request, where it would also find tokens in the query and the body (RFC 6750 §2.1).
@@ -17,7 +10,7 @@ export class BearerRequest {
 
   /** @param verifier comes with the request, because all applications of the process share the strategy */
   constructor(
-    request: ReceivedRequest,
+    request: object,
     readonly verifier: TokenVerifier,
   ) {
     // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
@@ -29,9 +22,9 @@ export class BearerRequest {
  * Returns the value of the header, unless there are two. Without `joinDuplicateHeaders`, Node keeps only the first one
  * in `headers`; `rawHeaders` has both.
  */
-function authorizationOf(request: ReceivedRequest): string | undefined {
-  const { rawHeaders = [] } = request.raw ?? request;
-  return rawHeaders.filter(isAuthorization).length > 1 ? undefined : request.headers.authorization;
+function authorizationOf(request: object): string | undefined {
+  const { headers, rawHeaders } = nodeRequest(request);
+  return rawHeaders.filter(isAuthorization).length > 1 ? undefined : headers.authorization;
 }
 
 function isAuthorization(text: string, index: number): boolean {

@@ -37,18 +37,21 @@ interface Keys {
   readonly fetched: number;
 }
 
-/** A fetch of the keys, which begins when it is created. */
+/** A fetch of the keys, which has begun. */
 class Fetch {
   readonly begun = performance.now();
   state: 'running' | 'succeeded' | 'failed' = 'running';
   /** Requests that share it while it runs. */
   waiting = 0;
   /** Resolves when it has succeeded or failed. */
-  readonly ended: Promise<void>;
+  readonly ended: Promise<unknown>;
 
-  /** @param run fetches the keys, and sets the state; must not reject */
-  constructor(run: (fetch: Fetch) => Promise<void>) {
-    this.ended = run(this);
+  /** @param work resolves when the keys are in use, or rejects */
+  constructor(work: Promise<void>) {
+    this.ended = work.then(
+      () => (this.state = 'succeeded'),
+      () => (this.state = 'failed'),
+    );
   }
 }
 
@@ -120,19 +123,24 @@ export class IssuerKeys {
     const last = this.#lastFetch;
     const mayBegin = last === undefined || (last.state !== 'running' && performance.now() - last.begun >= COOLDOWN);
     if (!mayBegin) return last;
-    return (this.#lastFetch = new Fetch((next) => this.#run(next, last?.state === 'failed')));
+    return (this.#lastFetch = new Fetch(this.#fetchKeys(last?.state === 'failed')));
   }
 
-  /** @param hasFailed true if the fetch before has failed: the log has one line when that begins, and one when it ends */
-  async #run(current: Fetch, hasFailed: boolean): Promise<void> {
+  /**
+   * Fetches the keys, and takes them into use. The log has one line when the fetches begin to fail, and one when that ends.
+   *
+   * @param hasFailed true if the fetch before has failed
+   * @throws if they cannot be fetched
+   */
+  async #fetchKeys(hasFailed: boolean): Promise<void> {
+    const begun = performance.now();
     try {
-      this.#take(await this.#download(), current.begun);
-      current.state = 'succeeded';
-      if (hasFailed) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
+      this.#take(await this.#download(), begun);
     } catch (error) {
-      current.state = 'failed';
       if (!hasFailed) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
+      throw error;
     }
+    if (hasFailed) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
   }
 
   /** Takes the keys into use. */

@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
-import { IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { nodeRequest } from './node-request.js';
 import type { Principal, RefusalReason } from './token-verifier.js';
 
 /** Why the guard has refused a request; also a message of the diagnostics channel. */
@@ -24,19 +25,19 @@ const PRINCIPAL = Symbol('principal');
 const REFUSAL = Symbol('refusal');
 
 /** Node's request, with one of these after its authentication; not in a WeakMap, all of whose entries each garbage collection visits. */
-interface Authenticated {
+type Authenticated = IncomingMessage & {
   [PRINCIPAL]?: Principal;
   [REFUSAL]?: AuthenticationRefused;
-}
+};
 
 /** Keeps the principal with its request. */
 export function setPrincipal(request: object, principal: Principal): void {
-  nodeRequest(request)[PRINCIPAL] = principal;
+  authenticated(request)[PRINCIPAL] = principal;
 }
 
 /** Returns the principal of a request that the guard has passed. Until then, the request waits for its verifier. */
 export function principalOf(request: object): Principal | undefined {
-  return nodeRequest(request)[PRINCIPAL];
+  return authenticated(request)[PRINCIPAL];
 }
 
 /** Passes the principal of the request; undefined if the host authenticates. */
@@ -46,17 +47,15 @@ export const CurrentPrincipal = createParamDecorator((_data: unknown, context: E
 
 /** Keeps the refusal with its request, for the log line, and publishes it. */
 export function setRefusal(request: object, refusal: AuthenticationRefused): void {
-  nodeRequest(request)[REFUSAL] = refusal;
+  authenticated(request)[REFUSAL] = refusal;
   if (refused.hasSubscribers) refused.publish(refusal);
 }
 
 /** Returns why the guard has refused a request; undefined if it has not. */
 export function refusalOf(request: object): AuthenticationRefused | undefined {
-  return nodeRequest(request)[REFUSAL];
+  return authenticated(request)[REFUSAL];
 }
 
-/** Returns Node's request, which Fastify wraps and Express passes on. */
-function nodeRequest(request: object): Authenticated {
-  const raw: object = 'raw' in request && request.raw instanceof IncomingMessage ? request.raw : request;
-  return raw;
+function authenticated(request: object): Authenticated {
+  return nodeRequest(request);
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { nodeRequest } from '../../auth/node-request.js';
 import { sentHeaders } from '../host/unparsed-body.js';
 
 /** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
@@ -33,7 +34,7 @@ export interface Exchange {
 export type LazyExchange = () => Exchange;
 
 export function exchangeOf(hostRequest: HostRequest, hostResponse: HostResponse): Exchange {
-  const request = 'raw' in hostRequest ? hostRequest.raw : hostRequest;
+  const request = nodeRequest(hostRequest);
   const isParsed = hostRequest.body !== undefined || request.readableDidRead;
   return {
     request,
