@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { LoggerService } from '@nestjs/common';
 import { type Level, type Logger, pino, stdTimeFunctions } from 'pino';
-import { REQUEST_CHANNEL, type RequestMessage } from '../http/message/request-channel.js';
+import { REQUEST_CHANNEL, type RequestMessage } from '../http/message/request-message.js';
 import { createBackgroundStream, type LogStream } from './background-stream.js';
 
 /** The contexts of Nest's own lines about a start, which are not logged. The program reports a failed start on stderr. */

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { AggregatorRegistry } from 'prom-client';
-import { REQUEST_CHANNEL, type RequestMessage } from '../http/message/request-channel.js';
+import { REQUEST_CHANNEL, type RequestMessage } from '../http/message/request-message.js';
 import { BATCH_CHANNEL, type BatchMessage } from '../storage/group-commit.js';
 import { Metrics } from './metrics.js';
 

@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { type Aggregator, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { REQUEST_CHANNEL, type RequestMessage } from '../http/message/request-channel.js';
+import { REQUEST_CHANNEL, type RequestMessage } from '../http/message/request-message.js';
 import { BATCH_CHANNEL, type BatchMessage } from '../storage/group-commit.js';
 import { OUTCOMES } from '../storage/plant-repository.js';
 

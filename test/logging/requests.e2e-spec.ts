@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { REQUEST_CHANNEL, type RequestMessage } from '../../src/http/message/request-channel.js';
+import { REQUEST_CHANNEL, type RequestMessage } from '../../src/http/message/request-message.js';
 import { message } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
 import { TOKEN } from '../support/client.js';
