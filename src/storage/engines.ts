@@ -11,7 +11,7 @@ export interface DatabaseOptions {
   readonly startTimeout: number;
   /** True to create the directory of a SQLite database if it is missing. */
   readonly createsDirectory?: boolean;
-  /** Called once if the start waits, with the reason in one line for the operator. */
+  /** Called if the start waits, with the reason in one line for the operator; by `openRepository`, only once. */
   readonly onWait?: (reason: string) => void;
 }
 
@@ -36,7 +36,12 @@ export interface Engine {
  *   database must exist
  */
 export async function openRepository(url: string, options: Partial<DatabaseOptions> = {}): Promise<PlantRepository> {
-  return (await engineOf(url)).open(url, { ...DATABASE_DEFAULTS, ...options });
+  let isTold = false;
+  const onWait = (reason: string): void => {
+    if (!isTold) options.onWait?.(reason);
+    isTold = true;
+  };
+  return (await engineOf(url)).open(url, { ...DATABASE_DEFAULTS, ...options, onWait });
 }
 
 /** Takes a snapshot of the store that a URL names: see `Engine.snapshot`. */

@@ -100,6 +100,17 @@ export class PlantDeletedError extends Error {
   }
 }
 
+/** The time of a batch or a check is over. */
+export class NoAnswerError extends Error {
+  override readonly name = 'NoAnswerError';
+  readonly code = 'NO_ANSWER';
+
+  /** @param timeout milliseconds */
+  constructor(timeout: number) {
+    super(`it did not answer within ${timeout} ms`);
+  }
+}
+
 /** Returns how the repository handles an error; undefined for a defect. */
 export function postgresFailure(error: unknown): Failure | undefined {
   return knownError(error)?.failure;

@@ -13,6 +13,7 @@ import { BatchProgress } from './batch-progress.js';
 import {
   describePostgresError,
   mayPassAtStart,
+  NoAnswerError,
   PlantDeletedError,
   postgresFailure,
   postgresStartError,
@@ -49,9 +50,10 @@ async function openPostgresRepository(url: string, options: DatabaseOptions): Pr
   const retry = new Retry(startTimeout, {
     isTransient: mayPassAtStart,
     pause: () => Math.random() * MAX_START_PAUSE,
-    // Another instance that creates the same tables is no reason to wait for long.
-    isWorthTelling: isTransient,
-    onWait: (error) => onWait?.(postgresStartError(url, error).message),
+    onFailure: (error) => {
+      // Another instance that creates the same tables is no reason to wait for long.
+      if (isTransient(error)) onWait?.(postgresStartError(url, error).message);
+    },
   });
   try {
     await retry.run(() => updatePostgresSchema(pool));
@@ -92,7 +94,7 @@ class PostgresRepository extends PlantRepository {
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     const progress = new BatchProgress(batch);
     try {
-      return await this.#batches.run(() => this.#attempt(progress));
+      return await runWithin(this.options.timeout, this.#batches, () => this.#attempt(progress));
     } catch (error) {
       throw postgresFailure(error) === undefined ? error : batchError(error, describePostgresError(error));
     }
@@ -101,7 +103,7 @@ class PostgresRepository extends PlantRepository {
   override async check(): Promise<void> {
     const timeout = this.#checkTimeout;
     try {
-      await retryWithin(timeout).run(() => addTrialPlants(this.pool, { timeout }));
+      await runWithin(timeout, retryWithin(timeout), () => addTrialPlants(this.pool, { timeout }));
     } catch (error) {
       throw checkError(error, describePostgresError(error));
     }
@@ -143,9 +145,28 @@ class PostgresRepository extends PlantRepository {
   }
 }
 
-/** Returns a Retry for errors that may be over at the next attempt. It leaves an attempt that hangs. */
+/** Returns a Retry for errors that may be over at the next attempt. */
 function retryWithin(timeout: number): Retry {
-  return new Retry(timeout, { isTransient, pause: () => Math.random() * MAX_PAUSE, leavesAttempt: true });
+  return new Retry(timeout, { isTransient, pause: () => Math.random() * MAX_PAUSE });
+}
+
+/**
+ * Repeats attempts until one succeeds or the timeout is over, even while one goes on, whose outcome is unknown then.
+ *
+ * @throws the error of the last attempt that has ended; {NoAnswerError} if none has
+ */
+async function runWithin<Result>(timeout: number, retry: Retry, attempt: () => Promise<Result>): Promise<Result> {
+  let lastError: Error = new NoAnswerError(timeout);
+  const noting = (): Promise<Result> =>
+    attempt().catch((error: unknown) => {
+      lastError = error as Error;
+      throw error;
+    });
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(lastError), timeout);
+  });
+  return Promise.race([retry.run(noting), late]).finally(() => clearTimeout(timer));
 }
 
 function isTransient(error: unknown): boolean {

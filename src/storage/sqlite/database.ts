@@ -33,7 +33,7 @@ interface OpenOptions {
  * @param file a path, or `:memory:`
  * @param work fails, or has the database from now on; runs again while another process has a lock that it needs
  * @param options.createsDirectory whether the directory of the database is created if it is missing
- * @param options.onWait called once if there is such a lock for a second, with the reason in one line for the operator
+ * @param options.onWait called if there is such a lock for longer than a second, with the reason in one line for the operator
  * @throws {OperatorError} when the database cannot be opened, or `work` fails
  */
 export async function openSqliteDatabase<Result>(
@@ -44,8 +44,9 @@ export async function openSqliteDatabase<Result>(
   const retry = new Retry(OPEN_TIMEOUT, {
     isTransient: (error) => sqliteFailure(error) === 'transient',
     pause: () => OPEN_PAUSE,
-    isWorthTelling: (_error, lasted) => lasted > QUIET_TIME,
-    onWait: (error) => onWait?.(sqliteStartError(file, error).message),
+    onFailure: (error, lasted) => {
+      if (lasted > QUIET_TIME) onWait?.(sqliteStartError(file, error).message);
+    },
   });
   try {
     return await retry.run(() => tryToOpen(file, work, createsDirectory));
@@ -86,6 +87,11 @@ export function databaseExists(file: string): boolean {
 
 /** SQLite creates the file of a database, unless it would belong to root: a service could not open it. */
 function makeFile(path: string, createsDirectory: boolean): void {
+  if (existsSync(path)) {
+    // A device such as /dev/null would keep no plant.
+    if (!statSync(path).isFile()) throw new UnusableDatabaseError('it is not a regular file; name another one');
+    return;
+  }
   const directory = dirname(path);
   if (createsDirectory) makeDirectory(directory);
   // A slip in the URL must not make another store.

@@ -1,9 +1,9 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { existingDirectory } from '../../files/durable-files.js';
 import { sqlitePath } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engines.js';
-import { batchError, checkError, requireTable, snapshotError, UnusableDatabaseError } from '../errors.js';
+import { batchError, checkError, requireTable, snapshotError } from '../errors.js';
 import { rowOf } from '../plant-columns.js';
 import {
   CHECK_TIMEOUT,
@@ -15,6 +15,7 @@ import {
 import { Retry } from '../retry.js';
 import {
   assertSound,
+  databaseExists,
   firstRow,
   firstValue,
   openSqliteDatabase,
@@ -80,15 +81,14 @@ async function checkSqliteDatabase(url: string): Promise<boolean> {
 /**
  * Returns whether there is a database.
  *
- * @throws {OperatorError} if there is anything but a file, or if this user cannot look for it or create it
+ * @throws {OperatorError} if this user cannot look for it or create it
  */
 function isThere(file: string): boolean {
+  if (databaseExists(file)) return true;
   try {
-    const found = statSync(file, { throwIfNoEntry: false });
-    if (found?.isFile() === false) throw new UnusableDatabaseError('it is not a regular file; name another one');
     // With the slash, a file instead of the directory is refused, too.
-    if (!found) accessSync(`${existingDirectory(dirname(resolve(file)))}/`, constants.W_OK | constants.X_OK);
-    return found !== undefined;
+    accessSync(`${existingDirectory(dirname(resolve(file)))}/`, constants.W_OK | constants.X_OK);
+    return false;
   } catch (error) {
     throw sqliteStartError(file, error);
   }
