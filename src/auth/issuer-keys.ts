@@ -174,7 +174,11 @@ export class IssuerKeys {
 async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
   // A redirect could lead into the operator's own network.
   const response = await fetch(url, { signal, redirect: 'manual', headers: { Accept: MEDIA_TYPES } });
-  if (response.status !== 200) throw new Error(`${url} answers with status ${response.status}`);
+  if (response.status !== 200) {
+    // Otherwise its connection stays open until the garbage collection.
+    await response.body?.cancel();
+    throw new Error(`${url} answers with status ${response.status}`);
+  }
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of response.body ?? []) {

@@ -63,12 +63,12 @@ describe('Admission', () => {
 
     expect(admission.chargeBody(first, 8 * MIB)).toBe(true);
     expect(admission.chargeBody(second, 4 * MIB)).toBe(true);
-    admission.hold(first, 4 * MIB + 1);
+    admission.holdForPlant(first, 4 * MIB + 1);
     expect(fill(admission)).toHaveLength(0);
     expect(admission.chargeBody(second, 1)).toBe(false);
     const third = admission.admit(newAnswer());
     expect(admission.chargeBody(third, 4 * MIB - 1)).toBe(true);
-    admission.hold(third, 1);
+    admission.holdForPlant(third, 1);
     admission.release(first, 'plant');
     expect(admission.chargeBody(admission.admit(newAnswer()), 4 * MIB)).toBe(true);
     expect(admission.chargeBody(admission.admit(newAnswer()), 1)).toBe(false);
@@ -81,7 +81,7 @@ describe('Admission', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
     const place = admission.admit(answer);
-    admission.hold(place, 16 * MIB + 1);
+    admission.holdForPlant(place, 16 * MIB + 1);
     answer.emit('close');
 
     expect(fill(admission)).toHaveLength(0);
@@ -96,14 +96,14 @@ describe('Admission', () => {
     answer.emit('close');
 
     expect(admission.chargeBody(place, 1)).toBe(false);
-    expect(() => admission.hold(place, 1)).toThrow(ContractException);
+    expect(() => admission.holdForPlant(place, 1)).toThrow(ContractException);
   });
 
   it('counts calls of the host like requests, until their plants have left', () => {
     const admission = new Admission(MIB);
     const calls = Array.from({ length: 2_048 }, () => {
       const place = admission.admit();
-      admission.hold(place, 1);
+      admission.holdForPlant(place, 1);
       return place;
     });
 
@@ -126,7 +126,7 @@ describe('Admission', () => {
       admission.chargeBody(place, 4 * MIB);
       return place;
     });
-    if (first !== undefined) admission.hold(first, 1);
+    if (first !== undefined) admission.holdForPlant(first, 1);
     for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
     admission.admit(newAnswer());
 
@@ -150,7 +150,7 @@ describe('Admission', () => {
   it('closes when all plants have left, admits others meanwhile, and nothing afterwards', async () => {
     const admission = new Admission(MIB);
     const places = [admission.admit(), admission.admit(newAnswer())];
-    for (const place of places) admission.hold(place, 1);
+    for (const place of places) admission.holdForPlant(place, 1);
     let isClosed = false;
     const closing = admission.close().then(() => (isClosed = true));
     for (const place of places) {
@@ -159,7 +159,7 @@ describe('Admission', () => {
       admission.release(place, 'plant');
     }
     const late = admission.admit();
-    admission.hold(late, 1);
+    admission.holdForPlant(late, 1);
     await new Promise(setImmediate);
     expect(isClosed).toBe(false);
     admission.release(late, 'plant');
@@ -171,9 +171,9 @@ describe('Admission', () => {
   it('refuses calls of the host while their plants occupy too many bytes', () => {
     const admission = new Admission(MIB);
     const place = admission.admit();
-    admission.hold(place, 16 * MIB);
+    admission.holdForPlant(place, 16 * MIB);
     const last = admission.admit();
-    admission.hold(last, 1);
+    admission.holdForPlant(last, 1);
 
     expect(() => admission.admit()).toThrow(ContractException);
     admission.release(last, 'plant');

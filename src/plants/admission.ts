@@ -17,7 +17,7 @@ type Holder = 'client' | 'plant';
  * | holder | holds it from                                            | until                                                |
  * |--------|----------------------------------------------------------|------------------------------------------------------|
  * | client | NewPlantPipe: `admit`                                    | it takes the answer or goes, or its body is refused  |
- * | plant  | PlantsService: `hold`, or `admit` for a call of the host | its outcome is known, and `onPlantCreated` has ended |
+ * | plant  | PlantsService: `holdForPlant`, or `admit` for a call of the host | its outcome is known, and `onPlantCreated` has ended |
  */
 export interface Place {
   /** The bytes that each of its holders occupies: the body, as far as it has arrived, and the plant. */
@@ -94,7 +94,7 @@ export class Admission {
    *
    * @throws {ContractException} 503 if the place is free, because the client has gone
    */
-  hold(place: Place, bytes: number): void {
+  holdForPlant(place: Place, bytes: number): void {
     if (isFree(place)) throw new ContractException(503);
     this.#charge(place, 'plant', bytes);
   }

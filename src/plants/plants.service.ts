@@ -56,7 +56,7 @@ export class PlantsService {
    * @throws {ContractException} 409 or 503, as `create`
    */
   async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
-    this.admission.hold(place, costOf(plant));
+    this.admission.holdForPlant(place, costOf(plant));
     let listener: PlantCreatedListener | undefined;
     try {
       const outcome = await this.groupCommit.add(plant);

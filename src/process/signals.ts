@@ -6,7 +6,7 @@ const STDIN = 0;
  * Milliseconds in which SIGINT again is still the same Ctrl+C. The terminal sends SIGINT to `npm start` and to the
  * service, and npm passes its own on to the service. https://github.com/npm/run-script (lib/signal-manager.js)
  */
-const REPEAT_TIME = 1_000;
+const REPEAT_TIME = 250;
 
 /** The terminal may close later: isatty then returns false. */
 const hadTerminal = isatty(STDIN);

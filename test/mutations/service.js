@@ -292,7 +292,7 @@ export default [
     name: 'process: signal that npm passes on',
     reason: 'Ctrl+C in the terminal of npm start reaches the service twice, and answers the requests in flight.',
     file: 'src/process/signals.ts',
-    find: 'const REPEAT_TIME = 1_000;',
+    find: 'const REPEAT_TIME = 250;',
     replace: 'const REPEAT_TIME = 0;',
     spec: 'test/http/shutdown',
     test: 'when npm passes on',

@@ -82,8 +82,8 @@ export default [
     name: 'storage: connection of a frozen server',
     reason: 'A connection without an answer keeps its place while the server does not answer the question about it.',
     file: POOL,
-    find: 'isExecuting(mark).catch(() => true)',
-    replace: 'isExecuting(mark).catch(() => false)',
+    find: "postgresFailure(error) === 'transient')",
+    replace: 'postgresFailure(error) === undefined)',
     spec: 'src/storage/postgres/pool',
   },
   {

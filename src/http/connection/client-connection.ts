@@ -23,13 +23,13 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
  * | state     | the connection                   | next state                                                           |
  * |-----------|----------------------------------|----------------------------------------------------------------------|
  * | waiting   | has nothing to answer            | running: `#run`, for a request                                       |
- * | running   | has passed a request to Fastify  | answering: `answer`; closing after a last answer                     |
+ * | running   | has passed a request to Fastify  | answering: `send`; closing after a last answer                       |
  * | answering | waits until its answer is taken¹ | running: `#run`, for the next request; waiting if there is none      |
  * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes, or its time is over |
  *
  * ¹ and, if requests wait behind it, until other connections had their turns.
  *
- * A refusal is sent as soon as no request is before it: `refuseInput` enters closing at once, or `answer` does so after the
+ * A refusal is sent as soon as no request is before it: `refuseInput` enters closing at once, or `send` does so after the
  * last of these requests. It does not wait until the answer before it is taken: when a response ends, Node closes the socket
  * of a client that has half-closed.
  *
@@ -122,7 +122,7 @@ export class ClientConnection implements OpenConnection {
   }
 
   /** Sends the answer to a request, and decides what follows. Each answer to a request leaves through this function. */
-  answer(response: PublicResponse, answer: Answer): void {
+  send(response: PublicResponse, answer: Answer): void {
     const isLast = this.server.isDraining || endsConnection(response.req);
     writeAnswer(response, answer, isLast);
     this.#hasSucceeded ||= answer.status === 200;

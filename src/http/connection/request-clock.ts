@@ -3,12 +3,17 @@ import type { PublicRequest } from '../message/public-request.js';
 
 /**
  * Refuses the input of a connection that arrives too late. Node reports late input once, by a clock that also runs while the
- * service does not read. A client that was kept waiting in this way has the whole timeout from when the service reads again.
+ * service does not read. A client that was kept waiting in this way has the whole timeout from when the service reads again:
+ *
+ * | the service   | input that Node has reported as late                                                 |
+ * |---------------|--------------------------------------------------------------------------------------|
+ * | reads         | is refused when it is still incomplete at the end of the timeout since reading began |
+ * | does not read | waits until the service reads                                                        |
  */
 export class RequestClock {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
-  /** Since when the service reads; undefined while it does not. */
+  /** Since when the service reads: -Infinity if it has read all the time; undefined while it does not. */
   #readsSince: number | undefined = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 

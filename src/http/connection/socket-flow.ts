@@ -11,6 +11,8 @@ export class SocketFlow {
     private readonly socket: Socket,
     private readonly mustPause: () => boolean,
   ) {
+    // Without a listener for `data` beside Node's own, the parser would read past the socket, and `discard` could not stop it.
+    socket.on('data', () => undefined);
     // Node resumes the socket, too: at the end of a message and when something reads a body (`readStart`), and when the
     // client has taken what Node waited for (`socketOnDrain`).
     socket.on('resume', () => {
@@ -29,12 +31,7 @@ export class SocketFlow {
    * connection when the socket closes, and the client would lose the last answer (RFC 9112 §9.6).
    */
   discard(): void {
-    const { socket } = this;
-    // 1. A new listener for `data` takes the input from the parser (`socketListenerWrap`), as a handler of Upgrade would.
-    // 2. It must come after Node's own listener for `resume` (`onSocketResume`), which alone lets a socket read again that the
-    //    parser has read.
-    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
-    // 3. A socket that is not paused would not emit `resume`.
-    socket.pause().resume();
+    this.socket.removeAllListeners('data').on('data', () => undefined);
+    this.socket.resume();
   }
 }

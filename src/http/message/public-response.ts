@@ -12,7 +12,7 @@ export interface Answer {
 
 /** A ClientConnection, as far as a response knows it. */
 interface Client {
-  answer(response: PublicResponse, answer: Answer): void;
+  send(response: PublicResponse, answer: Answer): void;
 }
 
 /** A response on the public port. */
@@ -24,7 +24,7 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
 
   /** Answers the request. Its connection sends the answer, and decides what follows. */
   answer(answer: Answer): void {
-    this.client.answer(this, answer);
+    this.client.send(this, answer);
   }
 
   /** Answers the request with an error. */

@@ -1,5 +1,5 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { exchangeOf, type HostRequest, type HostResponse, type LazyExchange } from './exchange.js';
+import { exchangeOf, type HostRequest, type HostResponse, type LazyExchange } from '../host/exchange.js';
 
 /** Passes the exchange to the parameter's pipe, which reads the body. */
 export const PlantBody = createParamDecorator((_data: unknown, context: ExecutionContext): LazyExchange => {

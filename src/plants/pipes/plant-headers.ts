@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { ContractException } from '../../contract/contract.exception.js';
-import type { Exchange } from './exchange.js';
+import type { Exchange } from '../host/exchange.js';
 import { bodyTooLarge } from './read-body.js';
 
 /**

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg, { type PoolConfig } from 'pg';
 import type { ColumnValue } from '../plant-columns.js';
-import { connectionAfter } from './errors.js';
+import { connectionAfter, postgresFailure } from './errors.js';
 
 /** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
 const types = new pg.TypeOverrides();
@@ -110,8 +110,10 @@ export class PostgresPool {
 
   /** Closes an unanswered connection, as soon as the server does not execute its statement any more. */
   async #closeOnceEnded(client: pg.PoolClient, mark: string): Promise<void> {
-    // A question without an answer leaves the connection unanswered.
-    while (!this.#isClosed && (await this.#isExecuting(mark).catch(() => true))) await setTimeout(WATCH_INTERVAL);
+    // A question without an answer leaves the connection unanswered, but not one that the server refuses.
+    const mayBeExecuting = (): Promise<boolean> =>
+      this.#isExecuting(mark).catch((error: unknown) => postgresFailure(error) === 'transient');
+    while (!this.#isClosed && (await mayBeExecuting())) await setTimeout(WATCH_INTERVAL);
     client.release(true);
   }
 

@@ -11,11 +11,11 @@ jest.unstable_mockModule('node:fs', () => ({
     bigint ? { dev: 1n, ino: inode, size: 1n } : { dev: 1, ino: Number(inode), size: 1 },
 }));
 
-const { SqliteFiles } = await import('./files-in-place.js');
+const { FilesInPlace } = await import('./files-in-place.js');
 
-describe('SqliteFiles', () => {
+describe('FilesInPlace', () => {
   it('tells inodes beyond 2^53 apart', () => {
-    const files = new SqliteFiles('/data/plants.db', '/data/plants.db');
+    const files = new FilesInPlace('/data/plants.db', '/data/plants.db');
     files.assertInPlace();
     inode += 1n;
 

@@ -14,7 +14,7 @@ const LOG_INTERVAL = 1_000;
  * The files of an open database: the database, its write-ahead log and the log's index. SQLite goes on writing to files
  * that other programs have removed or replaced, and no later start and no other process would find the plants there.
  */
-export class SqliteFiles {
+export class FilesInPlace {
   readonly #index: string;
   readonly #log: string;
   /** Device and inode of each file, by its path. */

@@ -24,7 +24,7 @@ import {
   transact,
 } from './database.js';
 import { describeSqliteError, sqliteFailure, sqliteStartError } from './errors.js';
-import { abandon, SqliteFiles } from './files-in-place.js';
+import { abandon, FilesInPlace } from './files-in-place.js';
 import { addTrialPlants, checkSqliteSchema, COMPARE, INSERT, updateSqliteSchema } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
 
@@ -56,7 +56,7 @@ function openSqliteRepository(url: string, { timeout, ...options }: DatabaseOpti
     const path = file === ':memory:' ? undefined : resolve(file);
     // SQLite follows symbolic links to the file.
     const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
-    const files = path === undefined ? undefined : new SqliteFiles(path, String(realPath));
+    const files = path === undefined ? undefined : new FilesInPlace(path, String(realPath));
     files?.syncLog();
     return new SqliteRepository(database, path, files, timeout);
   };
@@ -107,7 +107,7 @@ class SqliteRepository extends PlantRepository {
   constructor(
     private readonly database: SqliteDatabase,
     private readonly path: string | undefined,
-    private readonly files: SqliteFiles | undefined,
+    private readonly files: FilesInPlace | undefined,
     timeout: number,
   ) {
     super();
