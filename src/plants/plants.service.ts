@@ -5,6 +5,7 @@ import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import {
   lengthOf,
+  type Outcome,
   PlantRepository,
   type PlantSnapshot,
   RepositoryUnavailableError,
@@ -57,20 +58,20 @@ export class PlantsService {
    */
   async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
     this.admission.holdForPlant(place, costOf(plant));
-    let listener: PlantCreatedListener | undefined;
+    const release = (): void => this.admission.release(place, 'plant');
+    let outcome: Outcome;
     try {
-      const outcome = await this.groupCommit.add(plant);
-      if (outcome === 'conflict') throw new ContractException(409);
-      if (outcome === 'created') listener = this.options.onPlantCreated;
-      return toPlant(plant);
+      outcome = await this.groupCommit.add(plant);
     } catch (error) {
+      release();
       if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
       throw error;
-    } finally {
-      const release = (): void => this.admission.release(place, 'plant');
-      if (listener === undefined) release();
-      else void this.#notify(listener, plant, principal).finally(release);
     }
+    const { onPlantCreated } = this.options;
+    if (outcome === 'created' && onPlantCreated) void this.#notify(onPlantCreated, plant, principal).finally(release);
+    else release();
+    if (outcome === 'conflict') throw new ContractException(409);
+    return toPlant(plant);
   }
 
   /**

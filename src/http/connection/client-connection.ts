@@ -29,9 +29,9 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
  *
  * ¹ and, if requests wait behind it, until other connections had their turns.
  *
- * A refusal is sent as soon as no request is before it: `refuseInput` enters closing at once, or `send` does so after the
- * last of these requests. It does not wait until the answer before it is taken: when a response ends, Node closes the socket
- * of a client that has half-closed.
+ * A refusal is sent as soon as no request is before it: by `refuseInput` at once, or by `send` directly after the answer to
+ * the last of these requests. It does not wait until that answer is taken, because the response would have to end for that:
+ * Node would then close the socket of a client that has half-closed.
  *
  * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
  * loses its connection after some time.
