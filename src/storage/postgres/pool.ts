@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import pg, { type PoolConfig } from 'pg';
 import type { ColumnValue } from '../plant-columns.js';
 import { connectionAfter, postgresFailure } from './errors.js';
@@ -40,8 +40,14 @@ const PART = 65_536;
  * attempt would need more backends. In a transaction that it should roll back, it is closed instead. An unanswered one keeps
  * its place in the pool: closing it does not end the statement, and each further attempt would leave one more backend.
  *
- * The server itself ends a statement that takes too long, before the client gives up. So only two kinds are unanswered: a
- * commit that waits for a synchronous standby, which no timeout of the server ends, and a statement on a dead connection.
+ * | time limit      | of                                                   | kept by        |
+ * |-----------------|------------------------------------------------------|----------------|
+ * | the timeout     | a batch, with its repetitions                        | the repository |
+ * | half of it      | a wait for a connection, or for an answer            | this pool      |
+ * | 0.8 of the half | a statement, but not a commit: the answer is in time | the server     |
+ *
+ * So only two kinds of statements are unanswered: a commit that waits for a synchronous standby, which no timeout of the
+ * server ends, and a statement on a dead connection.
  */
 export class PostgresPool {
   /** Milliseconds that a statement may take. */
@@ -53,7 +59,6 @@ export class PostgresPool {
 
   /** @param timeout milliseconds that a batch may take, with its retries */
   constructor(url: string, timeout: number) {
-    // Half of the timeout, so that an attempt on a connection that hangs leaves as much for another attempt.
     this.#timeout = Math.ceil(timeout / 2);
     this.#pool = createPool(connectionSettings(url, this.#timeout), POOL_SIZE);
     this.#watch = createPool(connectionSettings(url, WATCH_TIMEOUT), 1);
@@ -113,7 +118,7 @@ export class PostgresPool {
     // A question without an answer leaves the connection unanswered, but not one that the server refuses.
     const mayBeExecuting = (): Promise<boolean> =>
       this.#isExecuting(mark).catch((error: unknown) => postgresFailure(error) === 'transient');
-    while (!this.#isClosed && (await mayBeExecuting())) await setTimeout(WATCH_INTERVAL);
+    while (!this.#isClosed && (await mayBeExecuting())) await wait(WATCH_INTERVAL);
     client.release(true);
   }
 

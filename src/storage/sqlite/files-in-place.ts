@@ -19,8 +19,8 @@ export class FilesInPlace {
   readonly #log: string;
   /** Device and inode of each file, by its path. */
   readonly #identities: ReadonlyMap<string, string>;
-  /** When the log was last seen to be the one that SQLite has opened; undefined after it was another one, or missing. */
-  #logCheckedAt: number | undefined = performance.now();
+  /** When the log was last seen to be the one that SQLite has opened; -Infinity after it was another one, or missing. */
+  #logCheckedAt = performance.now();
 
   /**
    * @param path of the database, absolute, as the operator named it
@@ -50,7 +50,7 @@ export class FilesInPlace {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace(): void {
-    const isLogDue = this.#logCheckedAt === undefined || performance.now() - this.#logCheckedAt >= LOG_INTERVAL;
+    const isLogDue = performance.now() - this.#logCheckedAt >= LOG_INTERVAL;
     if (isLogDue || !existsSync(this.#log)) this.assertLogInPlace();
     this.#assertSame(this.path);
     this.#assertSame(this.#index);
@@ -58,7 +58,7 @@ export class FilesInPlace {
 
   /** @throws {FilesNotInPlaceError} when the log was removed or replaced */
   assertLogInPlace(): void {
-    this.#logCheckedAt = undefined;
+    this.#logCheckedAt = -Infinity;
     this.#assertSame(this.#log);
     this.#logCheckedAt = performance.now();
   }
