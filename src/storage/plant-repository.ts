@@ -65,7 +65,7 @@ export abstract class PlantRepository {
   abstract add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]>;
 
   /**
-   * Resolves when the store can take a plant, without leaving one. The health check of the service uses it: a repository of
+   * Resolves when the store can take a plant, as far as a transaction tells that is rolled back. The health check of the service uses it: a repository of
    * your own need not have it.
    *
    * @throws {RepositoryUnavailableError} when the store takes none

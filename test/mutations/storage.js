@@ -30,7 +30,7 @@ export default [
   {
     name: 'storage: text of SQL',
     reason: 'A text is stored as it is, quotation marks included.',
-    file: POOL,
+    file: 'src/storage/postgres/literal.ts',
     find: `doubled("'", text)`,
     replace: 'text',
     spec: 'test/storage/database-repository',

@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { createSecureContext, TLSSocket } from 'node:tls';
-import pg from 'pg';
 import { readPem } from '../../../test/support/certificates.js';
 import { until } from '../../../test/support/until.js';
-import { literal, PostgresPool } from './pool.js';
+import { PostgresPool } from './pool.js';
 
 /** Milliseconds that a batch may take: half of it for each attempt. */
 const TIMEOUT = 200;
@@ -225,30 +224,4 @@ describe('The sslmode of a URL', () => {
     expect(server.statements).toHaveLength(end === 'a refusal' ? 0 : 1);
     expect(server.isEncrypted).toBe(end !== 'no TLS');
   });
-});
-
-describe('literal', () => {
-  it.each([
-    '',
-    'Monstera',
-    "'",
-    "''",
-    "it's 'here'",
-    '\\',
-    "\\'",
-    "a\\'b\\\\c''",
-    '$& $1 $$ $`',
-    "$'",
-    '\n\u{1fab4}\ud83e',
-  ])('spells %j as the driver does', (text) => expect(literal(text)).toBe(pg.escapeLiteral(text)));
-
-  it.each([65_535, 65_536, 65_537, 200_000])('spells a text of %s characters as the driver does', (length) => {
-    const text = "\\'a\u{1fab4}".repeat(length).slice(1, length + 1);
-    expect(literal(text) === pg.escapeLiteral(text)).toBe(true);
-  });
-
-  it.each([
-    [null, 'NULL'],
-    [-(2n ** 63n), "'-9223372036854775808'"],
-  ])('spells %s', (value, spelled) => expect(literal(value)).toBe(spelled));
 });

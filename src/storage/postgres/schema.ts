@@ -3,7 +3,8 @@ import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
 import type { StoredPlant } from '../plant-repository.js';
 import { assertColumns, assertNotNewer, type Tables } from '../tables.js';
 import { USE_ANOTHER_SCHEMA } from './errors.js';
-import { literal, type PostgresPool } from './pool.js';
+import { literal } from './literal.js';
+import type { PostgresPool } from './pool.js';
 
 /**
  * The steps from an empty database to the current schema. Published steps never change. They must not fail on what is

@@ -5,7 +5,8 @@ import { snapshotError } from '../errors.js';
 import { plantOf } from '../plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describePostgresError, postgresStartError } from './errors.js';
-import { connectionSettings, literal } from './pool.js';
+import { literal } from './literal.js';
+import { connectionSettings } from './pool.js';
 import { findTables } from './schema.js';
 
 /** Milliseconds that a query may take, locks apart: to count 100 million plants takes a minute. */
