@@ -117,6 +117,26 @@ describe('A service with a certificate', () => {
   });
 });
 
+describe('A client that takes its answer late', () => {
+  it('gets those to the requests that it has sent meanwhile, too', async () => {
+    const variables = { ...WITH_TOKEN, ...installCertificate(directory), BODY_LIMIT: '16mb' };
+    const { service, url } = await directory.start(variables);
+    const socket = await open(Number(new URL(url).port));
+    // More than the buffers of the connection hold.
+    socket.pause().write(message({ body: JSON.stringify({ id: 1, name: 'x'.repeat(8_000_000) }) }));
+    await service.printed(/("status":200)/);
+    // The service then reads several TLS records at once.
+    service.signal('SIGSTOP');
+    for (const id of [2, 3, 4]) socket.write(message({ body: plant(id) }));
+    await new Promise((resolve) => socket.write(lastCreation(5), resolve));
+    service.signal('SIGCONT');
+    socket.resume();
+
+    const answers = await readAll(socket);
+    expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(5).fill('HTTP/1.1 200'));
+  });
+});
+
 describe('A client that takes its answer after it has closed its side', () => {
   it.each([
     ['garbage', 'garbage\r\n\r\n', 400],

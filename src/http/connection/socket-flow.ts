@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 
 /**
  * Reads, pauses or discards the input of a connection. Paused input waits in the operating system, and so with the client.
@@ -11,8 +12,9 @@ export class SocketFlow {
     private readonly socket: Socket,
     private readonly mustPause: () => boolean,
   ) {
-    // Without a listener for `data` beside Node's own, the parser would read past the socket, and `discard` could not stop it.
-    socket.on('data', () => undefined);
+    // Otherwise Node's parser, which reads past the socket, would get input of a paused one that TLS has already decrypted, and
+    // refuse it (HPE_PAUSED). Without TLS, reading past the socket leaves all input of a paused one in the operating system.
+    if (socket instanceof TLSSocket) socket.on('data', () => undefined);
     // Node resumes the socket, too: at the end of a message and when something reads a body (`readStart`), and when the
     // client has taken what Node waited for (`socketOnDrain`).
     socket.on('resume', () => {
@@ -31,7 +33,12 @@ export class SocketFlow {
    * connection when the socket closes, and the client would lose the last answer (RFC 9112 §9.6).
    */
   discard(): void {
-    this.socket.removeAllListeners('data').on('data', () => undefined);
-    this.socket.resume();
+    const { socket } = this;
+    // 1. A new listener for `data` takes the input from the parser (`socketListenerWrap`), as a handler of Upgrade would.
+    // 2. It must come after Node's own listener for `resume` (`onSocketResume`), which alone lets a socket read again that the
+    //    parser has read.
+    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
+    // 3. A socket that is not paused would not emit `resume`.
+    socket.pause().resume();
   }
 }
