@@ -30,18 +30,18 @@ export async function publishFile<Result>(
   };
   // If a signal ends the program, `finally` does not run.
   process.once('exit', removeDraft);
+  let result: Result;
   try {
-    const result = await write(draft);
+    result = await write(draft);
     // Asynchronous, so that a signal can arrive while the disk is busy.
     const handle = await open(draft, 'r+');
     await handle.sync().finally(() => handle.close());
     // Unlike a rename, a link does not replace a file that another process has created.
     linkSync(draft, target);
-    removeDraft();
-    syncDirectory(dirname(resolve(target)));
-    return result;
   } finally {
     removeDraft();
     process.off('exit', removeDraft);
   }
+  syncDirectory(dirname(resolve(target)));
+  return result;
 }

@@ -4,7 +4,10 @@ import { type Level, type Logger, pino, stdTimeFunctions } from 'pino';
 import { REQUEST_CHANNEL, type RequestMessage } from '../http/message/request-message.js';
 import { createBackgroundStream, type LogStream } from './background-stream.js';
 
-/** The contexts of Nest's own lines about a start, which are not logged, errors included: the program reports a failed start on stderr. */
+/**
+ * The contexts of Nest's own lines about a start, which are not logged, errors included: the program reports a failed start
+ * on stderr.
+ */
 const NEST_START_CONTEXTS = new Set([
   'NestFactory',
   'InstanceLoader',

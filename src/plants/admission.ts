@@ -14,9 +14,9 @@ type Holder = 'client' | 'plant';
  * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when it has no
  * holder any more:
  *
- * | holder | holds it from                                            | until                                                |
- * |--------|----------------------------------------------------------|------------------------------------------------------|
- * | client | NewPlantPipe: `admit`                                    | it takes the answer or goes, or its body is refused  |
+ * | holder | holds it from                                                    | until                                                |
+ * |--------|------------------------------------------------------------------|------------------------------------------------------|
+ * | client | NewPlantPipe: `admit`                                            | it takes the answer or goes, or its body is refused  |
  * | plant  | PlantsService: `holdForPlant`, or `admit` for a call of the host | its outcome is known, and `onPlantCreated` has ended |
  */
 export interface Place {

@@ -65,8 +65,8 @@ export abstract class PlantRepository {
   abstract add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]>;
 
   /**
-   * Resolves when the store can take a plant, as far as a transaction tells that is rolled back. The health check of the service uses it: a repository of
-   * your own need not have it.
+   * Resolves when the store can take a plant, as far as a transaction tells that is rolled back. The health check of the
+   * service uses it: a repository of your own need not have it.
    *
    * @throws {RepositoryUnavailableError} when the store takes none
    */

@@ -29,6 +29,8 @@ interface Outage {
  * | no outage   | succeeded last, or has not failed for the timeout | an outage begins; it tries again |
  * | outage      | has failed for no longer than the timeout         | it tries again                   |
  * | long outage | has failed for longer than the timeout            | it gives up, and so fails fast   |
+ *
+ * Work that runs at the same time shares the outage.
  */
 export class Retry {
   /** Undefined without an outage. */
@@ -51,7 +53,7 @@ export class Retry {
         return result;
       } catch (error) {
         if (!this.options.isTransient(error)) throw error;
-        // Nobody waits for an attempt of so long, and others may have succeeded since.
+        // An attempt that took longer than the timeout is no sign of an outage: later work may have succeeded since.
         if (performance.now() - began > this.timeout) throw error;
         const outage = (this.#outage ??= { since: began, lastFailure: began });
         outage.lastFailure = performance.now();

@@ -118,13 +118,20 @@ describe('A service with a certificate', () => {
 });
 
 describe('A client that takes its answer late', () => {
-  it('gets those to the requests that it has sent meanwhile, too', async () => {
+  let service: ServiceProcess;
+  let socket: TLSSocket;
+
+  beforeEach(async () => {
     const variables = { ...WITH_TOKEN, ...installCertificate(directory), BODY_LIMIT: '16mb' };
-    const { service, url } = await directory.start(variables);
-    const socket = await open(Number(new URL(url).port));
+    const started = await directory.start(variables);
+    ({ service } = started);
+    socket = await open(Number(new URL(started.url).port));
     // More than the buffers of the connection hold.
     socket.pause().write(message({ body: JSON.stringify({ id: 1, name: 'x'.repeat(8_000_000) }) }));
     await service.printed(/("status":200)/);
+  });
+
+  it('gets those to the requests that it has sent meanwhile, too', async () => {
     // The service then reads several TLS records at once.
     service.signal('SIGSTOP');
     for (const id of [2, 3, 4]) socket.write(message({ body: plant(id) }));
@@ -135,19 +142,11 @@ describe('A client that takes its answer late', () => {
     const answers = await readAll(socket);
     expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(5).fill('HTTP/1.1 200'));
   });
-});
 
-describe('A client that takes its answer after it has closed its side', () => {
   it.each([
     ['garbage', 'garbage\r\n\r\n', 400],
     ['headers that are too large', TOO_LARGE, 431],
-  ])('gets the refusal of %s behind that answer, too', async (_, text, error) => {
-    const variables = { ...WITH_TOKEN, ...installCertificate(directory), BODY_LIMIT: '16mb' };
-    const { service, url } = await directory.start(variables);
-    const socket = await open(Number(new URL(url).port));
-    // More than the buffers of the connection hold.
-    socket.pause().write(message({ body: JSON.stringify({ id: 1, name: 'x'.repeat(8_000_000) }) }));
-    await service.printed(/("status":200)/);
+  ])('after it has closed its side, gets the refusal of %s behind that answer, too', async (_, text, error) => {
     // The service then reads the text and the end at once.
     service.signal('SIGSTOP');
     socket.end(text);

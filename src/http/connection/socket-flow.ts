@@ -12,8 +12,8 @@ export class SocketFlow {
     private readonly socket: Socket,
     private readonly mustPause: () => boolean,
   ) {
-    // Otherwise Node's parser, which reads past the socket, would get input of a paused one that TLS has already decrypted, and
-    // refuse it (HPE_PAUSED). Without TLS, reading past the socket leaves all input of a paused one in the operating system.
+    // Node's parser reads past the socket, unless that has another listener for `data`. With TLS, the parser would get what was
+    // decrypted before a pause, and refuse it (HPE_PAUSED). Without TLS, what arrives in a pause stays in the operating system.
     if (socket instanceof TLSSocket) socket.on('data', () => undefined);
     // Node resumes the socket, too: at the end of a message and when something reads a body (`readStart`), and when the
     // client has taken what Node waited for (`socketOnDrain`).

@@ -1,8 +1,8 @@
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { Admission, type AdmittedPlant } from '../admission.js';
+import type { LazyExchange } from '../host/exchange.js';
 import { ParsedBodies } from '../host/parsed-body.js';
 import { parseNewPlant } from '../parse-new-plant.js';
-import type { LazyExchange } from '../host/exchange.js';
 import { assertPlantHeaders, contentLength } from './plant-headers.js';
 import { collectBody, takeBody } from './read-body.js';
 

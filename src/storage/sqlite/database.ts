@@ -85,7 +85,11 @@ export function databaseExists(file: string): boolean {
   }
 }
 
-/** SQLite creates the file of a database, unless it would belong to root: a service could not open it. */
+/**
+ * Makes what SQLite does not: the directory, and a file that would belong to root, which a service could not open.
+ *
+ * @throws {UnusableDatabaseError} if there is no directory, or if there is anything but a file
+ */
 function makeFile(path: string, createsDirectory: boolean): void {
   if (existsSync(path)) {
     // A device such as /dev/null would keep no plant.
