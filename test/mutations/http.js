@@ -2,10 +2,9 @@ const ADAPTER = 'src/http/fastify-adapter.ts';
 const CERTIFICATE = 'src/http/certificate.ts';
 const CONNECTION = 'src/http/connection/client-connection.ts';
 const CONNECTIONS = 'src/http/connection/open-connections.ts';
-const CLOCK = 'src/http/connection/request-clock.ts';
 const CROSS_ORIGIN = 'src/http/message/cross-origin.ts';
 const ERROR = 'src/http/connection/parser-error.ts';
-const FLOW = 'src/http/connection/socket-flow.ts';
+const INPUT = 'src/http/connection/client-input.ts';
 const HANDSHAKES = 'src/http/connection/tls-handshakes.ts';
 const NOT_FOUND = 'src/http/not-found.controller.ts';
 const REQUEST = 'src/http/message/public-request.ts';
@@ -436,8 +435,8 @@ export default [
   {
     name: 'http: late headers on a connection that was never kept unread',
     reason: 'The headers of a request have 10 seconds, whatever REQUEST_TIMEOUT is.',
-    file: CLOCK,
-    find: 'if (this.#readsSince !== undefined || this.socket.isPaused()) return;',
+    file: INPUT,
+    find: 'if (this.#graceEnds < Infinity || this.socket.isPaused()) return;',
     replace: 'if (this.socket.isPaused()) return;',
     spec: 'test/http/timeouts',
     test: 'Half the headers',
@@ -445,8 +444,8 @@ export default [
   {
     name: 'http: late request that was kept unread',
     reason: 'A request that the service keeps unread is not late.',
-    file: CLOCK,
-    find: "socket.on('pause', () => (this.#readsSince = undefined));",
+    file: INPUT,
+    find: "socket.on('pause', () => (this.#graceEnds = Infinity));",
     replace: '',
     spec: 'test/http/slow-store',
     test: 'although together they take longer',
@@ -454,17 +453,17 @@ export default [
   {
     name: 'http: time of a late request that was kept unread',
     reason: 'It has its whole REQUEST_TIMEOUT from when the service reads again.',
-    file: CLOCK,
-    find: 'this.#readsSince = performance.now();',
-    replace: 'this.#readsSince = -Infinity;',
+    file: INPUT,
+    find: 'this.#graceEnds = performance.now() + this.timeout;',
+    replace: 'this.#graceEnds = 0;',
     spec: 'test/http/timeouts',
     test: 'its whole REQUEST_TIMEOUT',
   },
   {
     name: 'http: late request that is never refused',
     reason: 'It has no longer than that: Node reports a late request once.',
-    file: CLOCK,
-    find: 'this.#timer = setTimeout(() => this.#check(), left);',
+    file: INPUT,
+    find: 'this.#timer = setTimeout(() => this.#refuseLate(), left);',
     replace: ';',
     spec: 'test/http/timeouts',
     test: 'of which half its head was read',
@@ -493,7 +492,7 @@ export default [
     name: 'http: reading on while requests wait',
     reason: 'Clients that pipeline without end take bounded memory.',
     file: CONNECTION,
-    find: "if (this.#state === 'waiting') void this.#run();\n      else this.#flow.update();",
+    find: "if (this.#state === 'waiting') void this.#run();\n      else this.#input.update();",
     replace: "if (this.#state === 'waiting') void this.#run();",
     spec: 'test/http/memory',
     test: 'without end',
@@ -502,7 +501,7 @@ export default [
   {
     name: 'http: requests of a client of TLS that takes its answer late',
     reason: 'Input that TLS has decrypted while the socket is paused is not refused.',
-    file: FLOW,
+    file: INPUT,
     find: "if (socket instanceof TLSSocket) socket.on('data', () => undefined);",
     replace: '',
     spec: 'test/http/tls',
@@ -512,9 +511,9 @@ export default [
   {
     name: 'http: reading on after a body while requests wait',
     reason: 'Clients that pipeline without end take bounded memory.',
-    file: FLOW,
-    find: 'if (mustPause()) socket.pause();',
-    replace: '',
+    file: INPUT,
+    find: 'if (this.mustPause()) this.socket.pause();\n    // Node also',
+    replace: '// Node also',
     spec: 'test/http/slow-store',
     test: 'is not read, although the body of the one before was',
   },

@@ -61,8 +61,9 @@ describe(`SIGKILL${VICTIM}, ${KILLS} times, under ${CLIENTS} clients (SEED=${SEE
         service.signal('SIGKILL');
         const killed = service;
         service = launch();
-        url = service.listening();
+        // Until the last of its workers has ended, clients have requests there, which are cut off.
         await killed.ended;
+        url = service.listening();
       }
       await untilServed();
       await workload.stop();

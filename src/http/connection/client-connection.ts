@@ -3,12 +3,11 @@ import { setImmediate } from 'node:timers/promises';
 import { principalOf } from '../../auth/request-principal.js';
 import { ContractException } from '../../contract/contract.exception.js';
 import { logDefect } from '../../contract/log-defect.js';
+import { ClientInput } from './client-input.js';
 import type { OpenConnection } from './open-connections.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from '../message/public-request.js';
 import type { Answer, PublicHandler, PublicResponse } from '../message/public-response.js';
-import { RequestClock } from './request-clock.js';
-import { SocketFlow } from './socket-flow.js';
 import { writeAnswer, writeRefusal } from '../message/write-answer.js';
 
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
@@ -49,8 +48,7 @@ export class ClientConnection implements OpenConnection {
   /** Ends the client's time to take an answer, and to close after the last one. */
   #timer: NodeJS.Timeout | undefined;
   #hasSucceeded = false;
-  readonly #flow: SocketFlow;
-  readonly #clock: RequestClock;
+  readonly #input: ClientInput;
 
   /**
    * @param handle answers a request; called for one request at a time
@@ -65,8 +63,8 @@ export class ClientConnection implements OpenConnection {
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
-    this.#flow = new SocketFlow(socket, () => this.#mustPause);
-    this.#clock = new RequestClock(socket, timeout, () => this.#endInput(new ContractException(408)));
+    const mustPause = (): boolean => this.#mustPause;
+    this.#input = new ClientInput(socket, timeout, mustPause, () => this.#endInput(new ContractException(408)));
   }
 
   /** True while nothing has arrived that needs an answer. */
@@ -95,13 +93,13 @@ export class ClientConnection implements OpenConnection {
   /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
   acceptRequest(response: PublicResponse): void {
     response.client = this;
-    this.#clock.noteHeaders(response.req);
+    this.#input.noteHeaders(response.req);
     if (this.#discardsInput) {
       discardBody(response);
     } else {
       this.#queue.push(response);
       if (this.#state === 'waiting') void this.#run();
-      else this.#flow.update();
+      else this.#input.update();
     }
   }
 
@@ -110,14 +108,14 @@ export class ClientConnection implements OpenConnection {
     if (this.#discardsInput) return;
     this.#refusal = exception;
     if (this.#state !== 'running' && this.#queue.length === 0) this.#close(exception);
-    else this.#flow.update();
+    else this.#input.update();
   }
 
   /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
   acceptError(error: ParserError): void {
     const exception = exceptionFor(error);
     if (exception === undefined) this.socket.destroy();
-    else if (exception.error === 408) this.#clock.report(this.#incompleteRequest);
+    else if (exception.error === 408) this.#input.reportLate(this.#incompleteRequest);
     else this.#endInput(exception);
   }
 
@@ -154,7 +152,7 @@ export class ClientConnection implements OpenConnection {
       const next = this.#queue.shift();
       this.#current = next;
       this.#enter(next === undefined ? 'waiting' : 'running');
-      this.#flow.update();
+      this.#input.update();
       if (next === undefined) return;
       const closed = closeOf(next);
       this.#pass(next);
@@ -193,7 +191,7 @@ export class ClientConnection implements OpenConnection {
     this.#refusal = undefined;
     socket.once('finish', () => this.#closeAfter(LINGER));
     socket.end();
-    this.#flow.discard();
+    this.#input.discard();
   }
 
   #closeAfter(milliseconds: number): void {

@@ -1,0 +1,102 @@
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { PublicRequest } from '../message/public-request.js';
+
+/**
+ * The input of a connection. Node reports late input once, by a clock that also runs while input is paused. A client that was
+ * kept waiting in this way has the whole timeout from when its input is read again:
+ *
+ * | input     | what the client sends                                    | what Node has reported as late                     |
+ * |-----------|----------------------------------------------------------|----------------------------------------------------|
+ * | read      | goes to Node's parser                                    | is refused: at once, or a timeout after a pause     |
+ * | paused    | waits in the operating system, and so with the client    | waits until input is read                          |
+ * | discarded | goes nowhere                                             | is not refused                                     |
+ *
+ * The functions of Node that are named here are in https://github.com/nodejs/node/blob/main/lib/_http_server.js and
+ * https://github.com/nodejs/node/blob/main/lib/_http_incoming.js.
+ */
+export class ClientInput {
+  /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
+  #late: 'a head' | PublicRequest | undefined;
+  /** Until when late input is not refused: Infinity in a pause. */
+  #graceEnds = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param timeout milliseconds that the client has after a pause
+   * @param mustPause returns true while input must wait
+   * @param refuse refuses the input that is incomplete
+   */
+  constructor(
+    private readonly socket: Socket,
+    private readonly timeout: number,
+    private readonly mustPause: () => boolean,
+    private readonly refuse: () => void,
+  ) {
+    // Node's parser reads past the socket, unless that has another listener for `data`. With TLS, the parser would get what was
+    // decrypted before a pause, and refuse it (HPE_PAUSED). Without TLS, what arrives in a pause stays in the operating system.
+    if (socket instanceof TLSSocket) socket.on('data', () => undefined);
+    // Node pauses and resumes the socket, too: it pauses a body that nothing reads, and resumes at the end of a message, when
+    // something reads a body (`readStart`), and when the client has taken what Node waited for (`socketOnDrain`).
+    socket.on('pause', () => (this.#graceEnds = Infinity));
+    socket.on('resume', () => this.#resumed());
+    socket.on('close', () => clearTimeout(this.#timer));
+  }
+
+  /** Reads or pauses, after something has changed that `mustPause` depends on. */
+  update(): void {
+    if (this.mustPause()) this.socket.pause();
+    else this.socket.resume();
+  }
+
+  /**
+   * Discards all input from now on, before Node's parser spends time and memory on it. To leave it unread would reset the
+   * connection when the socket closes, and the client would lose the last answer (RFC 9112 §9.6).
+   */
+  discard(): void {
+    const { socket } = this;
+    // 1. A new listener for `data` takes the input from the parser (`socketListenerWrap`), as a handler of Upgrade would.
+    // 2. It must come after Node's own listener for `resume` (`onSocketResume`), which alone lets a socket read again that the
+    //    parser has read.
+    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
+    // 3. A socket that is not paused would not emit `resume`.
+    socket.pause().resume();
+  }
+
+  /**
+   * Takes a report of Node.
+   *
+   * @param request undefined if its headers are not complete
+   */
+  reportLate(request: PublicRequest | undefined): void {
+    this.#late = request ?? 'a head';
+    this.#refuseLate();
+  }
+
+  /** Notes a request whose headers are complete now. */
+  noteHeaders(request: PublicRequest): void {
+    if (this.#late === 'a head') this.#late = request;
+  }
+
+  #resumed(): void {
+    if (this.mustPause()) this.socket.pause();
+    // Node also resumes a new socket, and may have paused this one again before this event.
+    if (this.#graceEnds < Infinity || this.socket.isPaused()) return;
+    this.#graceEnds = performance.now() + this.timeout;
+    this.#refuseLate();
+  }
+
+  /** Refuses late input that is still incomplete, now or when its grace ends. */
+  #refuseLate(): void {
+    clearTimeout(this.#timer);
+    const isComplete = this.#late === undefined || (this.#late !== 'a head' && this.#late.complete);
+    if (isComplete || this.socket.destroyed) return;
+    const left = this.#graceEnds - performance.now();
+    if (left <= 0) {
+      this.#late = undefined;
+      this.refuse();
+    } else if (left < Infinity) {
+      this.#timer = setTimeout(() => this.#refuseLate(), left);
+    }
+  }
+}
