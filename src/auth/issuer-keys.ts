@@ -176,7 +176,7 @@ async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
   const response = await fetch(url, { signal, redirect: 'manual', headers: { Accept: MEDIA_TYPES } });
   if (response.status !== 200) {
     // Otherwise its connection stays open until the garbage collection.
-    await response.body?.cancel();
+    await response.body?.cancel().catch(() => undefined);
     throw new Error(`${url} answers with status ${response.status}`);
   }
   const chunks: Uint8Array[] = [];

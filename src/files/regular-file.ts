@@ -1,4 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import { inShell } from '../in-shell.js';
 import { badUsage } from '../operator-error.js';
 import { unreadable } from './file-errors.js';
 
@@ -40,10 +41,10 @@ function assertUsable(file: string, stats: Stats, privacy: Privacy): void {
   // Windows has neither.
   if (process.platform === 'win32' || privacy === 'public') return;
   if (privacy === 'secret' && (stats.mode & 0o027) !== 0) {
-    throw badUsage(`${file} can be read or written by other users: chmod 600 ${file}`);
+    throw badUsage(`${file} can be read or written by other users: chmod 600 ${inShell(file)}`);
   }
   if (privacy === 'trusted' && (stats.mode & 0o022) !== 0) {
-    throw badUsage(`${file} can be written by other users: chmod go-w ${file}`);
+    throw badUsage(`${file} can be written by other users: chmod go-w ${inShell(file)}`);
   }
   if (privacy === 'trusted' && stats.uid !== 0 && stats.uid !== process.getuid?.()) {
     throw badUsage(`${file} belongs to another user, who must not decide what this program does`);

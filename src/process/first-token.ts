@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
 import { createTokenFile } from '../auth/token-file.js';
 import type { Configuration } from '../config/configuration.js';
+import { inShell } from '../in-shell.js';
 
 /** The name of the token that the first start creates. */
 const NAME = 'first-start';
@@ -56,9 +57,4 @@ No token is configured, and the journal would keep one that is shown here. To cr
 ${command}
 
 `;
-}
-
-/** Quotes a path for a shell, if it needs that. */
-function inShell(path: string): string {
-  return /^[\w./:@-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }
