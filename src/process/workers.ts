@@ -89,38 +89,24 @@ export class Workers extends ManagedService {
   }
 
   /** Starts a worker. Resolves when it listens, and rejects with the reason if it ends before. */
-  #fork(): Promise<Address> {
-    return new Promise((resolve, reject) => {
-      void this.#run(resolve).then((end) => {
-        this.#follow(end);
-        reject(end.reason);
-      });
-    });
-  }
-
-  /** Runs a worker, and resolves when it has ended. Calls `listens` when it listens. */
-  async #run(listens: (address: Address) => void): Promise<End> {
+  async #fork(): Promise<Address> {
     let worker: Worker;
     try {
       worker = cluster.fork();
     } catch (error) {
       // Node 20 emits `error` for EACCES, EAGAIN, EMFILE, ENFILE and ENOENT. It throws any other, such as ENOMEM.
       // https://github.com/nodejs/node/blob/v20.20.2/lib/internal/child_process.js (ChildProcess.prototype.spawn)
-      return { reason: error as Error };
+      this.#follow({ reason: error as Error });
+      throw error;
     }
-    worker.once('listening', (address: Address) => {
-      this.#listening.add(worker);
-      listens(address);
+    const end = endOf(worker).then((reason) => {
+      this.#listening.delete(worker);
+      this.#follow({ id: worker.id, reason });
+      throw reason;
     });
-    const reason = await new Promise<Error>((resolve) => {
-      void exitOf(worker).then(resolve);
-      worker.on('error', (error: Error) => {
-        // Other errors are those of its channel: if it ends, it also exits.
-        if (!hasProcess(worker)) resolve(error);
-      });
-    });
-    this.#listening.delete(worker);
-    return { id: worker.id, reason };
+    worker.once('listening', () => this.#listening.add(worker));
+    const address = new Promise<Address>((resolve) => worker.once('listening', resolve));
+    return Promise.race([address, end]);
   }
 
   /** Does what follows the end of a worker, as the table above says. */
@@ -141,6 +127,17 @@ export class Workers extends ManagedService {
       void this.#fork().catch(() => undefined);
     }, RESTART_DELAY);
   }
+}
+
+/** Resolves when a worker has ended: with its exit, or with the error if the system could not create its process. */
+function endOf(worker: Worker): Promise<Error> {
+  return new Promise((resolve) => {
+    void exitOf(worker).then(resolve);
+    worker.on('error', (error: Error) => {
+      // Other errors are those of its channel: if it ends, it also exits.
+      if (!hasProcess(worker)) resolve(error);
+    });
+  });
 }
 
 /** Resolves when a worker exits. Unlike `once` of node:events, it does not reject at an error of the worker's channel. */

@@ -18,7 +18,7 @@ interface RetryOptions {
 interface Outage {
   /** When the run began that was the first to fail. */
   readonly since: number;
-  lastFailure: number;
+  readonly lastFailure: number;
 }
 
 /**
@@ -45,24 +45,33 @@ export class Retry {
   /** @throws the error of the last attempt */
   async run<Result>(work: () => Result | Promise<Result>): Promise<Result> {
     const began = performance.now();
-    if (this.#outage !== undefined && began - this.#outage.lastFailure > this.timeout) this.#outage = undefined;
+    this.#forgetOldOutage(began);
     for (;;) {
       try {
         const result = await work();
         this.#outage = undefined;
         return result;
       } catch (error) {
-        if (!this.options.isTransient(error)) throw error;
         // An attempt that took longer than the timeout is no sign of an outage: later work may have succeeded since.
-        if (performance.now() - began > this.timeout) throw error;
-        const outage = (this.#outage ??= { since: began, lastFailure: began });
-        outage.lastFailure = performance.now();
-        const lasted = outage.lastFailure - outage.since;
+        const tookTooLong = performance.now() - began > this.timeout;
+        if (tookTooLong || !this.options.isTransient(error)) throw error;
+        const lasted = this.#noteFailure(began);
         this.options.onFailure?.(error, lasted);
         const pause = this.options.pause();
         if (lasted + pause >= this.timeout) throw error;
         await wait(pause);
       }
     }
+  }
+
+  #forgetOldOutage(now: number): void {
+    if (this.#outage !== undefined && now - this.#outage.lastFailure > this.timeout) this.#outage = undefined;
+  }
+
+  /** Notes a failure of a run that began then, and returns for how many milliseconds the outage has lasted. */
+  #noteFailure(began: number): number {
+    const lastFailure = performance.now();
+    this.#outage = { since: this.#outage?.since ?? began, lastFailure };
+    return lastFailure - this.#outage.since;
   }
 }

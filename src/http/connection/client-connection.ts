@@ -99,7 +99,7 @@ export class ClientConnection implements OpenConnection {
     } else {
       this.#queue.push(response);
       if (this.#state === 'waiting') void this.#run();
-      else this.#input.update();
+      else this.#input.readOrPause();
     }
   }
 
@@ -107,8 +107,8 @@ export class ClientConnection implements OpenConnection {
   refuseInput(exception: ContractException): void {
     if (this.#discardsInput) return;
     this.#refusal = exception;
-    if (this.#state !== 'running' && this.#queue.length === 0) this.#close(exception);
-    else this.#input.update();
+    if (this.#state !== 'running' && this.#queue.length === 0) this.#sendRefusal(exception);
+    else this.#input.readOrPause();
   }
 
   /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
@@ -126,8 +126,8 @@ export class ClientConnection implements OpenConnection {
     this.#hasSucceeded ||= answer.status === 200;
     if (isLast) {
       this.#close();
-    } else if (this.#queue.length === 0 && this.#refusal !== undefined) {
-      this.#close(this.#refusal);
+    } else if (this.#refusal !== undefined && this.#queue.length === 0) {
+      this.#sendRefusal(this.#refusal);
     } else {
       this.#enter('answering');
       response.end();
@@ -152,7 +152,7 @@ export class ClientConnection implements OpenConnection {
       const next = this.#queue.shift();
       this.#current = next;
       this.#enter(next === undefined ? 'waiting' : 'running');
-      this.#input.update();
+      this.#input.readOrPause();
       if (next === undefined) return;
       const closed = closeOf(next);
       this.#pass(next);
@@ -174,16 +174,19 @@ export class ClientConnection implements OpenConnection {
     }
   }
 
+  /** Sends the refusal, which is the last answer. */
+  #sendRefusal(refusal: ContractException): void {
+    writeRefusal(this.socket, refusal);
+    this.#close();
+  }
+
   /**
-   * Closes the connection after its last answer. The response does not end: Node would then close the socket, with a reset if
-   * the client still sends.
-   *
-   * @param refusal is the last answer; without it, the answer that is written already
+   * Closes the connection, whose last answer is written. The response does not end: Node would then close the socket, with a
+   * reset if the client still sends. So `#run` waits for it until the socket has closed.
    */
-  #close(refusal?: ContractException): void {
+  #close(): void {
     const { socket } = this;
     this.#enter('closing');
-    if (refusal !== undefined) writeRefusal(socket, refusal);
     if (this.#current !== undefined) discardBody(this.#current);
     this.#queue.forEach(discardBody);
     this.#current = undefined;
@@ -226,6 +229,7 @@ function closeOf(response: PublicResponse): Promise<unknown> {
   return new Promise((resolve) => response.once('close', resolve));
 }
 
+/** Returns whether nothing takes the chunks of a body as they arrive, as a listener for `data` does (`collectBody`). */
 function hasUnreadChunks(request: PublicRequest): boolean {
   return request.isChunked && request.readableFlowing !== true;
 }

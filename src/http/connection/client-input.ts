@@ -2,6 +2,9 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { PublicRequest } from '../message/public-request.js';
 
+/** How long late input is not refused: never; as long as the pause lasts; or until an instant after it. */
+type Grace = 'none' | 'paused' | { readonly ends: number };
+
 /**
  * The input of a connection. Node reports late input once, by a clock that also runs while input is paused. A client that was
  * kept waiting in this way has the whole timeout from when its input is read again:
@@ -18,8 +21,7 @@ import type { PublicRequest } from '../message/public-request.js';
 export class ClientInput {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
-  /** Until when late input is not refused: Infinity in a pause. */
-  #graceEnds = 0;
+  #grace: Grace = 'none';
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -38,13 +40,13 @@ export class ClientInput {
     if (socket instanceof TLSSocket) socket.on('data', () => undefined);
     // Node pauses and resumes the socket, too: it pauses a body that nothing reads, and resumes at the end of a message, when
     // something reads a body (`readStart`), and when the client has taken what Node waited for (`socketOnDrain`).
-    socket.on('pause', () => (this.#graceEnds = Infinity));
+    socket.on('pause', () => (this.#grace = 'paused'));
     socket.on('resume', () => this.#resumed());
     socket.on('close', () => clearTimeout(this.#timer));
   }
 
   /** Reads or pauses, after something has changed that `mustPause` depends on. */
-  update(): void {
+  readOrPause(): void {
     if (this.mustPause()) this.socket.pause();
     else this.socket.resume();
   }
@@ -81,22 +83,25 @@ export class ClientInput {
   #resumed(): void {
     if (this.mustPause()) this.socket.pause();
     // Node also resumes a new socket, and may have paused this one again before this event.
-    if (this.#graceEnds < Infinity || this.socket.isPaused()) return;
-    this.#graceEnds = performance.now() + this.timeout;
+    if (this.#grace !== 'paused' || this.socket.isPaused()) return;
+    this.#grace = { ends: performance.now() + this.timeout };
     this.#refuseLate();
   }
 
   /** Refuses late input that is still incomplete, now or when its grace ends. */
   #refuseLate(): void {
     clearTimeout(this.#timer);
-    const isComplete = this.#late === undefined || (this.#late !== 'a head' && this.#late.complete);
-    if (isComplete || this.socket.destroyed) return;
-    const left = this.#graceEnds - performance.now();
-    if (left <= 0) {
+    if (!this.#isLate || this.#grace === 'paused' || this.socket.destroyed) return;
+    const left = this.#grace === 'none' ? 0 : this.#grace.ends - performance.now();
+    if (left > 0) {
+      this.#timer = setTimeout(() => this.#refuseLate(), left);
+    } else {
       this.#late = undefined;
       this.refuse();
-    } else if (left < Infinity) {
-      this.#timer = setTimeout(() => this.#refuseLate(), left);
     }
+  }
+
+  get #isLate(): boolean {
+    return this.#late === 'a head' || this.#late?.complete === false;
   }
 }

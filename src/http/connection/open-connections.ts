@@ -26,17 +26,17 @@ export class OpenConnections<Connection extends OpenConnection> {
     return this.#bySocket.values();
   }
 
-  /**
-   * Adds a connection until its socket closes.
-   *
-   * @returns false if there is no room for it, because all others are in use
-   */
-  add(connection: Connection): boolean {
-    const { socket } = connection;
+  /** Closes a connection for a new one if there is no room. Returns false if all of them are in use. */
+  makeRoom(): boolean {
     if (this.#bySocket.size >= this.limit) this.#closeReplaceable();
+    return this.#bySocket.size < this.limit;
+  }
+
+  /** Adds a connection until its socket closes, also beyond the limit. */
+  add(connection: Connection): void {
+    const { socket } = connection;
     this.#bySocket.set(socket, connection);
     socket.once('close', () => this.remove(connection));
-    return this.#bySocket.size <= this.limit;
   }
 
   remove({ socket }: Connection): void {

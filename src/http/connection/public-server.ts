@@ -90,7 +90,8 @@ export class PublicServer {
 
   /** A handshake has a place of its own until the connection that it secures takes it over. */
   #beginHandshake(socket: Socket): void {
-    // Also where there is no room: `#open` refuses the connection that it secures.
+    // Where there is no room, `#open` refuses the connection that it secures.
+    this.#connections.makeRoom();
     this.#connections.add(this.#handshakes.begin(socket));
   }
 
@@ -102,7 +103,9 @@ export class PublicServer {
 
   #open(socket: Socket): void {
     const connection = new ClientConnection(socket, this.handle, this.limits.request, this);
-    if (!this.#connections.add(connection)) connection.refuseInput(new ContractException(503));
+    const hasRoom = this.#connections.makeRoom();
+    this.#connections.add(connection);
+    if (!hasRoom) connection.refuseInput(new ContractException(503));
   }
 
   #clients(): ClientConnection[] {

@@ -26,46 +26,73 @@ export function takeBody(request: IncomingMessage, length: number | undefined, c
 }
 
 /**
- * Collects a body that has yet to arrive, after `takeBody`. Copies the chunks into one buffer, which grows with them: a list
- * of chunks would occupy hundreds of bytes for each, which may be a single byte.
+ * Collects a body that has yet to arrive, after `takeBody`.
  *
  * @param maxLength the value of Content-Length, or the greatest length
  * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
  */
 export async function collectBody(request: IncomingMessage, maxLength: number, charge: Charge): Promise<Uint8Array> {
-  let buffer = Buffer.alloc(0);
-  let length = 0;
-  const makeRoom = (needed: number): boolean => {
-    if (needed <= buffer.length) return true;
-    const capacity = Math.min(Math.max(2 * needed, MIN_CAPACITY), maxLength);
-    if (!charge(capacity - buffer.length)) return false;
-    // Not from Buffer's pool: a slice would keep the whole pool in memory.
-    const larger = Buffer.allocUnsafeSlow(capacity);
-    buffer.copy(larger, 0, 0, length);
-    buffer = larger;
-    return true;
-  };
+  const body = new BodyBuffer(maxLength, charge);
   return new Promise((resolve, reject) => {
-    const add = (chunk: Buffer): void => {
-      if (length + chunk.length > maxLength) fail(bodyTooLarge(maxLength));
-      else if (!makeRoom(length + chunk.length)) fail(new ContractException(503));
-      else length += chunk.copy(buffer, length);
-    };
-    const fail = (exception: ContractException): void => {
-      // The listeners below live until the connection ends, and would keep it.
-      buffer = Buffer.alloc(0);
+    const refuse = (exception: ContractException): void => {
+      // The listeners live until the connection ends, and would keep it.
+      body.free();
       // Discard the rest: a client that is still sending does not read the answer.
       request.off('data', add).resume();
       reject(exception);
     };
-    const failIncomplete = (): void => {
-      if (!request.readableEnded) fail(incompleteBecauseOf(request.errored));
+    const add = (chunk: Buffer): void => {
+      const refusal = body.add(chunk);
+      if (refusal !== undefined) refuse(refusal);
     };
-    request.on('end', () => resolve(buffer.subarray(0, length)));
-    request.on('error', failIncomplete).on('close', failIncomplete);
-    // The last listener, because it starts the stream.
+    const refuseIncomplete = (): void => {
+      if (!request.readableEnded) refuse(incompleteBecauseOf(request.errored));
+    };
+    request.on('end', () => resolve(body.bytes()));
+    request.on('error', refuseIncomplete).on('close', refuseIncomplete);
+    // The last listener, because it starts the stream. The server pauses chunks that no listener for `data` takes.
     request.on('data', add);
   });
+}
+
+/** One buffer for all chunks: a list of them would occupy hundreds of bytes for each, which may be a single byte. */
+class BodyBuffer {
+  #buffer = Buffer.alloc(0);
+  #length = 0;
+
+  constructor(
+    private readonly maxLength: number,
+    private readonly charge: Charge,
+  ) {}
+
+  /** Adds a chunk, or returns why the body is refused. */
+  add(chunk: Buffer): ContractException | undefined {
+    const length = this.#length + chunk.length;
+    if (length > this.maxLength) return bodyTooLarge(this.maxLength);
+    if (length > this.#buffer.length && !this.#grow(length)) return new ContractException(503);
+    chunk.copy(this.#buffer, this.#length);
+    this.#length = length;
+    return undefined;
+  }
+
+  bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  free(): void {
+    this.#buffer = Buffer.alloc(0);
+  }
+
+  /** Makes the buffer long enough for twice the bytes. Returns false if there is no room for it. */
+  #grow(length: number): boolean {
+    const capacity = Math.min(Math.max(2 * length, MIN_CAPACITY), this.maxLength);
+    if (!this.charge(capacity - this.#buffer.length)) return false;
+    // Not from Buffer's pool: a slice would keep the whole pool in memory.
+    const larger = Buffer.allocUnsafeSlow(capacity);
+    this.#buffer.copy(larger, 0, 0, this.#length);
+    this.#buffer = larger;
+    return true;
+  }
 }
 
 /** Makes the refusal of a body that exceeds the limit in bytes, by its declared or its real length. */

@@ -23,6 +23,11 @@ const WATCH_TIMEOUT = 1_000;
 /** The server cancels a statement after this share of the client's timeout, so that its answer arrives in time. */
 const SERVER_SHARE = 0.8;
 
+/** Whether a transaction ends with a commit or is rolled back. */
+interface End {
+  readonly rollsBack: boolean;
+}
+
 /**
  * Transactions on at most two connections:
  *
@@ -84,28 +89,23 @@ export class PostgresPool {
   }
 
   /** Sends the statements of a transaction in one message, and returns the rows of the last one. */
-  async #send(
-    statements: string,
-    timeout: number,
-    { rollsBack }: { readonly rollsBack: boolean },
-  ): Promise<unknown[][]> {
+  async #send(statements: string, timeout: number, { rollsBack }: End): Promise<unknown[][]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
+    const transaction = rollsBack ? `BEGIN; ${statements}; ROLLBACK` : statements;
+    const text = `${mark} ${limitOnServer(timeout)}; ${transaction}`;
     try {
-      const transaction = rollsBack ? `BEGIN; ${statements}; ROLLBACK` : statements;
-      const text = `${mark} ${limitOnServer(timeout)}; ${transaction}`;
       // For a message of several statements, the driver returns an array.
       const results = [await client.query<unknown[]>({ text, rowMode: 'array' })].flat();
       client.release();
-      // That of ROLLBACK.
-      if (rollsBack) results.pop();
-      return results.at(-1)?.rows ?? [];
+      // The last result of a transaction that is rolled back is that of ROLLBACK.
+      return results.at(rollsBack ? -2 : -1)?.rows ?? [];
     } catch (error) {
       const state = connectionAfter(error);
       if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
-      // The server has not executed ROLLBACK: the connection is still in the transaction.
-      else client.release(rollsBack || state === 'closed');
+      // Without ROLLBACK, which the server has not executed, the connection is still in the transaction.
+      else client.release(state === 'closed' || rollsBack);
       throw error;
     }
   }
