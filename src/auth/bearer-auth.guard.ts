@@ -54,24 +54,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /**
-   * Passes a request that has a principal with the required scope.
-   *
-   * @throws {UnauthorizedException} without a valid token
-   * @throws {ForbiddenException} if the token lacks the required scope
-   */
-  override async canActivate(context: ExecutionContext): Promise<boolean> {
-    if (this.authOptions.hostDecides) return true;
-    // The service binds the guard globally, and PlantsController binds it again. A host may pass the request on to another
-    // route, which requires another scope.
-    const principal = principalOf(requestOf(context)) ?? (await this.#authenticate(context));
-    // Fails closed: AuthGuard has returned without a call of `handleRequest`.
-    if (principal === undefined) return false;
-    this.#authorize(context, principal);
-    return true;
-  }
-
-  /**
-   * Lets passport find the principal of a request. AuthGuard (`super.canActivate`) takes these steps:
+   * Passes a request that has a principal with the required scope. AuthGuard (`super.canActivate`) lets passport find the
+   * principal in these steps:
    *
    * 1. `getRequest` below returns what passport sees of the request.
    * 2. passport-http-bearer takes the token from its header. Without one, it goes on with step 4.
@@ -79,10 +63,19 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    * 4. `handleRequest` below keeps the principal with the request, or refuses the request.
    *
    * @throws {UnauthorizedException} without a valid token
+   * @throws {ForbiddenException} if the token lacks the required scope
    */
-  async #authenticate(context: ExecutionContext): Promise<Principal | undefined> {
-    await super.canActivate(context);
-    return principalOf(requestOf(context));
+  override async canActivate(context: ExecutionContext): Promise<boolean> {
+    if (this.authOptions.hostDecides) return true;
+    const request = requestOf(context);
+    // The service binds the guard globally, and PlantsController binds it again. A host may pass the request on to another
+    // route, which requires another scope.
+    if (principalOf(request) === undefined) await super.canActivate(context);
+    const principal = principalOf(request);
+    // Fails closed: AuthGuard has returned without a call of `handleRequest`.
+    if (principal === undefined) return false;
+    this.#authorize(context, principal);
+    return true;
   }
 
   /** Returns what passport gets instead of the request. */

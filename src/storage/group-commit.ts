@@ -73,11 +73,11 @@ export class GroupCommit {
   /** Stores one batch after another until the queue is empty. */
   async #run(): Promise<void> {
     this.#isRunning = true;
-    await arrivals(1);
+    await waitForArrivals(1);
     for (;;) {
       await this.#store(this.#takeBatch());
       if (this.#queue.length === 0) break;
-      await arrivals(2);
+      await waitForArrivals(2);
     }
     // In the same turn as the last look at the queue: a plant that is added later must start again.
     this.#isRunning = false;
@@ -97,7 +97,7 @@ export class GroupCommit {
   /** Stores a batch, and settles the promise of each plant. */
   async #store(batch: readonly PendingPlant[]): Promise<void> {
     try {
-      const outcomes = await this.#add(batch);
+      const outcomes = await this.#commit(batch);
       outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
@@ -121,7 +121,7 @@ export class GroupCommit {
     batch.forEach(({ reject }) => reject(error));
   }
 
-  async #add(batch: readonly PendingPlant[]): Promise<readonly Outcome[]> {
+  async #commit(batch: readonly PendingPlant[]): Promise<readonly Outcome[]> {
     const started = performance.now();
     const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
     assertOutcomes(outcomes, batch.length);
@@ -139,7 +139,7 @@ export class GroupCommit {
  * arrived already, such as during a commit of SQLite, which blocks the process. In the second turn, it reads the next
  * requests of the clients that the last batch has answered.
  */
-async function arrivals(turns: 1 | 2): Promise<void> {
+async function waitForArrivals(turns: 1 | 2): Promise<void> {
   for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
 }
 

@@ -31,7 +31,8 @@ interface OpenOptions {
  * Opens a database, or creates it, and does the first work on it.
  *
  * @param file a path, or `:memory:`
- * @param work fails, or has the database from now on; runs again while another process has a lock that it needs
+ * @param work takes over the database, and must close it in the end. If it throws, the database is closed. It runs again
+ *   while another process has a lock that it needs.
  * @param options.createsDirectory whether the directory of the database is created if it is missing
  * @param options.onWait called if there is such a lock for longer than a second, with the reason in one line for the operator
  * @throws {OperatorError} when the database cannot be opened, or `work` fails
@@ -53,6 +54,18 @@ export async function openSqliteDatabase<Result>(
   } catch (error) {
     throw sqliteStartError(file, error);
   }
+}
+
+/** Opens a database, does work on it, and closes it. See `openSqliteDatabase`. */
+export function useSqliteDatabase<Result>(
+  file: string,
+  work: (database: Sqlite.DatabaseSyncInstance) => Result,
+): Promise<Result> {
+  return openSqliteDatabase(file, (database) => {
+    const result = work(database);
+    database.close();
+    return result;
+  });
 }
 
 /** Opens a database for work, and closes it if that fails. */

@@ -22,6 +22,7 @@ import {
   prepare,
   type SqliteDatabase,
   transact,
+  useSqliteDatabase,
 } from './database.js';
 import { describeSqliteError, sqliteFailure, sqliteStartError } from './errors.js';
 import { abandon, FilesInPlace } from './files-in-place.js';
@@ -67,15 +68,8 @@ async function checkSqliteDatabase(url: string): Promise<boolean> {
   const file = sqlitePath(url);
   if (file === ':memory:' || !isThere(file)) return false;
   // Apart, because it takes longer in a large database than the trial plants may wait for a running service.
-  await openSqliteDatabase(file, (database) => {
-    assertSound(database);
-    database.close();
-  });
-  return openSqliteDatabase(file, (database) => {
-    const hasPlants = checkSqliteSchema(database);
-    database.close();
-    return hasPlants;
-  });
+  await useSqliteDatabase(file, assertSound);
+  return useSqliteDatabase(file, checkSqliteSchema);
 }
 
 /**
@@ -170,12 +164,12 @@ class SqliteRepository extends PlantRepository {
    */
   #attempt(batch: readonly StoredPlant[]): Outcome[] {
     this.files?.assertInPlace();
-    const outcomes = transact(this.database, 'COMMIT', () => batch.map((plant) => this.#add(plant)));
+    const outcomes = transact(this.database, 'COMMIT', () => batch.map((plant) => this.#addPlant(plant)));
     this.files?.assertInPlace();
     return outcomes;
   }
 
-  #add(plant: StoredPlant): Outcome {
+  #addPlant(plant: StoredPlant): Outcome {
     const row = rowOf(plant);
     if (this.#insert.run(...row).changes > 0) return 'created';
     const [isSame] = firstRow(this.#compare, ...row);
