@@ -38,7 +38,8 @@ export class ParsedBodies {
 }
 
 /**
- * Takes the fields of a parser's result as far as they are certain.
+ * Takes the fields of a parser's result as far as they are certain. The result does not show that a field was repeated, or
+ * that a small id had a fraction.
  *
  * @throws {ContractException} 422 if it is no object, or if the parser has rounded the id
  */
