@@ -69,7 +69,7 @@ describe('Admission', () => {
     const third = admission.admit(newAnswer());
     expect(admission.chargeBody(third, 4 * MIB - 1)).toBe(true);
     admission.holdForPlant(third, 1);
-    admission.release(first, 'plant');
+    admission.releasePlant(first);
     expect(admission.chargeBody(admission.admit(newAnswer()), 4 * MIB)).toBe(true);
     expect(admission.chargeBody(admission.admit(newAnswer()), 1)).toBe(false);
     answer.emit('close');
@@ -85,7 +85,7 @@ describe('Admission', () => {
     answer.emit('close');
 
     expect(fill(admission)).toHaveLength(0);
-    admission.release(place, 'plant');
+    admission.releasePlant(place);
     expect(fill(admission)).toHaveLength(2_048);
   });
 
@@ -108,7 +108,7 @@ describe('Admission', () => {
     });
 
     expect(fill(admission)).toHaveLength(0);
-    for (const place of calls.slice(0, 2)) admission.release(place, 'plant');
+    for (const place of calls.slice(0, 2)) admission.releasePlant(place);
     expect(fill(admission)).toHaveLength(2);
   });
 
@@ -156,13 +156,13 @@ describe('Admission', () => {
     for (const place of places) {
       await new Promise(setImmediate);
       expect(isClosed).toBe(false);
-      admission.release(place, 'plant');
+      admission.releasePlant(place);
     }
     const late = admission.admit();
     admission.holdForPlant(late, 1);
     await new Promise(setImmediate);
     expect(isClosed).toBe(false);
-    admission.release(late, 'plant');
+    admission.releasePlant(late);
     await closing;
 
     expect(() => admission.admit()).toThrow(ContractException);
@@ -176,7 +176,7 @@ describe('Admission', () => {
     admission.holdForPlant(last, 1);
 
     expect(() => admission.admit()).toThrow(ContractException);
-    admission.release(last, 'plant');
+    admission.releasePlant(last);
     expect(() => admission.admit()).not.toThrow();
   });
 });

@@ -8,11 +8,9 @@ const MAX_PLACES = 2_048;
 /** Bytes of all their bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 16_777_216;
 
-type Holder = 'client' | 'plant';
-
 /**
- * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when it has no
- * holder any more:
+ * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when neither the
+ * client nor the plant holds it any more:
  *
  * | holder | holds it from                                                    | until                                                |
  * |--------|------------------------------------------------------------------|------------------------------------------------------|
@@ -20,10 +18,12 @@ type Holder = 'client' | 'plant';
  * | plant  | PlantsService: `holdForPlant`, or `admit` for a call of the host | its outcome is known, and `onPlantCreated` has ended |
  */
 export interface Place {
-  /** The bytes that each of its holders occupies: the body, as far as it has arrived, and the plant. */
-  readonly bytesByHolder: Map<Holder, number>;
   /** The answer to the client's request; undefined for a call of the host. */
   readonly client: ServerResponse | undefined;
+  /** Bytes of the body, as far as it has arrived; undefined if the client does not hold the place. */
+  clientBytes: number | undefined;
+  /** Bytes of the plant; undefined if the plant does not hold the place. */
+  plantBytes: number | undefined;
 }
 
 /** The plant of a request, and the request's place. */
@@ -65,14 +65,15 @@ export class Admission {
     // Its `close` may have been emitted: nothing would release the place.
     if (client !== undefined && (client.writableEnded || client.req.socket.destroyed)) throw new ContractException(503);
     if (this.#isClosed) throw new ContractException(503);
-    const holder = client === undefined ? 'plant' : 'client';
-    const place: Place = { bytesByHolder: new Map([[holder, 0]]), client };
+    const isCall = client === undefined;
+    const place: Place = { client, clientBytes: isCall ? undefined : 0, plantBytes: isCall ? 0 : undefined };
     this.#places.push(place);
     if (!this.#makeRoom()) {
-      this.release(place, holder);
+      this.releaseClient(place);
+      this.releasePlant(place);
       throw new ContractException(503);
     }
-    client?.once('close', () => this.release(place, 'client'));
+    client?.once('close', () => this.releaseClient(place));
     return place;
   }
 
@@ -81,10 +82,11 @@ export class Admission {
    * the place: its connection may stay open for seconds, but its body is discarded.
    */
   chargeBody(place: Place, bytes: number): boolean {
-    if (isFree(place)) return false;
-    this.#charge(place, 'client', bytes);
+    if (place.clientBytes === undefined) return false;
+    place.clientBytes += bytes;
+    this.#bytes += bytes;
     if (this.#makeRoom()) return true;
-    this.release(place, 'client');
+    this.releaseClient(place);
     return false;
   }
 
@@ -96,56 +98,63 @@ export class Admission {
    */
   holdForPlant(place: Place, bytes: number): void {
     if (isFree(place)) throw new ContractException(503);
-    this.#charge(place, 'plant', bytes);
+    place.plantBytes = bytes;
+    this.#bytes += bytes;
   }
 
-  /** Removes a holder from a place, unless it has released the place before. */
-  release(place: Place, holder: Holder): void {
-    const bytes = place.bytesByHolder.get(holder);
-    if (bytes === undefined) return;
-    place.bytesByHolder.delete(holder);
-    this.#bytes -= bytes;
-    if (isFree(place)) this.#places.splice(this.#places.indexOf(place), 1);
-    this.#onRelease();
+  /** Says that the client holds the place no longer, if it still did. */
+  releaseClient(place: Place): void {
+    this.#bytes -= place.clientBytes ?? 0;
+    place.clientBytes = undefined;
+    this.#removeFree(place);
+  }
+
+  /** Says that the plant holds the place no longer, if it still did. */
+  releasePlant(place: Place): void {
+    this.#bytes -= place.plantBytes ?? 0;
+    place.plantBytes = undefined;
+    this.#removeFree(place);
   }
 
   /** Waits until clients alone hold places, and admits nothing from then on. */
   async close(): Promise<void> {
-    while (this.#places.some(({ bytesByHolder }) => bytesByHolder.has('plant'))) {
+    while (this.#places.some(({ plantBytes }) => plantBytes !== undefined)) {
       await new Promise<void>((resolve) => (this.#onRelease = resolve));
     }
     this.#isClosed = true;
   }
 
-  #charge({ bytesByHolder }: Place, holder: Holder, bytes: number): void {
-    bytesByHolder.set(holder, (bytesByHolder.get(holder) ?? 0) + bytes);
-    this.#bytes += bytes;
+  #removeFree(place: Place): void {
+    const index = isFree(place) ? this.#places.indexOf(place) : -1;
+    if (index >= 0) this.#places.splice(index, 1);
+    this.#onRelease();
   }
 
   #hasRoom(): boolean {
     return this.#places.length <= MAX_PLACES && this.#bytes <= this.#maxBytes;
   }
 
-  /**
-   * Makes room by closing connections whose clients do not take their answers, the oldest first. Returns false if that is not
-   * enough.
-   */
+  /** Makes room by closing connections whose clients do not take their answers. Returns false if that is not enough. */
   #makeRoom(): boolean {
-    if (this.#hasRoom()) return true;
-    for (const place of [...this.#places]) {
-      const { client, bytesByHolder } = place;
-      if (client === undefined || !bytesByHolder.has('client') || !isAnswered(client)) continue;
-      // A client that has taken a last answer may close its side later, and its response emits `close` only then.
-      if (client.writableLength > 0) client.destroy();
-      this.release(place, 'client');
-      if (this.#hasRoom()) return true;
-    }
-    return false;
+    while (!this.#hasRoom()) if (!this.#releaseAnswered()) return false;
+    return true;
+  }
+
+  /** Releases the oldest place whose client does not take its answer, with its connection. Returns false without one. */
+  #releaseAnswered(): boolean {
+    const place = this.#places.find(
+      ({ client, clientBytes }) => client && clientBytes !== undefined && isAnswered(client),
+    );
+    if (place === undefined) return false;
+    // A client that has taken a last answer may close its side later, and its response emits `close` only then.
+    if (place.client !== undefined && place.client.writableLength > 0) place.client.destroy();
+    this.releaseClient(place);
+    return true;
   }
 }
 
-function isFree({ bytesByHolder }: Place): boolean {
-  return bytesByHolder.size === 0;
+function isFree({ clientBytes, plantBytes }: Place): boolean {
+  return clientBytes === undefined && plantBytes === undefined;
 }
 
 /** Returns whether the answer to a client is written, or will never be. */

@@ -58,7 +58,7 @@ export class PlantsService {
    */
   async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
     this.admission.holdForPlant(place, costOf(plant));
-    const release = (): void => this.admission.release(place, 'plant');
+    const release = (): void => this.admission.releasePlant(place);
     let outcome: Outcome;
     try {
       outcome = await this.groupCommit.add(plant);

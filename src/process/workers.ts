@@ -18,14 +18,6 @@ class WorkerExit extends Error {
   }
 }
 
-/** The end of a worker. */
-interface End {
-  /** The number of the worker; undefined if Node has thrown instead of making one. */
-  readonly id?: number;
-  /** A `WorkerExit`, or the error of the system if the process of the worker could not be created. */
-  readonly reason: Error;
-}
-
 /**
  * Serves the public port with workers. Each of them is the whole service: it runs the command of this process, in the
  * same environment. A worker ends when it exits, or when its process cannot be created. What follows depends on whether any
@@ -96,12 +88,12 @@ export class Workers extends ManagedService {
     } catch (error) {
       // Node 20 emits `error` for EACCES, EAGAIN, EMFILE, ENFILE and ENOENT. It throws any other, such as ENOMEM.
       // https://github.com/nodejs/node/blob/v20.20.2/lib/internal/child_process.js (ChildProcess.prototype.spawn)
-      this.#follow({ reason: error as Error });
+      this.#ended(error as Error);
       throw error;
     }
     const end = endOf(worker).then((reason) => {
       this.#listening.delete(worker);
-      this.#follow({ id: worker.id, reason });
+      this.#ended(reason, worker.id);
       throw reason;
     });
     worker.once('listening', () => this.#listening.add(worker));
@@ -110,22 +102,31 @@ export class Workers extends ManagedService {
   }
 
   /** Does what follows the end of a worker, as the table above says. */
-  #follow({ id, reason }: End): void {
-    if (this.state.name === 'stopping') return;
-    if (this.state.name === 'starting') {
-      // `listen` throws it.
-      if (!(reason instanceof WorkerExit)) return;
-      const { code, killer } = reason;
-      // Otherwise the worker has told the operator why.
-      if (killer !== null) this.#logger.error(`The first worker has ended with ${killer} before it listened`);
-      process.exit(code !== null && code > 0 ? code : EXIT_STATUS.failed);
+  #ended(reason: Error, id?: number): void {
+    switch (this.state.name) {
+      case 'starting':
+        if (reason instanceof WorkerExit) this.#exitAs(reason);
+        // Otherwise `listen` throws it.
+        return;
+      case 'serving':
+        this.#logger.error(`Worker ${id ?? '(not created)'} has ended, and another one starts: ${reason.message}`);
+        setTimeout(() => this.#replace(), RESTART_DELAY);
+        return;
+      case 'stopping':
     }
-    this.#logger.error(`Worker ${id ?? '(not created)'} has ended, and another one starts: ${reason.message}`);
-    setTimeout(() => {
-      if (this.state.name === 'stopping') return;
-      this.#metrics.restarts.inc();
-      void this.#fork().catch(() => undefined);
-    }, RESTART_DELAY);
+  }
+
+  /** Ends this process as the first worker has ended, which has told the operator why, unless a signal has killed it. */
+  #exitAs({ code, killer }: WorkerExit): never {
+    if (killer !== null) this.#logger.error(`The first worker has ended with ${killer} before it listened`);
+    process.exit(code !== null && code > 0 ? code : EXIT_STATUS.failed);
+  }
+
+  #replace(): void {
+    if (this.state.name === 'stopping') return;
+    this.#metrics.restarts.inc();
+    // `#ended` deals with it.
+    this.#fork().catch(() => undefined);
   }
 }
 

@@ -73,9 +73,9 @@ describe('Retry', () => {
       expect(error).toBeInstanceOf(LockedError);
       times.push(lasted);
     };
-    const retry = new Retry(10_000, { isTransient: isLocked, pause: () => 20, onFailure });
+    const retry = new Retry(10_000, { isTransient: isLocked, pause: () => 20 });
     database.failures = 2;
-    await retry.run(() => database.write());
+    await retry.run(() => database.write(), onFailure);
 
     expect(times).toHaveLength(2);
     expect(times[1]).toBeGreaterThan(18);

@@ -6,12 +6,6 @@ interface RetryOptions {
   readonly isTransient: (error: unknown) => boolean;
   /** Returns the milliseconds between two attempts. */
   readonly pause: () => number;
-  /**
-   * Called with each transient error.
-   *
-   * @param lasted milliseconds since the outage began
-   */
-  readonly onFailure?: (error: unknown, lasted: number) => void;
 }
 
 /** The time in which work fails. */
@@ -42,8 +36,14 @@ export class Retry {
     private readonly options: RetryOptions,
   ) {}
 
-  /** @throws the error of the last attempt */
-  async run<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+  /**
+   * @param onFailure called with each transient error, and the milliseconds since the outage began
+   * @throws the error of the last attempt
+   */
+  async run<Result>(
+    work: () => Result | Promise<Result>,
+    onFailure?: (error: unknown, lasted: number) => void,
+  ): Promise<Result> {
     const began = performance.now();
     this.#forgetOldOutage(began);
     for (;;) {
@@ -56,7 +56,7 @@ export class Retry {
         const tookTooLong = performance.now() - began > this.timeout;
         if (tookTooLong || !this.options.isTransient(error)) throw error;
         const lasted = this.#noteFailure(began);
-        this.options.onFailure?.(error, lasted);
+        onFailure?.(error, lasted);
         const pause = this.options.pause();
         if (lasted + pause >= this.timeout) throw error;
         await wait(pause);

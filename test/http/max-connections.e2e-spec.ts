@@ -19,6 +19,14 @@ function descriptorsOf({ pid }: ServiceProcess): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
+/** Opens a connection that is in use: after an answer, its client has sent a request but for its last byte. */
+async function openInUse(url: string, id: number): Promise<RawClient> {
+  const client = await createPlant(url, id);
+  client.socket.write(creation(id).replace('Content-Type', 'Expect: 100-continue\r\nContent-Type').slice(0, -1));
+  await client.receives('100 Continue');
+  return client;
+}
+
 /** Creates a plant on a connection of its own, which stays open. */
 async function createPlant(url: string, id: number): Promise<RawClient> {
   const client = await RawClient.open(url);
@@ -32,13 +40,7 @@ describe('Connections', () => {
   it('beyond MAX_CONNECTIONS get error 503 without a request while all others are in use', async () => {
     const { service, url } = await start('20');
     const clients: RawClient[] = [];
-    // Each has an answer, so that the service knows of it, and then half a request.
-    for (let id = 0; id < 20; id += 1) {
-      const client = await createPlant(url, id);
-      client.socket.write(creation(id).replace('Content-Type', 'Expect: 100-continue\r\nContent-Type').slice(0, -1));
-      await client.receives('100 Continue');
-      clients.push(client);
-    }
+    for (let id = 0; id < 20; id += 1) clients.push(await openInUse(url, id));
 
     // Each of them loses its place to the next one at the latest, so that they never add up: even if they stay.
     const before = descriptorsOf(service);
@@ -64,6 +66,25 @@ describe('Connections', () => {
     await clients[1]?.answered(2);
     expect(clients[1]?.answers).toEqual([200, 200]);
     for (const { socket } of clients) socket.destroy();
+  });
+
+  it('beyond MAX_CONNECTIONS replace one that waits, although one that was refused stays open', async () => {
+    const { url } = await start('2');
+    const waiting = await openInUse(url, 1);
+    const busy = await openInUse(url, 2);
+    const refused = await RawClient.open(url, { allowHalfOpen: true });
+    await refused.answered(1);
+    expect(refused.answers).toEqual([503]);
+    waiting.socket.write('}');
+    await waiting.answered(2);
+
+    const newcomer = await createPlant(url, 3);
+
+    await waiting.closed;
+    busy.socket.write('}');
+    await busy.answered(2);
+    expect(busy.answers).toEqual([200, 200]);
+    for (const { socket } of [refused, busy, newcomer]) socket.destroy();
   });
 
   it('beyond MAX_CONNECTIONS replace the one that has waited the longest, which need not be the oldest', async () => {

@@ -305,6 +305,17 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'http: one connection for a new one beyond the limit',
+    reason: 'A further connection is refused only if all others are in use.',
+    file: CONNECTIONS,
+    find: 'while (this.#bySocket.size >= this.limit) if (!this.#closeReplaceable()) return false;',
+    replace:
+      'if (this.#bySocket.size >= this.limit) this.#closeReplaceable();\n    return this.#bySocket.size < this.limit;',
+    spec: 'test/http/max-connections',
+    test: 'although one that was refused stays open',
+    isBuilt: true,
+  },
+  {
     name: 'http: silent end of connections beyond the limit',
     reason: 'Beyond MAX_CONNECTIONS there is an answer: 503.',
     file: SERVER,

@@ -26,10 +26,10 @@ export class OpenConnections<Connection extends OpenConnection> {
     return this.#bySocket.values();
   }
 
-  /** Closes a connection for a new one if there is no room. Returns false if all of them are in use. */
+  /** Closes connections until there is room for a new one. Returns false if all that are left are in use. */
   makeRoom(): boolean {
-    if (this.#bySocket.size >= this.limit) this.#closeReplaceable();
-    return this.#bySocket.size < this.limit;
+    while (this.#bySocket.size >= this.limit) if (!this.#closeReplaceable()) return false;
+    return true;
   }
 
   /** Adds a connection until its socket closes, also beyond the limit. */
@@ -43,16 +43,17 @@ export class OpenConnections<Connection extends OpenConnection> {
     this.#bySocket.delete(socket);
   }
 
-  /** Closes the connection that is replaced first, unless all are in use. */
-  #closeReplaceable(): void {
+  /** Closes the connection that is replaced first. Returns false if all are in use. */
+  #closeReplaceable(): boolean {
     let first: Connection | undefined;
     for (const connection of this.#bySocket.values()) {
       if (connection.isInUse) continue;
       if (first === undefined || isReplacedBefore(connection, first)) first = connection;
     }
-    if (first === undefined) return;
+    if (first === undefined) return false;
     this.remove(first);
     first.socket.destroy();
+    return true;
   }
 }
 

@@ -50,13 +50,13 @@ async function openPostgresRepository(url: string, options: DatabaseOptions): Pr
   const retry = new Retry(startTimeout, {
     isTransient: mayPassAtStart,
     pause: () => Math.random() * MAX_START_PAUSE,
-    onFailure: (error) => {
-      // Another instance that creates the same tables is no reason to wait for long.
-      if (isTransient(error)) onWait?.(postgresStartError(url, error).message);
-    },
   });
+  const tellOperator = (error: unknown): void => {
+    // Another instance that creates the same tables is no reason to wait for long.
+    if (isTransient(error)) onWait?.(postgresStartError(url, error).message);
+  };
   try {
-    await retry.run(() => updatePostgresSchema(pool));
+    await retry.run(() => updatePostgresSchema(pool), tellOperator);
   } catch (error) {
     await pool.close();
     throw postgresStartError(url, error);
@@ -157,16 +157,14 @@ function retryWithin(timeout: number): Retry {
  */
 async function runWithin<Result>(timeout: number, retry: Retry, attempt: () => Promise<Result>): Promise<Result> {
   let lastError: Error = new NoAnswerError(timeout);
-  const noting = (): Promise<Result> =>
-    attempt().catch((error: unknown) => {
-      lastError = error as Error;
-      throw error;
-    });
+  const noteError = (error: unknown): void => {
+    lastError = error as Error;
+  };
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(lastError), timeout);
   });
-  return Promise.race([retry.run(noting), late]).finally(() => clearTimeout(timer));
+  return Promise.race([retry.run(attempt, noteError), late]).finally(() => clearTimeout(timer));
 }
 
 function isTransient(error: unknown): boolean {

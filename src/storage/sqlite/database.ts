@@ -45,12 +45,12 @@ export async function openSqliteDatabase<Result>(
   const retry = new Retry(OPEN_TIMEOUT, {
     isTransient: (error) => sqliteFailure(error) === 'transient',
     pause: () => OPEN_PAUSE,
-    onFailure: (error, lasted) => {
-      if (lasted > QUIET_TIME) onWait?.(sqliteStartError(file, error).message);
-    },
   });
+  const tellOperator = (error: unknown, lasted: number): void => {
+    if (lasted > QUIET_TIME) onWait?.(sqliteStartError(file, error).message);
+  };
   try {
-    return await retry.run(() => tryToOpen(file, work, createsDirectory));
+    return await retry.run(() => tryToOpen(file, work, createsDirectory), tellOperator);
   } catch (error) {
     throw sqliteStartError(file, error);
   }
