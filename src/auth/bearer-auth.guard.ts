@@ -6,7 +6,7 @@ import { BearerAuthOptions } from './bearer-auth-options.js';
 import { BearerRequest } from './bearer-request.js';
 import { isScope } from './bearer-syntax.js';
 import { STRATEGY, TokenRefused } from './bearer.strategy.js';
-import { nodeRequest } from './node-request.js';
+import { nodeRequest } from '../node-request.js';
 import { principalOf, setPrincipal, setRefusal } from './request-principal.js';
 import type { Principal } from './token-verifier.js';
 

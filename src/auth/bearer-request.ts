@@ -1,4 +1,4 @@
-import { nodeRequest } from './node-request.js';
+import { nodeRequest } from '../node-request.js';
 import type { TokenVerifier } from './token-verifier.js';
 
 /**

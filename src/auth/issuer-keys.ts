@@ -5,7 +5,7 @@ import { isHttpsOrLoopback } from '../loopback-host.js';
 
 /**
  * Milliseconds from the beginning of a fetch to the next one. Strangers make up unknown keys, and must not make the
- * service a burden for the issuer. A client with a new key need not wait longer than `Retry-After` says.
+ * service a burden for the issuer. In this second, a token with a new key is refused.
  */
 const COOLDOWN = 1_000;
 

@@ -1,76 +1,18 @@
 import type { PlantRepository } from '../storage/plant-repository.js';
 
-/**
- * | state    | the service                | SIGTERM or SIGINT                  | SIGHUP            | next state             |
- * |----------|----------------------------|------------------------------------|-------------------|------------------------|
- * | starting | does not listen yet        | ends the process                   | is ignored        | serving                |
- * | serving  | answers at its {base_url}  | begins the stop                    | reloads its files | stopping               |
- * | stopping | answers requests in flight | ends the process, but not a worker | is ignored        | none: the process ends |
- */
-export type ServiceState =
-  { readonly name: 'starting' } | { readonly name: 'serving' | 'stopping'; readonly baseUrl: string };
-
-/** The address of the public port. */
-export interface Address {
-  readonly address: string;
-  readonly port: number;
-}
-
-/** A service, as its operator sees it; the class is also the injection token. */
+/** The service, as this room sees it: a port, and its own injection token. */
 export abstract class ManagedService {
-  #state: ServiceState = { name: 'starting' };
-
-  constructor(readonly repository: PlantRepository) {}
-
-  get state(): ServiceState {
-    return this.#state;
-  }
-
-  /** Enters the state `serving`. */
-  serve(baseUrl: string): void {
-    this.#state = { name: 'serving', baseUrl };
-  }
-
-  /** Enters the state `stopping`. */
-  beginStop(): void {
-    if (this.#state.name === 'serving') this.#state = { ...this.#state, name: 'stopping' };
-  }
+  abstract readonly repository: PlantRepository;
 
   /** {base_url}; undefined until the service listens. */
-  get baseUrl(): string | undefined {
-    return this.state.name === 'starting' ? undefined : this.state.baseUrl;
-  }
+  abstract readonly baseUrl: string | undefined;
 
   /** The reason why the service takes no requests; undefined while it takes them. */
-  get obstacle(): string | undefined {
-    return OBSTACLES[this.state.name];
-  }
+  abstract readonly obstacle: string | undefined;
 
-  /**
-   * Opens the public port.
-   *
-   * @param managementPort the port of the docs page, which creates plants
-   * @throws {OperatorError} with a message for the operator
-   */
-  abstract listen(managementPort: number | 'off'): Promise<Address>;
-
-  /** Starts the other processes that serve the port, if there are any. Resolves when each of them listens or has ended. */
-  startOthers(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  /** Reads the token file and the certificate now, even if the file system has not reported a change. */
-  abstract reload(): void;
-
-  /** Resolves when the requests in flight are answered and the store is closed. */
-  abstract close(): Promise<void>;
+  /** True while it answers its last requests, and closes the store. */
+  abstract readonly isStopping: boolean;
 
   /** Returns the metrics in the text format of Prometheus, version 0.0.4. */
   abstract metrics(): Promise<string>;
 }
-
-const OBSTACLES: Readonly<Record<ServiceState['name'], string | undefined>> = {
-  starting: 'it is starting',
-  serving: undefined,
-  stopping: 'it is shutting down',
-};

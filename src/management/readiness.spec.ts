@@ -1,21 +1,19 @@
 import { Logger } from '@nestjs/common';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { type Address, ManagedService, type ServiceState } from './managed-service.js';
+import { ManagedService } from './managed-service.js';
 import { Readiness } from './readiness.js';
 
-/** A service without a public port. */
+/** A service that takes requests, unless it has an obstacle. */
 class TestedService extends ManagedService {
-  override listen(): Promise<Address> {
-    return Promise.resolve({ address: '127.0.0.1', port: 3_000 });
-  }
+  override readonly baseUrl = 'http://127.0.0.1:3000';
+  override isStopping = false;
 
-  override reload(): void {
-    return;
-  }
-
-  override close(): Promise<void> {
-    return this.repository.close();
+  constructor(
+    override readonly repository: PlantRepository,
+    override readonly obstacle?: string,
+  ) {
+    super();
   }
 
   override metrics(): Promise<string> {
@@ -25,12 +23,6 @@ class TestedService extends ManagedService {
 
 let repository: PlantRepository;
 let logged: readonly string[];
-
-function servingService(): ManagedService {
-  const service = new TestedService(repository);
-  service.serve('http://127.0.0.1:3000');
-  return service;
-}
 
 beforeEach(async () => {
   const lines: string[] = (logged = []);
@@ -42,14 +34,11 @@ beforeEach(async () => {
 afterEach(() => repository.close());
 
 describe('The readiness', () => {
-  it.each<[ServiceState['name'], string | undefined, number]>([
-    ['starting', 'it is starting', 0],
-    ['serving', undefined, 1],
-    ['stopping', 'it is shutting down', 0],
-  ])('of a service with the state %s is that of its check service: %s', async (state, obstacle, value) => {
-    const service = state === 'starting' ? new TestedService(repository) : servingService();
-    if (state === 'stopping') service.beginStop();
-    const readiness = new Readiness(service);
+  it.each([
+    ['it is shutting down', 0],
+    [undefined, 1],
+  ])('of a service with the obstacle %j is that of its check service', async (obstacle, value) => {
+    const readiness = new Readiness(new TestedService(repository, obstacle));
 
     expect(await readiness.check()).toEqual({ service: obstacle, store: undefined });
     const text = await readiness.metrics();
@@ -64,7 +53,7 @@ describe('The readiness', () => {
       failures.shift();
       return failure === undefined ? Promise.resolve() : Promise.reject(failure);
     };
-    const readiness = new Readiness(servingService());
+    const readiness = new Readiness(new TestedService(repository));
 
     expect(await readiness.check()).toEqual({ service: undefined, store: 'the disk is full' });
     expect(await readiness.metrics()).toContain('\nplant_store_ready{check="store"} 0\n');
@@ -77,8 +66,8 @@ describe('The readiness', () => {
   });
 
   it('of a service that stops is not logged', async () => {
-    const service = servingService();
-    service.beginStop();
+    const service = new TestedService(repository, 'it is shutting down');
+    service.isStopping = true;
     repository.check = () => Promise.reject(new Error('the store is closed'));
 
     expect(await new Readiness(service).check()).toMatchObject({ store: 'the store is closed' });
@@ -92,7 +81,7 @@ describe('The readiness', () => {
       instants.push(performance.now());
       return check?.() ?? Promise.resolve();
     };
-    const readiness = new Readiness(servingService());
+    const readiness = new Readiness(new TestedService(repository));
     let probes = 0;
 
     for (; instants.length < 3; probes += 2) {

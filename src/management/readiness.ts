@@ -62,7 +62,7 @@ export class Readiness {
 
   #logChange(failure: string | undefined): void {
     // A service that stops closes its store.
-    if (failure === this.#loggedFailure || this.service.state.name === 'stopping') return;
+    if (failure === this.#loggedFailure || this.service.isStopping) return;
     this.#loggedFailure = failure;
     if (failure === undefined) this.#logger.log('The service is ready again');
     else this.#logger.warn(`The service is not ready: ${failure}`);

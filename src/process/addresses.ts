@@ -1,5 +1,10 @@
 import type { Configuration } from '../config/configuration.js';
-import type { Address } from '../management/managed-service.js';
+
+/** The address of the public port. */
+export interface Address {
+  readonly address: string;
+  readonly port: number;
+}
 
 /** Returns {base_url} for a client on this machine: a host that stands for all addresses is replaced by loopback. */
 export function baseUrlOf(

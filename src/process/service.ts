@@ -5,7 +5,6 @@ import type { Configuration } from '../config/configuration.js';
 import { isLoopbackHost } from '../loopback-host.js';
 import { EXIT_STATUS } from '../operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
-import type { ManagedService } from '../management/managed-service.js';
 import type { Management } from '../management/management-listener.js';
 import { answerPrimary } from '../management/worker-metrics.js';
 import { databaseName } from '../storage/database-url.js';
@@ -14,6 +13,7 @@ import type { PlantRepository } from '../storage/plant-repository.js';
 import { baseUrlOf, docsOrigins } from './addresses.js';
 import { addressError } from './describe-error.js';
 import { createFirstToken } from './first-token.js';
+import type { PublicService } from './public-service.js';
 import { ServingProcess } from './serving-process.js';
 import { onSignals } from './signals.js';
 import { openStartFiles, type StartFiles } from './start-files.js';
@@ -48,7 +48,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   // once.
   onSignals({
     stop(signal) {
-      if (service.state.name === 'stopping') process.exit();
+      if (service.isStopping) process.exit();
       limitStop(configuration);
       void stopInOrder(signal, service, log, management);
     },
@@ -102,7 +102,7 @@ async function openParts(configuration: Configuration, workerId?: number): Promi
 }
 
 async function listenForOperators(
-  service: ManagedService,
+  service: PublicService,
   configuration: Configuration,
 ): Promise<Management | undefined> {
   const { managementHost: host, managementPort: port, managementAllowedHosts: allowedHosts } = configuration;
@@ -115,7 +115,7 @@ async function listenForOperators(
 
 /** Creates the first token, if none is configured, and says that the service is up. */
 function announce(
-  service: ManagedService,
+  service: PublicService,
   management: Management | undefined,
   configuration: Configuration,
   log: StructuredLogger,
@@ -148,8 +148,8 @@ function limitStop({ shutdownTimeout }: Configuration): void {
   }, shutdownTimeout);
 }
 
-function reload(service: ManagedService): void {
-  if (service.state.name === 'stopping') return;
+function reload(service: PublicService): void {
+  if (service.isStopping) return;
   logger.log('Reloading after SIGHUP');
   service.reload();
 }
@@ -157,7 +157,7 @@ function reload(service: ManagedService): void {
 /** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
 async function stopInOrder(
   signal: NodeJS.Signals,
-  service: ManagedService,
+  service: PublicService,
   log: StructuredLogger,
   management?: Management,
 ): Promise<void> {

@@ -9,13 +9,13 @@ import { watchFiles } from '../files/watch-files.js';
 import { type Certificate, certificateExpiry, isSameCertificate, validityFault } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
-import { type Address, ManagedService } from '../management/managed-service.js';
 import { Metrics } from '../management/metrics.js';
 import { shareMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { docsOrigins } from './addresses.js';
+import { type Address, docsOrigins } from './addresses.js';
 import { addressError } from './describe-error.js';
+import { PublicService } from './public-service.js';
 import { expiryOf, loadCertificate, type StartFiles } from './start-files.js';
 import { readVersion } from './version.js';
 
@@ -23,7 +23,7 @@ import { readVersion } from './version.js';
 const BACKLOG = 4_096;
 
 /** Serves the public port with this process itself; `Workers` serves it with others. */
-export class ServingProcess extends ManagedService {
+export class ServingProcess extends PublicService {
   #app: PublicApplication | undefined;
   #certificate: Certificate | undefined;
   readonly #tokens: ServiceTokens;

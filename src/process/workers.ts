@@ -1,9 +1,10 @@
 import cluster, { type Worker } from 'node:cluster';
 import { Logger } from '@nestjs/common';
 import { EXIT_STATUS } from '../operator-error.js';
-import { type Address, ManagedService } from '../management/managed-service.js';
 import { WorkerMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
+import type { Address } from './addresses.js';
+import { PublicService } from './public-service.js';
 
 /** Milliseconds until another worker starts, so that one that can never start does not take all of the CPU. */
 const RESTART_DELAY = 1_000;
@@ -28,7 +29,7 @@ class WorkerExit extends Error {
  * | exits             | this process ends in its way | it is replaced, but not during the stop |
  * | cannot be created | `listen` throws the error    | it is replaced, but not during the stop |
  */
-export class Workers extends ManagedService {
+export class Workers extends PublicService {
   readonly #logger = new Logger('PlantStore');
   readonly #metrics = new WorkerMetrics();
   readonly #listening = new Set<Worker>();
@@ -123,7 +124,7 @@ export class Workers extends ManagedService {
   }
 
   #replace(): void {
-    if (this.state.name === 'stopping') return;
+    if (this.isStopping) return;
     this.#metrics.restarts.inc();
     // `#ended` deals with it.
     this.#fork().catch(() => undefined);

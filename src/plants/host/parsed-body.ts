@@ -17,7 +17,7 @@ export class ParsedBodies {
    *
    * @throws {ContractException} as `parseNewPlant`, and 422 if the parser has rounded the id
    */
-  toNewPlant(hostRequest: HostRequest, request: IncomingMessage): NewPlantDto {
+  plantOf(hostRequest: HostRequest, request: IncomingMessage): NewPlantDto {
     const { body, rawBody } = hostRequest;
     if (rawBody === undefined) this.#warnOnce(hostRequest, request);
     const given: unknown = rawBody ?? body;

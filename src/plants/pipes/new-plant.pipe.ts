@@ -20,7 +20,7 @@ export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<Admitte
     const { bodyLimit } = this.admission;
     assertPlantHeaders(exchange, bodyLimit);
     const place = this.admission.admit(response);
-    if (parsedRequest !== undefined) return { plant: this.#parsedBodies.toNewPlant(parsedRequest, request), place };
+    if (parsedRequest !== undefined) return { plant: this.#parsedBodies.plantOf(parsedRequest, request), place };
     const length = contentLength(exchange);
     const charge = (bytes: number): boolean => this.admission.chargeBody(place, bytes);
     // Most bodies have arrived.

@@ -23,11 +23,6 @@ const WATCH_TIMEOUT = 1_000;
 /** The server cancels a statement after this share of the client's timeout, so that its answer arrives in time. */
 const SERVER_SHARE = 0.8;
 
-/** Whether a transaction ends with a commit or is rolled back. */
-interface End {
-  readonly rollsBack: boolean;
-}
-
 /**
  * Transactions on at most two connections:
  *
@@ -89,7 +84,11 @@ export class PostgresPool {
   }
 
   /** Sends the statements of a transaction in one message, and returns the rows of the last one. */
-  async #send(statements: string, timeout: number, { rollsBack }: End): Promise<unknown[][]> {
+  async #send(
+    statements: string,
+    timeout: number,
+    { rollsBack }: { readonly rollsBack: boolean },
+  ): Promise<unknown[][]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;

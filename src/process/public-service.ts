@@ -1,0 +1,73 @@
+import { ManagedService } from '../management/managed-service.js';
+import type { PlantRepository } from '../storage/plant-repository.js';
+import type { Address } from './addresses.js';
+
+/**
+ * | state    | the service                | SIGTERM or SIGINT                  | SIGHUP            | next state             |
+ * |----------|----------------------------|------------------------------------|-------------------|------------------------|
+ * | starting | does not listen yet        | ends the process                   | is ignored        | serving                |
+ * | serving  | answers at its {base_url}  | begins the stop                    | reloads its files | stopping               |
+ * | stopping | answers requests in flight | ends the process, but not a worker | is ignored        | none: the process ends |
+ */
+export type ServiceState =
+  { readonly name: 'starting' } | { readonly name: 'serving' | 'stopping'; readonly baseUrl: string };
+
+const OBSTACLES: Readonly<Record<ServiceState['name'], string | undefined>> = {
+  starting: 'it is starting',
+  serving: undefined,
+  stopping: 'it is shutting down',
+};
+
+/** Serves the public port: with this process (`ServingProcess`), or with others (`Workers`). */
+export abstract class PublicService extends ManagedService {
+  #state: ServiceState = { name: 'starting' };
+
+  constructor(override readonly repository: PlantRepository) {
+    super();
+  }
+
+  get state(): ServiceState {
+    return this.#state;
+  }
+
+  /** Enters the state `serving`. */
+  serve(baseUrl: string): void {
+    this.#state = { name: 'serving', baseUrl };
+  }
+
+  /** Enters the state `stopping`. */
+  beginStop(): void {
+    if (this.#state.name === 'serving') this.#state = { ...this.#state, name: 'stopping' };
+  }
+
+  override get baseUrl(): string | undefined {
+    return this.state.name === 'starting' ? undefined : this.state.baseUrl;
+  }
+
+  override get obstacle(): string | undefined {
+    return OBSTACLES[this.state.name];
+  }
+
+  override get isStopping(): boolean {
+    return this.state.name === 'stopping';
+  }
+
+  /**
+   * Opens the public port.
+   *
+   * @param managementPort the port of the docs page, which creates plants
+   * @throws {OperatorError} with a message for the operator
+   */
+  abstract listen(managementPort: number | 'off'): Promise<Address>;
+
+  /** Starts the other processes that serve the port, if there are any. Resolves when each of them listens or has ended. */
+  startOthers(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Reads the token file and the certificate now, even if the file system has not reported a change. */
+  abstract reload(): void;
+
+  /** Resolves when the requests in flight are answered and the store is closed. */
+  abstract close(): Promise<void>;
+}
