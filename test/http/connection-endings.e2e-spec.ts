@@ -187,8 +187,8 @@ describe('Clients that have asked to close, and that close their side later', ()
 
   it('leave room for others when they have taken their answers', async () => {
     const body = JSON.stringify({ id: 1, name: 'n'.repeat(1_000_000) });
-    // Each occupies 3 MB of 16 MiB: its body and its plant.
-    const clients = await Promise.all(Array.from({ length: 6 }, () => RawClient.connect(service.port)));
+    // Together, their bodies occupy more than 16 MiB.
+    const clients = await Promise.all(Array.from({ length: 17 }, () => RawClient.connect(service.port)));
     for (const client of clients) expect(await client.ask(message({ body, more: ['Connection: close'] }))).toBe(200);
 
     const [answer] = await converse(service.port, message({ body: plant(2) }));
