@@ -52,7 +52,6 @@ export class PostgresPool {
   readonly #pool: pg.Pool;
   /** One more connection, for questions about unanswered statements. */
   readonly #watch: pg.Pool;
-  #isClosed = false;
 
   /** @param timeout milliseconds that a batch may take, with its retries */
   constructor(url: string, timeout: number) {
@@ -79,7 +78,6 @@ export class PostgresPool {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
     await Promise.all([this.#pool.end(), this.#watch.end()]);
   }
 
@@ -111,10 +109,11 @@ export class PostgresPool {
 
   /** Closes an unanswered connection, as soon as the server does not execute its statement any more. */
   async #closeOnceEnded(client: pg.PoolClient, mark: string): Promise<void> {
-    // A question without an answer leaves the connection unanswered, but not one that the server refuses.
+    // A question without an answer leaves the connection unanswered, but not one that is refused: by the server, or by the
+    // pool of questions after its end.
     const mayBeExecuting = (): Promise<boolean> =>
       this.#isExecuting(mark).catch((error: unknown) => postgresFailure(error) === 'transient');
-    while (!this.#isClosed && (await mayBeExecuting())) await wait(WATCH_INTERVAL);
+    while (await mayBeExecuting()) await wait(WATCH_INTERVAL);
     client.release(true);
   }
 
