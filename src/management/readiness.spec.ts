@@ -11,9 +11,13 @@ class TestedService extends ManagedService {
 
   constructor(
     override readonly repository: PlantRepository,
-    override readonly obstacle?: string,
+    private readonly reason?: string,
   ) {
     super();
+  }
+
+  override get obstacle(): string | undefined {
+    return this.reason;
   }
 
   override metrics(): Promise<string> {
