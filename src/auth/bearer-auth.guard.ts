@@ -2,11 +2,11 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
+import { nodeRequest } from '../node-request.js';
 import { BearerAuthOptions } from './bearer-auth-options.js';
 import { BearerRequest } from './bearer-request.js';
 import { isScope } from './bearer-syntax.js';
 import { STRATEGY, TokenRefused } from './bearer.strategy.js';
-import { nodeRequest } from '../node-request.js';
 import { principalOf, setPrincipal, setRefusal } from './request-principal.js';
 import type { Principal } from './token-verifier.js';
 

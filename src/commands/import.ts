@@ -6,6 +6,7 @@ import { loadConfiguration } from '../config/configuration.js';
 import { FIELD_NAMES } from '../contract/plant-fields.js';
 import { unreadable } from '../files/file-errors.js';
 import { listed } from '../listed.js';
+import { inShell } from '../in-shell.js';
 import { badUsage, EXIT_STATUS, OperatorError } from '../operator-error.js';
 import { type Outcome, type PlantRepository, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { type Format, formatOf, formatOption } from './data/formats.js';
@@ -129,6 +130,6 @@ async function openFile(file: string): Promise<Readable> {
     throw unreadable(file, error);
   }
   throw badUsage(
-    `${file} is not a regular file: name one, or pass its plants to stdin, as in plant-store import - < ${file}`,
+    `${file} is not a regular file: name one, or pass its plants to stdin, as in plant-store import - < ${inShell(file)}`,
   );
 }

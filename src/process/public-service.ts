@@ -9,8 +9,7 @@ import type { Address } from './addresses.js';
  * | serving  | answers at its {base_url}  | begins the stop                    | reloads its files | stopping               |
  * | stopping | answers requests in flight | ends the process, but not a worker | is ignored        | none: the process ends |
  */
-export type ServiceState =
-  { readonly name: 'starting' } | { readonly name: 'serving' | 'stopping'; readonly baseUrl: string };
+type ServiceState = { readonly name: 'starting' } | { readonly name: 'serving' | 'stopping'; readonly baseUrl: string };
 
 const OBSTACLES: Readonly<Record<ServiceState['name'], string | undefined>> = {
   starting: 'it is starting',

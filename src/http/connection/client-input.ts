@@ -9,11 +9,11 @@ type Grace = 'none' | 'paused' | { readonly ends: number };
  * The input of a connection. Node reports late input once, by a clock that also runs while input is paused. A client that was
  * kept waiting in this way has the whole timeout from when its input is read again:
  *
- * | input     | what the client sends                                    | what Node has reported as late                     |
- * |-----------|----------------------------------------------------------|----------------------------------------------------|
- * | read      | goes to Node's parser                                    | is refused: at once, or a timeout after a pause     |
- * | paused    | waits in the operating system, and so with the client    | waits until input is read                          |
- * | discarded | goes nowhere                                             | is not refused                                     |
+ * | input     | what the client sends                                 | what Node has reported as late                  |
+ * |-----------|-------------------------------------------------------|-------------------------------------------------|
+ * | read      | goes to Node's parser                                 | is refused: at once, or a timeout after a pause |
+ * | paused    | waits in the operating system, and so with the client | waits until input is read                       |
+ * | discarded | goes nowhere                                          | is not refused                                  |
  *
  * The functions of Node that are named here are in https://github.com/nodejs/node/blob/main/lib/_http_server.js and
  * https://github.com/nodejs/node/blob/main/lib/_http_incoming.js.
