@@ -59,7 +59,7 @@ export abstract class PublicService extends ManagedService {
    */
   abstract listen(managementPort: number | 'off'): Promise<Address>;
 
-  /** Starts the other processes that serve the port, if there are any. Resolves when each of them listens or has ended. */
+  /** Starts the other processes that serve the port, if there are any. Resolves when they listen or have ended, or soon after. */
   startOthers(): Promise<void> {
     return Promise.resolve();
   }

@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { EXIT_STATUS } from '../operator-error.js';
 import { WorkerMetrics } from '../management/worker-metrics.js';
@@ -8,6 +9,9 @@ import { PublicService } from './public-service.js';
 
 /** Milliseconds until another worker starts, so that one that can never start does not take all of the CPU. */
 const RESTART_DELAY = 1_000;
+
+/** Milliseconds that the service waits for its other workers before it says that it is up. */
+const OTHERS_TIMEOUT = 5_000;
 
 /** The exit of a worker. */
 class WorkerExit extends Error {
@@ -24,10 +28,10 @@ class WorkerExit extends Error {
  * same environment. A worker ends when it exits, or when its process cannot be created. What follows depends on whether any
  * worker has listened, which ends the state `starting`: without one, the cause is most likely the configuration.
  *
- * | worker            | none has listened            | one has listened                        |
- * |-------------------|------------------------------|-----------------------------------------|
- * | exits             | this process ends in its way | it is replaced, but not during the stop |
- * | cannot be created | `listen` throws the error    | it is replaced, but not during the stop |
+ * | worker            | none has listened            | one has listened                                                    |
+ * |-------------------|------------------------------|---------------------------------------------------------------------|
+ * | exits             | this process ends in its way | it is replaced once the store takes plants, but not during the stop |
+ * | cannot be created | `listen` throws the error    | it is replaced once the store takes plants, but not during the stop |
  */
 export class Workers extends PublicService {
   readonly #logger = new Logger('PlantStore');
@@ -51,9 +55,12 @@ export class Workers extends PublicService {
     return this.#fork();
   }
 
-  /** Starts the other workers. One that cannot start does not keep the others from serving. */
+  /** Starts the other workers. One that cannot start, or hangs, does not keep the others from serving. */
   override async startOthers(): Promise<void> {
-    await Promise.allSettled(Array.from({ length: this.count - 1 }, () => this.#fork()));
+    const starts = Promise.allSettled(Array.from({ length: this.count - 1 }, () => this.#fork()));
+    const isLate = await Promise.race([starts.then(() => false), sleep(OTHERS_TIMEOUT, true)]);
+    if (isLate)
+      this.#logger.warn(`Workers that listen: ${this.#listening.size} of ${this.count}; the others still start`);
   }
 
   override reload(): void {
@@ -111,7 +118,7 @@ export class Workers extends PublicService {
         return;
       case 'serving':
         this.#logger.error(`Worker ${id ?? '(not created)'} has ended, and another one starts: ${reason.message}`);
-        setTimeout(() => this.#replace(), RESTART_DELAY);
+        void this.#replace();
         return;
       case 'stopping':
     }
@@ -123,7 +130,17 @@ export class Workers extends PublicService {
     process.exit(code !== null && code > 0 ? code : EXIT_STATUS.failed);
   }
 
-  #replace(): void {
+  /** Starts another worker once the store takes plants: if its files were away, the worker would create an empty one. */
+  async #replace(isFirst = true): Promise<void> {
+    await sleep(RESTART_DELAY);
+    try {
+      await this.repository.check?.();
+    } catch (error) {
+      if (this.isStopping) return;
+      if (isFirst) this.#logger.error(`No worker starts until the store takes plants: ${(error as Error).message}`);
+      void this.#replace(false);
+      return;
+    }
     if (this.isStopping) return;
     this.#metrics.restarts.inc();
     // `#ended` deals with it.

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { create, CREATED, monstera, TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { creation, plant } from '../support/http-messages.js';
@@ -248,6 +248,38 @@ describe('A worker that is killed', () => {
   });
 });
 
+describe('A worker that ends while the files of the store are away', () => {
+  const REASON = /(No worker starts until the store takes plants: the database cannot store plants: [^"]+)/;
+
+  it('is replaced when they are back, and no worker begins another store', async () => {
+    const { service, url, management } = await directory.startManaged({ WORKERS: '2' });
+    expect(await ask(url, TOKEN, 1)).toBe(200);
+
+    renameSync(directory.file('data'), directory.file('moved'));
+    await killWorkers(service, service.workers());
+    await service.printed(REASON);
+    expect(service.workers()).toEqual([]);
+    expect(existsSync(directory.file('data'))).toBe(false);
+
+    renameSync(directory.file('moved'), directory.file('data'));
+    await until('the service is ready', async () => (await fetch(`${management}/health/ready`)).ok);
+    expect(await ask(url, TOKEN, 1)).toBe(200);
+    expect(directory.rows()).toHaveLength(1);
+    expect(await service.stop()).toBe(0);
+  });
+
+  it('does not keep the service from its stop', async () => {
+    const { service } = await directory.start(TWO);
+    renameSync(directory.file('data'), directory.file('moved'));
+    await killWorkers(service, service.workers());
+    await service.printed(REASON);
+
+    expect(await service.stop()).toBe(1);
+    expect(service.lines.at(-1)).toContain('The service could not close in order');
+    renameSync(directory.file('moved'), directory.file('data'));
+  });
+});
+
 describe('A worker that is killed while its service stops', () => {
   it('lets the service say so, and end with status 1', async () => {
     const { service, url } = await directory.start(TWO);
@@ -348,6 +380,22 @@ describe('The primary that is killed', () => {
 
     expect(await service.ended).toBeNull();
     expect(service.stderr).toBe('waits\nplant-store: the worker cannot reach its primary: write EPIPE\n');
+  });
+});
+
+describe('A worker that hangs while it starts', () => {
+  it('does not keep the service from saying that it is up', async () => {
+    const laterHeld = inWorkers("if (cluster.worker.id > 1) while (existsSync('hold')) {}");
+    directory.write('hold', '');
+
+    // After five seconds.
+    const { service, url } = await directory.start({ ...TWO, ...laterHeld });
+
+    expect(service.stdout).toMatch(/"level":"warn".*"Workers that listen: 1 of 2; the others still start"/);
+    expect(await ask(url)).toBe(200);
+    rmSync(directory.file('hold'));
+    await until('the second worker listens', async () => (await withEachWorker(service, () => ask(url))).length === 2);
+    expect(await service.stop()).toBe(0);
   });
 });
 
