@@ -105,7 +105,6 @@ const SAMPLE_OF_WORKERS = [
 
 /** The others include what these show, beside another attack or with less effort: only `ATTACKS=all` runs them, as in deploy.yml. */
 const INCLUDED = [
-  'pipeline requests without end',
   'pipeline creates without end',
   'read refusals byte by byte',
   'send a million chunks of one byte',

@@ -60,7 +60,8 @@ export default [
     file: EXPORT,
     find: 'if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw',
     replace:
-      'if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) rmSync(file); else if (file === undefined) throw',
+      'const { rmSync } = await import("node:fs"); if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) ' +
+      'rmSync(file); else if (file === undefined) throw',
     spec: 'test/commands/refusals',
     test: 'export --format csv data/plants.db',
     isBuilt: true,
