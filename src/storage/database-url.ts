@@ -22,9 +22,9 @@ export const DATABASE_URL_RULE =
   'application_name, host, options, sslcert, sslkey, sslrootcert alone, ' +
   'for example sqlite:data/plants.db or postgres://user@localhost/plants';
 
-/** Completes "the URL of a server on another machine must have …" in a message. */
+/** Completes "the URL must have …" in a message. */
 export const SSL_MODE_RULE =
-  'sslmode, because its server is on another machine: verify-full, with sslrootcert for an authority of your own; or ' +
+  'sslmode, because it names no server on this machine: verify-full, with sslrootcert for an authority of your own; or ' +
   'disable in a network where nobody can read passwords, for example postgres://user@db.example.com/plants?sslmode=verify-full';
 
 /** Returns whether a URL names a database of one of the engines. */
@@ -72,7 +72,7 @@ export function isPostgresUrl(url: string): boolean {
   );
 }
 
-/** Returns whether a URL names a server on another machine, and leaves it open whether a password travels in clear text. */
+/** Returns whether a URL names no server on this machine, and leaves it open whether a password travels in clear text. */
 export function lacksSslMode(url: string): boolean {
   if (!isPostgresUrl(url)) return false;
   const { hostname, searchParams } = new URL(url);

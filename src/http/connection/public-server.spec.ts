@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { Logger } from '@nestjs/common';
 import { readPem } from '../../../test/support/certificates.js';
@@ -56,6 +57,28 @@ describe('The server of the public port', () => {
       expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     }
     node.close();
+  });
+
+  it('closes no connection for a new one while it drains', async () => {
+    const length = 20_000_000;
+    const server = createServer({ connections: 1 }, (_request, response) => {
+      response.answer({ status: 200, body: 'x'.repeat(length), headers: {} });
+    });
+    await once(server.node.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.node.address() as AddressInfo;
+    const client = connect(port, '127.0.0.1');
+    client.write(REQUEST);
+    await once(server.node, 'request');
+
+    const drained = server.drain();
+    for (let turn = 0; turn < 5; turn += 1) await setImmediate();
+    const further = connect(port, '127.0.0.1');
+    await once(further, 'close');
+
+    const received = await text(client);
+    expect(received).toHaveLength(received.indexOf('"') + length + 2);
+    await drained;
+    server.node.close();
   });
 
   it('logs what a handler throws, and closes its connection alone', async () => {

@@ -57,8 +57,8 @@ export class PublicServer {
   async drain(): Promise<void> {
     this.isDraining = true;
     await inputIsRead();
-    // Fastify closes the server only when all answers are taken.
-    this.node.on('connection', (socket: Socket) => socket.destroy());
+    // Fastify closes the server only when all answers are taken. New connections must not take the places of these clients.
+    this.node.removeAllListeners('connection').on('connection', (socket: Socket) => socket.destroy());
     await Promise.all(this.#clients().map((client) => client.answerTaken()));
     // The others close after their answers.
     for (const { isWaiting, socket } of this.#clients()) if (isWaiting) socket.destroy();
