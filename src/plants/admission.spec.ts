@@ -16,7 +16,7 @@ function fill(admission: Admission): ServerResponse[] {
   for (;;) {
     const answer = newAnswer();
     try {
-      admission.admit(answer);
+      admission.admitClient(answer);
     } catch (error) {
       expect(error).toEqual(new ContractException(503));
       return admitted;
@@ -51,36 +51,36 @@ describe('Admission', () => {
     end(answer);
     answer.emit('close');
 
-    expect(() => admission.admit(answer)).toThrow(new ContractException(503));
+    expect(() => admission.admitClient(answer)).toThrow(new ContractException(503));
     expect(fill(admission)).toHaveLength(2_048);
   });
 
   it('admits nothing while bodies and plants occupy too many bytes, until an answer was taken or a body was refused', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
-    const first = admission.admit(answer);
-    const second = admission.admit(newAnswer());
+    const first = admission.admitClient(answer);
+    const second = admission.admitClient(newAnswer());
 
     expect(admission.chargeBody(first, 8 * MIB)).toBe(true);
     expect(admission.chargeBody(second, 4 * MIB)).toBe(true);
     admission.holdForPlant(first, 4 * MIB + 1);
     expect(fill(admission)).toHaveLength(0);
     expect(admission.chargeBody(second, 1)).toBe(false);
-    const third = admission.admit(newAnswer());
+    const third = admission.admitClient(newAnswer());
     expect(admission.chargeBody(third, 4 * MIB - 1)).toBe(true);
     admission.holdForPlant(third, 1);
     admission.releasePlant(first);
-    expect(admission.chargeBody(admission.admit(newAnswer()), 4 * MIB)).toBe(true);
-    expect(admission.chargeBody(admission.admit(newAnswer()), 1)).toBe(false);
+    expect(admission.chargeBody(admission.admitClient(newAnswer()), 4 * MIB)).toBe(true);
+    expect(admission.chargeBody(admission.admitClient(newAnswer()), 1)).toBe(false);
     answer.emit('close');
-    expect(admission.chargeBody(admission.admit(newAnswer()), 8 * MIB)).toBe(true);
-    expect(admission.chargeBody(admission.admit(newAnswer()), 1)).toBe(false);
+    expect(admission.chargeBody(admission.admitClient(newAnswer()), 8 * MIB)).toBe(true);
+    expect(admission.chargeBody(admission.admitClient(newAnswer()), 1)).toBe(false);
   });
 
   it('counts a plant whose client has gone until it has left', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
-    const place = admission.admit(answer);
+    const place = admission.admitClient(answer);
     admission.holdForPlant(place, 16 * MIB + 1);
     answer.emit('close');
 
@@ -92,7 +92,7 @@ describe('Admission', () => {
   it('takes no plant of a request whose client has gone', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
-    const place = admission.admit(answer);
+    const place = admission.admitClient(answer);
     answer.emit('close');
 
     expect(admission.chargeBody(place, 1)).toBe(false);
@@ -102,7 +102,7 @@ describe('Admission', () => {
   it('counts calls of the host like requests, until their plants have left', () => {
     const admission = new Admission(MIB);
     const calls = Array.from({ length: 2_048 }, () => {
-      const place = admission.admit();
+      const place = admission.admitCall();
       admission.holdForPlant(place, 1);
       return place;
     });
@@ -115,20 +115,20 @@ describe('Admission', () => {
   it('has room for two bodies of the greatest length', () => {
     const admission = new Admission(254 * MIB);
 
-    expect(admission.chargeBody(admission.admit(newAnswer()), 508 * MIB)).toBe(true);
+    expect(admission.chargeBody(admission.admitClient(newAnswer()), 508 * MIB)).toBe(true);
   });
 
   it('closes the oldest connection that has not taken its answer for one that wants its place', () => {
     const admission = new Admission(MIB);
     const answers = [newAnswer(), newAnswer(), newAnswer(), newAnswer()];
     const [first] = answers.map((answer) => {
-      const place = admission.admit(answer);
+      const place = admission.admitClient(answer);
       admission.chargeBody(place, 4 * MIB);
       return place;
     });
     if (first !== undefined) admission.holdForPlant(first, 1);
     for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
-    admission.admit(newAnswer());
+    admission.admitClient(newAnswer());
 
     expect(answers.map(({ destroyed }) => destroyed)).toEqual([false, true, false, false]);
   });
@@ -137,7 +137,7 @@ describe('Admission', () => {
     const admission = new Admission(MIB);
     const answers = [newAnswer(), newAnswer(), newAnswer()];
     const [, , last] = answers.map((answer) => {
-      const place = admission.admit(answer);
+      const place = admission.admitClient(answer);
       admission.chargeBody(place, 5 * MIB);
       return place;
     });
@@ -149,7 +149,7 @@ describe('Admission', () => {
 
   it('closes when all plants have left, admits others meanwhile, and nothing afterwards', async () => {
     const admission = new Admission(MIB);
-    const places = [admission.admit(), admission.admit(newAnswer())];
+    const places = [admission.admitCall(), admission.admitClient(newAnswer())];
     for (const place of places) admission.holdForPlant(place, 1);
     let isClosed = false;
     const closing = admission.close().then(() => (isClosed = true));
@@ -158,25 +158,25 @@ describe('Admission', () => {
       expect(isClosed).toBe(false);
       admission.releasePlant(place);
     }
-    const late = admission.admit();
+    const late = admission.admitCall();
     admission.holdForPlant(late, 1);
     await new Promise(setImmediate);
     expect(isClosed).toBe(false);
     admission.releasePlant(late);
     await closing;
 
-    expect(() => admission.admit()).toThrow(ContractException);
+    expect(() => admission.admitCall()).toThrow(ContractException);
   });
 
   it('refuses calls of the host while their plants occupy too many bytes', () => {
     const admission = new Admission(MIB);
-    const place = admission.admit();
+    const place = admission.admitCall();
     admission.holdForPlant(place, 16 * MIB);
-    const last = admission.admit();
+    const last = admission.admitCall();
     admission.holdForPlant(last, 1);
 
-    expect(() => admission.admit()).toThrow(ContractException);
+    expect(() => admission.admitCall()).toThrow(ContractException);
     admission.releasePlant(last);
-    expect(() => admission.admit()).not.toThrow();
+    expect(() => admission.admitCall()).not.toThrow();
   });
 });

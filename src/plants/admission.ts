@@ -12,10 +12,10 @@ const MAX_BYTES = 16_777_216;
  * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when neither the
  * client nor the plant holds it any more:
  *
- * | holder | holds it from                                                    | until                                                |
- * |--------|------------------------------------------------------------------|------------------------------------------------------|
- * | client | NewPlantPipe: `admit`                                            | it takes the answer or goes, or its body is refused  |
- * | plant  | PlantsService: `holdForPlant`, or `admit` for a call of the host | its outcome is known, and `onPlantCreated` has ended |
+ * | holder | holds it from                                                        | until                                                |
+ * |--------|----------------------------------------------------------------------|------------------------------------------------------|
+ * | client | NewPlantPipe: `admitClient`                                          | it takes the answer or goes, or its body is refused  |
+ * | plant  | PlantsService: `holdForPlant`, or `admitCall` for a call of the host | its outcome is known, and `onPlantCreated` has ended |
  */
 export interface Place {
   /** The answer to the client's request; undefined for a call of the host. */
@@ -48,7 +48,7 @@ export class Admission {
   #bytes = 0;
   #isClosed = false;
   /** Wakes `close`. */
-  #onRelease = (): void => undefined;
+  #onPlantReleased = (): void => undefined;
 
   /** @param bodyLimit the greatest length of one body, in bytes */
   constructor(readonly bodyLimit: number) {
@@ -56,25 +56,25 @@ export class Admission {
   }
 
   /**
-   * Takes a place for the client of a request, until the answer emits `close`, or for the plant of a call of the host.
+   * Takes a place for the client of a request, until the answer emits `close`.
    *
-   * @param client undefined for a call of the host
    * @throws {ContractException} 503 if there is no room, if the client has gone or has an answer already, or after `close`
    */
-  admit(client?: ServerResponse): Place {
+  admitClient(client: ServerResponse): Place {
     // Its `close` may have been emitted: nothing would release the place.
-    if (client !== undefined && (client.writableEnded || client.req.socket.destroyed)) throw new ContractException(503);
-    if (this.#isClosed) throw new ContractException(503);
-    const isCall = client === undefined;
-    const place: Place = { client, clientBytes: isCall ? undefined : 0, plantBytes: isCall ? 0 : undefined };
-    this.#places.push(place);
-    if (!this.#makeRoom()) {
-      this.releaseClient(place);
-      this.releasePlant(place);
-      throw new ContractException(503);
-    }
-    client?.once('close', () => this.releaseClient(place));
+    if (client.writableEnded || client.req.socket.destroyed) throw new ContractException(503);
+    const place = this.#admit({ client, clientBytes: 0, plantBytes: undefined });
+    client.once('close', () => this.releaseClient(place));
     return place;
+  }
+
+  /**
+   * Takes a place for the plant of a call of the host.
+   *
+   * @throws {ContractException} 503 if there is no room, or after `close`
+   */
+  admitCall(): Place {
+    return this.#admit({ client: undefined, clientBytes: undefined, plantBytes: 0 });
   }
 
   /**
@@ -106,28 +106,36 @@ export class Admission {
   releaseClient(place: Place): void {
     this.#bytes -= place.clientBytes ?? 0;
     place.clientBytes = undefined;
-    this.#removeFree(place);
+    if (isFree(place)) this.#remove(place);
   }
 
   /** Says that the plant holds the place no longer, if it still did. */
   releasePlant(place: Place): void {
     this.#bytes -= place.plantBytes ?? 0;
     place.plantBytes = undefined;
-    this.#removeFree(place);
+    if (isFree(place)) this.#remove(place);
+    this.#onPlantReleased();
   }
 
   /** Waits until clients alone hold places, and admits nothing from then on. */
   async close(): Promise<void> {
     while (this.#places.some(({ plantBytes }) => plantBytes !== undefined)) {
-      await new Promise<void>((resolve) => (this.#onRelease = resolve));
+      await new Promise<void>((resolve) => (this.#onPlantReleased = resolve));
     }
     this.#isClosed = true;
   }
 
-  #removeFree(place: Place): void {
-    const index = isFree(place) ? this.#places.indexOf(place) : -1;
+  #admit(place: Place): Place {
+    if (this.#isClosed) throw new ContractException(503);
+    this.#places.push(place);
+    if (this.#makeRoom()) return place;
+    this.#remove(place);
+    throw new ContractException(503);
+  }
+
+  #remove(place: Place): void {
+    const index = this.#places.indexOf(place);
     if (index >= 0) this.#places.splice(index, 1);
-    this.#onRelease();
   }
 
   #hasRoom(): boolean {

@@ -47,7 +47,7 @@ export class PlantsService {
     options?: { readonly principal?: Principal | undefined },
   ): Promise<PlantDto> {
     const plant = toNewPlant(newPlant);
-    return this.createAdmitted({ plant, place: this.admission.admit() }, options?.principal);
+    return this.createAdmitted({ plant, place: this.admission.admitCall() }, options?.principal);
   }
 
   /**

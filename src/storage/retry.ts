@@ -52,7 +52,7 @@ export class Retry {
         this.#outage = undefined;
         return result;
       } catch (error) {
-        // An attempt that took longer than the timeout is no sign of an outage: later work may have succeeded since.
+        // A run that took longer than the timeout is no sign of an outage: later work may have succeeded since.
         const tookTooLong = performance.now() - began > this.timeout;
         if (tookTooLong || !this.options.isTransient(error)) throw error;
         const lasted = this.#noteFailure(began);

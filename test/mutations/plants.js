@@ -295,7 +295,7 @@ export default [
     name: 'plants: place of a request',
     reason: 'A request gives back its place when its client has taken the answer.',
     file: ADMISSION,
-    find: "client?.once('close', () => this.releaseClient(place));",
+    find: "client.once('close', () => this.releaseClient(place));",
     replace: '',
     spec: 'src/plants/admission',
   },

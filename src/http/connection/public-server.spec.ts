@@ -62,7 +62,7 @@ describe('The server of the public port', () => {
   it('closes no connection for a new one while it drains', async () => {
     const length = 20_000_000;
     const server = createServer({ connections: 1 }, (_request, response) => {
-      response.answer({ status: 200, body: 'x'.repeat(length), headers: {} });
+      response.answer({ status: 200, body: { text: 'x'.repeat(length) }, headers: {} });
     });
     await once(server.node.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.node.address() as AddressInfo;
@@ -75,8 +75,7 @@ describe('The server of the public port', () => {
     const further = connect(port, '127.0.0.1');
     await once(further, 'close');
 
-    const received = await text(client);
-    expect(received).toHaveLength(received.indexOf('"') + length + 2);
+    expect(await text(client)).toMatch(/x"\}$/);
     await drained;
     server.node.close();
   });

@@ -19,7 +19,7 @@ export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<Admitte
     const { request, response, parsedRequest } = exchange;
     const { bodyLimit } = this.admission;
     assertPlantHeaders(exchange, bodyLimit);
-    const place = this.admission.admit(response);
+    const place = this.admission.admitClient(response);
     if (parsedRequest !== undefined) return { plant: this.#parsedBodies.plantOf(parsedRequest, request), place };
     const length = contentLength(exchange);
     const charge = (bytes: number): boolean => this.admission.chargeBody(place, bytes);
