@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { type AddressInfo, isIP } from 'node:net';
+import { type AddressInfo, isIP, type Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -58,11 +58,22 @@ export async function startManagement(
   );
   limitConnections(application.getHttpServer(), MAX_CONNECTIONS);
   const names = ['localhost', host, ...allowedHosts].map((name) => name.toLowerCase());
+  /** Connections whose request is not answered yet. */
+  const busy = new WeakSet<Socket>();
   // A hook, because guards do not act on the docs page.
   application
     .getHttpAdapter()
     .getInstance()
     .addHook('onRequest', (request, reply, done) => {
+      const { socket } = request.raw;
+      if (busy.has(socket)) {
+        // Nothing but an attack pipelines here: each request that waits would hold a whole answer in memory.
+        reply.hijack();
+        socket.destroy();
+        return;
+      }
+      busy.add(socket);
+      reply.raw.once('close', () => busy.delete(socket));
       reply.headers(headersFor(service));
       if (isAllowedHost(request.headers.host, names)) done();
       else void reply.code(421).send({ statusCode: 421, error: 'Misdirected Request', message: MISDIRECTED });

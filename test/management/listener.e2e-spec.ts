@@ -133,6 +133,17 @@ describe('The management listener', () => {
     expect([response.status, response.headers.get('x-content-type-options')]).toEqual([status, 'nosniff']);
   });
 
+  it('closes a connection that sends a request before it has the answer to the one before', async () => {
+    const head = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    const client = await open(management);
+    client.socket.write(head.repeat(100));
+
+    await client.closed;
+
+    expect(client.received.split('HTTP/1.1 ').length - 1).toBeLessThanOrEqual(1);
+    expect((await fetch(`${management}/health/live`)).status).toBe(200);
+  });
+
   it('answers every path again after file descriptors were exhausted, and the contract meanwhile', async () => {
     const wrapper = ['sh', '-c', 'ulimit -n 80; exec "$@"', 'sh'];
     ({ url, management } = await directory.startManaged({ DATABASE_URL: 'sqlite::memory:' }, { wrapper }));

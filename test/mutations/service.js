@@ -211,6 +211,16 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'management: requests that wait for others',
+    reason: 'Strangers at the management listener must not fill the memory with answers that nobody reads.',
+    file: 'src/management/management-listener.ts',
+    find: 'if (busy.has(socket)) {',
+    replace: 'if (busy.has(socket) && names.length === 0) {',
+    spec: 'test/management/listener',
+    test: 'before it has the answer to the one before',
+    isBuilt: true,
+  },
+  {
     name: 'management: expiry that is added up over the workers',
     reason: 'The alert on a token that expires must not come later with workers.',
     file: 'src/management/metrics.ts',
