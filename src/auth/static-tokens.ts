@@ -17,7 +17,13 @@ export interface ServiceTokens extends TokenVerifier {
   readonly lastRead: Date | undefined;
   /** Returns when the next token expires; undefined if none will. */
   nextExpiry(): Date | undefined;
-  /** Reads the file again, if there is one. */
+  /**
+   * Reads the file, if there is one.
+   *
+   * @throws {OperatorError} if it cannot be used
+   */
+  read(): void;
+  /** Reads the file again, if there is one. If it cannot be used, the log says why, and the tokens stay as they are. */
   reload(): void;
 }
 
@@ -37,6 +43,10 @@ export class StaticTokens extends TokenVerifier implements ServiceTokens {
     const now = new Date();
     const expiries = this.tokens.flatMap(({ expires }) => (expires !== undefined && expires > now ? expires : []));
     return expiries.sort((one, other) => one.getTime() - other.getTime())[0];
+  }
+
+  read(): void {
+    // There is no file.
   }
 
   reload(): void {

@@ -16,7 +16,7 @@ import { createFirstToken } from './first-token.js';
 import type { PublicService } from './public-service.js';
 import { ServingProcess } from './serving-process.js';
 import { onSignals } from './signals.js';
-import { openStartFiles, type StartFiles } from './start-files.js';
+import { checkStartFiles, openStartFiles, type StartFiles } from './start-files.js';
 import { readVersion } from './version.js';
 import { Workers } from './workers.js';
 
@@ -39,7 +39,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   const { log, files, repository } = await openParts(configuration);
   const service =
     configuration.workers > 1
-      ? new Workers(configuration.workers, repository)
+      ? new Workers(configuration.workers, repository, () => checkStartFiles(configuration, files))
       : new ServingProcess(configuration, files, repository, log);
   const management = await listenForOperators(service, configuration);
   const address = await service.listen(management?.port ?? configuration.managementPort);

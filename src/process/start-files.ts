@@ -15,6 +15,22 @@ export function openStartFiles(configuration: Configuration): StartFiles {
   return { tokens: openTokens(configuration), certificate: loadCertificate(configuration) };
 }
 
+/**
+ * Checks the files for a worker that replaces another one: the one before had their contents in memory.
+ *
+ * @param files of the primary, read at its start
+ * @throws {OperatorError} if the worker could not use them, or would know no token
+ */
+export function checkStartFiles(configuration: Configuration, { tokens }: StartFiles): void {
+  tokens.read();
+  if (tokens.count === 0 && configuration.jwtIssuer === undefined) {
+    throw new OperatorError(
+      'there are no tokens: restore the token file, or create a token with plant-store token create',
+    );
+  }
+  loadCertificate(configuration);
+}
+
 /** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
 export function openTokens(configuration: Configuration): ServiceTokens {
   const { accessTokens, accessTokensFile, firstTokenFile } = configuration;

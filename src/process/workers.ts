@@ -28,19 +28,21 @@ class WorkerExit extends Error {
  * same environment. A worker ends when it exits, or when its process cannot be created. What follows depends on whether any
  * worker has listened, which ends the state `starting`: without one, the cause is most likely the configuration.
  *
- * | worker            | none has listened            | one has listened                                                    |
- * |-------------------|------------------------------|---------------------------------------------------------------------|
- * | exits             | this process ends in its way | it is replaced once the store takes plants, but not during the stop |
- * | cannot be created | `listen` throws the error    | it is replaced once the store takes plants, but not during the stop |
+ * | worker            | none has listened            | one has listened                                          |
+ * |-------------------|------------------------------|-----------------------------------------------------------|
+ * | exits             | this process ends in its way | it is replaced when it can start, but not during the stop |
+ * | cannot be created | `listen` throws the error    | it is replaced when it can start, but not during the stop |
  */
 export class Workers extends PublicService {
   readonly #logger = new Logger('PlantStore');
   readonly #metrics = new WorkerMetrics();
   readonly #listening = new Set<Worker>();
 
+  /** @param checkFiles throws if a worker that starts now could not use the files of the service */
   constructor(
     private readonly count: number,
     repository: PlantRepository,
+    private readonly checkFiles: () => void,
   ) {
     super(repository);
     // The system gives a connection to an idle worker. With round robin, this process would accept them, and one that it
@@ -130,14 +132,18 @@ export class Workers extends PublicService {
     process.exit(code !== null && code > 0 ? code : EXIT_STATUS.failed);
   }
 
-  /** Starts another worker once the store takes plants: if its files were away, the worker would create an empty one. */
+  /**
+   * Starts another worker once the store takes plants, and the files of the service can be used: without those of the
+   * store, the worker would create an empty one, and without the tokens, it would refuse clients that others serve.
+   */
   async #replace(isFirst = true): Promise<void> {
     await sleep(RESTART_DELAY);
     try {
       await this.repository.check?.();
+      this.checkFiles();
     } catch (error) {
       if (this.isStopping) return;
-      if (isFirst) this.#logger.error(`No worker starts until the store takes plants: ${(error as Error).message}`);
+      if (isFirst) this.#logger.error(`No worker starts for now: ${(error as Error).message}`);
       void this.#replace(false);
       return;
     }

@@ -120,6 +120,16 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'process: worker without tokens',
+    reason: 'A worker that replaces another one knows the same tokens.',
+    file: WORKERS,
+    find: 'this.checkFiles();',
+    replace: 'if (this.isStopping) this.checkFiles();',
+    spec: 'test/process/workers',
+    test: 'while the token file is away',
+    isBuilt: true,
+  },
+  {
     name: 'process: first worker that cannot start',
     reason: 'The service ends if no worker can start.',
     file: WORKERS,

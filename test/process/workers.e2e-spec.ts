@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { create, CREATED, monstera, TOKEN } from '../support/client.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { creation, plant } from '../support/http-messages.js';
@@ -249,7 +249,7 @@ describe('A worker that is killed', () => {
 });
 
 describe('A worker that ends while the files of the store are away', () => {
-  const REASON = /(No worker starts until the store takes plants: the database cannot store plants: [^"]+)/;
+  const REASON = /(No worker starts for now: the database cannot store plants: [^"]+)/;
 
   it('is replaced when they are back, and no worker begins another store', async () => {
     const { service, url, management } = await directory.startManaged({ WORKERS: '2' });
@@ -277,6 +277,25 @@ describe('A worker that ends while the files of the store are away', () => {
     expect(await service.stop()).toBe(1);
     expect(service.lines.at(-1)).toContain('The service could not close in order');
     renameSync(directory.file('moved'), directory.file('data'));
+  });
+});
+
+describe('A worker that ends while the token file is away', () => {
+  it('is replaced when it is back, and the other one goes on serving', async () => {
+    mkdirSync(directory.file('data'));
+    put(directory.file('data/tokens'), line('laptop', TOKEN));
+    const { service, url } = await directory.start({ WORKERS: '2' });
+
+    renameSync(directory.file('data/tokens'), directory.file('moved'));
+    await killWorkers(service, service.workers().slice(1));
+    await service.printed(/(No worker starts for now: [^"]*data\/tokens)/);
+    expect(service.workers()).toHaveLength(1);
+    expect(await ask(url)).toBe(200);
+
+    renameSync(directory.file('moved'), directory.file('data/tokens'));
+    await until('there are two workers', () => service.workers().length === 2);
+    expect(await withEachWorker(service, () => ask(url))).toEqual([200, 200]);
+    expect(await service.stop()).toBe(0);
   });
 });
 
