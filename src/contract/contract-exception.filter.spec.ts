@@ -61,6 +61,20 @@ describe('ContractExceptionFilter', () => {
     );
   });
 
+  it('logs what cannot become a text, and each error of a circle of causes once', () => {
+    const circle = new Error('a circle');
+    circle.cause = circle;
+
+    expect(answerTo(circle).errors[0]?.[1]).toMatch(/^Error: a circle\n(?:(?!Caused by)[^])*$/);
+    expect(answerTo(Object.create(null)).errors).toEqual([['The request r1 failed: [object Object]', undefined]]);
+  });
+
+  it('answers with a number where a host in JavaScript gives a text', () => {
+    const status: unknown = '401';
+
+    expect(answerTo(new HttpException('refused', status as number)).replies).toMatchObject([{ body: { error: 400 } }]);
+  });
+
   it('only logs where the answer has begun', () => {
     expect(answerTo(new Error('too late'), { isSent: true })).toMatchObject({
       replies: [],

@@ -178,6 +178,17 @@ describe('A verifier', () => {
     expect(stack).toContain('Caused by: Error: its cause');
   });
 
+  it.each([undefined, null, 0, ''])(
+    'that rejects with %p causes error 500, because it has not decided',
+    async (value) => {
+      wrongResult = { then: (_resolve: unknown, reject: (value: unknown) => void) => reject(value) };
+      const { body } = await create('Bearer wrong-result');
+
+      expect(body).toMatchObject({ error: 500 });
+      expect(service.log().join('')).toContain(`The verifier of tokens has thrown ${String(value)}`);
+    },
+  );
+
   it.each<{ what: string; result: unknown; words: string }>([
     { what: 'scopes in one text', result: { name: 'a', scopes: 'no-plants:write-x' }, words: 'scopes that are no' },
     { what: 'scopes in a Set', result: { name: 'a', scopes: new Set(['plants:write']) }, words: 'scopes that are no' },
