@@ -8,7 +8,7 @@ type Variables = Readonly<Record<string, string | undefined>>;
 /**
  * Reads the variables of a file.
  *
- * @param file `.env` in the working directory without one, which may be missing
+ * @param file the file of ENV_FILE; without one, `.env` in the working directory, which may be missing
  * @throws {OperatorError} if it cannot be read, if another user could have written it, or if it has a wrong line
  */
 export function readEnvFile(file?: string): Variables {
@@ -19,7 +19,7 @@ export function readEnvFile(file?: string): Variables {
   const text = decode(bytes, path);
   // Without blank lines: after one with a space, Node 20 takes the line feed as a part of the next name.
   const lines = text.split(/\r?\n/).flatMap((line, index) => {
-    const fault = faultOf(line);
+    const fault = faultOf(line) ?? (file === undefined ? undefined : systemdFaultOf(line));
     // Without the line, which may have a secret.
     if (fault !== undefined) throw badUsage(`${path}, line ${index + 1}, ${fault}`);
     return isVariable(line) ? [line.trim()] : [];
@@ -47,6 +47,21 @@ function faultOf(line: string): string | undefined {
   return /^\s*(?:#|$)/.test(rest.slice(end + 1))
     ? undefined
     : 'has text behind the closing quotation mark of its value';
+}
+
+/**
+ * Returns what is wrong with a line of ENV_FILE, which is also the file of the unit: systemd would give the service another
+ * value than the commands see (EnvironmentFile= in systemd.exec(5)).
+ */
+function systemdFaultOf(line: string): string | undefined {
+  const [, name, value = ''] = /^([^=#]+)=(.*)$/.exec(line) ?? [];
+  if (name === undefined) return undefined;
+  if (!/^\s*\w+\s*$/.test(name)) return 'must begin with the name of a variable, without export';
+  const isAmbiguous = /[\\`]/.test(value) || value.replace(/^\s*(["']).*?\1/, '').includes('#');
+  return isAmbiguous
+    ? 'has #, a backslash or a backtick, which systemd reads in another way: put a comment on a line of its own, and a ' +
+        'value with # into quotation marks'
+    : undefined;
 }
 
 function decode(bytes: Buffer, path: string): string {

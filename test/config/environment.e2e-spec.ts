@@ -107,6 +107,28 @@ describe('The environment', () => {
     await expectRefusal({ ENV_FILE: 'none' }, /ENV_FILE: there is no file none: name one that exists$/);
   });
 
+  it('refuses in the file that ENV_FILE names what systemd would read in another way', async () => {
+    directory.write('environment', `# comment # comment\nACCESS_TOKENS="${TOKEN}"\nBASE_PATH='/v#1'\n`);
+    const { stderr } = await directory.run('check', [], { ENV_FILE: 'environment' });
+    expect(stderr).toContain('BASE_PATH must be');
+
+    for (const line of [
+      'PORT=0 # any',
+      'BASE_PATH=/v#1',
+      'REQUIRED_SCOPE=a\\b',
+      'HOST=`::1`',
+      'BASE_PATH="/v1" # new',
+    ]) {
+      directory.write('environment', `\n${line}\n`);
+      await expectRefusal(
+        { ENV_FILE: 'environment' },
+        /environment, line 2, has #, a backslash or a backtick, which systemd reads in another way: [^\n]+$/,
+      );
+    }
+    directory.write('environment', 'export PORT=0\n');
+    await expectRefusal({ ENV_FILE: 'environment' }, /environment, line 1, must begin with the name of a variable, /);
+  });
+
   it('may have empty variables, which count as unset', async () => {
     const empty = Object.fromEntries(variableNames().map((name) => [name, '']));
 
