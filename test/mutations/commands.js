@@ -16,6 +16,16 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'config: comment that systemd reads',
+    reason: 'The commands of root and the service that systemd starts have the same configuration.',
+    file: 'src/config/env-file.ts',
+    find: ".includes('#');",
+    replace: ".includes('##');",
+    spec: 'test/config/environment',
+    test: 'what systemd would read',
+    isBuilt: true,
+  },
+  {
     name: 'config: value of a wrong variable',
     reason: 'A message has no value, which may be a secret.',
     file: CONFIGURATION,

@@ -221,16 +221,6 @@ export default [
     isBuilt: true,
   },
   {
-    name: 'config: comment that systemd reads',
-    reason: 'The commands of root and the service that systemd starts have the same configuration.',
-    file: 'src/config/env-file.ts',
-    find: ".includes('#');",
-    replace: ".includes('##');",
-    spec: 'test/config/environment',
-    test: 'what systemd would read',
-    isBuilt: true,
-  },
-  {
     name: 'management: requests that wait for others',
     reason: 'Strangers at the management listener must not fill the memory with answers that nobody reads.',
     file: 'src/management/management-listener.ts',
