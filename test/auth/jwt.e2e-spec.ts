@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import type { JwtSettings } from '../../src/auth/jwt-settings.js';
@@ -217,6 +218,26 @@ describe('Keys', () => {
     expect(new Set(await Promise.all(tokens.map((token) => jwt.create(token))))).toEqual(new Set([401]));
     // They share a fetch a second.
     expect(jwt.provider.requests.filter((path) => path === '/jwks').length).toBeLessThan(10);
+  });
+
+  it('are not fetched again while the provider does not answer', async () => {
+    expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
+    const answer = new EventEmitter();
+    const before = jwt.provider.requests.length;
+    jwt.provider.reply = () => once(answer, 'comes').then(() => ({}));
+    skipSecond();
+    const results = [];
+    for (const kid of ['no-1', 'no-2', 'no-3']) {
+      results.push(jwt.verifier.verify(await jwt.sign(jwt.claims(), { kid })));
+      await until('the provider is asked', () => jwt.provider.requests.length > before);
+      skipSecond();
+    }
+
+    jwt.provider.reply = () => ({});
+    answer.emit('comes');
+    expect(await Promise.all(results)).toEqual(['unknown-key', 'unknown-key', 'unknown-key']);
+    // The discovery document, and the keys.
+    expect(jwt.provider.requests).toHaveLength(before + 2);
   });
 
   it('are all tried for a token that names none of them', async () => {

@@ -209,6 +209,10 @@ describe('ACCESS_TOKENS_FILE', () => {
     await until('its end is logged', () =>
       service.stdout.includes('tokens can be used again; number of tokens now: 1'),
     );
+    put(file, line('gardener', TOKEN));
+    await until('a later change is logged as one', () =>
+      service.stdout.includes('tokens has changed; number of tokens now: 1'),
+    );
   });
 
   it('is reloaded beside an identity provider, whose keys are fetched before a token needs them', async () => {
