@@ -85,9 +85,9 @@ export class StructuredLogger implements LoggerService {
     this.#write('trace', message, more);
   }
 
-  /** @param more the parameters after the message: the context comes last and, for an error, the stack before it */
+  /** @param more the parameters after the message: for an error, its stack, and then the context; Nest leaves out either */
   #write(level: Level, message: unknown, more: readonly unknown[]): void {
-    const [stack, context] = more.length > 1 ? more.slice(-2) : [undefined, more[0]];
+    const [stack, context] = more.length > 1 ? more.slice(-2) : isStack(more[0]) ? more : [undefined, more[0]];
     if (typeof context === 'string' && NEST_START_CONTEXTS.has(context)) return;
     const text = message instanceof Error ? message.message : String(message);
     this.#logger[level]({ context, stack: message instanceof Error ? message.stack : stack }, text);
@@ -97,4 +97,9 @@ export class StructuredLogger implements LoggerService {
     const level = message.error === 500 ? 'error' : message.error === 503 ? 'warn' : 'info';
     this.#logger[level](message, 'request');
   }
+}
+
+/** Contexts have no line breaks. */
+function isStack(text: unknown): boolean {
+  return typeof text === 'string' && text.includes('\n');
 }

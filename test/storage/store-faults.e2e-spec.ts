@@ -81,6 +81,9 @@ describe('A file of the database that is removed', () => {
     expect(await create(url, monstera(2))).toEqual(refusal(503));
     expect(await service.stop()).toBe(1);
     expect(service.lines.join()).toContain('The service could not close in order: FilesNotInPlaceError');
+    // Nest logs the error, too, without a context.
+    expect(service.lines.join()).toContain('"stack":"FilesNotInPlaceError: ');
+    expect(service.lines.join()).not.toMatch(/"context":"[^"]*\\n/);
     expect(ids()).toHaveLength(201);
   });
 });
