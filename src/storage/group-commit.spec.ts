@@ -11,6 +11,9 @@ import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredP
 /** Passes batches on to a real repository, and records the size of each. */
 class CountingRepository extends PlantRepository {
   readonly sizes: number[] = [];
+  /** How many batches were in progress at a time, at most. */
+  mostAtOnce = 0;
+  #inProgress = 0;
   /** A batch waits for the promise that this returns. */
   hold: () => Promise<void> | undefined = () => undefined;
 
@@ -20,8 +23,14 @@ class CountingRepository extends PlantRepository {
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     this.sizes.push(batch.length);
-    await this.hold();
-    return this.repository.add(batch);
+    this.#inProgress += 1;
+    this.mostAtOnce = Math.max(this.mostAtOnce, this.#inProgress);
+    try {
+      await this.hold();
+      return await this.repository.add(batch);
+    } finally {
+      this.#inProgress -= 1;
+    }
   }
 
   override close(): Promise<void> {
@@ -84,6 +93,18 @@ describe('group commit', () => {
     expect((await failed).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
 
     expect(await commit.add({ id: 1n, name: 'Monstera' })).toBe('repeated');
+  });
+
+  it('stores one batch at a time, also while it looks for the plant at fault', async () => {
+    repository.hold = () => wait(1);
+    const huge = { id: 2n ** 63n, name: 'an id beyond int64' };
+    const first = Promise.allSettled([huge, ...plants(5)].map((plant) => commit.add(plant)));
+    await until('it looks for the plant at fault', () => repository.sizes.length > 1);
+    await commit.add({ id: 100n, name: 'Monstera' });
+    await first;
+
+    expect(repository.sizes).toEqual([6, 1, 1, 1, 1, 1, 1, 1]);
+    expect(repository.mostAtOnce).toBe(1);
   });
 
   it('refuses the plants of a batch that the store does not take, and logs how many, and when it takes some again', async () => {

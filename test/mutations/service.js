@@ -130,6 +130,16 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'process: worker that starts during the stop',
+    reason: 'A stop starts no worker.',
+    file: WORKERS,
+    find: 'if (this.isStopping) return;\n    this.#metrics',
+    replace: 'this.#metrics',
+    spec: 'test/process/workers',
+    test: 'is not replaced, however long',
+    isBuilt: true,
+  },
+  {
     name: 'process: first worker that cannot start',
     reason: 'The service ends if no worker can start.',
     file: WORKERS,

@@ -9,6 +9,15 @@ const DATABASE = 'src/storage/sqlite/database.ts';
 
 export default [
   {
+    name: 'storage: batches beside a search',
+    reason: 'A repository gets one batch at a time.',
+    file: 'src/storage/group-commit.ts',
+    find: 'else if (batch.length > 1) await this.#storeOneByOne(batch);',
+    replace: 'else if (batch.length > 1) void this.#storeOneByOne(batch);',
+    spec: 'src/storage/group-commit',
+    test: 'one batch at a time',
+  },
+  {
     name: 'storage: SQLite without a sync at each commit',
     reason: 'A 200 leaves only after the plant is on disk, and survives a power cut.',
     file: SQLITE,

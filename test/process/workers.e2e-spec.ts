@@ -316,6 +316,25 @@ describe('A worker that is killed while its service stops', () => {
   });
 });
 
+describe('A worker that has ended before its service stops', () => {
+  it('is not replaced, however long the stop takes', async () => {
+    const { service, url } = await directory.start({ ...TWO, SHUTDOWN_TIMEOUT: '60m' });
+    const [first = 0, second = 0] = service.workers();
+    const [client] = await withEachWorker(service, () => openRequest(url));
+    await killWorkers(service, [second]);
+    const ended = performance.now();
+    service.signal('SIGTERM');
+    await service.printed(/(Stopping after SIGTERM)/);
+
+    // A worker is replaced after a second.
+    await until('the time of a replacement is over', () => performance.now() - ended > 2_000);
+    expect(service.workers()).toEqual([first]);
+    client?.socket.write(plant(1));
+    await client?.answered(1);
+    expect(await service.ended).toBe(0);
+  });
+});
+
 describe('A worker that its primary cannot reach while the service stops', () => {
   it('does not keep a request in flight from its answer', async () => {
     const unreachable = importing(
