@@ -113,6 +113,16 @@ describe('A move from SQLite to PostgreSQL, and back to SQLite,', () => {
   });
 });
 
+describe('An import into PostgreSQL', () => {
+  it('ends when its plants are stored, however long a batch might have waited', async () => {
+    const variables = { DATABASE_URL: url, STORE_TIMEOUT: '60m' };
+
+    expect(await directory.run('import', ['-'], variables, '{"id":1,"name":"Monstera"}\n')).toMatchObject({
+      status: 0,
+    });
+  });
+});
+
 describe('An empty PostgreSQL database', () => {
   it.each([
     { command: 'export', status: 1 },

@@ -9,6 +9,17 @@ const DATABASE = 'src/storage/sqlite/database.ts';
 
 export default [
   {
+    name: 'storage: timer of a batch that has ended',
+    reason: 'A command ends when its work is done.',
+    file: 'src/storage/postgres/repository.ts',
+    find: ', late]).finally(() => clearTimeout(timer));',
+    replace: ', late]).finally(() => timer?.refresh());',
+    spec: 'test/commands/move',
+    test: 'ends when its plants are stored',
+    project: 'postgres',
+    isBuilt: true,
+  },
+  {
     name: 'storage: batches beside a search',
     reason: 'A repository gets one batch at a time.',
     file: 'src/storage/group-commit.ts',
