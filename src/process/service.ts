@@ -122,7 +122,7 @@ function announce(
 ): void {
   const { baseUrl } = service;
   const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
-  // Before it is shown, so that it is accepted at once.
+  // Before it is shown: a client may use it at once.
   if (firstToken !== undefined) service.reload();
   const database = databaseName(configuration.databaseUrl);
   logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);

@@ -310,6 +310,7 @@ describe('the schema of PostgreSQL', () => {
     ['(id bigint PRIMARY KEY, name text, tag kind)', 'invalid input value for enum kind'],
     ['(id bigint, name text, tag text, PRIMARY KEY (id, name))', 'no unique or exclusion constraint'],
     ['(id bigint PRIMARY KEY, name text, tag text NOT NULL)', 'null value in column "tag"'],
+    ['(id bigint PRIMARY KEY, name text UNIQUE, tag text)', 'duplicate key value violates unique constraint'],
   ])('is refused when there is a table of another program: %s', async (table, reason) => {
     await query(`CREATE TYPE kind AS ENUM ('indoor', 'garden'); CREATE TABLE plants ${table}`);
     const message = new RegExp(
