@@ -3,14 +3,7 @@ import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import { BearerRequest } from './bearer-request.js';
 import { isBearerToken } from './bearer-syntax.js';
-import {
-  checkResult,
-  ExpiredToken,
-  type Principal,
-  type RefusalReason,
-  type TokenVerifier,
-  type VerificationResult,
-} from './token-verifier.js';
+import { checkResult, ExpiredToken, type Principal, type RefusalReason } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */
 export const STRATEGY = 'plant-store-bearer';
@@ -41,19 +34,16 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   async validate(request: unknown, token: string): Promise<Principal | false> {
     if (!(request instanceof BearerRequest)) return false;
     if (!isBearerToken(token)) throw new TokenRefused('malformed');
-    const result = checkResult(await ask(request.verifier, token));
+    let result: ReturnType<typeof checkResult>;
+    try {
+      result = checkResult(await request.verifier.verify(token));
+    } catch (error) {
+      if (error) throw error;
+      // Passport would take a value that is false for no error.
+      throw new Error(`The verifier of tokens has thrown ${String(error)}`, { cause: error });
+    }
     if (typeof result === 'string') throw new TokenRefused(result);
     if (result instanceof ExpiredToken) throw new TokenRefused('expired', result.holder);
     return result;
-  }
-}
-
-/** Throws an error also where the verifier throws a value that is false, which passport would take for no error. */
-async function ask(verifier: TokenVerifier, token: string): Promise<VerificationResult> {
-  try {
-    return await verifier.verify(token);
-  } catch (error) {
-    if (error) throw error;
-    throw new Error(`The verifier of tokens has thrown ${String(error)}`, { cause: error });
   }
 }

@@ -54,8 +54,8 @@ function faultOf(line: string): string | undefined {
  * value than the commands see (EnvironmentFile= in systemd.exec(5)).
  */
 function systemdFaultOf(line: string): string | undefined {
-  const [, name, value = ''] = /^([^=#]+)=(.*)$/.exec(line) ?? [];
-  if (name === undefined) return undefined;
+  if (!isVariable(line)) return undefined;
+  const [, name = '', value = ''] = /^([^=]+)=(.*)$/.exec(line) ?? [];
   if (!/^\s*\w+\s*$/.test(name)) return 'must begin with the name of a variable, without export';
   const isAmbiguous = /[\\`]/.test(value) || value.replace(/^\s*(["']).*?\1/, '').includes('#');
   return isAmbiguous

@@ -17,6 +17,9 @@ const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
 /** The code of a worker that starts as long as there is a file `hold`. */
 const HELD = inWorkers("while (existsSync('hold')) {}");
 
+/** The same for the workers behind the first one. */
+const LATER_HELD = inWorkers("if (cluster.worker.id > 1) while (existsSync('hold')) {}");
+
 const directory = ServiceDirectory.ofEachTest();
 
 /** Stops a service, and expects that it answers the request in flight of a client, and ends with status 0. */
@@ -423,11 +426,10 @@ describe('The primary that is killed', () => {
 
 describe('A worker that hangs while it starts', () => {
   it('does not keep the service from saying that it is up', async () => {
-    const laterHeld = inWorkers("if (cluster.worker.id > 1) while (existsSync('hold')) {}");
     directory.write('hold', '');
 
     // After five seconds.
-    const { service, url } = await directory.start({ ...TWO, ...laterHeld });
+    const { service, url } = await directory.start({ ...TWO, ...LATER_HELD });
 
     expect(service.stdout).toMatch(/"level":"warn".*"Workers that listen: 1 of 2; the others still start"/);
     expect(await ask(url)).toBe(200);
@@ -456,10 +458,9 @@ describe('A signal', () => {
   });
 
   it('while later workers start lets a request in flight be answered', async () => {
-    const laterHeld = inWorkers("if (cluster.worker.id > 1) while (existsSync('hold')) {}");
     directory.write('hold', '');
     const reserved = reservePort();
-    const service = directory.launch({ ...TWO, PORT: `${reserved.port}`, ...laterHeld });
+    const service = directory.launch({ ...TWO, PORT: `${reserved.port}`, ...LATER_HELD });
     const url = `http://127.0.0.1:${reserved.port}`;
     await until('the first worker listens', async () => (await ask(url, TOKEN, 2).catch(() => 0)) === 200);
     const client = await openRequest(url);

@@ -121,6 +121,11 @@ export function mayPassAtStart(error: unknown): boolean {
   return postgresFailure(error) === 'transient' || LOST_RACE.test(codeOf(error));
 }
 
+/** Returns whether a row was refused because another one has the same value. */
+export function violatesUniqueness(error: unknown): boolean {
+  return codeOf(error) === '23505';
+}
+
 /** Returns the state in which an error leaves its connection; see PostgresPool. */
 export function connectionAfter(error: unknown): 'idle' | 'unanswered' | 'closed' {
   return knownError(error)?.connection ?? 'closed';

@@ -2,7 +2,7 @@ import { messageOf, UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
 import type { StoredPlant } from '../plant-repository.js';
 import { assertColumns, assertNotNewer, type Tables } from '../tables.js';
-import { USE_ANOTHER_SCHEMA } from './errors.js';
+import { USE_ANOTHER_SCHEMA, violatesUniqueness } from './errors.js';
 import { literal } from './literal.js';
 import type { PostgresPool } from './pool.js';
 
@@ -16,9 +16,6 @@ const STEPS = ['CREATE TABLE IF NOT EXISTS plants (id bigint PRIMARY KEY, name t
 const DISTRIBUTE_PLANTS =
   "SELECT create_distributed_table('plants', 'id') " +
   "WHERE NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'plants'::regclass)";
-
-/** The code of PostgreSQL. */
-const UNIQUE_VIOLATION = '23505';
 
 const COLUMNS_OF_PLANTS =
   "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('plants') AND attnum > 0 AND NOT attisdropped";
@@ -99,7 +96,7 @@ export async function addTrialPlants(
   const statements = [...steps, `${insertionOf(plants)} RETURNING id, name, tag`];
   const added = await pool.transactAndRollBack(statements, timeout).catch((error: unknown) => {
     // Both plants have the same name. The start would take this for a race with another instance, and try again.
-    if ((error as { readonly code?: unknown }).code !== UNIQUE_VIOLATION) throw error;
+    if (!violatesUniqueness(error)) throw error;
     throw new UnusableDatabaseError(`${messageOf(error)}; ${USE_ANOTHER_SCHEMA}`, { cause: error });
   });
   if (!plants.every((plant) => added.some((row) => isSameRow(rowOf(plant), row)))) {
