@@ -2,18 +2,16 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { PublicRequest } from '../message/public-request.js';
 
-/** How long late input is not refused: never; as long as the pause lasts; or until an instant after it. */
-type Grace = 'none' | 'paused' | { readonly ends: number };
-
 /**
- * The input of a connection. Node reports late input once, by a clock that also runs while input is paused. A client that was
- * kept waiting in this way has the whole timeout from when its input is read again:
+ * The input of a connection:
  *
- * | input     | what the client sends                                 | what Node has reported as late                  |
- * |-----------|-------------------------------------------------------|-------------------------------------------------|
- * | read      | goes to Node's parser                                 | is refused: at once, or a timeout after a pause |
- * | paused    | waits in the operating system, and so with the client | waits until input is read                       |
- * | discarded | goes nowhere                                          | is not refused                                  |
+ * | state     | what the client sends                                 | if it is late                       |
+ * |-----------|-------------------------------------------------------|-------------------------------------|
+ * | read      | goes to Node's parser                                 | it is refused                       |
+ * | paused    | waits in the operating system, and so with the client | it has a timeout from the next read |
+ * | discarded | goes nowhere                                          | it is not refused                   |
+ *
+ * Node reports late input once, by a clock that also runs while input is paused: hence that timeout.
  *
  * The functions of Node that are named here are in https://github.com/nodejs/node/blob/main/lib/_http_server.js and
  * https://github.com/nodejs/node/blob/main/lib/_http_incoming.js.
@@ -21,7 +19,8 @@ type Grace = 'none' | 'paused' | { readonly ends: number };
 export class ClientInput {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
-  #grace: Grace = 'none';
+  /** When the last pause ended. */
+  #pauseEnded = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -40,8 +39,9 @@ export class ClientInput {
     if (socket instanceof TLSSocket) socket.on('data', () => undefined);
     // Node pauses and resumes the socket, too: it pauses a body that nothing reads, and resumes at the end of a message, when
     // something reads a body (`readStart`), and when the client has taken what Node waited for (`socketOnDrain`).
-    socket.on('pause', () => (this.#grace = 'paused'));
-    socket.on('resume', () => this.#resumed());
+    socket.on('resume', () => this.mustPause() && socket.pause());
+    // Node resumes a new socket, too.
+    socket.once('pause', () => socket.on('resume', () => (this.#pauseEnded = performance.now())));
     socket.on('close', () => clearTimeout(this.#timer));
   }
 
@@ -80,19 +80,11 @@ export class ClientInput {
     if (this.#late === 'a head') this.#late = request;
   }
 
-  #resumed(): void {
-    if (this.mustPause()) this.socket.pause();
-    // Node also resumes a new socket, and may have paused this one again before this event.
-    if (this.#grace !== 'paused' || this.socket.isPaused()) return;
-    this.#grace = { ends: performance.now() + this.timeout };
-    this.#refuseLate();
-  }
-
-  /** Refuses late input that is still incomplete, now or when its grace ends. */
+  /** Refuses late input that is still incomplete, now or after its timeout. */
   #refuseLate(): void {
     clearTimeout(this.#timer);
-    if (!this.#isLate || this.#grace === 'paused' || this.socket.destroyed) return;
-    const left = this.#grace === 'none' ? 0 : this.#grace.ends - performance.now();
+    if (!this.#isLate || this.socket.destroyed) return;
+    const left = this.socket.isPaused() ? this.timeout : this.#pauseEnded + this.timeout - performance.now();
     if (left > 0) {
       this.#timer = setTimeout(() => this.#refuseLate(), left);
     } else {
