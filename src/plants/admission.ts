@@ -19,7 +19,7 @@ const MAX_BYTES = 16_777_216;
  */
 export interface Place {
   /** The answer to the client's request; undefined for a call of the host. */
-  readonly client: ServerResponse | undefined;
+  readonly response: ServerResponse | undefined;
   /** Bytes of the body, as far as it has arrived; undefined if the client does not hold the place. */
   clientBytes: number | undefined;
   /** Bytes of the plant; undefined if the plant does not hold the place. */
@@ -60,11 +60,11 @@ export class Admission {
    *
    * @throws {ContractException} 503 if there is no room, if the client has gone or has an answer already, or after `close`
    */
-  admitClient(client: ServerResponse): Place {
+  admitClient(response: ServerResponse): Place {
     // Its `close` may have been emitted: nothing would release the place.
-    if (client.writableEnded || client.req.socket.destroyed) throw new ContractException(503);
-    const place = this.#admit({ client, clientBytes: 0, plantBytes: undefined });
-    client.once('close', () => this.releaseClient(place));
+    if (response.writableEnded || response.req.socket.destroyed) throw new ContractException(503);
+    const place = this.#admit({ response, clientBytes: 0, plantBytes: undefined });
+    response.once('close', () => this.releaseClient(place));
     return place;
   }
 
@@ -74,7 +74,7 @@ export class Admission {
    * @throws {ContractException} 503 if there is no room, or after `close`
    */
   admitCall(): Place {
-    return this.#admit({ client: undefined, clientBytes: undefined, plantBytes: 0 });
+    return this.#admit({ response: undefined, clientBytes: undefined, plantBytes: 0 });
   }
 
   /**
@@ -151,11 +151,11 @@ export class Admission {
   /** Releases the oldest place whose client does not take its answer, with its connection. Returns false without one. */
   #releaseAnswered(): boolean {
     const place = this.#places.find(
-      ({ client, clientBytes }) => client && clientBytes !== undefined && isAnswered(client),
+      ({ response, clientBytes }) => response && clientBytes !== undefined && isAnswered(response),
     );
     if (place === undefined) return false;
     // A client that has taken a last answer may close its side later, and its response emits `close` only then.
-    if (place.client !== undefined && place.client.writableLength > 0) place.client.destroy();
+    if (place.response !== undefined && place.response.writableLength > 0) place.response.destroy();
     this.releaseClient(place);
     return true;
   }

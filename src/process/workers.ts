@@ -92,23 +92,29 @@ export class Workers extends PublicService {
 
   /** Starts a worker. Resolves when it listens, and rejects with the reason if it ends before. */
   async #fork(): Promise<Address> {
-    let worker: Worker;
+    const worker = this.#create();
+    return new Promise((resolve, reject) => {
+      worker.once('listening', (address: Address) => {
+        this.#listening.add(worker);
+        resolve(address);
+      });
+      void endOf(worker).then((reason) => {
+        this.#listening.delete(worker);
+        this.#ended(reason, worker.id);
+        reject(reason);
+      });
+    });
+  }
+
+  #create(): Worker {
     try {
-      worker = cluster.fork();
+      return cluster.fork();
     } catch (error) {
       // Node 20 emits `error` for EACCES, EAGAIN, EMFILE, ENFILE and ENOENT. It throws any other, such as ENOMEM.
       // https://github.com/nodejs/node/blob/v20.20.2/lib/internal/child_process.js (ChildProcess.prototype.spawn)
       this.#ended(error as Error);
       throw error;
     }
-    const end = endOf(worker).then((reason) => {
-      this.#listening.delete(worker);
-      this.#ended(reason, worker.id);
-      throw reason;
-    });
-    worker.once('listening', () => this.#listening.add(worker));
-    const address = new Promise<Address>((resolve) => worker.once('listening', resolve));
-    return Promise.race([address, end]);
   }
 
   /** Does what follows the end of a worker, as the table above says. */

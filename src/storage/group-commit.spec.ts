@@ -103,8 +103,16 @@ describe('group commit', () => {
     await commit.add({ id: 100n, name: 'Monstera' });
     await first;
 
-    expect(repository.sizes).toEqual([6, 1, 1, 1, 1, 1, 1, 1]);
+    expect(repository.sizes).toEqual([6, 3, 2, 1, 1, 1, 3, 1]);
     expect(repository.mostAtOnce).toBe(1);
+  });
+
+  it('needs 20 further batches to find the plant at fault of 1,024', async () => {
+    const huge = { id: 2n ** 63n, name: 'an id beyond int64' };
+    const results = await Promise.allSettled([...plants(1_023), huge].map((plant) => commit.add(plant)));
+
+    expect(results.filter(({ status }) => status === 'rejected')).toHaveLength(1);
+    expect(repository.sizes).toHaveLength(1 + 20);
   });
 
   it('refuses the plants of a batch that the store does not take, and logs how many, and when it takes some again', async () => {

@@ -101,15 +101,16 @@ export class GroupCommit {
       outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
-      else if (batch.length > 1) await this.#storeOneByOne(batch);
+      else if (batch.length > 1) await this.#storeInHalves(batch);
       else batch.forEach(({ reject }) => reject(error));
     }
   }
 
-  /** Stores each plant in a batch of its own, so that a defect with one of them does not fail the others. */
-  async #storeOneByOne(batch: readonly PendingPlant[]): Promise<void> {
-    for (const pending of batch) {
-      await this.#store([pending]);
+  /** Stores a batch in two, so that a defect with one plant fails in the end that plant alone. */
+  async #storeInHalves(batch: readonly PendingPlant[]): Promise<void> {
+    const middle = Math.ceil(batch.length / 2);
+    for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
+      await this.#store(half);
       // A SQLite repository blocks the process during each commit. Other requests run in between.
       await new Promise(setImmediate);
     }

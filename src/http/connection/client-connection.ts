@@ -64,7 +64,7 @@ export class ClientConnection implements OpenConnection {
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
     const mustPause = (): boolean => this.#mustPause;
-    this.#input = new ClientInput(socket, timeout, mustPause, () => this.#endInput(new ContractException(408)));
+    this.#input = new ClientInput(socket, timeout, mustPause, () => this.#refuseIncomplete(new ContractException(408)));
   }
 
   /** True while nothing has arrived that needs an answer. */
@@ -112,26 +112,22 @@ export class ClientConnection implements OpenConnection {
   }
 
   /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
-  acceptError(error: ParserError): void {
+  refuseError(error: ParserError): void {
     const exception = exceptionFor(error);
     if (exception === undefined) this.socket.destroy();
     else if (exception.error === 408) this.#input.reportLate(this.#incompleteRequest);
-    else this.#endInput(exception);
+    else this.#refuseIncomplete(exception);
   }
 
   /** Sends the answer to a request, and decides what follows. Each answer to a request leaves through this function. */
   send(response: PublicResponse, answer: Answer): void {
     const isLast = this.server.isDraining || endsConnection(response.req);
-    writeAnswer(response, answer, isLast);
+    const refusal = this.#queue.length === 0 ? this.#refusal : undefined;
+    writeAnswer(response, answer, { isLast, ends: !isLast && refusal === undefined });
     this.#hasSucceeded ||= answer.status === 200;
-    if (isLast) {
-      this.#close();
-    } else if (this.#refusal !== undefined && this.#queue.length === 0) {
-      this.#sendRefusal(this.#refusal);
-    } else {
-      this.#enter('answering');
-      response.end();
-    }
+    if (isLast) this.#close();
+    else if (refusal !== undefined) this.#sendRefusal(refusal);
+    else this.#enter('answering');
   }
 
   #enter(state: State): void {
@@ -218,7 +214,7 @@ export class ClientConnection implements OpenConnection {
   }
 
   /** Refuses the body that the input ends in, and so its request; or the input that is no request. */
-  #endInput(exception: ContractException): void {
+  #refuseIncomplete(exception: ContractException): void {
     const request = this.#incompleteRequest;
     if (request === undefined) this.refuseInput(exception);
     else request.destroy(exception);

@@ -19,8 +19,9 @@ import type { PublicRequest } from '../message/public-request.js';
 export class ClientInput {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
+  #hasPaused = false;
   /** When the last pause ended. */
-  #pauseEnded = -Infinity;
+  #pauseEnded: number | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -39,9 +40,8 @@ export class ClientInput {
     if (socket instanceof TLSSocket) socket.on('data', () => undefined);
     // Node pauses and resumes the socket, too: it pauses a body that nothing reads, and resumes at the end of a message, when
     // something reads a body (`readStart`), and when the client has taken what Node waited for (`socketOnDrain`).
-    socket.on('resume', () => this.mustPause() && socket.pause());
-    // Node resumes a new socket, too.
-    socket.once('pause', () => socket.on('resume', () => (this.#pauseEnded = performance.now())));
+    socket.on('pause', () => (this.#hasPaused = true));
+    socket.on('resume', () => this.#resumed());
     socket.on('close', () => clearTimeout(this.#timer));
   }
 
@@ -80,17 +80,29 @@ export class ClientInput {
     if (this.#late === 'a head') this.#late = request;
   }
 
+  #resumed(): void {
+    if (this.mustPause()) this.socket.pause();
+    // Node also resumes a new socket.
+    else if (this.#hasPaused) this.#pauseEnded = performance.now();
+  }
+
   /** Refuses late input that is still incomplete, now or after its timeout. */
   #refuseLate(): void {
     clearTimeout(this.#timer);
     if (!this.#isLate || this.socket.destroyed) return;
-    const left = this.socket.isPaused() ? this.timeout : this.#pauseEnded + this.timeout - performance.now();
+    const left = this.#timeLeft;
     if (left > 0) {
       this.#timer = setTimeout(() => this.#refuseLate(), left);
     } else {
       this.#late = undefined;
       this.refuse();
     }
+  }
+
+  /** Milliseconds that the client has for late input. They begin when the pause ends. */
+  get #timeLeft(): number {
+    if (this.socket.isPaused()) return this.timeout;
+    return this.#pauseEnded === undefined ? 0 : this.#pauseEnded + this.timeout - performance.now();
   }
 
   get #isLate(): boolean {

@@ -50,7 +50,7 @@ export class PublicServer {
     });
     this.node.on('connect', ({ socket }) => this.#clientOf(socket)?.refuseInput(new ContractException(400)));
     // Errors of TLS handshakes come here, too, with sockets that have no connection.
-    this.node.on('clientError', (error: ParserError, socket) => this.#clientOf(socket as Socket)?.acceptError(error));
+    this.node.on('clientError', (error: ParserError, socket) => this.#clientOf(socket as Socket)?.refuseError(error));
   }
 
   /** Closes each connection after its answer in progress; Node's own `close` would destroy those that send an answer. */

@@ -10,12 +10,16 @@ import { messageOf, publishRequest, reasonOf } from './request-message.js';
 const LONG_ANSWER = 16_384;
 
 /**
- * Writes the answer to a request with the headers that all answers have, and reports it to the log and the metrics. Does
- * not end the response.
+ * Writes the answer to a request with the headers that all answers have, and reports it to the log and the metrics.
  *
- * @param isLast true if the connection closes after it
+ * @param options.isLast true if the connection closes after it
+ * @param options.ends true if the response ends with it
  */
-export function writeAnswer(response: PublicResponse, answer: Answer, isLast: boolean): void {
+export function writeAnswer(
+  response: PublicResponse,
+  answer: Answer,
+  { isLast, ends }: { readonly isLast: boolean; readonly ends: boolean },
+): void {
   const { req } = response;
   const { status, body, headers } = answer;
   // First, because an object that is no JSON becomes error 500.
@@ -28,13 +32,11 @@ export function writeAnswer(response: PublicResponse, answer: Answer, isLast: bo
   if (json !== undefined) all.push(...jsonHeaders(json));
   response.writeHead(status, all);
   publishRequest(() => messageOf(response, answer));
-  if (json === undefined || req.method === 'HEAD') {
-    response.flushHeaders();
-  } else {
-    response.write(json.length > LONG_ANSWER ? Buffer.from(json) : json);
-    // Sends head and body in one write. Node would do so at `end`, with an empty chunk behind them.
-    response.socket?.uncork();
-  }
+  const content = req.method === 'HEAD' ? undefined : json;
+  const bytes = content !== undefined && content.length > LONG_ANSWER ? Buffer.from(content) : content;
+  if (ends) response.end(bytes);
+  else if (bytes === undefined) response.flushHeaders();
+  else response.write(bytes);
 }
 
 /** Writes the refusal of input that is not a request, for which Node has no response, and reports it in the same way. */

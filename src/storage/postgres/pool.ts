@@ -64,8 +64,9 @@ export class PostgresPool {
    * Runs statements in one transaction, and returns the rows of the last one as arrays. They travel in one message: that
    * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
    */
-  transact(statements: string): Promise<unknown[][]> {
-    return this.#send(statements, this.#timeout, { rollsBack: false });
+  async transact(statements: string): Promise<unknown[][]> {
+    const results = await this.#execute(statements, this.#timeout);
+    return results.at(-1)?.rows ?? [];
   }
 
   /**
@@ -73,36 +74,41 @@ export class PostgresPool {
    *
    * @param timeout milliseconds that the server may take for each
    */
-  transactAndRollBack(statements: readonly string[], timeout = this.#timeout): Promise<unknown[][]> {
-    return this.#send(statements.join('; '), Math.min(timeout, this.#timeout), { rollsBack: true });
+  async transactAndRollBack(statements: readonly string[], timeout = this.#timeout): Promise<unknown[][]> {
+    const transaction = `BEGIN; ${statements.join('; ')}; ROLLBACK`;
+    // After an error, the server has not executed ROLLBACK.
+    const results = await this.#execute(transaction, Math.min(timeout, this.#timeout), { staysOpenAfterError: true });
+    // The last result is that of ROLLBACK.
+    return results.at(-2)?.rows ?? [];
   }
 
   async close(): Promise<void> {
     await Promise.all([this.#pool.end(), this.#watch.end()]);
   }
 
-  /** Sends the statements of a transaction in one message, and returns the rows of the last one. */
-  async #send(
-    statements: string,
+  /**
+   * Sends the statements of a transaction in one message, and returns the result of each.
+   *
+   * @param options.staysOpenAfterError true if an error leaves the transaction open
+   */
+  async #execute(
+    transaction: string,
     timeout: number,
-    { rollsBack }: { readonly rollsBack: boolean },
-  ): Promise<unknown[][]> {
+    { staysOpenAfterError = false } = {},
+  ): Promise<pg.QueryArrayResult<unknown[]>[]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
-    const transaction = rollsBack ? `BEGIN; ${statements}; ROLLBACK` : statements;
     const text = `${mark} ${limitOnServer(timeout)}; ${transaction}`;
     try {
-      // For a message of several statements, the driver returns an array.
-      const results = [await client.query<unknown[]>({ text, rowMode: 'array' })].flat();
+      const results = await client.query<unknown[]>({ text, rowMode: 'array' });
       client.release();
-      // The last result of a transaction that is rolled back is that of ROLLBACK.
-      return results.at(rollsBack ? -2 : -1)?.rows ?? [];
+      // The types of the driver lack the array that it returns for several statements.
+      return [results].flat();
     } catch (error) {
       const state = connectionAfter(error);
       if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
-      // Without ROLLBACK, which the server has not executed, the connection is still in the transaction.
-      else client.release(state === 'closed' || rollsBack);
+      else client.release(state === 'closed' || staysOpenAfterError);
       throw error;
     }
   }

@@ -1,6 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
 import { syncFile } from '../../files/durable-files.js';
-import type { SqliteDatabase } from './database.js';
 import { FilesNotInPlaceError } from './errors.js';
 
 /**
@@ -19,8 +18,8 @@ export class FilesInPlace {
   readonly #log: string;
   /** Device and inode of each file, by its path. */
   readonly #identities: ReadonlyMap<string, string>;
-  /** When the log was last seen to be the one that SQLite has opened; -Infinity after it was another one, or missing. */
-  #logCheckedAt = performance.now();
+  /** When the log was last seen to be the one that SQLite has opened; undefined after it was another one, or missing. */
+  #logSeenAt: number | undefined = performance.now();
 
   /**
    * @param path of the database, absolute, as the operator named it
@@ -50,7 +49,7 @@ export class FilesInPlace {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace(): void {
-    const isLogDue = performance.now() - this.#logCheckedAt >= LOG_INTERVAL;
+    const isLogDue = this.#logSeenAt === undefined || performance.now() - this.#logSeenAt >= LOG_INTERVAL;
     if (isLogDue || !existsSync(this.#log)) this.assertLogInPlace();
     this.#assertSame(this.path);
     this.#assertSame(this.#index);
@@ -58,9 +57,9 @@ export class FilesInPlace {
 
   /** @throws {FilesNotInPlaceError} when the log was removed or replaced */
   assertLogInPlace(): void {
-    this.#logCheckedAt = -Infinity;
+    this.#logSeenAt = undefined;
     this.#assertSame(this.#log);
-    this.#logCheckedAt = performance.now();
+    this.#logSeenAt = performance.now();
   }
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */
@@ -75,21 +74,4 @@ export class FilesInPlace {
     if (found === undefined || (found.size === 0n && path !== this.#log)) throw new FilesNotInPlaceError();
     return `${found.dev}:${found.ino}`;
   }
-}
-
-/** The garbage collection would close a database that nothing refers to. */
-const ABANDONED = new Set<SqliteDatabase>();
-
-/**
- * Leaves a database whose files are not in place open until the process has ended. If it were closed, SQLite would write
- * what it knows of the log into the database, and remove a log that another process has made since. The plants of that
- * process would be lost.
- *
- * Skips Node's own cleanup, which would close the database: where a process ends by itself, Node destroys its objects after
- * `exit`. `process.exit` ends it without that, also within `exit`, whose listeners that were added later then do not run.
- * https://github.com/nodejs/node/blob/v24.0.0/lib/internal/process/per_thread.js (function exit)
- */
-export function abandon(database: SqliteDatabase): void {
-  if (ABANDONED.size === 0) process.once('exit', () => process.exit());
-  ABANDONED.add(database);
 }

@@ -25,7 +25,8 @@ import {
   useSqliteDatabase,
 } from './database.js';
 import { describeSqliteError, sqliteFailure, sqliteStartError } from './errors.js';
-import { abandon, FilesInPlace } from './files-in-place.js';
+import { FilesInPlace } from './files-in-place.js';
+import { leaveOpen } from './leave-open.js';
 import { addTrialPlants, checkSqliteSchema, COMPARE, INSERT, updateSqliteSchema } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
 
@@ -142,7 +143,7 @@ class SqliteRepository extends PlantRepository {
   }
 
   /**
-   * Closes the database, or abandons it if its files are not in place.
+   * Closes the database, or leaves it open if its files are not in place.
    *
    * @throws {FilesNotInPlaceError} if the database stays open until the process ends
    */
@@ -151,7 +152,7 @@ class SqliteRepository extends PlantRepository {
       this.files?.assertInPlace();
       this.files?.assertLogInPlace();
     } catch (error) {
-      abandon(this.database);
+      leaveOpen(this.database);
       throw error;
     }
     this.database.close();
