@@ -47,6 +47,7 @@ describe('A request', () => {
     [431, 'a header that looks like a request line', message({ more: [`X-More: GET /${LONG}`] })],
     [431, 'a long URL and a header', message({ line: `POST /${LONG.slice(200)} HTTP/1.1`, more: [`A: ${LONG}`] })],
     [431, 'a header that does not end', `POST / HTTP/1.1\r\nX-More: ${LONG.repeat(2)}`],
+    [431, 'such a header that looks like a request line', `POST / HTTP/1.1\r\nX-More: GET /${LONG.repeat(2)}`],
     [431, 'trailers that do not end', chunkedMessage(`0\r\nX-More: ${LONG}`)],
     [413, 'a chunk extension that does not end', chunkedMessage(`19;${LONG.repeat(2)}`)],
     [413, 'its declared length, before the body', message({ framing: ['Content-Length: 20001'], body: '' })],

@@ -105,6 +105,15 @@ export default [
     test: 'with error 414 for a URL over the limit',
   },
   {
+    name: 'http: long header that looks like a long URL',
+    reason: 'A long header is error 431.',
+    file: ERROR,
+    find: ' && !/^[\\w-]+:/.test(line)',
+    replace: '',
+    spec: 'test/http/size-limits',
+    test: 'with error 431 for such a header',
+  },
+  {
     name: 'http: 408 as 400',
     reason: 'A request that does not arrive in time is error 408.',
     file: ERROR,
