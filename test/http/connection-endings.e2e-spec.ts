@@ -134,6 +134,19 @@ describe('A connection', () => {
       expect(await service.ids()).toEqual([2]);
     });
 
+    it.each<[number, string, Parts]>([
+      [404, 'for its path', { line: 'POST /elsewhere HTTP/1.1' }],
+      [415, 'for its media type', { type: ['Content-Type: text/plain'] }],
+    ])('ends with error %d %s, although all of the body has arrived', async (error, _, parts) => {
+      const client = await RawClient.connect(service.port);
+      await client.send(message({ ...SLOW, ...parts }));
+      await service.settled();
+      service.release();
+
+      expectRefusal(await client.answer(), error, CLOSE);
+      await client.hangUp();
+    });
+
     // More than the operating system buffers for both sides.
     it.each([
       ['behind another one', message({ authorization: [] }) + message({ body: filling.repeat(10) })],

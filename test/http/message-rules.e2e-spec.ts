@@ -31,9 +31,11 @@ describe('The server', () => {
     'a Content-Length': {
       'that is a list': { framing: ['Content-Length: 25, 25'] },
       'beside an equal one': { framing: ['Content-Length: 25', 'Content-Length: 25'] },
+      'after Transfer-Encoding': { ...CHUNKED, framing: [...CHUNKED.framing, 'Content-Length: 36'] },
       'before Transfer-Encoding': { ...CHUNKED, framing: ['Content-Length: 36', ...CHUNKED.framing] },
     },
     'a Transfer-Encoding': {
+      'that is empty before a length': { framing: ['Transfer-Encoding:', 'Content-Length: 25'] },
       'that is empty after a length': { framing: ['Content-Length: 25', 'Transfer-Encoding:'] },
       'of identity': { framing: ['Transfer-Encoding: identity'] },
       'of gzip, chunked': { ...CHUNKED, framing: ['Transfer-Encoding: gzip, chunked'] },

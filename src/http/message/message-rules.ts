@@ -45,13 +45,8 @@ export function findViolation({ httpVersion, headers, method = '', url = '' }: I
     return 'Send one Host header with a valid host (RFC 9112 §3.2).';
   }
   const coding = headers['transfer-encoding'];
-  if (coding !== undefined) {
-    if (headers['content-length'] !== undefined) {
-      return 'Send Content-Length or Transfer-Encoding, not both (RFC 9112 §6.2).';
-    }
-    if (coding.toLowerCase() !== 'chunked' || httpVersion === '1.0') {
-      return 'The Transfer-Encoding must be chunked, and the version HTTP/1.1 (RFC 9112 §6.1).';
-    }
+  if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion === '1.0')) {
+    return 'The Transfer-Encoding must be chunked, and the version HTTP/1.1 (RFC 9112 §6.1).';
   }
   if (!isTarget(method, url)) {
     return 'The request target is not valid (RFC 9112 §3.2): check its characters and escapes.';
