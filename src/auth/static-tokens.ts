@@ -14,23 +14,21 @@ export interface ServiceTokens extends TokenVerifier {
   /** Number of tokens, expired ones included. */
   readonly count: number;
   /** When the file was last read in full; undefined before, or without a file. */
-  readonly lastRead: Date | undefined;
+  readonly lastRead?: Date | undefined;
   /** Returns when the next token expires; undefined if none will. */
   nextExpiry(): Date | undefined;
   /**
-   * Reads the file, if there is one.
+   * Reads the file.
    *
    * @throws {OperatorError} if it cannot be used
    */
-  read(): void;
-  /** Reads the file again, if there is one. If it cannot be used, the log says why, and the tokens stay as they are. */
-  reload(): void;
+  read?(): void;
+  /** Reads the file again. If it cannot be used, the log says why, and the tokens stay as they are. */
+  reload?(): void;
 }
 
 /** Verifies tokens against a list, in a time that does not depend on how much of a token is right. */
 export class StaticTokens extends TokenVerifier implements ServiceTokens {
-  readonly lastRead = undefined;
-
   constructor(private readonly tokens: readonly StaticToken[]) {
     super();
   }
@@ -43,14 +41,6 @@ export class StaticTokens extends TokenVerifier implements ServiceTokens {
     const now = new Date();
     const expiries = this.tokens.flatMap(({ expires }) => (expires !== undefined && expires > now ? expires : []));
     return expiries.sort((one, other) => one.getTime() - other.getTime())[0];
-  }
-
-  read(): void {
-    // There is no file.
-  }
-
-  reload(): void {
-    // There is no file.
   }
 
   override verify(token: string): VerificationResult {

@@ -64,7 +64,7 @@ export class ServingProcess extends PublicService {
 
   override reload(): void {
     this.#reloadCertificate();
-    this.#tokens.reload();
+    this.#tokens.reload?.();
   }
 
   override metrics(): Promise<string> {

@@ -22,7 +22,7 @@ export function openStartFiles(configuration: Configuration): StartFiles {
  * @throws {OperatorError} if the worker could not use them, or would know no token
  */
 export function checkStartFiles(configuration: Configuration, { tokens }: StartFiles): void {
-  tokens.read();
+  tokens.read?.();
   if (tokens.count === 0 && configuration.jwtIssuer === undefined) {
     throw new OperatorError(
       'there are no tokens: restore the token file, or create a token with plant-store token create',
