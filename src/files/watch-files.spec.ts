@@ -44,14 +44,14 @@ describe('watchFiles', () => {
     callsAfter.push(calls);
     stop();
 
-    // The quiet time of 200 ms begins after 400 ms of changes in any case.
-    expect(callsAfter).toEqual([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2]);
+    // Each call is 400 ms after the first change that it reports.
+    expect(callsAfter).toEqual([0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3]);
   });
 
   it('reports the files once after the start, and nothing after it is stopped', async () => {
     let calls = 0;
     const stop = watchFiles([file], () => (calls += 1));
-    jest.advanceTimersByTime(199);
+    jest.advanceTimersByTime(399);
     expect(calls).toBe(0);
     jest.advanceTimersByTime(1);
     expect(calls).toBe(1);
