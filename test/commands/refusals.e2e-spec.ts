@@ -30,7 +30,10 @@ describe('A command that cannot do its work fails with one line, and changes not
     { command: 'restore b.db', url: POSTGRES, status: 2, complaint: /plant-store import, or with pg_restore/ },
     { command: 'export ', status: 2, complaint: /name of the file is empty/ },
     { command: 'export a/', status: 2, complaint: /a\/ is the name of a directory: name a file$/ },
+    { command: 'restore b.db', url: MEMORY, status: 2, complaint: /in memory/ },
     { command: 'export', url: MEMORY, status: 2, complaint: /in memory/ },
+    { command: 'import', url: MEMORY, status: 2, complaint: /in memory/ },
+    { command: 'verify', url: MEMORY, status: 2, complaint: /in memory/ },
     { command: 'export', url: 'sqlite:none.db', status: 1, complaint: /no database none\.db: DATABASE_URL/ },
     {
       command: 'export --format csv data/plants.db',

@@ -6,6 +6,16 @@ const REGULAR_FILE = 'src/files/regular-file.ts';
 /** The rooms commands and config. */
 export default [
   {
+    name: 'commands: import into memory',
+    reason: 'An import into a database in memory would be lost.',
+    file: 'src/commands/open-store.ts',
+    find: '  assertOnDisk(databaseUrl);\n  return openRepository',
+    replace: '  return openRepository',
+    spec: 'test/commands/refusals',
+    test: 'changes nothing: import',
+    isBuilt: true,
+  },
+  {
     name: 'config: .env before the environment',
     reason: 'The environment overrides .env.',
     file: CONFIGURATION,
