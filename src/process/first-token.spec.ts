@@ -1,8 +1,23 @@
+import * as fs from 'node:fs';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { jest } from '@jest/globals';
 import { parseConfiguration } from '../config/configuration.js';
-import { createFirstToken } from './first-token.js';
+
+/** What another service does after this one has looked for the file. */
+let afterLook = (): void => undefined;
+
+jest.unstable_mockModule('node:fs', () => ({
+  ...fs,
+  existsSync: (path: string) => {
+    const exists = existsSync(path);
+    afterLook();
+    return exists;
+  },
+}));
+
+const { createFirstToken } = await import('./first-token.js');
 
 describe('The token of the first start', () => {
   let directory: string;
@@ -33,6 +48,17 @@ describe('The token of the first start', () => {
   ])('is not created with %j', (variables) => {
     expect(start(variables)).toBeUndefined();
     expect(existsSync(file)).toBe(false);
+  });
+
+  it('is not printed by the slower of two services that start in one directory', () => {
+    let faster: string | undefined;
+    afterLook = () => {
+      afterLook = () => undefined;
+      faster = start();
+    };
+
+    expect(start()).toBeUndefined();
+    expect(faster).toContain('Bearer ');
   });
 
   it('is not created again after all tokens are revoked', () => {

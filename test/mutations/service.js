@@ -269,6 +269,15 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'process: first token of the slower of two services',
+    reason: 'A token that is shown is valid.',
+    file: 'src/process/first-token.ts',
+    find: 'if (!createTokenFile(file, { name: NAME, digest: digestToken(token) })) return undefined;',
+    replace: 'createTokenFile(file, { name: NAME, digest: digestToken(token) });',
+    spec: 'src/process/first-token',
+    test: 'slower of two services',
+  },
+  {
     name: 'process: worker without a certificate',
     reason: 'A worker starts again only when it can use the files of the service.',
     file: 'src/process/start-files.ts',
