@@ -30,7 +30,7 @@ const ALGORITHMS = [
 const TOLERANCE = 30;
 
 /**
- * Verified tokens that are remembered, at most. To verify a signature takes longer than a create. So many tokens
+ * Verified tokens that are remembered, at most. To verify a signature takes longer than a create. So many, with few scopes,
  * occupy about 5 MB; when there are more, the memory begins anew.
  */
 const MAX_VERIFIED = 10_000;
