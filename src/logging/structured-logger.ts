@@ -35,10 +35,14 @@ export class StructuredLogger implements LoggerService {
 
   /**
    * @param level minimum severity to log
-   * @param worker the number of this process if it shares the log with others; each line has it
+   * @param options.isShared true if other processes write to the same log
+   * @param options.worker the number of this process if it is a worker; each line has it
    */
-  static async create(level: Level, worker?: number): Promise<StructuredLogger> {
-    const stream = createBackgroundStream({ isShared: worker !== undefined });
+  static async create(
+    level: Level,
+    { isShared, worker }: { readonly isShared: boolean; readonly worker?: number | undefined },
+  ): Promise<StructuredLogger> {
+    const stream = createBackgroundStream({ isShared });
     if (!process.stdout.isTTY) return new StructuredLogger(level, worker, stream);
     const { createTerminalFormat } = await import('./terminal-format.js');
     const format = createTerminalFormat();

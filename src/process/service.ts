@@ -89,7 +89,10 @@ interface Parts {
 }
 
 async function openParts(configuration: Configuration, workerId?: number): Promise<Parts> {
-  const log = await StructuredLogger.create(configuration.logLevel, workerId);
+  const log = await StructuredLogger.create(configuration.logLevel, {
+    isShared: configuration.workers > 1,
+    worker: workerId,
+  });
   Logger.overrideLogger(log);
   const files = openStartFiles(configuration);
   // Creates the store if it does not exist.
@@ -122,7 +125,7 @@ function announce(
 ): void {
   const { baseUrl } = service;
   const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
-  // Before it is shown: a client may use it at once.
+  // Before it is shown: a client may use it at once. Workers may take half a second.
   if (firstToken !== undefined) service.reload();
   const database = databaseName(configuration.databaseUrl);
   logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);

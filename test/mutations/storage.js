@@ -29,6 +29,15 @@ export default [
     test: 'one batch at a time',
   },
   {
+    name: 'storage: SQLite without a full sync on macOS',
+    reason: 'A sync ends when the disk has written.',
+    file: SQLITE,
+    find: "'fullfsync = ON',",
+    replace: '',
+    spec: 'src/storage/sqlite/repository',
+    test: 'is synced at each commit',
+  },
+  {
     name: 'storage: SQLite without a sync at each commit',
     reason: 'A 200 leaves only after the plant is on disk, and survives a power cut.',
     file: SQLITE,

@@ -56,6 +56,7 @@ describe('the SQLite database', () => {
     expect(firstValue(other, "SELECT strict FROM pragma_table_list WHERE name = 'plants'")).toBe(1n);
     // FULL: https://sqlite.org/pragma.html#pragma_synchronous
     expect(firstValue(ownDatabase(), 'PRAGMA synchronous')).toBe(2n);
+    expect(firstValue(ownDatabase(), 'PRAGMA fullfsync')).toBe(1n);
   });
 
   it('copies its log into the database file at 2,000 pages, and never blocks the process while it waits for a lock', () => {

@@ -37,6 +37,8 @@ const SETTINGS = [
   'journal_mode = WAL',
   // NORMAL, which is common with WAL, syncs only at checkpoints: a power cut would lose acknowledged plants.
   'synchronous = FULL',
+  // macOS: otherwise, a sync may end before the disk has written. Elsewhere, it has no effect.
+  'fullfsync = ON',
   // 8 MiB of log. A commit that still makes the log longer takes more time, so a start has that behind it soon.
   'wal_autocheckpoint = 2000',
   // 4 MiB. With random ids only inner pages are read again, and this holds those of 30 million plants.
