@@ -123,7 +123,9 @@ export class IssuerKeys {
     const last = this.#lastFetch;
     const mayBegin = last === undefined || (last.state !== 'running' && performance.now() - last.begun >= COOLDOWN);
     if (!mayBegin) return last;
-    return (this.#lastFetch = new Fetch(this.#fetchKeys(last?.state === 'failed')));
+    const next = new Fetch(this.#fetchKeys(last?.state === 'failed'));
+    this.#lastFetch = next;
+    return next;
   }
 
   /**

@@ -119,16 +119,12 @@ export class Workers extends PublicService {
 
   /** Does what follows the end of a worker, as the table above says. */
   #ended(reason: Error, id?: number): void {
-    switch (this.state.name) {
-      case 'starting':
-        if (reason instanceof WorkerExit) this.#exitAs(reason);
-        // Otherwise `listen` throws it.
-        return;
-      case 'serving':
-        this.#logger.error(`Worker ${id ?? '(not created)'} has ended, and another one starts: ${reason.message}`);
-        void this.#replace();
-        return;
-      case 'stopping':
+    const { name } = this.state;
+    // A worker that cannot be created is an error of `listen`.
+    if (name === 'starting' && reason instanceof WorkerExit) this.#exitAs(reason);
+    if (name === 'serving') {
+      this.#logger.error(`Worker ${id ?? '(not created)'} has ended, and another one starts: ${reason.message}`);
+      void this.#replace();
     }
   }
 

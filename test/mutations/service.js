@@ -143,7 +143,7 @@ export default [
     name: 'process: first worker that cannot start',
     reason: 'The service ends if no worker can start.',
     file: WORKERS,
-    find: 'if (reason instanceof WorkerExit) this.#exitAs(reason);',
+    find: "if (name === 'starting' && reason instanceof WorkerExit) this.#exitAs(reason);",
     replace: '',
     spec: 'test/process/workers',
     test: 'ends with status 1 and the line of a worker',
