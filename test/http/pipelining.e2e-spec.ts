@@ -84,6 +84,9 @@ describe('A connection', () => {
   /** Node's parser discards what follows in the same packet. */
   const UPGRADE = { more: ['Connection: Upgrade', 'Upgrade: h2c'] };
   const LAST = { more: ['Connection: close'] };
+  /** Node's parser takes this header for Connection. */
+  const LAST_OF_PROXY = { more: ['Proxy-Connection: close'] };
+  const LAST_OF_1_0 = { line: 'POST /plants HTTP/1.0', more: ['Connection: x-keep-alive'] };
   const STRANGER = { authorization: [] };
 
   type Ending = [string, readonly string[], readonly number[]];
@@ -100,6 +103,8 @@ describe('A connection', () => {
     ['a request without Host', [message({ host: [] }), SECOND], [400]],
     ['an invalid chunk', [chunkedMessage('x\r\n'), SECOND], [400]],
     ['a request with Connection: close, and another one', [message(LAST) + SECOND], [200]],
+    ['a request with Proxy-Connection: close, and another one', [message(LAST_OF_PROXY) + SECOND], [200]],
+    ['a request of HTTP/1.0 with an option like keep-alive, and another one', [message(LAST_OF_1_0) + SECOND], [200]],
     ['a request whose body is not read, and another one', [message({ line: 'PUT /plants HTTP/1.1' }), SECOND], [405]],
     ['a refused request, and garbage', [message({ body: 'not JSON' }), BAD], [400, 400]],
     ['a request with Upgrade, and another one', [message(UPGRADE), SECOND], [200]],

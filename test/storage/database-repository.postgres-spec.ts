@@ -118,6 +118,17 @@ describe('the PostgreSQL repository', () => {
     expect(await query('SELECT name FROM plants')).toEqual([{ name: 'Monstera' }]);
   });
 
+  it('refuses a plant, and not the store, if a trigger that was made later keeps plants out', async () => {
+    await query(`
+      CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+      CREATE TRIGGER skipping BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION skip();
+    `);
+    const added = repository.add([{ id: 1n, name: 'Monstera' }]);
+
+    await expect(added).rejects.toThrow('look at the triggers of the table');
+    await expect(added).rejects.not.toThrow(RepositoryUnavailableError);
+  });
+
   it.each([
     {
       what: 'failed',

@@ -1,6 +1,6 @@
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engines.js';
-import { batchError, checkError, requireTable, snapshotError } from '../errors.js';
+import { batchError, checkError, PlantKeptOutError, requireTable, snapshotError } from '../errors.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
@@ -124,7 +124,7 @@ class PostgresRepository extends PlantRepository {
   /** Adds the plants that are missing, so that it can be repeated after any failure. */
   async #attempt(progress: BatchProgress): Promise<readonly Outcome[]> {
     progress.noteInserted(await this.#insert(progress.missing()));
-    const same = await this.#findSame(progress.taken());
+    const same = await this.#findSame(progress);
     return progress.outcomes(same);
   }
 
@@ -136,11 +136,11 @@ class PostgresRepository extends PlantRepository {
   }
 
   /** Returns the indices of the plants that are the stored ones that have their ids. */
-  async #findSame(taken: readonly (readonly [index: number, plant: StoredPlant])[]): Promise<ReadonlySet<unknown>> {
+  async #findSame(progress: BatchProgress): Promise<ReadonlySet<unknown>> {
+    const taken = progress.taken();
     if (taken.length === 0) return new Set();
     const rows = await this.pool.transact(comparisonOf(taken));
-    // Another attempt finds these ids free.
-    if (rows.length < taken.length) throw new PlantDeletedError();
+    if (rows.length < taken.length) throw progress.noteAbsence() ? new PlantDeletedError() : new PlantKeptOutError();
     return new Set(rows.filter(([, isSame]) => isSame === true).map(([index]) => index));
   }
 }

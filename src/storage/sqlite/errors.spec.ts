@@ -21,7 +21,7 @@ describe('An error of SQLite', () => {
     ['SQLITE_IOERR', 10, 'unavailable', undefined],
     ['SQLITE_IOERR_WRITE', 778, 'unavailable', undefined],
     ['SQLITE_FULL', 13, 'unavailable', undefined],
-    ['SQLITE_ERROR', 1, 'unavailable', 'if another program made its table plants, name another file'],
+    ['SQLITE_ERROR', 1, undefined, 'if another program made its table plants, name another file'],
     ['SQLITE_CONSTRAINT_NOTNULL', 1_299, undefined, 'if another program made its table plants, name another file'],
     ['SQLITE_MISMATCH', 20, undefined, 'if another program made its table plants, name another file'],
     ['SQLITE_MISUSE', 21, undefined, undefined],
@@ -33,6 +33,13 @@ describe('An error of SQLite', () => {
       `the database plants.db cannot be used: ${words}`,
     );
   });
+
+  it.each(['no such table: main.plants', 'no such column: tag', 'table plants has no column named tag'])(
+    'such as %s makes the store unavailable',
+    (message) => {
+      expect(sqliteFailure(Object.assign(new Error(message), { errcode: 1 }))).toBe('unavailable');
+    },
+  );
 
   it('may come from the files instead, and is a defect otherwise', () => {
     expect(sqliteFailure(new FilesNotInPlaceError())).toBe('unavailable');

@@ -7,6 +7,8 @@ export const NAME_ANOTHER_FILE = 'if another program made its table plants, name
 /** Errors of SQLite by their primary result codes: https://sqlite.org/rescode.html */
 interface KnownError {
   readonly codes: readonly number[];
+  /** Matches the message; a code without it has every message. */
+  readonly message?: RegExp;
   /** Without a value, the error is a defect. */
   readonly failure?: Failure;
   /** The next step of an operator, if SQLite's message does not show it. */
@@ -23,9 +25,9 @@ const KNOWN_ERRORS: readonly KnownError[] = [
   // SQLITE_NOMEM, SQLITE_IOERR, SQLITE_FULL
   { codes: [7, 10, 13], failure: 'unavailable' },
   // SQLITE_ERROR: a table or a column is missing.
-  { codes: [1], failure: 'unavailable', advice: NAME_ANOTHER_FILE },
-  // SQLITE_CONSTRAINT, SQLITE_MISMATCH: a plant does not fit the table.
-  { codes: [19, 20], advice: NAME_ANOTHER_FILE },
+  { codes: [1], message: /no such|has no column/, failure: 'unavailable', advice: NAME_ANOTHER_FILE },
+  // SQLITE_ERROR of a function in an index or a trigger, SQLITE_CONSTRAINT, SQLITE_MISMATCH: a plant does not fit the table.
+  { codes: [1, 19, 20], advice: NAME_ANOTHER_FILE },
 ];
 
 /** The files of the database were removed, replaced or emptied while it is open. SQLite itself does not notice. */
@@ -59,5 +61,7 @@ function knownError(error: unknown): KnownError | undefined {
   const { errcode } = Object(error) as { readonly errcode?: unknown };
   if (typeof errcode !== 'number') return undefined;
   // An extended code has the primary one in its last byte.
-  return KNOWN_ERRORS.find(({ codes }) => codes.includes(errcode & 0xff));
+  return KNOWN_ERRORS.find(
+    ({ codes, message }) => codes.includes(errcode & 0xff) && (message?.test(messageOf(error)) ?? true),
+  );
 }

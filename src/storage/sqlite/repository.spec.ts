@@ -86,6 +86,23 @@ describe('the SQLite database', () => {
     await expect(open()).rejects.toThrow('it has a table plants that changes values');
   });
 
+  it.each([
+    [
+      'keeps plants out',
+      'CREATE TRIGGER t BEFORE INSERT ON plants BEGIN SELECT RAISE(IGNORE); END',
+      'look at the trig',
+    ],
+    ['fails', 'CREATE TRIGGER t BEFORE INSERT ON plants BEGIN SELECT json(new.name); END', 'malformed JSON'],
+  ])('refuses a plant, and not the store, if a trigger that was made later %s', async (_what, trigger, reason) => {
+    const opened = await open();
+    other.exec(trigger);
+    const added = opened.add([{ id: 1n, name: 'Monstera' }]);
+
+    await expect(added).rejects.toThrow(reason);
+    await expect(added).rejects.not.toThrow(RepositoryUnavailableError);
+    await opened.close();
+  });
+
   it('is refused with the columns that are missing where an operator has made the table', async () => {
     other.exec('DROP TABLE plants; CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT); PRAGMA user_version = 0');
 

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { existingDirectory } from '../../files/durable-files.js';
 import { sqlitePath } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engines.js';
-import { batchError, checkError, requireTable, snapshotError } from '../errors.js';
+import { batchError, checkError, PlantKeptOutError, requireTable, snapshotError } from '../errors.js';
 import { rowOf } from '../plant-columns.js';
 import {
   CHECK_TIMEOUT,
@@ -176,6 +176,7 @@ class SqliteRepository extends PlantRepository {
     const row = rowOf(plant);
     if (this.#insert.run(...row).changes > 0) return 'created';
     const [isSame] = firstRow(this.#compare, ...row);
+    if (isSame === undefined) throw new PlantKeptOutError();
     return isSame === 1n ? 'repeated' : 'conflict';
   }
 }
