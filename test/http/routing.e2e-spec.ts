@@ -46,6 +46,7 @@ describe.each([
     basePath === '' ? '/v1/plants' : '/plants',
     '/%2A',
     '/:a(',
+    '/%ff',
     '/%ff%fe',
     'http://plants.example?plants',
   ])('is refused with error 404 on %s', (target) => expectRefused('POST', target, 404));

@@ -8,10 +8,6 @@ const REQUEST_ID = /^[\w.~-]{1,128}$/;
 /** W3C Trace Context §3.2.2: version, trace-id, parent-id, flags, and what versions after 00 may add. */
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-.*)?$/;
 
-/** Options of a connection, in a list (RFC 9110 §7.6.1). */
-const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
-const KEEP_ALIVE = /(?:^|,)[ \t]*keep-alive[ \t]*(?:,|$)/i;
-
 /** A request on the public port. */
 export class PublicRequest extends IncomingMessage {
   /** The client's address according to a trusted proxy. */
@@ -33,8 +29,8 @@ export class PublicRequest extends IncomingMessage {
   /** True if the connection closes after the answer (RFC 9112 §9.3). Node's parser takes Proxy-Connection for Connection. */
   get asksToClose(): boolean {
     const { connection = '', 'proxy-connection': proxyConnection = '' } = this.headers;
-    const options = `${connection},${String(proxyConnection)}`;
-    return CLOSE.test(options) || (this.httpVersion === '1.0' && !KEEP_ALIVE.test(options));
+    const options = `${connection},${String(proxyConnection)}`.toLowerCase().split(/[ \t]*,[ \t]*/);
+    return options.includes('close') || (this.httpVersion === '1.0' && !options.includes('keep-alive'));
   }
 
   /** The client's X-Request-Id if it is 1 to 128 characters of A-Z, a-z, 0-9 and `-._~`; otherwise a random UUID. */

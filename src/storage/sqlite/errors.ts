@@ -7,7 +7,7 @@ export const NAME_ANOTHER_FILE = 'if another program made its table plants, name
 /** Errors of SQLite by their primary result codes: https://sqlite.org/rescode.html */
 interface KnownError {
   readonly codes: readonly number[];
-  /** Matches the message; a code without it has every message. */
+  /** Matches the messages that are meant; without it, all are. */
   readonly message?: RegExp;
   /** Without a value, the error is a defect. */
   readonly failure?: Failure;
@@ -61,7 +61,8 @@ function knownError(error: unknown): KnownError | undefined {
   const { errcode } = Object(error) as { readonly errcode?: unknown };
   if (typeof errcode !== 'number') return undefined;
   // An extended code has the primary one in its last byte.
+  const primary = errcode & 0xff;
   return KNOWN_ERRORS.find(
-    ({ codes, message }) => codes.includes(errcode & 0xff) && (message?.test(messageOf(error)) ?? true),
+    ({ codes, message }) => codes.includes(primary) && (message === undefined || message.test(messageOf(error))),
   );
 }
