@@ -72,6 +72,7 @@ const ATTACKS: [title: string, patterns: readonly hostile.Pattern[], setting?: P
   ['send chunks of one byte without a valid token', [hostile.tinyChunksOfStrangers]],
   ['pipeline creates in chunks of one byte without end', [hostile.endlessTinyChunks]],
   ['pipeline requests without end', [hostile.endlessRequests]],
+  ['pipeline requests without a valid token', [hostile.requestsOfStrangers]],
   ['pipeline creates without end', [hostile.endlessCreations]],
   ['send chunks of one byte with a token whose key the provider does not send', [hostile.tinyChunksOfUnknownKeys], JWT],
   ['do not read large answers', [hostile.unreadEchoes]],

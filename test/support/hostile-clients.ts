@@ -214,6 +214,12 @@ export const endlessRequests: Pattern = {
   isEndless: true,
 };
 
+/** Pipelines small requests without a valid token, of which the first gets the last answer. */
+export const requestsOfStrangers: Pattern = {
+  connections: 20,
+  bytes: () => repeat('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n', 100_000),
+};
+
 const SMALL_PLANT = `{"id":${HOSTILE_ID},"name":"x"}`;
 
 /** Pipelines creates without end, and reads the answers. */

@@ -10,8 +10,11 @@ import type { PublicRequest } from '../message/public-request.js';
 import type { Answer, PublicHandler, PublicResponse } from '../message/public-response.js';
 import { writeAnswer, writeRefusal } from '../message/write-answer.js';
 
-/** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
+/** Milliseconds that the client has to close, after it has the last answer. */
 const LINGER = 2_000;
+
+/** Requests behind the last answer at which input pauses: each occupies about a thousand bytes until the connection closes. */
+const MAX_DISCARDED = 100;
 
 type State = 'waiting' | 'running' | 'answering' | 'closing';
 
@@ -24,7 +27,7 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
  * | waiting   | has nothing to answer            | running: `#run`, for a request                                       |
  * | running   | has passed a request to Fastify  | answering: `send`; closing after a last answer                       |
  * | answering | waits until its answer is taken¹ | running: `#run`, for the next request; waiting if there is none      |
- * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes, or its time is over |
+ * | closing   | sends its last answer, and a FIN | none: it ends when the client closes, or when its time is over        |
  *
  * ¹ and, if requests wait behind it, until other connections had their turns.
  *
@@ -94,20 +97,18 @@ export class ClientConnection implements OpenConnection {
   acceptRequest(response: PublicResponse): void {
     response.client = this;
     this.#input.noteHeaders(response.req);
-    if (this.#discardsInput) {
-      discardBody(response);
-    } else {
-      this.#queue.push(response);
-      if (this.#state === 'waiting') void this.#run();
-      else this.#input.readOrPause();
-    }
+    // What follows a last answer is not run.
+    if (this.#refusal === undefined) this.#queue.push(response);
+    if (this.#state === 'closing') discardBody(response);
+    if (this.#state === 'waiting') void this.#run();
+    else this.#input.readOrPause();
   }
 
   /** Refuses input that is not a request, after the answers to the requests before it. */
   refuseInput(exception: ContractException): void {
-    if (this.#discardsInput) return;
-    this.#refusal = exception;
-    if (this.#state !== 'running' && this.#queue.length === 0) this.#sendRefusal(exception);
+    if (this.#state === 'closing') return;
+    this.#refusal ??= exception;
+    if (this.#state !== 'running' && this.#queue.length === 0) this.#sendRefusal(this.#refusal);
     else this.#input.readOrPause();
   }
 
@@ -135,11 +136,6 @@ export class ClientConnection implements OpenConnection {
     this.#since = performance.now();
     clearTimeout(this.#timer);
     if (state === 'answering' || state === 'closing') this.#closeAfter(this.timeout);
-  }
-
-  /** True if what arrives now is not run, because it would follow a last answer. */
-  get #discardsInput(): boolean {
-    return this.#state === 'closing' || this.#refusal !== undefined;
   }
 
   /** Runs the requests that have arrived, one after another. */
@@ -178,19 +174,18 @@ export class ClientConnection implements OpenConnection {
 
   /**
    * Closes the connection, whose last answer is written. The response does not end: Node would then close the socket, with a
-   * reset if the client still sends. So `#run` waits for it until the socket has closed.
+   * reset if the client still sends. So `#run` waits for it until the socket has closed. Bodies that still arrive are
+   * discarded, because many clients read no answer before they have sent all (RFC 9112 §9.6).
    */
   #close(): void {
     const { socket } = this;
     this.#enter('closing');
-    if (this.#current !== undefined) discardBody(this.#current);
-    this.#queue.forEach(discardBody);
-    this.#current = undefined;
-    this.#queue.length = 0;
     this.#refusal = undefined;
     socket.once('finish', () => this.#closeAfter(LINGER));
     socket.end();
-    this.#input.discard();
+    if (this.#current !== undefined) discardBody(this.#current);
+    this.#queue.forEach(discardBody);
+    this.#input.readOrPause();
   }
 
   #closeAfter(milliseconds: number): void {
@@ -201,9 +196,10 @@ export class ClientConnection implements OpenConnection {
 
   /**
    * True while input must wait: something waits behind the request in progress, or chunks of its body do, each of which
-   * occupies hundreds of bytes.
+   * occupies hundreds of bytes; or much has come behind the last answer.
    */
   get #mustPause(): boolean {
+    if (this.#state === 'closing') return this.#queue.length > MAX_DISCARDED;
     const isBehind = this.#queue.length > 0 || this.#refusal !== undefined;
     return isBehind || (this.#current !== undefined && hasUnreadChunks(this.#current.req));
   }
@@ -216,7 +212,7 @@ export class ClientConnection implements OpenConnection {
   /** Refuses the body that the input ends in, and so its request; or the input that is no request. */
   #refuseIncomplete(exception: ContractException): void {
     const request = this.#incompleteRequest;
-    if (request === undefined) this.refuseInput(exception);
+    if (request === undefined || this.#state === 'closing') this.refuseInput(exception);
     else request.destroy(exception);
   }
 }
@@ -232,7 +228,7 @@ function hasUnreadChunks(request: PublicRequest): boolean {
 
 /** Discards a body that nothing reads: its chunks would occupy hundreds of bytes each, and pause the socket. */
 function discardBody({ req }: PublicResponse): void {
-  req.resume();
+  if (!req.complete) req.resume();
 }
 
 /** True if the connection closes after this answer: to a stranger, or to a request after which nothing can be read. */

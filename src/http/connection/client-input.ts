@@ -9,7 +9,6 @@ import type { PublicRequest } from '../message/public-request.js';
  * |-----------|-------------------------------------------------------|-------------------------------------|
  * | read      | goes to Node's parser                                 | it is refused                       |
  * | paused    | waits in the operating system, and so with the client | it has a timeout from the next read |
- * | discarded | goes nowhere                                          | it is not refused                   |
  *
  * Node reports late input once, by a clock that also runs while input is paused: hence that timeout.
  *
@@ -19,9 +18,8 @@ import type { PublicRequest } from '../message/public-request.js';
 export class ClientInput {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
-  #hasPaused = false;
-  /** When the last pause ended. */
-  #pauseEnded: number | undefined;
+  /** When a pause last ended; Infinity while input is paused. */
+  #pauseEnd = -Infinity;
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -40,7 +38,7 @@ export class ClientInput {
     if (socket instanceof TLSSocket) socket.on('data', () => undefined);
     // Node pauses and resumes the socket, too: it pauses a body that nothing reads, and resumes at the end of a message, when
     // something reads a body (`readStart`), and when the client has taken what Node waited for (`socketOnDrain`).
-    socket.on('pause', () => (this.#hasPaused = true));
+    socket.on('pause', () => (this.#pauseEnd = Infinity));
     socket.on('resume', () => this.#resumed());
     socket.on('close', () => clearTimeout(this.#timer));
   }
@@ -52,21 +50,7 @@ export class ClientInput {
   }
 
   /**
-   * Discards all input from now on, before Node's parser spends time and memory on it. To leave it unread would reset the
-   * connection when the socket closes, and the client would lose the last answer (RFC 9112 §9.6).
-   */
-  discard(): void {
-    const { socket } = this;
-    // 1. A new listener for `data` takes the input from the parser (`socketListenerWrap`), as a handler of Upgrade would.
-    // 2. It must come after Node's own listener for `resume` (`onSocketResume`), which alone lets a socket read again that the
-    //    parser has read.
-    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
-    // 3. A socket that is not paused would not emit `resume`.
-    socket.pause().resume();
-  }
-
-  /**
-   * Takes a report of Node.
+   * Takes a report of Node that input is late.
    *
    * @param request undefined if its headers are not complete
    */
@@ -83,7 +67,7 @@ export class ClientInput {
   #resumed(): void {
     if (this.mustPause()) this.socket.pause();
     // Node also resumes a new socket.
-    else if (this.#hasPaused) this.#pauseEnded = performance.now();
+    else if (this.#pauseEnd === Infinity) this.#pauseEnd = performance.now();
   }
 
   /** Refuses late input that is still incomplete, now or after its timeout. */
@@ -101,8 +85,7 @@ export class ClientInput {
 
   /** Milliseconds that the client has for late input. They begin when the pause ends. */
   get #timeLeft(): number {
-    if (this.socket.isPaused()) return this.timeout;
-    return this.#pauseEnded === undefined ? 0 : this.#pauseEnded + this.timeout - performance.now();
+    return Math.min(this.timeout, this.#pauseEnd + this.timeout - performance.now());
   }
 
   get #isLate(): boolean {
