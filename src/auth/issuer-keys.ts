@@ -1,81 +1,75 @@
 import { Logger } from '@nestjs/common';
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import { createRemoteJWKSet, customFetch, errors, type JWTVerifyGetKey, type RemoteJWKSet } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { isHttpsOrLoopback } from '../loopback-host.js';
 
 /**
- * Milliseconds from the beginning of a fetch to the next one. Strangers make up unknown keys, and must not make the
+ * Milliseconds from the beginning of a reload to the next one. Strangers make up unknown keys, and must not make the
  * service a burden for the issuer. In this second, a token with a new key is refused.
  */
 const COOLDOWN = 1_000;
 
 /** Milliseconds for the issuer to answer: many times what an issuer takes, and less than most clients wait. */
-const FETCH_TIMEOUT = 5_000;
+const TIMEOUT = 5_000;
 
 /** Bytes of a document of the issuer, at most: a hundred times what an issuer sends. */
 const MAX_DOCUMENT = 1_048_576;
 
 /**
- * Requests that wait for a fetch, at most. They all wait for the same one. Each holds a connection and, if strangers send
- * chunks of one byte, 6 MB: what Node has parsed of the body.
+ * Requests that wait for a reload, at most. Each holds a connection and, if strangers send chunks of one byte, 6 MB: what
+ * Node has parsed of the body.
  */
 const MAX_WAITING = 20;
 
-/** Of discovery documents and JWK Sets (RFC 7517 §8.5.1). */
-const MEDIA_TYPES = 'application/json, application/jwk-set+json';
-
-/** Milliseconds after which keys are fetched again: five minutes are promised, of which a fetch may take seconds. */
+/** Milliseconds after which keys are reloaded: five minutes are promised, of which a reload may take seconds. */
 const MAX_AGE = 240_000;
 
-/** The keys in use. */
-interface Keys {
-  /** Finds the key of a token. */
-  readonly find: JWTVerifyGetKey;
-  /** The JWK Set that has them. */
-  readonly set: string;
-  /** When the fetch began that returned it, on a clock that never steps back. */
-  readonly fetched: number;
-}
-
-/** A fetch of the keys, which has begun. */
-class Fetch {
-  readonly begun = performance.now();
-  state: 'running' | 'succeeded' | 'failed' = 'running';
-  /** Requests that share it while it runs. */
-  waiting = 0;
-  /** Resolves when it has succeeded or failed. */
-  readonly ended: Promise<unknown>;
-
-  /** @param work resolves when the keys are in use, or rejects */
-  constructor(work: Promise<void>) {
-    this.ended = work.then(
-      () => (this.state = 'succeeded'),
-      () => (this.state = 'failed'),
-    );
-  }
+/** A reload of the keys. */
+interface Reload {
+  /** When it began, on a clock that never steps back. */
+  readonly begun: number;
+  /** Resolves when it has ended: to false if the keys could not be fetched. */
+  readonly succeeded: Promise<boolean>;
+  /** Requests that have waited for it. */
+  waiting: number;
 }
 
 /**
- * The signing keys of an issuer. They are fetched when they are too old, and when a token has an unknown key. Both share the
- * last fetch while it runs, and until a second after it began. A token whose key is unknown after that fetch is refused; if
- * the fetch failed, it gets error 503. Known keys stay in use while the issuer cannot be reached.
+ * The signing keys of an issuer: jose's remote key set, which keeps its keys if a reload fails. It is reloaded when it is too
+ * old, and when a token has an unknown key. Both share the last reload while it runs, and until a second after it began.
  */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
-  /** Undefined until the first fetch succeeds. */
-  #keys: Keys | undefined;
-  #lastFetch: Fetch | undefined;
+  readonly #keySet: RemoteJWKSet;
+  #lastReload: Reload = { begun: -Infinity, succeeded: Promise.resolve(true), waiting: 0 };
+  /** True if the reload that ended last has failed. */
+  #isFailing = false;
+  /** The keys in use, as JSON. */
+  #json: string | undefined;
+  #version = 0;
 
   /**
    * @param issuer its discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4)
    * @param jwksUrl the JWK Set itself, without discovery
-   * @param onChange called when the issuer has announced or withdrawn a key
    */
   constructor(
     private readonly issuer: string,
     private readonly jwksUrl: URL | undefined,
-    private readonly onChange: () => void,
-  ) {}
+  ) {
+    const source = jwksUrl ?? new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+    this.#keySet = createRemoteJWKSet(source, {
+      timeoutDuration: TIMEOUT,
+      // Leaves it to #reload when to fetch: jose repeats a failed fetch for each token, and its clock may step back.
+      cooldownDuration: Infinity,
+      cacheMaxAge: Infinity,
+      [customFetch]: (url, options) => this.#fetchKeySet(url, options),
+    });
+  }
+
+  /** Grows when the issuer has announced or withdrawn a key. */
+  get version(): number {
+    return this.#version;
+  }
 
   /**
    * Returns the key of a token to jose. A token waits for the issuer only if its key is unknown.
@@ -83,99 +77,67 @@ export class IssuerKeys {
    * @throws {ContractException} 503 if the key is unknown and the issuer cannot be reached, or too many requests wait
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    try {
-      return await this.#findKnown(header, token);
-    } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+    // The keys never expire, so they are fresh once there are any.
+    if (this.#keySet.fresh) {
+      try {
+        return await this.#keySet(header, token);
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      }
     }
-    await this.#waitForKeys();
-    return this.#findKnown(header, token);
+    const reload = this.#reload();
+    if (this.#keySet.reloading && ++reload.waiting > MAX_WAITING) throw new ContractException(503);
+    if (!(await reload.succeeded)) throw new ContractException(503);
+    return this.#keySet(header, token);
   };
 
-  readonly #findKnown: JWTVerifyGetKey = (header, token) => {
-    if (this.#keys === undefined) throw new errors.JWKSNoMatchingKey();
-    return this.#keys.find(header, token);
-  };
-
-  /** Fetches the keys if they are too old: the issuer may have withdrawn one. If it cannot be reached, that is logged. */
+  /** Reloads the keys if they are too old: the issuer may have withdrawn one. */
   async refresh(): Promise<void> {
-    const isRecent = this.#keys !== undefined && performance.now() - this.#keys.fetched < MAX_AGE;
-    if (!isRecent) await this.#currentFetch().ended;
+    const isRecent = !this.#isFailing && performance.now() - this.#lastReload.begun < MAX_AGE;
+    if (!isRecent) await this.#reload().succeeded;
   }
 
-  /**
-   * Lets a request with an unknown key wait for the keys.
-   *
-   * @throws {ContractException} 503 if they cannot be fetched, or too many requests wait
-   */
-  async #waitForKeys(): Promise<void> {
-    const current = this.#currentFetch();
-    if (current.state === 'running') {
-      if (current.waiting >= MAX_WAITING) throw new ContractException(503);
-      current.waiting += 1;
-      await current.ended;
-    }
-    if (current.state === 'failed') throw new ContractException(503);
-  }
-
-  /** Returns the last fetch while it runs, and until a second after it began. Then begins the next one. */
-  #currentFetch(): Fetch {
-    const last = this.#lastFetch;
-    const mayBegin = last === undefined || (last.state !== 'running' && performance.now() - last.begun >= COOLDOWN);
-    if (!mayBegin) return last;
-    const next = new Fetch(this.#fetchKeys(last?.state === 'failed'));
-    this.#lastFetch = next;
-    return next;
-  }
-
-  /**
-   * Fetches the keys, and takes them into use. The log has one line when the fetches begin to fail, and one when that ends.
-   *
-   * @param hasFailed true if the fetch before has failed
-   * @throws if they cannot be fetched
-   */
-  async #fetchKeys(hasFailed: boolean): Promise<void> {
+  /** Returns the last reload while it runs, and until a second after it began. Then begins the next one. */
+  #reload(): Reload {
     const begun = performance.now();
+    const mayBegin = !this.#keySet.reloading && begun - this.#lastReload.begun >= COOLDOWN;
+    if (mayBegin) this.#lastReload = { begun, succeeded: this.#load(), waiting: 0 };
+    return this.#lastReload;
+  }
+
+  /** Returns false if the keys cannot be fetched. The log has one line when that begins, and one when it ends. */
+  async #load(): Promise<boolean> {
     try {
-      this.#take(await this.#download(), begun);
+      await this.#keySet.reload();
     } catch (error) {
-      if (!hasFailed) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
-      throw error;
+      if (!this.#isFailing) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
+      this.#isFailing = true;
+      return false;
     }
-    if (hasFailed) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
+    if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
+    this.#isFailing = false;
+    const json = JSON.stringify(this.#keySet.jwks());
+    if (json !== this.#json) this.#version += 1;
+    this.#json = json;
+    return true;
   }
 
-  /** Takes the keys into use. */
-  #take(keySet: JSONWebKeySet, fetched: number): void {
-    const find = createLocalJWKSet(keySet);
-    const set = JSON.stringify(keySet);
-    const hasChanged = set !== this.#keys?.set;
-    this.#keys = { find, set, fetched };
-    if (hasChanged) this.onChange();
-  }
-
-  /** Returns the answer of the issuer, of which `createLocalJWKSet` checks that it is a JWK Set. */
-  async #download(): Promise<JSONWebKeySet> {
-    const signal = AbortSignal.timeout(FETCH_TIMEOUT);
-    const url = this.jwksUrl?.href ?? (await this.#discover(signal));
-    return (await fetchJson(url, signal)) as JSONWebKeySet;
-  }
-
-  /** Returns the URL of the keys, which the discovery document of the issuer names. */
-  async #discover(signal: AbortSignal): Promise<string> {
-    const documentUrl = `${this.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    const { issuer, jwks_uri: jwksUri } = (await fetchJson(documentUrl, signal)) as Record<string, unknown>;
+  /** @param url where the keys are or, with discovery, the document that names it */
+  async #fetchKeySet(url: string, options: RequestInit): Promise<Response> {
+    const document = await fetchDocument(url, options);
+    if (this.jwksUrl !== undefined) return document;
+    const { issuer, jwks_uri: jwksUri } = (await document.json()) as Record<string, unknown>;
     // OpenID Connect Discovery 1.0 §4.3: otherwise one issuer could speak for another.
-    if (issuer !== this.issuer) throw new Error(`${documentUrl} names another issuer`);
-    const url = URL.canParse(String(jwksUri)) ? new URL(String(jwksUri)) : undefined;
-    if (url === undefined || !isHttpsOrLoopback(url)) throw new Error(`${documentUrl} has no https URL as jwks_uri`);
-    return url.href;
+    if (issuer !== this.issuer) throw new Error(`${url} names another issuer`);
+    const keysUrl = URL.canParse(String(jwksUri)) ? new URL(String(jwksUri)) : undefined;
+    if (keysUrl === undefined || !isHttpsOrLoopback(keysUrl)) throw new Error(`${url} has no https URL as jwks_uri`);
+    return fetchDocument(keysUrl.href, options);
   }
 }
 
-async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
-  // A redirect could lead into the operator's own network.
-  const response = await fetch(url, { signal, redirect: 'manual', headers: { Accept: MEDIA_TYPES } });
+/** @param options of jose, which follow no redirect: it could lead into the operator's own network */
+async function fetchDocument(url: string, options: RequestInit): Promise<Response> {
+  const response = await fetch(url, options);
   if (response.status !== 200) {
     // Otherwise its connection stays open until the garbage collection.
     await response.body?.cancel().catch(() => undefined);
@@ -188,7 +150,7 @@ async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
     if (length > MAX_DOCUMENT) throw new Error(`${url} sends more than 1 MiB`);
     chunks.push(chunk);
   }
-  return JSON.parse(new TextDecoder().decode(Buffer.concat(chunks)));
+  return new Response(Buffer.concat(chunks));
 }
 
 /** Describes an error in one line. fetch() puts the reason into the cause. */

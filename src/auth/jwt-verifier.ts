@@ -56,16 +56,15 @@ export class JwtVerifier extends TokenVerifier {
   readonly #settings: JwtSettings;
   readonly #keys: IssuerKeys;
   readonly #timer: NodeJS.Timeout;
-  /** Principals by token digest, those of expired tokens included. */
-  #verified = new Map<string, Principal>();
+  /** Principals by the digest of token and keys, those of expired tokens included. */
+  readonly #verified = new Map<string, Principal>();
 
   /** @throws {TypeError} at the first setting that is wrong */
   constructor(settings: JwtSettings) {
     super();
     assertJwtSettings(settings);
     this.#settings = settings;
-    // Forgets tokens of withdrawn keys.
-    this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl, () => (this.#verified = new Map()));
+    this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl);
     // Not in `onModuleInit`, which a host's own verifier may not pass on: withdrawn keys must be refused there, too.
     this.#timer = setInterval(() => void this.#keys.refresh(), REFRESH_INTERVAL).unref();
   }
@@ -82,15 +81,14 @@ export class JwtVerifier extends TokenVerifier {
   override async verify(token: string): Promise<VerificationResult> {
     // A signed JWT has exactly three parts; leave other tokens to the other verifiers.
     if (token.split('.', 4).length !== 3) return 'unknown';
-    const digest = hash('sha256', token, 'base64');
-    // Other keys may begin a new generation meanwhile, which must get no token that was verified with the keys before.
-    const generation = this.#verified;
-    const known = generation.get(digest);
+    // A token is verified again when the keys have changed: its own may be withdrawn.
+    const digest = hash('sha256', `${this.#keys.version} ${token}`, 'base64');
+    const known = this.#verified.get(digest);
     if (known !== undefined) return unlessExpired(known);
     const result = await this.#authenticate(token).catch(refusalReason);
     if (typeof result === 'string') return result;
-    if (generation.size >= MAX_VERIFIED) generation.clear();
-    generation.set(digest, result);
+    if (this.#verified.size >= MAX_VERIFIED) this.#verified.clear();
+    this.#verified.set(digest, result);
     return unlessExpired(result);
   }
 

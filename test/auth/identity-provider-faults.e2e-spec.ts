@@ -127,6 +127,8 @@ describe('An identity provider', () => {
     await until('those beyond the limit have their answers', () => answers.length === 20);
 
     for (const token of [TOKEN, known, other]) expect(await jwt.create(token)).toBe(200);
+    skipSecond();
+    expect(await jwt.create(forge('late'))).toBe(503);
     expect(answers).toEqual(Array.from({ length: 20 }, () => 503));
     release();
     await Promise.all(strangers);

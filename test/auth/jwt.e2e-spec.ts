@@ -291,8 +291,8 @@ describe('Keys', () => {
 
 describe('A verified token', () => {
   it('is remembered with up to 9,999 others, and is verified again when there were more', async () => {
-    // The first one fetches the keys, and is not remembered.
-    await jwt.verifier.verify(await jwt.sign(jwt.claims({ sub: 'first' })));
+    // A token that is refused is not remembered. It fetches the keys.
+    await jwt.verifier.verify(await jwt.sign(jwt.claims(), { kid: 'unknown' }));
     const token = await jwt.sign(jwt.claims());
     expect(await jwt.verifier.verify(token)).toMatchObject({ name: 'ci' });
     const verification = jest.spyOn(crypto.subtle, 'verify').mockResolvedValue(true);
@@ -419,7 +419,7 @@ describe('An access token', () => {
 
   it('that has expired has no principal for a host that calls the verifier, also when it is remembered', async () => {
     const token = await jwt.sign(jwt.claims({ sub: 'ci', exp: now() - 31 }));
-    // With its keys, the verifier forgets what it has verified before.
+    // When it has fetched the keys, the verifier verifies each token again.
     await jwt.verifier.verify(token);
 
     for (const result of [await jwt.verifier.verify(token), await jwt.verifier.verify(token)]) {
