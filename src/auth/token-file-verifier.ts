@@ -15,12 +15,12 @@ interface TokenFileOptions {
   readonly mayBeMissing?: boolean;
 }
 
-/** The content of the file when it was last read in full; before that, only tokens. */
+/** The content of the file when it was last read in full. */
 interface Content {
-  readonly text?: string;
+  readonly text: string;
   /** The tokens of the text, and those that are configured beside them. */
   readonly tokens: StaticTokens;
-  readonly readAt?: Date;
+  readonly readAt: Date;
 }
 
 /**
@@ -32,7 +32,9 @@ interface Content {
  */
 export class TokenFileVerifier extends TokenVerifier implements ServiceTokens {
   readonly #logger = new Logger('Authentication');
-  #content: Content;
+  readonly #configured: StaticTokens;
+  /** Undefined until the file is read for the first time. */
+  #content: Content | undefined;
   /** True if the file could not be used when it was looked at last. */
   #isFailing = false;
   #stopReloading = (): void => undefined;
@@ -42,37 +44,37 @@ export class TokenFileVerifier extends TokenVerifier implements ServiceTokens {
     private readonly options: TokenFileOptions = {},
   ) {
     super();
-    this.#content = { tokens: new StaticTokens(options.configured ?? []) };
+    this.#configured = new StaticTokens(options.configured ?? []);
   }
 
   /** When the file was last read in full; undefined before. Without a fault, this is less than a minute ago. */
   get lastRead(): Date | undefined {
-    return this.#content.readAt;
+    return this.#content?.readAt;
   }
 
   /** Number of tokens, expired ones included. */
   get count(): number {
-    return this.#content.tokens.count;
+    return this.#tokens.count;
   }
 
   /** Returns when the next token expires; undefined if none will. */
   nextExpiry(): Date | undefined {
-    return this.#content.tokens.nextExpiry();
+    return this.#tokens.nextExpiry();
   }
 
   override verify(token: string): VerificationResult {
-    return this.#content.tokens.verify(token);
+    return this.#tokens.verify(token);
   }
 
   /**
-   * Reads the file, unless it may be missing and is.
+   * Reads the file. Before the first token is created, it may be missing.
    *
    * @throws {OperatorError} if it cannot be used
    */
   read(): void {
-    if (this.options.mayBeMissing === true && !this.#isRead && !existsSync(this.file)) return;
+    if (this.#content === undefined && this.options.mayBeMissing === true && !existsSync(this.file)) return;
     const text = readTokenFile(this.file);
-    const tokens = text === this.#content.text ? this.#content.tokens : this.#parse(text);
+    const tokens = text === this.#content?.text ? this.#content.tokens : this.#parse(text);
     this.#content = { text, tokens, readAt: new Date() };
   }
 
@@ -87,8 +89,8 @@ export class TokenFileVerifier extends TokenVerifier implements ServiceTokens {
       return;
     }
     // It is still missing, and may be.
-    if (!this.#isRead) return;
-    const change = this.#changeSince(before);
+    if (this.#content === undefined) return;
+    const change = this.#changeBetween(before, this.#content);
     if (change !== undefined) this.#logger.log(`${this.file} ${change}; number of tokens now: ${this.count}`);
     this.#isFailing = false;
   }
@@ -97,7 +99,7 @@ export class TokenFileVerifier extends TokenVerifier implements ServiceTokens {
     // Nest calls it twice if the verifier is also a provider of the host.
     this.#stopReloading();
     // The program has read the file already, to report a fault before it opens its ports.
-    if (!this.#isRead) this.read();
+    if (this.#content === undefined) this.read();
     const stopWatching = watchFiles([this.file], () => this.reload());
     const timer = setInterval(() => this.reload(), READ_INTERVAL).unref();
     this.#stopReloading = () => {
@@ -111,14 +113,14 @@ export class TokenFileVerifier extends TokenVerifier implements ServiceTokens {
   }
 
   /** Returns what the log says of a file that was read; undefined if there is nothing new. */
-  #changeSince(before: Content): string | undefined {
+  #changeBetween(before: Content | undefined, now: Content): string | undefined {
     if (this.#isFailing) return 'can be used again';
-    if (before.text === undefined) return 'is in use';
-    return this.#content.text === before.text ? undefined : 'has changed';
+    if (before === undefined) return 'is in use';
+    return now.text === before.text ? undefined : 'has changed';
   }
 
-  get #isRead(): boolean {
-    return this.#content.text !== undefined;
+  get #tokens(): StaticTokens {
+    return this.#content?.tokens ?? this.#configured;
   }
 
   #parse(text: string): StaticTokens {
