@@ -54,28 +54,34 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /**
-   * Passes a request that has a principal with the required scope. AuthGuard (`super.canActivate`) lets passport find the
-   * principal in these steps:
-   *
-   * 1. `getRequest` below returns what passport sees of the request.
-   * 2. passport-http-bearer takes the token from its header. Without one, it goes on with step 4.
-   * 3. `BearerStrategy.validate` asks the verifier.
-   * 4. `handleRequest` below keeps the principal with the request, or refuses the request.
+   * Passes a request that has a principal with the required scope.
    *
    * @throws {UnauthorizedException} without a valid token
    * @throws {ForbiddenException} if the token lacks the required scope
    */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.authOptions.hostDecides) return true;
-    const request = requestOf(context);
     // The service binds the guard globally, and PlantsController binds it again. A host may pass the request on to another
     // route, which requires another scope.
-    if (principalOf(request) === undefined) await super.canActivate(context);
-    const principal = principalOf(request);
-    // Fails closed: AuthGuard has returned without a call of `handleRequest`.
-    if (principal === undefined) return false;
+    const principal = principalOf(requestOf(context)) ?? (await this.#authenticate(context));
     this.#authorize(context, principal);
     return true;
+  }
+
+  /**
+   * Lets passport find the principal. These are the steps of AuthGuard (`super.canActivate`):
+   *
+   * 1. `getRequest` returns what passport sees of the request.
+   * 2. passport-http-bearer takes the token from its header. Without one, it goes on with step 4.
+   * 3. `BearerStrategy.validate` asks the verifier.
+   * 4. `handleRequest` keeps the principal with the request, or refuses the request.
+   */
+  async #authenticate(context: ExecutionContext): Promise<Principal> {
+    await super.canActivate(context);
+    const principal = principalOf(requestOf(context));
+    // Fails closed: AuthGuard has returned without a call of `handleRequest`.
+    if (principal === undefined) throw this.#refuse(context, null);
+    return principal;
   }
 
   /** Returns what passport gets instead of the request. */
@@ -88,7 +94,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    *
    * @param error what BearerStrategy has thrown
    * @param principal what it has returned; false if passport has found no token
-   * @returns the principal, which AuthGuard keeps with the BearerRequest, where nothing reads it
+   * @returns the principal, as AuthGuard requires
    * @throws {UnauthorizedException} without a valid token
    */
   override handleRequest<User>(
