@@ -62,9 +62,11 @@ export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
   })
     .setClassMethodName('forRoot')
     // With `isGlobal`, all modules of the application can inject what this one exports.
-    .setExtras<{ readonly isGlobal?: boolean | undefined }>({ isGlobal: false }, (definition, { isGlobal = false }) => {
-      // JavaScript hosts can pass anything.
-      if (typeof isGlobal !== 'boolean') throw new TypeError('PlantsModule: the option isGlobal must be true or false');
-      return { ...definition, global: isGlobal };
-    })
+    .setExtras<{ readonly isGlobal?: boolean | undefined }>(
+      { isGlobal: false },
+      (definition, { isGlobal = false }) => ({
+        ...definition,
+        global: isGlobal,
+      }),
+    )
     .build();

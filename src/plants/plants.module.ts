@@ -1,4 +1,4 @@
-import { type DynamicModule, type FactoryProvider, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type FactoryProvider, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
@@ -11,13 +11,11 @@ import { DATABASE_DEFAULTS, openRepository } from '../storage/engines.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
-import { assertAsyncOptions, assertOptions, checkOptions } from './check-options.js';
+import { checkOptions } from './check-options.js';
 import { PlantsController } from './plants.controller.js';
 import {
-  type ASYNC_OPTIONS_TYPE,
   CHECKED_OPTIONS,
   ConfigurableModuleClass,
-  type OPTIONS_TYPE,
   PLANTS_OPTIONS,
   type PlantsModuleOptions,
 } from './plants.module-definition.js';
@@ -34,7 +32,8 @@ const optionProviders: FactoryProvider[] = [
       if (module.get<unknown[]>(PLANTS_OPTIONS, { strict: false, each: true }).length > 1) {
         throw new TypeError('PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal');
       }
-      return checkOptions(options);
+      checkOptions(options);
+      return options;
     },
   },
   {
@@ -99,18 +98,6 @@ export class PlantsModule extends ConfigurableModuleClass implements OnApplicati
     private readonly admission: Admission,
   ) {
     super();
-  }
-
-  /** @throws {TypeError} if there are no options */
-  static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
-    assertOptions(options);
-    return super.forRoot(options);
-  }
-
-  /** @throws {TypeError} if nothing makes the options */
-  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
-    assertAsyncOptions(options);
-    return super.forRootAsync(options);
   }
 
   /** Nest calls this after the server has sent its last answer, and again if the application is closed twice. */

