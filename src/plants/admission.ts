@@ -20,10 +20,12 @@ const MAX_BYTES = 16_777_216;
 export interface Place {
   /** The answer to the client's request; undefined for a call of the host. */
   readonly response: ServerResponse | undefined;
-  /** Bytes of the body, as far as it has arrived; undefined if the client does not hold the place. */
-  clientBytes: number | undefined;
-  /** Bytes of the plant; undefined if the plant does not hold the place. */
-  plantBytes: number | undefined;
+  isHeldByClient: boolean;
+  /** Bytes of the body, as far as it has arrived, while the client holds the place. */
+  bodyBytes: number;
+  isHeldByPlant: boolean;
+  /** Bytes of the plant, while the plant holds the place. */
+  plantBytes: number;
 }
 
 /** The plant of a request, and the request's place. */
@@ -63,7 +65,7 @@ export class Admission {
   admitClient(response: ServerResponse): Place {
     // Its `close` may have been emitted: nothing would release the place.
     if (response.writableEnded || response.req.socket.destroyed) throw new ContractException(503);
-    const place = this.#admit({ response, clientBytes: 0, plantBytes: undefined });
+    const place = this.#admit({ response, isHeldByClient: true, bodyBytes: 0, isHeldByPlant: false, plantBytes: 0 });
     response.once('close', () => this.releaseClient(place));
     return place;
   }
@@ -74,7 +76,13 @@ export class Admission {
    * @throws {ContractException} 503 if there is no room, or after `close`
    */
   admitCall(): Place {
-    return this.#admit({ response: undefined, clientBytes: undefined, plantBytes: 0 });
+    return this.#admit({
+      response: undefined,
+      isHeldByClient: false,
+      bodyBytes: 0,
+      isHeldByPlant: true,
+      plantBytes: 0,
+    });
   }
 
   /**
@@ -82,8 +90,8 @@ export class Admission {
    * the place: its connection may stay open for seconds, but its body is discarded.
    */
   chargeBody(place: Place, bytes: number): boolean {
-    if (place.clientBytes === undefined) return false;
-    place.clientBytes += bytes;
+    if (!place.isHeldByClient) return false;
+    place.bodyBytes += bytes;
     this.#bytes += bytes;
     if (this.#makeRoom()) return true;
     this.releaseClient(place);
@@ -91,35 +99,39 @@ export class Admission {
   }
 
   /**
-   * Makes the plant of a request a holder of its place, and counts its bytes. There is always room for the plant of a body
-   * that had room.
+   * Makes the plant a holder of the place, and counts its bytes. Room for them is not checked, because the plant is in
+   * memory already. So the total may exceed the limit by twice the bytes of the bodies that had room, and by a plant that
+   * the host has made or parsed. Until the total is below the limit again, nothing else is admitted.
    *
    * @throws {ContractException} 503 if the place is free, because the client has gone
    */
   holdForPlant(place: Place, bytes: number): void {
     if (isFree(place)) throw new ContractException(503);
+    place.isHeldByPlant = true;
     place.plantBytes = bytes;
     this.#bytes += bytes;
   }
 
   /** Says that the client holds the place no longer, if it still did. */
   releaseClient(place: Place): void {
-    this.#bytes -= place.clientBytes ?? 0;
-    place.clientBytes = undefined;
+    this.#bytes -= place.bodyBytes;
+    place.bodyBytes = 0;
+    place.isHeldByClient = false;
     if (isFree(place)) this.#remove(place);
   }
 
   /** Says that the plant holds the place no longer, if it still did. */
   releasePlant(place: Place): void {
-    this.#bytes -= place.plantBytes ?? 0;
-    place.plantBytes = undefined;
+    this.#bytes -= place.plantBytes;
+    place.plantBytes = 0;
+    place.isHeldByPlant = false;
     if (isFree(place)) this.#remove(place);
     this.#onPlantReleased();
   }
 
   /** Waits until clients alone hold places, and admits nothing from then on. */
   async close(): Promise<void> {
-    while (this.#places.some(({ plantBytes }) => plantBytes !== undefined)) {
+    while (this.#places.some(({ isHeldByPlant }) => isHeldByPlant)) {
       await new Promise<void>((resolve) => (this.#onPlantReleased = resolve));
     }
     this.#isClosed = true;
@@ -151,7 +163,7 @@ export class Admission {
   /** Releases the oldest place whose client does not take its answer, with its connection. Returns false without one. */
   #releaseAnswered(): boolean {
     const place = this.#places.find(
-      ({ response, clientBytes }) => response && clientBytes !== undefined && isAnswered(response),
+      ({ response, isHeldByClient }) => response && isHeldByClient && isAnswered(response),
     );
     if (place === undefined) return false;
     // A client that has taken a last answer may close its side later, and its response emits `close` only then.
@@ -161,8 +173,8 @@ export class Admission {
   }
 }
 
-function isFree({ clientBytes, plantBytes }: Place): boolean {
-  return clientBytes === undefined && plantBytes === undefined;
+function isFree({ isHeldByClient, isHeldByPlant }: Place): boolean {
+  return !isHeldByClient && !isHeldByPlant;
 }
 
 /** Returns whether the answer to a client is written, or will never be. */

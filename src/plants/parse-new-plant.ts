@@ -18,8 +18,10 @@ export function parseNewPlant(json: string | Uint8Array): NewPlantDto {
     if (!isField(name)) return;
     if (seen.includes(name)) throw new ContractException(400, `The field ${name} is given twice: give it once.`);
     seen.push(name);
-    // The result of JSON.parse is no bigint, and so gets 422.
-    if (name === 'id') parsed.id = exactInteger(source) ?? parsed.id;
+    if (name !== 'id') return;
+    const id = exactInteger(source);
+    // Any other value stays as JSON.parse has read it: the message of 422 depends on it.
+    if (id !== undefined) parsed.id = id;
   });
   return toNewPlant(parsed);
 }

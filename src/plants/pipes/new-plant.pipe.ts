@@ -3,7 +3,7 @@ import { Admission, type AdmittedPlant } from '../admission.js';
 import type { LazyExchange } from '../host/exchange.js';
 import { ParsedBodies } from '../host/parsed-body.js';
 import { parseNewPlant } from '../parse-new-plant.js';
-import { assertPlantHeaders, contentLength } from './plant-headers.js';
+import { assertPlantHeaders } from './plant-headers.js';
 import { collectBody, takeBody } from './read-body.js';
 
 /** Admits a request, reads its body, and turns it into a valid NewPlant. */
@@ -18,10 +18,9 @@ export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<Admitte
     const exchange = getExchange();
     const { request, response, parsedRequest } = exchange;
     const { bodyLimit } = this.admission;
-    assertPlantHeaders(exchange, bodyLimit);
+    const length = assertPlantHeaders(exchange, bodyLimit);
     const place = this.admission.admitClient(response);
     if (parsedRequest !== undefined) return { plant: this.#parsedBodies.plantOf(parsedRequest, request), place };
-    const length = contentLength(exchange);
     const charge = (bytes: number): boolean => this.admission.chargeBody(place, bytes);
     // Most bodies have arrived.
     const body = takeBody(request, length, charge) ?? (await collectBody(request, length ?? bodyLimit, charge));

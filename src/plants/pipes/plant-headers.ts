@@ -7,19 +7,20 @@ import { bodyTooLarge } from './read-body.js';
  * Checks the headers of a request that creates a plant. The limit does not apply to a body that a parser of the host has
  * read.
  *
+ * @returns the value of Content-Length; undefined without this header
  * @throws {ContractException} 417, 400 without a body, 415 or 413, in this order
  */
-export function assertPlantHeaders(exchange: Exchange, bodyLimit: number): void {
+export function assertPlantHeaders(exchange: Exchange, bodyLimit: number): number | undefined {
   const { request, headers, parsedRequest } = exchange;
+  const length = contentLength(headers);
   assertExpectation(request);
-  if (!hasBody(exchange)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
+  if (!hasBody(exchange, length)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
   assertJson(headers);
-  const length = contentLength(exchange);
   if (parsedRequest === undefined && length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
+  return length;
 }
 
-/** Returns the value of Content-Length; undefined without this header. */
-export function contentLength({ headers: { 'content-length': length } }: Exchange): number | undefined {
+function contentLength({ 'content-length': length }: IncomingHttpHeaders): number | undefined {
   return length === undefined ? undefined : Number(length);
 }
 
@@ -30,9 +31,7 @@ function assertExpectation({ headers: { expect }, httpVersion }: IncomingMessage
   }
 }
 
-function hasBody(exchange: Exchange): boolean {
-  const { request, headers } = exchange;
-  const length = contentLength(exchange);
+function hasBody({ request, headers }: Exchange, length: number | undefined): boolean {
   if (length !== undefined) return length > 0;
   // HTTP/2 frames a body of unknown length without any header (RFC 9113 §8.1).
   return request.httpVersionMajor > 1 || headers['transfer-encoding'] !== undefined;
