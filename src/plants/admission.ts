@@ -100,8 +100,8 @@ export class Admission {
 
   /**
    * Makes the plant a holder of the place, and counts its bytes. Room for them is not checked, because the plant is in
-   * memory already. So the total may exceed the limit by twice the bytes of the bodies that had room, and by a plant that
-   * the host has made or parsed. Until the total is below the limit again, nothing else is admitted.
+   * memory already. So the total may exceed the limit, by about twice the bytes of the bodies that had room, and by a
+   * plant that the host has made or parsed. Nothing else is admitted until the total is within the limit again.
    *
    * @throws {ContractException} 503 if the place is free, because the client has gone
    */
