@@ -12,10 +12,16 @@ import { findTables } from './schema.js';
 /** Milliseconds that a query may take, locks apart: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
 
-/** Rows that one message brings. */
+/**
+ * Rows that one message brings. With 64, an export of 100,000 short plants takes 1.4 times as long, and with 8, 2.7 times.
+ * Even 8 plants of the longest BODY_LIMIT (255mb) would not fit into memory, so long ones are read one by one.
+ */
 const FETCHED_ROWS = 256;
 
-/** Is true if the texts of a plant are short together. Casts, because an operator may have made columns of other types. */
+/**
+ * Is true if the texts of a plant are short: those of a message have 4 MiB at most. Casts, because an operator may have made
+ * columns of other types.
+ */
 const IS_SHORT = 'coalesce(octet_length(name::text), 0) + coalesce(octet_length(tag::text), 0) < 16384';
 
 /** Selects IS_SHORT, and the columns of a plant. The texts of a long one are read later. */
@@ -79,7 +85,6 @@ class PostgresSnapshot implements PlantSnapshot {
         for (const [isShort, ...row] of rows) {
           const plant = plantOf(row);
           if (isShort === true) yield plant;
-          // One long plant at a time: all of a message would not fit into memory.
           else yield* await this.find([plant.id]);
         }
       } while (rows.length === FETCHED_ROWS);
