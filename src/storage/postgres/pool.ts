@@ -20,8 +20,13 @@ const WATCH_INTERVAL = 500;
 /** Milliseconds that such a question, or the connection for it, may take. */
 const WATCH_TIMEOUT = 1_000;
 
-/** The server cancels a statement after this share of the client's timeout, so that its answer arrives in time. */
+/** The server cancels a statement after this share of the time that the client waits for it. */
 const SERVER_SHARE = 0.8;
+
+interface ExecuteOptions {
+  readonly timeout?: number | undefined;
+  readonly staysOpenAfterError?: boolean;
+}
 
 /**
  * Transactions on at most two connections:
@@ -37,26 +42,26 @@ const SERVER_SHARE = 0.8;
  * attempt would need more backends. In a transaction that it should roll back, it is closed instead. An unanswered one keeps
  * its place in the pool: closing it does not end the statement, and each further attempt would leave one more backend.
  *
- * | time limit      | of                                                   | kept by        |
- * |-----------------|------------------------------------------------------|----------------|
- * | the timeout     | a batch, with its repetitions                        | the repository |
- * | half of it      | a wait for a connection, or for an answer            | this pool      |
- * | 0.8 of the half | a statement, but not a commit: the answer is in time | the server     |
+ * | time limit         | of                                        | kept by        | so that                                  |
+ * |--------------------|-------------------------------------------|----------------|------------------------------------------|
+ * | the timeout        | a batch, with its repetitions             | the repository | its clients get an answer in time        |
+ * | half of it         | a wait for a connection, or for an answer | this pool      | the batch has time for another attempt   |
+ * | 0.8 of such a wait | a statement, but not a commit             | the server     | its error arrives while the client waits |
  *
  * So only two kinds of statements are unanswered: a commit that waits for a synchronous standby, which no timeout of the
  * server ends, and a statement on a dead connection.
  */
 export class PostgresPool {
-  /** Milliseconds that a statement may take. */
-  readonly #timeout: number;
+  /** Milliseconds that the client waits for a connection, or for an answer. */
+  readonly #attemptTimeout: number;
   readonly #pool: pg.Pool;
   /** One more connection, for questions about unanswered statements. */
   readonly #watch: pg.Pool;
 
   /** @param timeout milliseconds that a batch may take, with its retries */
   constructor(url: string, timeout: number) {
-    this.#timeout = Math.ceil(timeout / 2);
-    this.#pool = createPool(connectionSettings(url, this.#timeout), POOL_SIZE);
+    this.#attemptTimeout = Math.ceil(timeout / 2);
+    this.#pool = createPool(connectionSettings(url, this.#attemptTimeout), POOL_SIZE);
     this.#watch = createPool(connectionSettings(url, WATCH_TIMEOUT), 1);
   }
 
@@ -65,19 +70,19 @@ export class PostgresPool {
    * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#execute(statements, this.#timeout);
+    const results = await this.#execute(statements);
     return results.at(-1)?.rows ?? [];
   }
 
   /**
    * Runs statements in a transaction that is rolled back, and returns the rows of the last one as arrays.
    *
-   * @param timeout milliseconds that the server may take for each
+   * @param timeout milliseconds that the caller waits, if it waits for less than this pool
    */
-  async transactAndRollBack(statements: readonly string[], timeout = this.#timeout): Promise<unknown[][]> {
+  async transactAndRollBack(statements: readonly string[], timeout?: number): Promise<unknown[][]> {
     const transaction = `BEGIN; ${statements.join('; ')}; ROLLBACK`;
     // After an error, the server has not executed ROLLBACK.
-    const results = await this.#execute(transaction, Math.min(timeout, this.#timeout), { staysOpenAfterError: true });
+    const results = await this.#execute(transaction, { timeout, staysOpenAfterError: true });
     // The last result is that of ROLLBACK.
     return results.at(-2)?.rows ?? [];
   }
@@ -89,17 +94,17 @@ export class PostgresPool {
   /**
    * Sends the statements of a transaction in one message, and returns the result of each.
    *
+   * @param options.timeout milliseconds that the caller waits
    * @param options.staysOpenAfterError true if an error leaves the transaction open
    */
   async #execute(
     transaction: string,
-    timeout: number,
-    { staysOpenAfterError = false } = {},
+    { timeout = Infinity, staysOpenAfterError = false }: ExecuteOptions = {},
   ): Promise<pg.QueryArrayResult<unknown[]>[]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
-    const text = `${mark} ${limitOnServer(timeout)}; ${transaction}`;
+    const text = `${mark} ${limitOnServer(Math.min(timeout, this.#attemptTimeout))}; ${transaction}`;
     try {
       const results = await client.query<unknown[]>({ text, rowMode: 'array' });
       client.release();
@@ -161,7 +166,11 @@ function createPool(settings: PoolConfig, max: number): pg.Pool {
   return pool;
 }
 
-/** Lets the server cancel each of the statements that follow in the transaction. It does not cancel a commit. */
+/**
+ * Lets the server cancel each of the statements that follow in the transaction. It does not cancel a commit.
+ *
+ * @param timeout milliseconds that the client waits
+ */
 function limitOnServer(timeout: number): string {
   // At least 1: zero turns the limit off.
   return `SET LOCAL statement_timeout = ${Math.max(1, Math.ceil(SERVER_SHARE * timeout))}`;

@@ -86,7 +86,7 @@ export async function findTables(query: (statement: string) => Promise<unknown[]
  * program made the table.
  *
  * @param options.steps statements before that, which are rolled back, too
- * @param options.timeout milliseconds that the server may take
+ * @param options.timeout milliseconds that the caller waits, if it waits for less than the pool
  */
 export async function addTrialPlants(
   pool: PostgresPool,
