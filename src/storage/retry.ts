@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { NoAnswerError } from './errors.js';
 
 /** How a kind of work is repeated. */
 interface RetryOptions {
@@ -18,11 +19,11 @@ interface Outage {
 /**
  * Runs work again until it succeeds. Each kind of work has a Retry of its own, which remembers its outage:
  *
- * | state       | the work                                          | if it fails now                  |
- * |-------------|---------------------------------------------------|----------------------------------|
- * | no outage   | succeeded last, or has not failed for the timeout | an outage begins; it tries again |
- * | outage      | has failed for no longer than the timeout         | it tries again                   |
- * | long outage | has failed for longer than the timeout            | it gives up, and so fails fast   |
+ * | state       | the work                                           | if it fails now                  |
+ * |-------------|----------------------------------------------------|----------------------------------|
+ * | no outage   | succeeded last, or has not failed for maxRetryTime | an outage begins; it tries again |
+ * | outage      | has failed for no longer than maxRetryTime         | it tries again                   |
+ * | long outage | has failed for longer than maxRetryTime            | it gives up, and so fails fast   |
  *
  * Work that runs at the same time shares the outage.
  */
@@ -30,9 +31,9 @@ export class Retry {
   /** Undefined without an outage. */
   #outage: Outage | undefined;
 
-  /** @param timeout milliseconds until an outage is long */
+  /** @param maxRetryTime milliseconds until an outage is long */
   constructor(
-    private readonly timeout: number,
+    private readonly maxRetryTime: number,
     private readonly options: RetryOptions,
   ) {}
 
@@ -52,26 +53,39 @@ export class Retry {
         this.#outage = undefined;
         return result;
       } catch (error) {
-        // A run that took longer than the timeout is no sign of an outage: later work may have succeeded since.
-        const tookTooLong = performance.now() - began > this.timeout;
-        if (tookTooLong || !this.options.isTransient(error)) throw error;
-        const lasted = this.#noteFailure(began);
+        const failed = performance.now();
+        // A run that ends so late is no sign of an outage: later work may have succeeded since.
+        const isLate = failed - began > this.maxRetryTime;
+        if (isLate || !this.options.isTransient(error)) throw error;
+        this.#outage = { since: this.#outage?.since ?? began, lastFailure: failed };
+        const lasted = failed - this.#outage.since;
         onFailure?.(error, lasted);
         const pause = this.options.pause();
-        if (lasted + pause >= this.timeout) throw error;
+        if (lasted + pause >= this.maxRetryTime) throw error;
         await wait(pause);
       }
     }
   }
 
-  #forgetOldOutage(now: number): void {
-    if (this.#outage !== undefined && now - this.#outage.lastFailure > this.timeout) this.#outage = undefined;
+  /**
+   * Runs work as `run` does, but takes no longer than `maxRetryTime`: it also gives up while an attempt goes on, whose
+   * outcome is unknown then.
+   *
+   * @throws the error of the last attempt that has ended; {NoAnswerError} if none has
+   */
+  async runInTime<Result>(work: () => Promise<Result>): Promise<Result> {
+    let lastError: Error = new NoAnswerError(this.maxRetryTime);
+    const noteError = (error: unknown): void => {
+      lastError = error as Error;
+    };
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(lastError), this.maxRetryTime);
+    });
+    return Promise.race([this.run(work, noteError), late]).finally(() => clearTimeout(timer));
   }
 
-  /** Notes a failure of a run that began then, and returns for how many milliseconds the outage has lasted. */
-  #noteFailure(began: number): number {
-    const lastFailure = performance.now();
-    this.#outage = { since: this.#outage?.since ?? began, lastFailure };
-    return lastFailure - this.#outage.since;
+  #forgetOldOutage(now: number): void {
+    if (this.#outage !== undefined && now - this.#outage.lastFailure > this.maxRetryTime) this.#outage = undefined;
   }
 }

@@ -12,8 +12,6 @@ export class BatchProgress {
   /** The ids of the plants that were inserted. */
   readonly #inserted = new Set<unknown>();
 
-  #hasAbsent = false;
-
   constructor(private readonly batch: readonly StoredPlant[]) {
     batch.forEach(({ id }, index) => {
       if (!this.#firsts.has(id)) this.#firsts.set(id, index);
@@ -35,16 +33,6 @@ export class BatchProgress {
   /** Returns the plants that were not inserted, each with its index: their ids are taken. */
   taken(): [index: number, plant: StoredPlant][] {
     return [...this.batch.entries()].filter(([index, plant]) => !this.#isCreated(plant, index));
-  }
-
-  /**
-   * Notes that taken ids have no plants. Returns whether this is the first time: another attempt then finds these ids free,
-   * if the plants were deleted meanwhile.
-   */
-  noteAbsence(): boolean {
-    const isFirst = !this.#hasAbsent;
-    this.#hasAbsent = true;
-    return isFirst;
   }
 
   /** @param same the indices of the taken plants that are the stored ones */

@@ -1,10 +1,9 @@
 import pg from 'pg';
-import { UnusableDatabaseError } from '../errors.js';
+import { NoAnswerError, UnusableDatabaseError } from '../errors.js';
 import {
   describePostgresError,
   connectionAfter,
   mayPassAtStart,
-  PlantDeletedError,
   postgresFailure,
   postgresStartError,
 } from './errors.js';
@@ -86,7 +85,7 @@ describe('An error of PostgreSQL', () => {
     expect(describePostgresError(unreachable)).toBe(
       'connect ECONNREFUSED; connect EHOSTUNREACH; check its server and its URL',
     );
-    expect(postgresFailure(new PlantDeletedError())).toBe('transient');
+    expect(postgresFailure(new NoAnswerError(1))).toBe('transient');
     const ofProgram = [
       new Error('a'),
       new TypeError('a'),

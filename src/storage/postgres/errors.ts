@@ -76,7 +76,7 @@ const KNOWN_ERRORS: readonly KnownError[] = [
   { code: /^25006/, failure: 'transient', advice: 'name the primary server' },
   // The connection failed, or the server lacks resources, starts or stops. PgBouncer reports all its errors as 08P01;
   // distributed engines an unreachable node as XX000.
-  { code: /^(?:08|25P03|25P04|53|57|XX000|PLANT_DELETED)/, failure: 'transient' },
+  { code: /^(?:08|25P03|25P04|53|57|XX000)/, failure: 'transient' },
   // Errors of the system or of Node, such as ECONNREFUSED, EAI_AGAIN and ERR_STREAM_DESTROYED; and no answer of a server.
   { code: /^(?:E(?!RR_)[A-Z_]+$|ERR_SOCKET|ERR_STREAM|NO_ANSWER)/, failure: 'transient', advice: CHECK_SERVER },
   // Messages, without a code, of the driver whose connection fails.
@@ -89,27 +89,6 @@ const KNOWN_ERRORS: readonly KnownError[] = [
 
 /** Another instance that creates the same tables was faster. */
 const LOST_RACE = /^(?:23505|42P07|42710)/;
-
-/** A plant was there when another one with its id was inserted, and was deleted before it was read. */
-export class PlantDeletedError extends Error {
-  override readonly name = 'PlantDeletedError';
-  readonly code = 'PLANT_DELETED';
-
-  constructor() {
-    super('another program deletes plants; stop it');
-  }
-}
-
-/** The time of a batch or a check is over. */
-export class NoAnswerError extends Error {
-  override readonly name = 'NoAnswerError';
-  readonly code = 'NO_ANSWER';
-
-  /** @param timeout milliseconds */
-  constructor(timeout: number) {
-    super(`it did not answer within ${timeout} ms`);
-  }
-}
 
 /** Returns how the repository handles an error; undefined for a defect. */
 export function postgresFailure(error: unknown): Failure | undefined {

@@ -10,14 +10,7 @@ import {
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
 import { BatchProgress } from './batch-progress.js';
-import {
-  describePostgresError,
-  mayPassAtStart,
-  NoAnswerError,
-  PlantDeletedError,
-  postgresFailure,
-  postgresStartError,
-} from './errors.js';
+import { describePostgresError, mayPassAtStart, postgresFailure, postgresStartError } from './errors.js';
 import { PostgresPool } from './pool.js';
 import { addTrialPlants, checkPostgresSchema, comparisonOf, insertionOf, updatePostgresSchema } from './schema.js';
 import { openPostgresSnapshot } from './snapshot.js';
@@ -94,7 +87,7 @@ class PostgresRepository extends PlantRepository {
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     const progress = new BatchProgress(batch);
     try {
-      return await runWithin(this.options.timeout, this.#batches, () => this.#attempt(progress));
+      return await this.#batches.runInTime(() => this.#attempt(progress));
     } catch (error) {
       throw postgresFailure(error) === undefined ? error : batchError(error, describePostgresError(error));
     }
@@ -103,7 +96,7 @@ class PostgresRepository extends PlantRepository {
   override async check(): Promise<void> {
     const timeout = this.#checkTimeout;
     try {
-      await runWithin(timeout, retryWithin(timeout), () => addTrialPlants(this.pool, { timeout }));
+      await retryWithin(timeout).runInTime(() => addTrialPlants(this.pool, { timeout }));
     } catch (error) {
       throw checkError(error, describePostgresError(error));
     }
@@ -123,9 +116,19 @@ class PostgresRepository extends PlantRepository {
 
   /** Adds the plants that are missing, so that it can be repeated after any failure. */
   async #attempt(progress: BatchProgress): Promise<readonly Outcome[]> {
+    // The second time, the id of a plant that was deleted between the two statements is free.
+    const outcomes = (await this.#insertAndCompare(progress)) ?? (await this.#insertAndCompare(progress));
+    if (outcomes === undefined) throw new PlantKeptOutError();
+    return outcomes;
+  }
+
+  /** Returns undefined if ids are taken whose plants are not there. */
+  async #insertAndCompare(progress: BatchProgress): Promise<readonly Outcome[] | undefined> {
     progress.noteInserted(await this.#insert(progress.missing()));
-    const same = await this.#findSame(progress);
-    return progress.outcomes(same);
+    const taken = progress.taken();
+    const compared = await this.#compare(taken);
+    if (compared.length < taken.length) return undefined;
+    return progress.outcomes(new Set(compared.filter(([, isSame]) => isSame === true).map(([index]) => index)));
   }
 
   /** Inserts the plants whose ids are free, and returns these ids. */
@@ -135,36 +138,15 @@ class PostgresRepository extends PlantRepository {
     return rows.map(([id]) => id);
   }
 
-  /** Returns the indices of the plants that are the stored ones that have their ids. */
-  async #findSame(progress: BatchProgress): Promise<ReadonlySet<unknown>> {
-    const taken = progress.taken();
-    if (taken.length === 0) return new Set();
-    const rows = await this.pool.transact(comparisonOf(taken));
-    if (rows.length < taken.length) throw progress.noteAbsence() ? new PlantDeletedError() : new PlantKeptOutError();
-    return new Set(rows.filter(([, isSame]) => isSame === true).map(([index]) => index));
+  /** Compares plants with the stored ones that have their ids; see `comparisonOf`. */
+  async #compare(taken: ReturnType<BatchProgress['taken']>): Promise<unknown[][]> {
+    return taken.length === 0 ? [] : this.pool.transact(comparisonOf(taken));
   }
 }
 
 /** Returns a Retry for errors that may be over at the next attempt. */
 function retryWithin(timeout: number): Retry {
   return new Retry(timeout, { isTransient, pause: () => Math.random() * MAX_PAUSE });
-}
-
-/**
- * Repeats attempts until one succeeds or the timeout is over, even while one goes on, whose outcome is unknown then.
- *
- * @throws the error of the last attempt that has ended; {NoAnswerError} if none has
- */
-async function runWithin<Result>(timeout: number, retry: Retry, attempt: () => Promise<Result>): Promise<Result> {
-  let lastError: Error = new NoAnswerError(timeout);
-  const noteError = (error: unknown): void => {
-    lastError = error as Error;
-  };
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(lastError), timeout);
-  });
-  return Promise.race([retry.run(attempt, noteError), late]).finally(() => clearTimeout(timer));
 }
 
 function isTransient(error: unknown): boolean {
