@@ -56,12 +56,12 @@ export async function checkDatabase(url: string, options: DatabaseOptions): Prom
 
 /** Loads the engine of a URL, with its driver, on demand: a host without PostgreSQL does not install `pg`. */
 async function engineOf(url: string): Promise<Engine> {
-  if (sqliteFile(url) !== undefined) return (await import('./sqlite/repository.js')).sqliteEngine;
+  if (sqliteFile(url) !== undefined) return (await import('./sqlite/engine.js')).sqliteEngine;
   if (!isPostgresUrl(url)) throw new OperatorError(`a database URL must be ${DATABASE_URL_RULE}`);
   if (lacksSslMode(url)) throw new OperatorError(`a database URL must have ${SSL_MODE_RULE}`);
   checkFiles(url);
   try {
-    return (await import('./postgres/repository.js')).postgresEngine;
+    return (await import('./postgres/engine.js')).postgresEngine;
   } catch (error) {
     if (!(error instanceof Error && error.message.includes("'pg'"))) throw error;
     throw new OperatorError('the package pg is not installed: npm install pg', { cause: error });

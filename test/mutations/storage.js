@@ -3,6 +3,7 @@ const COLUMNS = 'src/storage/plant-columns.ts';
 const COMMIT = 'src/storage/group-commit.ts';
 const POSTGRES = 'src/storage/postgres/repository.ts';
 const POOL = 'src/storage/postgres/pool.ts';
+const SQLITE_ENGINE = 'src/storage/sqlite/engine.ts';
 const SQLITE = 'src/storage/sqlite/repository.ts';
 const FILES = 'src/storage/sqlite/files-in-place.ts';
 const DATABASE = 'src/storage/sqlite/database.ts';
@@ -59,7 +60,7 @@ export default [
   {
     name: 'storage: SQLite without a full sync on macOS',
     reason: 'A sync ends when the disk has written.',
-    file: SQLITE,
+    file: SQLITE_ENGINE,
     find: "'fullfsync = ON',",
     replace: '',
     spec: 'src/storage/sqlite/repository',
@@ -68,7 +69,7 @@ export default [
   {
     name: 'storage: SQLite without a sync at each commit',
     reason: 'A 200 leaves only after the plant is on disk, and survives a power cut.',
-    file: SQLITE,
+    file: SQLITE_ENGINE,
     find: "'synchronous = FULL'",
     replace: "'synchronous = NORMAL'",
     spec: 'src/storage/sqlite/repository',
@@ -146,7 +147,7 @@ export default [
   {
     name: 'storage: log of 80 MiB',
     reason: 'SQLite copies the log into the database file when it has grown to 2,000 pages.',
-    file: SQLITE,
+    file: SQLITE_ENGINE,
     find: 'wal_autocheckpoint = 2000',
     replace: 'wal_autocheckpoint = 20000',
     spec: 'src/storage/sqlite/repository',
@@ -404,7 +405,7 @@ export default [
   {
     name: 'storage: start without an end',
     reason: 'A start waits for a server for DATABASE_START_TIMEOUT.',
-    file: POSTGRES,
+    file: 'src/storage/postgres/engine.ts',
     find: 'new Retry(startTimeout, {',
     replace: 'new Retry(60_000, {',
     spec: 'test/storage/database-repository',

@@ -95,9 +95,14 @@ export function postgresFailure(error: unknown): Failure | undefined {
   return knownError(error)?.failure;
 }
 
+/** Returns whether another attempt may succeed. */
+export function isTransient(error: unknown): boolean {
+  return postgresFailure(error) === 'transient';
+}
+
 /** Returns whether the start may succeed after this error when it tries again. */
 export function mayPassAtStart(error: unknown): boolean {
-  return postgresFailure(error) === 'transient' || LOST_RACE.test(codeOf(error));
+  return isTransient(error) || LOST_RACE.test(codeOf(error));
 }
 
 /** Returns whether a row was refused because another one has the same value. */

@@ -1,5 +1,5 @@
 import { postgresName } from '../database-url.js';
-import type { DatabaseOptions, Engine } from '../engines.js';
+import type { DatabaseOptions } from '../engines.js';
 import { batchError, checkError, PlantKeptOutError, requireTable, snapshotError } from '../errors.js';
 import {
   CHECK_TIMEOUT,
@@ -10,16 +10,13 @@ import {
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
 import { BatchProgress } from './batch-progress.js';
-import { describePostgresError, mayPassAtStart, postgresFailure, postgresStartError } from './errors.js';
-import { PostgresPool } from './pool.js';
-import { addTrialPlants, checkPostgresSchema, comparisonOf, insertionOf, updatePostgresSchema } from './schema.js';
+import { describePostgresError, isTransient, postgresFailure } from './errors.js';
+import type { PostgresPool } from './pool.js';
+import { addTrialPlants, comparisonOf, insertionOf } from './schema.js';
 import { openPostgresSnapshot } from './snapshot.js';
 
 /** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
 const MAX_PAUSE = 20;
-
-/** Maximum milliseconds between two attempts of the start. */
-const MAX_START_PAUSE = 500;
 
 /**
  * Makes the transaction wait for the disk if the server, the database or the role has turned that off. It travels with
@@ -29,47 +26,8 @@ const MAX_START_PAUSE = 500;
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
-/** PostgreSQL, and other servers that speak its protocol. */
-export const postgresEngine: Engine = {
-  open: openPostgresRepository,
-  snapshot: openPostgresSnapshot,
-  check: checkPostgresDatabase,
-};
-
-/** Opens a database, and brings its schema up to date. Waits for a server that starts later. */
-async function openPostgresRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
-  const { timeout, startTimeout, onWait } = options;
-  const pool = new PostgresPool(url, timeout);
-  const retry = new Retry(startTimeout, {
-    isTransient: mayPassAtStart,
-    pause: () => Math.random() * MAX_START_PAUSE,
-  });
-  const tellOperator = (error: unknown): void => {
-    // Another instance that creates the same tables is no reason to wait for long.
-    if (isTransient(error)) onWait?.(postgresStartError(url, error).message);
-  };
-  try {
-    await retry.run(() => updatePostgresSchema(pool), tellOperator);
-  } catch (error) {
-    await pool.close();
-    throw postgresStartError(url, error);
-  }
-  return new PostgresRepository(pool, url, options);
-}
-
-/** Does not wait for a server that cannot be reached. */
-async function checkPostgresDatabase(url: string, { timeout }: DatabaseOptions): Promise<boolean> {
-  const pool = new PostgresPool(url, timeout);
-  try {
-    return await checkPostgresSchema(pool);
-  } catch (error) {
-    throw postgresStartError(url, error);
-  } finally {
-    await pool.close();
-  }
-}
-
-class PostgresRepository extends PlantRepository {
+/** Plants on a PostgreSQL server. Its batches wait for locks, and for a server that cannot be reached. */
+export class PostgresRepository extends PlantRepository {
   readonly #batches: Retry;
   /** Milliseconds that a check may take. */
   readonly #checkTimeout: number;
@@ -147,8 +105,4 @@ class PostgresRepository extends PlantRepository {
 /** Returns a Retry for errors that may be over at the next attempt. */
 function retryWithin(timeout: number): Retry {
   return new Retry(timeout, { isTransient, pause: () => Math.random() * MAX_PAUSE });
-}
-
-function isTransient(error: unknown): boolean {
-  return postgresFailure(error) === 'transient';
 }

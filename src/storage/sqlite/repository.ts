@@ -1,8 +1,3 @@
-import { accessSync, constants } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { existingDirectory } from '../../files/durable-files.js';
-import { sqlitePath } from '../database-url.js';
-import type { DatabaseOptions, Engine } from '../engines.js';
 import { batchError, checkError, PlantKeptOutError, requireTable, snapshotError } from '../errors.js';
 import { rowOf } from '../plant-columns.js';
 import {
@@ -13,85 +8,18 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
-import {
-  assertSound,
-  databaseExists,
-  firstRow,
-  firstValue,
-  openSqliteDatabase,
-  prepare,
-  type SqliteDatabase,
-  transact,
-  useSqliteDatabase,
-} from './database.js';
-import { describeSqliteError, sqliteFailure, sqliteStartError } from './errors.js';
-import { FilesInPlace } from './files-in-place.js';
+import { firstRow, prepare, type SqliteDatabase, transact } from './database.js';
+import { describeSqliteError, sqliteFailure } from './errors.js';
+import type { FilesInPlace } from './files-in-place.js';
 import { leaveOpen } from './leave-open.js';
-import { addTrialPlants, checkSqliteSchema, COMPARE, INSERT, updateSqliteSchema } from './schema.js';
+import { addTrialPlants, COMPARE, INSERT } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
 
 /** Milliseconds between two attempts: another process holds the lock for about as long. */
 const PAUSE = 1;
 
-const SETTINGS = [
-  'journal_mode = WAL',
-  // NORMAL, which is common with WAL, syncs only at checkpoints: a power cut would lose acknowledged plants.
-  'synchronous = FULL',
-  // macOS: otherwise, a sync may end before the disk has written. Elsewhere, it has no effect.
-  'fullfsync = ON',
-  // 8 MiB of log. A commit that still makes the log longer takes more time, so a start has that behind it soon.
-  'wal_autocheckpoint = 2000',
-  // 4 MiB. With random ids only inner pages are read again, and this holds those of 30 million plants.
-  'cache_size = -4096',
-];
-
-export const sqliteEngine: Engine = {
-  open: openSqliteRepository,
-  snapshot: (url) => openSqliteSnapshot(sqlitePath(url)),
-  check: checkSqliteDatabase,
-};
-
-/** Opens or creates a database whose commits are on disk when they return. */
-function openSqliteRepository(url: string, { timeout, ...options }: DatabaseOptions): Promise<PlantRepository> {
-  const file = sqlitePath(url);
-  const open = (database: SqliteDatabase): PlantRepository => {
-    for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
-    updateSqliteSchema(database);
-    const path = file === ':memory:' ? undefined : resolve(file);
-    // SQLite follows symbolic links to the file.
-    const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
-    const files = path === undefined ? undefined : new FilesInPlace(path, String(realPath));
-    files?.syncLog();
-    return new SqliteRepository(database, path, files, timeout);
-  };
-  return openSqliteDatabase(file, open, options);
-}
-
-async function checkSqliteDatabase(url: string): Promise<boolean> {
-  const file = sqlitePath(url);
-  if (file === ':memory:' || !isThere(file)) return false;
-  // Apart, because it takes longer in a large database than the trial plants may wait for a running service.
-  await useSqliteDatabase(file, assertSound);
-  return useSqliteDatabase(file, checkSqliteSchema);
-}
-
-/**
- * Returns whether there is a database.
- *
- * @throws {OperatorError} if this user cannot look for it or create it
- */
-function isThere(file: string): boolean {
-  if (databaseExists(file)) return true;
-  try {
-    // With the slash, a file instead of the directory is refused, too.
-    accessSync(`${existingDirectory(dirname(resolve(file)))}/`, constants.W_OK | constants.X_OK);
-    return false;
-  } catch (error) {
-    throw sqliteStartError(file, error);
-  }
-}
-
-class SqliteRepository extends PlantRepository {
+/** Plants in a SQLite database. Its batches wait for the locks of other processes. */
+export class SqliteRepository extends PlantRepository {
   readonly #batches: Retry;
   readonly #checkTimeout: number;
   readonly #insert;
