@@ -5,16 +5,8 @@ import { listed } from '../../listed.js';
 import { OperatorError } from '../../operator-error.js';
 import { toNewPlant } from '../../plants/dto/plant.dto.js';
 import { exactInteger } from '../../plants/exact-json.js';
-import {
-  type ByteString,
-  fromBytes,
-  type Row,
-  type RowReader,
-  toBytes,
-  tooLong,
-  toRow,
-  withoutByteOrderMark,
-} from './rows.js';
+import { type ByteString, fromBytes, toBytes, withoutByteOrderMark } from './byte-string.js';
+import { type Row, type RowReader, tooLong, toRow } from './rows.js';
 
 /** The import rejects rows of up to this multiple of the maximum length. A longer one ends it, to bound memory. */
 const MAX_LENGTHS = 16;
@@ -58,7 +50,7 @@ export class CsvReader implements RowReader {
   constructor(private readonly maxLength: number) {
     this.#parser = parse({
       cast: (field, { quoting }) => (field === '' && !quoting ? undefined : field),
-      // With UTF-8, invalid bytes would become U+FFFD.
+      // Returns byte strings.
       encoding: 'latin1',
       max_record_size: MAX_LENGTHS * maxLength,
       raw: true,

@@ -1,15 +1,7 @@
 import { OperatorError } from '../../operator-error.js';
 import { parseNewPlant } from '../../plants/parse-new-plant.js';
-import {
-  type ByteString,
-  fromBytes,
-  type Row,
-  type RowReader,
-  toBytes,
-  tooLong,
-  toRow,
-  withoutByteOrderMark,
-} from './rows.js';
+import { type ByteString, fromBytes, toBytes, withoutByteOrderMark } from './byte-string.js';
+import { type Row, type RowReader, tooLong, toRow } from './rows.js';
 
 /** A line of CSV: it has a comma before anything that begins a JSON object or array. */
 const LOOKS_LIKE_CSV = /^[^{[]*,/;
