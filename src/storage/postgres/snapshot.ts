@@ -13,8 +13,8 @@ import { findTables } from './schema.js';
 const QUERY_TIMEOUT = 600_000;
 
 /**
- * Rows that one message brings. With 64, an export of 100,000 short plants takes 1.4 times as long, and with 8, 2.7 times.
- * Even 8 plants of the longest BODY_LIMIT (255mb) would not fit into memory, so long ones are read one by one.
+ * Rows that one message brings. With 64, an export of 100,000 short plants takes 1.4 times as long, and with 8, 2.8 times.
+ * Even 8 plants of the longest BODY_LIMIT (255mb) are 2 GB, so long ones are read one by one.
  */
 const FETCHED_ROWS = 256;
 
