@@ -89,9 +89,8 @@ export class StructuredLogger implements LoggerService {
     this.#write('trace', message, more);
   }
 
-  /** @param more the parameters after the message: for an error, its stack, and then the context; Nest leaves out either */
   #write(level: Level, message: unknown, more: readonly unknown[]): void {
-    const [stack, context] = more.length > 1 ? more.slice(-2) : isStack(more[0]) ? more : [undefined, more[0]];
+    const { stack, context } = stackAndContext(more);
     if (typeof context === 'string' && NEST_START_CONTEXTS.has(context)) return;
     const text = message instanceof Error ? message.message : String(message);
     this.#logger[level]({ context, stack: message instanceof Error ? message.stack : stack }, text);
@@ -103,7 +102,11 @@ export class StructuredLogger implements LoggerService {
   }
 }
 
-/** Contexts have no line breaks. */
-function isStack(text: unknown): boolean {
-  return typeof text === 'string' && text.includes('\n');
+/** @param more the parameters after the message: for an error, its stack, and then the context; Nest leaves out either */
+function stackAndContext(more: readonly unknown[]): { readonly stack?: unknown; readonly context?: unknown } {
+  const last = more.at(-1);
+  if (more.length > 1) return { stack: more.at(-2), context: last };
+  // Contexts have no line breaks.
+  const isStack = typeof last === 'string' && last.includes('\n');
+  return isStack ? { stack: last } : { context: last };
 }
