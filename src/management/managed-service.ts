@@ -1,6 +1,6 @@
 import type { PlantRepository } from '../storage/plant-repository.js';
 
-/** The service, as this room sees it: a port, and its own injection token. */
+/** What the management listener reads of the service. A class, so that it is its own injection token. */
 export abstract class ManagedService {
   abstract readonly repository: PlantRepository;
 

@@ -1,26 +1,24 @@
 import { Logger } from '@nestjs/common';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { ManagedService } from './managed-service.js';
+import type { ManagedService } from './managed-service.js';
 import { Readiness } from './readiness.js';
 
 /** A service that takes requests, unless it has an obstacle. */
-class TestedService extends ManagedService {
-  override readonly baseUrl = 'http://127.0.0.1:3000';
-  override isStopping = false;
+class TestedService implements ManagedService {
+  readonly baseUrl = 'http://127.0.0.1:3000';
+  isStopping = false;
 
   constructor(
-    override readonly repository: PlantRepository,
+    readonly repository: PlantRepository,
     private readonly reason?: string,
-  ) {
-    super();
-  }
+  ) {}
 
-  override get obstacle(): string | undefined {
+  get obstacle(): string | undefined {
     return this.reason;
   }
 
-  override metrics(): Promise<string> {
+  metrics(): Promise<string> {
     return Promise.resolve('');
   }
 }

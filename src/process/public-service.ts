@@ -1,4 +1,4 @@
-import { ManagedService } from '../management/managed-service.js';
+import type { ManagedService } from '../management/managed-service.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { Address } from './addresses.js';
 
@@ -18,12 +18,10 @@ const OBSTACLES: Readonly<Record<ServiceState['name'], string | undefined>> = {
 };
 
 /** Serves the public port: with this process (`ServingProcess`), or with others (`Workers`). */
-export abstract class PublicService extends ManagedService {
+export abstract class PublicService implements ManagedService {
   #state: ServiceState = { name: 'starting' };
 
-  constructor(override readonly repository: PlantRepository) {
-    super();
-  }
+  constructor(readonly repository: PlantRepository) {}
 
   get state(): ServiceState {
     return this.#state;
@@ -39,15 +37,15 @@ export abstract class PublicService extends ManagedService {
     if (this.#state.name === 'serving') this.#state = { ...this.#state, name: 'stopping' };
   }
 
-  override get baseUrl(): string | undefined {
+  get baseUrl(): string | undefined {
     return this.state.name === 'starting' ? undefined : this.state.baseUrl;
   }
 
-  override get obstacle(): string | undefined {
+  get obstacle(): string | undefined {
     return OBSTACLES[this.state.name];
   }
 
-  override get isStopping(): boolean {
+  get isStopping(): boolean {
     return this.state.name === 'stopping';
   }
 
@@ -66,6 +64,8 @@ export abstract class PublicService extends ManagedService {
 
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */
   abstract reload(): void;
+
+  abstract metrics(): Promise<string>;
 
   /** Resolves when the requests in flight are answered and the store is closed. */
   abstract close(): Promise<void>;
