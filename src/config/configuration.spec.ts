@@ -201,12 +201,18 @@ describe('A valid value', () => {
 });
 
 describe('Several workers', () => {
-  it('need a port and a database that they can share', () => {
+  it('need a port and a database that they can share, and the port of the docs page', () => {
     expect(complaintAbout({ WORKERS: '2', DATABASE_URL: 'sqlite::memory:' })).toBe(
       'WORKERS must be 1 with a database in memory, which processes cannot share',
     );
     expect(complaintAbout({ WORKERS: '2', PORT: '0' })).toMatch(/^PORT must not be 0 with WORKERS, /);
-    expect(() => parseConfiguration({ DATABASE_URL: 'sqlite::memory:', PORT: '0' })).not.toThrow();
-    expect(() => parseConfiguration({ WORKERS: '2' })).not.toThrow();
+    expect(complaintAbout({ WORKERS: '2', MANAGEMENT_PORT: '0' })).toMatch(
+      /^MANAGEMENT_PORT must not be 0 with WORKERS, /,
+    );
+    const alone = { DATABASE_URL: 'sqlite::memory:', PORT: '0', MANAGEMENT_PORT: '0' };
+    expect(() => parseConfiguration(alone)).not.toThrow();
+    for (const MANAGEMENT_PORT of ['3001', 'off']) {
+      expect(() => parseConfiguration({ WORKERS: '2', MANAGEMENT_PORT })).not.toThrow();
+    }
   });
 });

@@ -220,6 +220,11 @@ function assertConsistent(settings: Settings): void {
   if (settings.workers > 1 && port === 0) {
     throw badUsage('PORT must not be 0 with WORKERS, which must all have the same port: set it to 3000, for example');
   }
+  if (settings.workers > 1 && settings.managementPort === 0) {
+    throw badUsage(
+      'MANAGEMENT_PORT must not be 0 with WORKERS, which must know the port of the docs page: set it to 3001, for example',
+    );
+  }
 }
 
 /** Returns whether the system refuses to listen on one port of both hosts. */

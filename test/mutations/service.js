@@ -327,6 +327,15 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'process: workers with any port of the docs page',
+    reason: 'MANAGEMENT_PORT=0 with workers is refused: the docs page could create no plants.',
+    file: 'src/config/configuration.ts',
+    find: 'settings.workers > 1 && settings.managementPort === 0',
+    replace: 'settings.workers > 100 && settings.managementPort === 0',
+    spec: 'src/config/configuration',
+    test: 'need a port and a database',
+  },
+  {
     name: 'logging: lines without their worker',
     reason: 'Each line of the log says which worker wrote it.',
     file: LOGGER,

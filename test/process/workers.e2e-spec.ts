@@ -136,15 +136,12 @@ describe('A service with WORKERS=2', () => {
   });
 
   it('lets the docs page of its management listener create plants', async () => {
-    const reserved = reservePort();
-    const variables = { WORKERS: '2', MANAGEMENT_PORT: `${reserved.port}` };
-    const { service, url, management } = await directory.startManaged(variables);
+    const { service, url, management } = await directory.startManaged({ WORKERS: '2' });
     const headers = { Origin: management, 'Access-Control-Request-Method': 'POST' };
 
     const preflights = await withEachWorker(service, () => fetch(`${url}/plants`, { method: 'OPTIONS', headers }));
 
     expect(preflights.map(({ status }) => status)).toEqual([204, 204]);
-    reserved.free();
   });
 
   it('writes whole log lines to a pipe, even while their reader is slow', async () => {
