@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js';
 import { unwritable } from './files/file-errors.js';
-import { describeError, withoutUserInformation } from './process/describe-error.js';
+import { describeError, withoutCredentials } from './process/describe-error.js';
 import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
 
@@ -82,9 +82,9 @@ function handleEnds(): void {
   });
 }
 
-/** Removes the value of a misspelled option, and user information, which is in a URL that is no command. */
+/** Removes the value of a misspelled option, and the credentials in a URL that is no command. */
 function withoutValue(text: string): string {
-  return withoutUserInformation(text.replace(/(unknown option '[^'=]*)=.*'/, "$1'"));
+  return withoutCredentials(text.replace(/(unknown option '[^'=]*)=.*'/, "$1'"));
 }
 
 /** Prints an error, and returns the exit status. */

@@ -1,5 +1,5 @@
 import { EXIT_STATUS } from '../operator-error.js';
-import { withoutUserInformation } from '../process/describe-error.js';
+import { withoutCredentials } from '../process/describe-error.js';
 
 /** How a command reports its result. */
 export interface ReportOptions {
@@ -19,7 +19,7 @@ export const RUN_AGAIN = 'run the same command again';
 export function onInterruption(describe: () => string): void {
   process.once('exit', (status) => {
     if (status === EXIT_STATUS.interrupted) {
-      process.stderr.write(`plant-store: interrupted: ${withoutUserInformation(describe())}\n`);
+      process.stderr.write(`plant-store: interrupted: ${withoutCredentials(describe())}\n`);
     }
   });
 }

@@ -1,6 +1,7 @@
 import { badUsage, OperatorError } from '../operator-error.js';
+import { DATABASE_URL_RULE } from '../storage/database-url.js';
 import { RepositoryUnavailableError } from '../storage/plant-repository.js';
-import { addressError, describeError, withoutUserInformation } from './describe-error.js';
+import { addressError, describeError, withoutCredentials } from './describe-error.js';
 
 /** Returns an error of the system. */
 function systemError(code: string): Error {
@@ -37,18 +38,25 @@ describe('describeError', () => {
     expect(text).toContain('no postgres://db/plants');
     expect(text).not.toContain('secret');
   });
+
+  it('keeps the user in the example of a message', () => {
+    const { text } = describeError(badUsage(`DATABASE_URL must be ${DATABASE_URL_RULE}`));
+
+    expect(text).toMatch(/ for example \S+ or postgres:\/\/user@localhost\/plants$/);
+  });
 });
 
-describe('withoutUserInformation', () => {
+describe('withoutCredentials', () => {
   it.each([
     ['postgres://user:secret@db:5432/plants', 'postgres://db:5432/plants'],
-    ['postgresql://user@db/plants and https://a:b@c', 'postgresql://db/plants and https://c'],
+    ['postgres://:secret@db/plants', 'postgres://db/plants'],
+    ['postgres://user@db:5432/plants, not https://a:b@c', 'postgres://user@db:5432/plants, not https://c'],
     ['postgres://user:se@cret@db/plants', 'postgres://db/plants'],
     ['postgres://db/plants', 'postgres://db/plants'],
     ['file:///data/a@b.db', 'file:///data/a@b.db'],
     ['write to a@example.org', 'write to a@example.org'],
   ])('makes of %s: %s', (text, expected) => {
-    expect(withoutUserInformation(text)).toBe(expected);
+    expect(withoutCredentials(text)).toBe(expected);
   });
 });
 

@@ -27,14 +27,17 @@ interface ProcessEnd {
 
 /** Returns how a process ends because of this error. Only a defect has a stack. */
 export function describeError(error: unknown): ProcessEnd {
-  if (error instanceof OperatorError) return { text: withoutUserInformation(error.message), status: error.status };
+  if (error instanceof OperatorError) return { text: withoutCredentials(error.message), status: error.status };
   // Errors of the system, such as ENOENT, name the file.
   const isKnown = error instanceof RepositoryUnavailableError || 'syscall' in Object(error);
   const text = isKnown ? (error as Error).message : inspect(error);
-  return { text: withoutUserInformation(text), status: EXIT_STATUS.failed };
+  return { text: withoutCredentials(text), status: EXIT_STATUS.failed };
 }
 
-/** Removes user and password from each URL in a text: from its beginning to the last @ of the word. */
-export function withoutUserInformation(text: string): string {
-  return text.replace(/(?<!\bfile)(:\/\/)\S*@/g, '$1');
+/**
+ * Removes user and password from each URL with a password in a text: all from :// to the last @ of the word. A user alone is
+ * no secret, and examples in messages have one.
+ */
+export function withoutCredentials(text: string): string {
+  return text.replace(/(?<!\bfile)(:\/\/)[^\s:]*:\S*@/g, '$1');
 }

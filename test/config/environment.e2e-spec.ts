@@ -150,7 +150,11 @@ describe('DATABASE_URL_FILE', () => {
   it.each<[what: string, variables: Variables, complaint: RegExp]>([
     ['names no file', { DATABASE_URL_FILE: 'none' }, /DATABASE_URL_FILE: there is no file none: name one that exists$/],
     ['is empty', { DATABASE_URL_FILE: 'empty' }, /the text in DATABASE_URL_FILE must be a URL /],
-    ['has another text', { DATABASE_URL_FILE: 'url' }, /the text in DATABASE_URL_FILE must be a URL /],
+    [
+      'has another text',
+      { DATABASE_URL_FILE: 'url' },
+      /the text in DATABASE_URL_FILE must be a URL .* for example \S+ or postgres:\/\/user@localhost\/plants$/,
+    ],
     [
       'stands beside DATABASE_URL',
       { DATABASE_URL_FILE: 'url', DATABASE_URL: 'sqlite:plants.db' },
