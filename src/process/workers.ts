@@ -13,25 +13,23 @@ const RESTART_DELAY = 1_000;
 /** Milliseconds that the service waits for its other workers before it says that it is up. */
 const OTHERS_TIMEOUT = 5_000;
 
-/** The exit of a worker. */
-class WorkerExit extends Error {
-  constructor(
-    readonly code: number | null,
-    readonly killer: string | null,
-  ) {
-    super(killer ?? `status ${code}`);
-  }
+/** The exit of a worker: its status, or the signal that has killed it. */
+interface WorkerExit {
+  readonly code: number | null;
+  readonly killer: string | null;
 }
 
 /**
  * Serves the public port with workers. Each of them is the whole service: it runs the command of this process, in the
- * same environment. A worker ends when it exits, or when its process cannot be created. What follows depends on whether any
- * worker has listened, which ends the state `starting`: without one, the cause is most likely the configuration.
+ * same environment.
  *
- * | worker            | none has listened            | one has listened                                          |
- * |-------------------|------------------------------|-----------------------------------------------------------|
- * | exits             | this process ends in its way | it is replaced when it can start, but not during the stop |
- * | cannot be created | `listen` throws the error    | it is replaced when it can start, but not during the stop |
+ * | state    | when a worker exits                                                                    |
+ * |----------|----------------------------------------------------------------------------------------|
+ * | starting | this process exits with the same status: most likely, the configuration cannot be used |
+ * | serving  | another one replaces it as soon as it can start                                        |
+ * | stopping | nothing follows                                                                        |
+ *
+ * If the system cannot create the process of a worker, this process exits, too: its supervisor starts the service again.
  */
 export class Workers extends PublicService {
   readonly #logger = new Logger('PlantStore');
@@ -57,12 +55,14 @@ export class Workers extends PublicService {
     return this.#fork();
   }
 
-  /** Starts the other workers. One that cannot start, or hangs, does not keep the others from serving. */
+  /** Starts the other workers. One that ends or hangs before it listens does not keep the others from serving. */
   override async startOthers(): Promise<void> {
-    const starts = Promise.allSettled(Array.from({ length: this.count - 1 }, () => this.#fork()));
-    const isLate = await Promise.race([starts.then(() => false), sleep(OTHERS_TIMEOUT, true)]);
-    if (isLate)
-      this.#logger.warn(`Workers that listen: ${this.#listening.size} of ${this.count}; the others still start`);
+    const starts = Array.from({ length: this.count - 1 }, () => this.#fork());
+    await Promise.race([Promise.all(starts), sleep(OTHERS_TIMEOUT)]);
+    const { size } = this.#listening;
+    if (size < this.count && !this.isStopping) {
+      this.#logger.warn(`Workers that listen: ${size} of ${this.count}; the others still start`);
+    }
   }
 
   override reload(): void {
@@ -87,43 +87,39 @@ export class Workers extends PublicService {
     await this.repository.close();
     // SIGTERM kills a worker only at the beginning of its start, when it has no clients yet.
     const failure = exits.find(({ code, killer }) => code !== EXIT_STATUS.done && killer !== 'SIGTERM');
-    if (failure !== undefined) throw new Error(`a worker could not close: ${failure.message}`);
+    if (failure !== undefined) throw new Error(`a worker could not close: ${causeOf(failure)}`);
   }
 
-  /** Starts a worker. Resolves when it listens, and rejects with the reason if it ends before. */
-  async #fork(): Promise<Address> {
-    const worker = this.#create();
-    return new Promise((resolve, reject) => {
+  /** Starts a worker, and resolves when it listens; never, if it exits before. */
+  #fork(): Promise<Address> {
+    return new Promise<Address>((resolve, reject) => {
+      // If the system cannot create the process, Node 20 emits `error` for some codes, such as EAGAIN, and throws others.
+      // https://github.com/nodejs/node/blob/v20.20.2/lib/internal/child_process.js (ChildProcess.prototype.spawn)
+      const worker = cluster.fork();
+      worker.on('error', (error: Error) => {
+        // Other errors are those of its channel: if it ends, it also exits.
+        if (worker.process.pid === undefined) reject(error);
+      });
       worker.once('listening', (address: Address) => {
         this.#listening.add(worker);
         resolve(address);
       });
-      void endOf(worker).then((reason) => {
+      void exitOf(worker).then((exit) => {
         this.#listening.delete(worker);
-        this.#ended(reason, worker.id);
-        reject(reason);
+        this.#exited(worker.id, exit);
       });
+    }).catch((error: unknown) => {
+      this.#logger.error(`The system cannot create a worker: ${(error as Error).message}`);
+      process.exit(EXIT_STATUS.failed);
     });
   }
 
-  #create(): Worker {
-    try {
-      return cluster.fork();
-    } catch (error) {
-      // Node 20 emits `error` for EACCES, EAGAIN, EMFILE, ENFILE and ENOENT. It throws any other, such as ENOMEM.
-      // https://github.com/nodejs/node/blob/v20.20.2/lib/internal/child_process.js (ChildProcess.prototype.spawn)
-      this.#ended(error as Error);
-      throw error;
-    }
-  }
-
-  /** Does what follows the end of a worker, as the table above says. */
-  #ended(reason: Error, id?: number): void {
+  /** Does what follows the exit of a worker, as the table above says. */
+  #exited(id: number, exit: WorkerExit): void {
     const { name } = this.state;
-    // A worker that cannot be created is an error of `listen`.
-    if (name === 'starting' && reason instanceof WorkerExit) this.#exitAs(reason);
+    if (name === 'starting') this.#exitAs(exit);
     if (name === 'serving') {
-      this.#logger.error(`Worker ${id ?? '(not created)'} has ended, and another one starts: ${reason.message}`);
+      this.#logger.error(`Worker ${id} has ended, and another one starts: ${causeOf(exit)}`);
       void this.#replace();
     }
   }
@@ -134,56 +130,51 @@ export class Workers extends PublicService {
     process.exit(code !== null && code > 0 ? code : EXIT_STATUS.failed);
   }
 
-  /**
-   * Starts another worker once the store takes plants, and the files of the service can be used: without those of the
-   * store, the worker would create an empty one, and without the tokens, it would refuse clients that others serve.
-   */
-  async #replace(isFirst = true): Promise<void> {
+  /** Starts another worker, a second from now or as soon as it can start. */
+  async #replace(): Promise<void> {
     await sleep(RESTART_DELAY);
-    try {
-      await this.repository.check?.();
-      this.checkFiles();
-    } catch (error) {
-      if (this.isStopping) return;
-      if (isFirst) this.#logger.error(`No worker starts for now: ${(error as Error).message}`);
-      void this.#replace(false);
-      return;
+    let obstacle = await this.#obstacleToStart();
+    if (obstacle !== undefined && !this.isStopping) this.#logger.error(`No worker starts for now: ${obstacle}`);
+    while (obstacle !== undefined && !this.isStopping) {
+      await sleep(RESTART_DELAY);
+      obstacle = await this.#obstacleToStart();
     }
     if (this.isStopping) return;
     this.#metrics.restarts.inc();
-    // `#ended` deals with it.
-    this.#fork().catch(() => undefined);
+    await this.#fork();
   }
-}
 
-/** Resolves when a worker has ended: with its exit, or with the error if the system could not create its process. */
-function endOf(worker: Worker): Promise<Error> {
-  return new Promise((resolve) => {
-    void exitOf(worker).then(resolve);
-    worker.on('error', (error: Error) => {
-      // Other errors are those of its channel: if it ends, it also exits.
-      if (!hasProcess(worker)) resolve(error);
-    });
-  });
+  /**
+   * Returns why no worker can start; undefined if one can. Without the files of the store, it would create an empty one, and
+   * without the tokens, it would refuse clients that others serve.
+   */
+  async #obstacleToStart(): Promise<string | undefined> {
+    try {
+      await this.repository.check?.();
+      this.checkFiles();
+      return undefined;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
 }
 
 /** Resolves when a worker exits. Unlike `once` of node:events, it does not reject at an error of the worker's channel. */
 function exitOf(worker: Worker): Promise<WorkerExit> {
   return new Promise((resolve) => {
-    worker.once('exit', (code: number | null, killer: string | null) => resolve(new WorkerExit(code, killer)));
+    worker.once('exit', (code: number | null, killer: string | null) => resolve({ code, killer }));
   });
 }
 
-/** Returns the workers that have not ended. `cluster` also keeps others: until their channel closes, or for ever. */
-function running(): Worker[] {
-  return Object.values(cluster.workers ?? {}).filter(
-    (worker): worker is Worker => worker !== undefined && hasProcess(worker) && !worker.isDead(),
-  );
+function causeOf({ code, killer }: WorkerExit): string {
+  return killer ?? `status ${code}`;
 }
 
-/** Returns false if the system could not create the process of a worker; there is no exit then. */
-function hasProcess({ process }: Worker): boolean {
-  return process.pid !== undefined;
+/** Returns the workers that have not ended. `cluster` also keeps those that have, until their channel closes. */
+function running(): Worker[] {
+  return Object.values(cluster.workers ?? {}).filter(
+    (worker): worker is Worker => worker !== undefined && !worker.isDead(),
+  );
 }
 
 function signal(workers: Iterable<Worker>, name: NodeJS.Signals): void {

@@ -1,72 +1,61 @@
 import { ask } from '../support/raw-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
-import { until } from '../support/until.js';
-import { importing } from '../support/workers.js';
+import { importing, killWorkers } from '../support/workers.js';
 
 const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
 
 const directory = ServiceDirectory.ofEachTest();
 
-describe('A worker that the system cannot create at the start', () => {
-  it('does not keep the other one from serving, and is replaced', async () => {
-    const withoutSecond = importing(
-      "import { ChildProcess } from 'node:child_process'; const { spawn } = ChildProcess.prototype; let count = 0;" +
-        'ChildProcess.prototype.spawn = function (options) { count += 1;' +
-        "return spawn.call(this, count === 2 ? { ...options, file: '/missing' } : options); };",
-    );
-    const { service, url } = await directory.start({ ...TWO, ...withoutSecond });
+/** Runs code of a test instead of `spawn` for the process with this number. */
+function insteadOfProcess(number: number, code: string): Variables {
+  return importing(
+    "import { ChildProcess } from 'node:child_process'; import { closeSync, openSync } from 'node:fs';" +
+      'const { spawn } = ChildProcess.prototype; let count = 0; const taken = [];' +
+      'ChildProcess.prototype.spawn = function (options) { count += 1;' +
+      `if (count !== ${number}) return spawn.call(this, options); ${code} };`,
+  );
+}
 
+/** The ways in which Node reports that the system cannot create a process, with the message. */
+const FAILURES: readonly (readonly [cause: string, code: string, message: string])[] = [
+  ['cannot execute', "return spawn.call(this, { ...options, file: '/missing' });", 'spawn /missing ENOENT'],
+  [
+    'has no memory for',
+    "throw Object.assign(new Error('spawn ENOMEM'), { code: 'ENOMEM', syscall: 'spawn' });",
+    'spawn ENOMEM',
+  ],
+  [
+    'has no file descriptors for',
+    "try { for (;;) taken.push(openSync('/dev/null')); } catch {}" +
+      'try { return spawn.call(this, options); } finally { taken.forEach((descriptor) => closeSync(descriptor)); }',
+    'spawn \\S+ EMFILE',
+  ],
+];
+
+/** With few file descriptors. */
+const LIMITED = { wrapper: ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh'] };
+
+describe.each(FAILURES)('A worker that the system %s', (_cause, code, message) => {
+  const line = new RegExp(`"level":"error".*"The system cannot create a worker: ${message}"`);
+
+  it.each([1, 2])('ends the service with status 1 and its reason if it is number %i', async (number) => {
+    const service = directory.launch({ ...TWO, ...insteadOfProcess(number, code) }, LIMITED);
+
+    expect(await service.ended).toBe(1);
+    expect(service.lines.at(-1)).toMatch(line);
+    expect(service.lines.filter((text) => line.test(text))).toHaveLength(1);
+    expect(service.stdout).not.toContain('Listening');
+    expect(service.stderr).toBe('');
+  });
+
+  it('ends the service and its other worker if it is a replacement', async () => {
+    const { service, url } = await directory.start({ ...TWO, ...insteadOfProcess(3, code) }, LIMITED);
     expect(await ask(url)).toBe(200);
-    await service.printed(/(Worker 2 has ended, and another one starts: spawn \/missing ENOENT)/);
-    await until('there are two workers', () => service.workers().length === 2);
-    expect(await service.stop()).toBe(0);
-  });
-});
+    await killWorkers(service, service.workers().slice(1));
 
-describe('A worker for which the system has no memory', () => {
-  /** Lets Node throw, as it does for ENOMEM, when it is to create the processes with these numbers. */
-  function withoutMemory(...numbers: readonly number[]): Variables {
-    return importing(
-      "import { ChildProcess } from 'node:child_process'; const { spawn } = ChildProcess.prototype; let count = 0;" +
-        'ChildProcess.prototype.spawn = function (options) { count += 1;' +
-        `if (!${JSON.stringify(numbers)}.includes(count)) return spawn.call(this, options);` +
-        "throw Object.assign(new Error('spawn ENOMEM'), { code: 'ENOMEM', syscall: 'spawn' }); };",
-    );
-  }
-
-  it('is replaced, also when it is a replacement itself, and the other one serves', async () => {
-    const { service, url } = await directory.start({ ...TWO, ...withoutMemory(2, 3) });
-
-    expect(await ask(url)).toBe(200);
-    const end = 'Worker \\(not created\\) has ended, and another one starts: spawn ENOMEM';
-    await service.printed(new RegExp(`${end}[^]+(${end})`));
-    await until('there are two workers', () => service.workers().length === 2);
-    expect(await service.stop()).toBe(0);
-  });
-
-  it('ends the service with status 1 and its reason if it is the first one', async () => {
-    const { status, complaint } = await directory.failedStart({ ...TWO, ...withoutMemory(1) });
-
-    expect(complaint).toBe('plant-store: spawn ENOMEM\n');
-    expect(status).toBe(1);
-  });
-});
-
-describe('A worker for which the system has no file descriptors', () => {
-  it('does not delay the stop', async () => {
-    const withoutDescriptors = importing(
-      "import { ChildProcess } from 'node:child_process'; import { closeSync, openSync } from 'node:fs';" +
-        'const { spawn } = ChildProcess.prototype; let count = 0;' +
-        'ChildProcess.prototype.spawn = function (options) { count += 1; const taken = [];' +
-        "try { if (count === 2) for (;;) taken.push(openSync('/dev/null')); } catch {}" +
-        'try { return spawn.call(this, options); } finally { taken.forEach(closeSync); } };',
-    );
-    const wrapper = ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh'];
-    const variables = { ...TWO, SHUTDOWN_TIMEOUT: '60m', ...withoutDescriptors };
-    const { service } = await directory.start(variables, { wrapper });
-    await service.printed(/(Worker 2 has ended, and another one starts: spawn \S+ EMFILE)/);
-
-    expect(await service.stop()).toBe(0);
-    expect(service.lines.at(-1)).toContain('"message":"Stopped"');
+    // The output ends with the last process that has it open.
+    expect(await service.ended).toBe(1);
+    expect(service.lines.at(-1)).toMatch(line);
+    expect(service.stderr).toBe('');
   });
 });

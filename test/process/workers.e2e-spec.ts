@@ -421,6 +421,20 @@ describe('The primary that is killed', () => {
   });
 });
 
+describe('A worker that ends while it starts', () => {
+  it('is replaced, and does not keep the service from saying that it is up', async () => {
+    const broken = inWorkers('if (cluster.worker.id === 2) process.exit(7);');
+
+    // After five seconds, in which the replacement listens, unless the machine is busy.
+    const { service, url } = await directory.start({ ...TWO, ...broken });
+
+    expect(service.stdout).toContain('Worker 2 has ended, and another one starts: status 7');
+    expect(await ask(url)).toBe(200);
+    await until('there are two workers', () => service.workers().length === 2);
+    expect(await service.stop()).toBe(0);
+  });
+});
+
 describe('A worker that hangs while it starts', () => {
   it('does not keep the service from saying that it is up', async () => {
     directory.write('hold', '');
