@@ -5,7 +5,7 @@ import { Paper } from '../support/paper.js';
 import { occupyPort, reservePort } from '../support/ports.js';
 import { CURL, ServiceDirectory } from '../support/service-directory.js';
 import { line, untilAnswer } from '../support/token-file.js';
-import { inWorkers } from '../support/workers.js';
+import { HOLD, inWorkers } from '../support/workers.js';
 import { until } from '../support/until.js';
 
 const directory = ServiceDirectory.ofEachTest();
@@ -81,7 +81,7 @@ describe('The first start without configuration', () => {
 
   it('stores its token when it listens, and leaves that of another service alone', async () => {
     directory.write('hold', '');
-    const held = directory.launch({ WORKERS: '2', ...inWorkers("while (existsSync('hold')) {}") });
+    const held = directory.launch({ WORKERS: '2', ...inWorkers(HOLD) });
     await until('its first worker starts', () => held.workers().length === 1);
     const { token, url } = await directory.firstStart();
 

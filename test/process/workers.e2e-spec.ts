@@ -9,16 +9,16 @@ import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service
 import type { ServiceProcess } from '../support/service-process.js';
 import { line, put } from '../support/token-file.js';
 import { until } from '../support/until.js';
-import { importing, inWorkers, killWorkers, onCores, withEachWorker } from '../support/workers.js';
+import { HOLD, importing, inWorkers, killWorkers, onCores, withEachWorker } from '../support/workers.js';
 import { Workload } from '../support/workload.js';
 
 const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
 
 /** The code of a worker that starts as long as there is a file `hold`. */
-const HELD = inWorkers("while (existsSync('hold')) {}");
+const HELD = inWorkers(HOLD);
 
 /** The same for the workers behind the first one. */
-const LATER_HELD = inWorkers("if (cluster.worker.id > 1) while (existsSync('hold')) {}");
+const LATER_HELD = inWorkers(`if (cluster.worker.id > 1) ${HOLD}`);
 
 const directory = ServiceDirectory.ofEachTest();
 
@@ -405,7 +405,7 @@ describe('The primary that is killed', () => {
     const waiting = inWorkers(
       "const { Server } = await import('node:net'); const { listen } = Server.prototype;" +
         "Server.prototype.listen = function (...parameters) { console.error('waits');" +
-        "while (existsSync('hold')) {} return listen.apply(this, parameters); };",
+        `${HOLD} return listen.apply(this, parameters); };`,
     );
     directory.write('hold', '');
     const service = directory.launch({ ...TWO, ...waiting });

@@ -5,6 +5,9 @@ import { until } from './until.js';
 /** With how many workers services start: in the project `workers` of jest.config.js, more than one. */
 export const WORKERS = Number(Reflect.get(globalThis, 'WORKERS') ?? 1);
 
+/** Code that stops its process without a turn of the event loop, as long as there is a file `hold`. */
+export const HOLD = "while (existsSync('hold')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);";
+
 /** Returns variables that run code of a test in each worker, before the service. */
 export function inWorkers(code: string): Readonly<Record<string, string>> {
   const imports = "import cluster from 'node:cluster'; import { existsSync } from 'node:fs';";

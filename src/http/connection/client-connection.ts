@@ -13,7 +13,7 @@ import { writeAnswer, writeRefusal } from '../message/write-answer.js';
 /** Milliseconds that the client has to close, after it has the last answer. */
 const LINGER = 2_000;
 
-/** Requests behind the last answer at which input pauses: each occupies about a thousand bytes until the connection closes. */
+/** Discarded requests at which input pauses: each occupies about a thousand bytes until the connection closes. */
 const MAX_DISCARDED = 100;
 
 type State = 'waiting' | 'running' | 'answering' | 'closing';
@@ -48,6 +48,8 @@ export class ClientConnection implements OpenConnection {
   readonly #queue: PublicResponse[] = [];
   /** The refusal of what follows these requests. It is the last answer. */
   #refusal: ContractException | undefined;
+  /** Requests that are not run, because they follow the last answer. */
+  #discarded = 0;
   /** Ends the client's time to take an answer, and to close after the last one. */
   #timer: NodeJS.Timeout | undefined;
   #hasSucceeded = false;
@@ -97,9 +99,8 @@ export class ClientConnection implements OpenConnection {
   acceptRequest(response: PublicResponse): void {
     response.client = this;
     this.#input.noteHeaders(response.req);
-    // What follows a last answer is not run.
-    if (this.#refusal === undefined) this.#queue.push(response);
-    if (this.#state === 'closing') discardBody(response);
+    if (this.#state === 'closing') this.#discard(response);
+    else if (this.#refusal === undefined) this.#queue.push(response);
     if (this.#state === 'waiting') void this.#run();
     else this.#input.readOrPause();
   }
@@ -174,18 +175,24 @@ export class ClientConnection implements OpenConnection {
 
   /**
    * Closes the connection, whose last answer is written. The response does not end: Node would then close the socket, with a
-   * reset if the client still sends. So `#run` waits for it until the socket has closed. Bodies that still arrive are
-   * discarded, because many clients read no answer before they have sent all (RFC 9112 §9.6).
+   * reset if the client still sends. So `#run` waits for it until the socket has closed.
    */
   #close(): void {
     const { socket } = this;
     this.#enter('closing');
-    this.#refusal = undefined;
     socket.once('finish', () => this.#closeAfter(LINGER));
     socket.end();
-    if (this.#current !== undefined) discardBody(this.#current);
-    this.#queue.forEach(discardBody);
+    if (this.#current !== undefined) this.#discard(this.#current);
+    for (const response of this.#queue) this.#discard(response);
+    this.#current = undefined;
+    this.#queue.length = 0;
     this.#input.readOrPause();
+  }
+
+  /** Discards a request, and reads its body: many clients read no answer before they have sent all (RFC 9112 §9.6). */
+  #discard({ req }: PublicResponse): void {
+    this.#discarded += 1;
+    if (!req.complete) req.resume();
   }
 
   #closeAfter(milliseconds: number): void {
@@ -196,10 +203,10 @@ export class ClientConnection implements OpenConnection {
 
   /**
    * True while input must wait: something waits behind the request in progress, or chunks of its body do, each of which
-   * occupies hundreds of bytes; or much has come behind the last answer.
+   * occupies hundreds of bytes; or too much has come behind the last answer.
    */
   get #mustPause(): boolean {
-    if (this.#state === 'closing') return this.#queue.length > MAX_DISCARDED;
+    if (this.#state === 'closing') return this.#discarded > MAX_DISCARDED;
     const isBehind = this.#queue.length > 0 || this.#refusal !== undefined;
     return isBehind || (this.#current !== undefined && hasUnreadChunks(this.#current.req));
   }
@@ -212,7 +219,7 @@ export class ClientConnection implements OpenConnection {
   /** Refuses the body that the input ends in, and so its request; or the input that is no request. */
   #refuseIncomplete(exception: ContractException): void {
     const request = this.#incompleteRequest;
-    if (request === undefined || this.#state === 'closing') this.refuseInput(exception);
+    if (request === undefined) this.refuseInput(exception);
     else request.destroy(exception);
   }
 }
@@ -224,11 +231,6 @@ function closeOf(response: PublicResponse): Promise<unknown> {
 /** Returns whether nothing takes the chunks of a body as they arrive, as a listener for `data` does (`collectBody`). */
 function hasUnreadChunks(request: PublicRequest): boolean {
   return request.isChunked && request.readableFlowing !== true;
-}
-
-/** Discards a body that nothing reads: its chunks would occupy hundreds of bytes each, and pause the socket. */
-function discardBody({ req }: PublicResponse): void {
-  if (!req.complete) req.resume();
 }
 
 /** True if the connection closes after this answer: to a stranger, or to a request after which nothing can be read. */

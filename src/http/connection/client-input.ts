@@ -18,8 +18,8 @@ import type { PublicRequest } from '../message/public-request.js';
 export class ClientInput {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
-  /** When a pause last ended; Infinity while input is paused. */
-  #pauseEnd = -Infinity;
+  /** When the last pause ended, or that it goes on; undefined before the first one. */
+  #pause: 'goes on' | number | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -38,7 +38,7 @@ export class ClientInput {
     if (socket instanceof TLSSocket) socket.on('data', () => undefined);
     // Node pauses and resumes the socket, too: it pauses a body that nothing reads, and resumes at the end of a message, when
     // something reads a body (`readStart`), and when the client has taken what Node waited for (`socketOnDrain`).
-    socket.on('pause', () => (this.#pauseEnd = Infinity));
+    socket.on('pause', () => (this.#pause = 'goes on'));
     socket.on('resume', () => this.#resumed());
     socket.on('close', () => clearTimeout(this.#timer));
   }
@@ -67,7 +67,7 @@ export class ClientInput {
   #resumed(): void {
     if (this.mustPause()) this.socket.pause();
     // Node also resumes a new socket.
-    else if (this.#pauseEnd === Infinity) this.#pauseEnd = performance.now();
+    else if (this.#pause === 'goes on') this.#pause = performance.now();
   }
 
   /** Refuses late input that is still incomplete, now or after its timeout. */
@@ -85,7 +85,8 @@ export class ClientInput {
 
   /** Milliseconds that the client has for late input. They begin when the pause ends. */
   get #timeLeft(): number {
-    return Math.min(this.timeout, this.#pauseEnd + this.timeout - performance.now());
+    if (this.#pause === undefined) return 0;
+    return this.#pause === 'goes on' ? this.timeout : this.#pause + this.timeout - performance.now();
   }
 
   get #isLate(): boolean {
