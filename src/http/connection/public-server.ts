@@ -23,6 +23,11 @@ export class PublicServer {
   readonly node: NodeServer;
   /** True if each connection closes after its answer in progress. */
   isDraining = false;
+  /**
+   * True if new connections are closed at once, because they would take the places of clients that take their last answers.
+   * Fastify closes the server itself only after that.
+   */
+  #isClosed = false;
   readonly #connections: OpenConnections<ClientConnection | TlsHandshake>;
   readonly #handshakes = new TlsHandshakes();
 
@@ -57,8 +62,7 @@ export class PublicServer {
   async drain(): Promise<void> {
     this.isDraining = true;
     await inputIsRead();
-    // Fastify closes the server only when all answers are taken. New connections must not take the places of these clients.
-    this.node.removeAllListeners('connection').on('connection', (socket: Socket) => socket.destroy());
+    this.#isClosed = true;
     await Promise.all(this.#clients().map((client) => client.answerTaken()));
     // The others close after their answers.
     for (const { isWaiting, socket } of this.#clients()) if (isWaiting) socket.destroy();
@@ -90,6 +94,7 @@ export class PublicServer {
 
   /** A handshake has a place of its own until the connection that it secures takes it over. */
   #beginHandshake(socket: Socket): void {
+    if (this.#isClosed) return void socket.destroy();
     // Where there is no room, `#open` refuses the connection that it secures.
     this.#connections.makeRoom();
     this.#connections.add(this.#handshakes.begin(socket));
@@ -102,6 +107,7 @@ export class PublicServer {
   }
 
   #open(socket: Socket): void {
+    if (this.#isClosed) return void socket.destroy();
     const connection = new ClientConnection(socket, this.handle, this.limits.request, this);
     const hasRoom = this.#connections.makeRoom();
     this.#connections.add(connection);
