@@ -109,6 +109,7 @@ export class IssuerKeys {
   async #load(): Promise<boolean> {
     try {
       await this.#keySet.reload();
+      this.#noteChange();
     } catch (error) {
       if (!this.#isFailing) this.#logger.error(`The keys of ${this.issuer} cannot be fetched: ${describe(error)}`);
       this.#isFailing = true;
@@ -116,10 +117,13 @@ export class IssuerKeys {
     }
     if (this.#isFailing) this.#logger.log(`The keys of ${this.issuer} can be fetched again`);
     this.#isFailing = false;
+    return true;
+  }
+
+  #noteChange(): void {
     const json = JSON.stringify(this.#keySet.jwks());
     if (json !== this.#json) this.#version += 1;
     this.#json = json;
-    return true;
   }
 
   /** @param url where the keys are or, with discovery, the document that names it */

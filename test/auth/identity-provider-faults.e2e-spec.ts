@@ -100,6 +100,18 @@ describe('An identity provider', () => {
     expect(await jwt.create(token)).toBe(200);
   });
 
+  it('that sends deep JSON does not end the service', async () => {
+    const deep = '['.repeat(2_500) + ']'.repeat(2_500);
+    jwt.provider.reply = (path) =>
+      path.includes('openid-configuration') ? {} : { body: `{"keys":[],"deep":${deep}}` };
+    const variables = { ...WITH_TOKEN, JWT_ISSUER: jwt.provider.issuer, JWT_AUDIENCE: AUDIENCE };
+    const { service, url } = await directory.start(variables);
+
+    expect([401, 503]).toContain(await ask(url, await jwt.sign(jwt.claims())));
+    expect(await ask(url)).toBe(200);
+    expect(await service.stop()).toBe(0);
+  });
+
   it('that hangs delays neither the start nor a token that does not need its keys', async () => {
     // A fetch that has no time limit cannot end before the start.
     jest.spyOn(AbortSignal, 'timeout').mockReturnValue(new AbortController().signal);

@@ -10,11 +10,8 @@ import type { PublicRequest } from '../message/public-request.js';
 import type { Answer, PublicHandler, PublicResponse } from '../message/public-response.js';
 import { writeAnswer, writeRefusal } from '../message/write-answer.js';
 
-/** Milliseconds that the client has to close, after it has the last answer. */
+/** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
 const LINGER = 2_000;
-
-/** Discarded requests at which input pauses: each occupies about a thousand bytes until the connection closes. */
-const MAX_DISCARDED = 100;
 
 type State = 'waiting' | 'running' | 'answering' | 'closing';
 
@@ -27,7 +24,7 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
  * | waiting   | has nothing to answer            | running: `#run`, for a request                                       |
  * | running   | has passed a request to Fastify  | answering: `send`; closing after a last answer                       |
  * | answering | waits until its answer is taken¹ | running: `#run`, for the next request; waiting if there is none      |
- * | closing   | sends its last answer, and a FIN | none: it ends when the client closes, or when its time is over        |
+ * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes, or its time is over |
  *
  * ¹ and, if requests wait behind it, until other connections had their turns.
  *
@@ -48,8 +45,6 @@ export class ClientConnection implements OpenConnection {
   readonly #queue: PublicResponse[] = [];
   /** The refusal of what follows these requests. It is the last answer. */
   #refusal: ContractException | undefined;
-  /** Requests that are not run, because they follow the last answer. */
-  #discarded = 0;
   /** Ends the client's time to take an answer, and to close after the last one. */
   #timer: NodeJS.Timeout | undefined;
   #hasSucceeded = false;
@@ -99,17 +94,20 @@ export class ClientConnection implements OpenConnection {
   acceptRequest(response: PublicResponse): void {
     response.client = this;
     this.#input.noteHeaders(response.req);
-    if (this.#state === 'closing') this.#discard(response);
-    else if (this.#refusal === undefined) this.#queue.push(response);
-    if (this.#state === 'waiting') void this.#run();
-    else this.#input.readOrPause();
+    if (this.#discardsInput) {
+      discardBody(response);
+    } else {
+      this.#queue.push(response);
+      if (this.#state === 'waiting') void this.#run();
+      else this.#input.readOrPause();
+    }
   }
 
   /** Refuses input that is not a request, after the answers to the requests before it. */
   refuseInput(exception: ContractException): void {
-    if (this.#state === 'closing') return;
-    this.#refusal ??= exception;
-    if (this.#state !== 'running' && this.#queue.length === 0) this.#sendRefusal(this.#refusal);
+    if (this.#discardsInput) return;
+    this.#refusal = exception;
+    if (this.#state !== 'running' && this.#queue.length === 0) this.#sendRefusal(exception);
     else this.#input.readOrPause();
   }
 
@@ -137,6 +135,11 @@ export class ClientConnection implements OpenConnection {
     this.#since = performance.now();
     clearTimeout(this.#timer);
     if (state === 'answering' || state === 'closing') this.#closeAfter(this.timeout);
+  }
+
+  /** True if what arrives now is not run, because it would follow a last answer. */
+  get #discardsInput(): boolean {
+    return this.#state === 'closing' || this.#refusal !== undefined;
   }
 
   /** Runs the requests that have arrived, one after another. */
@@ -180,19 +183,14 @@ export class ClientConnection implements OpenConnection {
   #close(): void {
     const { socket } = this;
     this.#enter('closing');
-    socket.once('finish', () => this.#closeAfter(LINGER));
-    socket.end();
-    if (this.#current !== undefined) this.#discard(this.#current);
-    for (const response of this.#queue) this.#discard(response);
+    if (this.#current !== undefined) discardBody(this.#current);
+    this.#queue.forEach(discardBody);
     this.#current = undefined;
     this.#queue.length = 0;
-    this.#input.readOrPause();
-  }
-
-  /** Discards a request, and reads its body: many clients read no answer before they have sent all (RFC 9112 §9.6). */
-  #discard({ req }: PublicResponse): void {
-    this.#discarded += 1;
-    if (!req.complete) req.resume();
+    this.#refusal = undefined;
+    socket.once('finish', () => this.#closeAfter(LINGER));
+    socket.end();
+    this.#input.discard();
   }
 
   #closeAfter(milliseconds: number): void {
@@ -203,10 +201,9 @@ export class ClientConnection implements OpenConnection {
 
   /**
    * True while input must wait: something waits behind the request in progress, or chunks of its body do, each of which
-   * occupies hundreds of bytes; or too much has come behind the last answer.
+   * occupies hundreds of bytes.
    */
   get #mustPause(): boolean {
-    if (this.#state === 'closing') return this.#discarded > MAX_DISCARDED;
     const isBehind = this.#queue.length > 0 || this.#refusal !== undefined;
     return isBehind || (this.#current !== undefined && hasUnreadChunks(this.#current.req));
   }
@@ -231,6 +228,11 @@ function closeOf(response: PublicResponse): Promise<unknown> {
 /** Returns whether nothing takes the chunks of a body as they arrive, as a listener for `data` does (`collectBody`). */
 function hasUnreadChunks(request: PublicRequest): boolean {
   return request.isChunked && request.readableFlowing !== true;
+}
+
+/** Discards a body that nothing reads: its chunks would occupy hundreds of bytes each, and pause the socket. */
+function discardBody({ req }: PublicResponse): void {
+  req.resume();
 }
 
 /** True if the connection closes after this answer: to a stranger, or to a request after which nothing can be read. */

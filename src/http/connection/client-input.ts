@@ -9,6 +9,7 @@ import type { PublicRequest } from '../message/public-request.js';
  * |-----------|-------------------------------------------------------|-------------------------------------|
  * | read      | goes to Node's parser                                 | it is refused                       |
  * | paused    | waits in the operating system, and so with the client | it has a timeout from the next read |
+ * | discarded | goes nowhere                                          | it is not refused                   |
  *
  * Node reports late input once, by a clock that also runs while input is paused: hence that timeout.
  *
@@ -47,6 +48,21 @@ export class ClientInput {
   readOrPause(): void {
     if (this.mustPause()) this.socket.pause();
     else this.socket.resume();
+  }
+
+  /**
+   * Discards all input from now on. To leave it unread would reset the connection when the socket closes, and the client
+   * would lose the last answer (RFC 9112 §9.6). Node's parser does not get it, so that strangers cost nothing after their one
+   * answer: two of them that send chunks of one byte would otherwise make the creates of others 20 times slower.
+   */
+  discard(): void {
+    const { socket } = this;
+    // 1. A new listener for `data` takes the input from the parser (`socketListenerWrap`), as a handler of Upgrade would.
+    // 2. It must come after Node's own listener for `resume` (`onSocketResume`), which alone lets a socket read again that the
+    //    parser has read.
+    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
+    // 3. A socket that is not paused would not emit `resume`.
+    socket.pause().resume();
   }
 
   /**
