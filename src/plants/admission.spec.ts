@@ -101,11 +101,7 @@ describe('Admission', () => {
 
   it('counts calls of the host like requests, until their plants have left', () => {
     const admission = new Admission(MIB);
-    const calls = Array.from({ length: 2_048 }, () => {
-      const place = admission.admitCall();
-      admission.holdForPlant(place, 1);
-      return place;
-    });
+    const calls = Array.from({ length: 2_048 }, () => admission.admitCall(1));
 
     expect(fill(admission)).toHaveLength(0);
     for (const place of calls.slice(0, 2)) admission.releasePlant(place);
@@ -149,8 +145,9 @@ describe('Admission', () => {
 
   it('closes when all plants have left, admits others meanwhile, and nothing afterwards', async () => {
     const admission = new Admission(MIB);
-    const places = [admission.admitCall(), admission.admitClient(newAnswer())];
-    for (const place of places) admission.holdForPlant(place, 1);
+    const request = admission.admitClient(newAnswer());
+    admission.holdForPlant(request, 1);
+    const places = [admission.admitCall(1), request];
     let isClosed = false;
     const closing = admission.close().then(() => (isClosed = true));
     for (const place of places) {
@@ -158,25 +155,22 @@ describe('Admission', () => {
       expect(isClosed).toBe(false);
       admission.releasePlant(place);
     }
-    const late = admission.admitCall();
-    admission.holdForPlant(late, 1);
+    const late = admission.admitCall(1);
     await new Promise(setImmediate);
     expect(isClosed).toBe(false);
     admission.releasePlant(late);
     await closing;
 
-    expect(() => admission.admitCall()).toThrow(ContractException);
+    expect(() => admission.admitCall(1)).toThrow(ContractException);
   });
 
   it('refuses calls of the host while their plants occupy too many bytes', () => {
     const admission = new Admission(MIB);
-    const place = admission.admitCall();
-    admission.holdForPlant(place, 16 * MIB);
-    const last = admission.admitCall();
-    admission.holdForPlant(last, 1);
+    admission.admitCall(16 * MIB);
+    const last = admission.admitCall(1);
 
-    expect(() => admission.admitCall()).toThrow(ContractException);
+    expect(() => admission.admitCall(1)).toThrow(ContractException);
     admission.releasePlant(last);
-    expect(() => admission.admitCall()).not.toThrow();
+    expect(() => admission.admitCall(1)).not.toThrow();
   });
 });

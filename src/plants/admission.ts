@@ -20,12 +20,10 @@ const MAX_BYTES = 16_777_216;
 export interface Place {
   /** The answer to the client's request; undefined for a call of the host. */
   readonly response: ServerResponse | undefined;
-  isHeldByClient: boolean;
-  /** Bytes of the body, as far as it has arrived, while the client holds the place. */
-  bodyBytes: number;
-  isHeldByPlant: boolean;
-  /** Bytes of the plant, while the plant holds the place. */
-  plantBytes: number;
+  /** Bytes of the body, as far as it has arrived; undefined while the client does not hold the place. */
+  clientBytes: number | undefined;
+  /** Bytes of the plant; undefined while the plant does not hold the place. */
+  plantBytes: number | undefined;
 }
 
 /** The plant of a request, and the request's place. */
@@ -65,24 +63,21 @@ export class Admission {
   admitClient(response: ServerResponse): Place {
     // Its `close` may have been emitted: nothing would release the place.
     if (response.writableEnded || response.req.socket.destroyed) throw new ContractException(503);
-    const place = this.#admit({ response, isHeldByClient: true, bodyBytes: 0, isHeldByPlant: false, plantBytes: 0 });
+    const place = this.#admit({ response, clientBytes: 0, plantBytes: undefined });
     response.once('close', () => this.releaseClient(place));
     return place;
   }
 
   /**
-   * Takes a place for the plant of a call of the host.
+   * Takes a place for the plant of a call of the host, and counts its bytes. As in `holdForPlant`, room for them is not
+   * checked.
    *
    * @throws {ContractException} 503 if there is no room, or after `close`
    */
-  admitCall(): Place {
-    return this.#admit({
-      response: undefined,
-      isHeldByClient: false,
-      bodyBytes: 0,
-      isHeldByPlant: true,
-      plantBytes: 0,
-    });
+  admitCall(bytes: number): Place {
+    const place = this.#admit({ response: undefined, clientBytes: undefined, plantBytes: bytes });
+    this.#bytes += bytes;
+    return place;
   }
 
   /**
@@ -90,8 +85,8 @@ export class Admission {
    * the place: its connection may stay open for seconds, but its body is discarded.
    */
   chargeBody(place: Place, bytes: number): boolean {
-    if (!place.isHeldByClient) return false;
-    place.bodyBytes += bytes;
+    if (place.clientBytes === undefined) return false;
+    place.clientBytes += bytes;
     this.#bytes += bytes;
     if (this.#makeRoom()) return true;
     this.releaseClient(place);
@@ -99,7 +94,7 @@ export class Admission {
   }
 
   /**
-   * Makes the plant a holder of the place, and counts its bytes. Room for them is not checked, because the plant is in
+   * Makes the plant of a request a holder of the place, and counts its bytes. Room for them is not checked, because the plant is in
    * memory already. So the total may exceed the limit, by about twice the bytes of the bodies that had room, and by a
    * plant that the host has made or parsed. Nothing else is admitted until the total is within the limit again.
    *
@@ -107,31 +102,28 @@ export class Admission {
    */
   holdForPlant(place: Place, bytes: number): void {
     if (isFree(place)) throw new ContractException(503);
-    place.isHeldByPlant = true;
     place.plantBytes = bytes;
     this.#bytes += bytes;
   }
 
   /** Says that the client holds the place no longer, if it still did. */
   releaseClient(place: Place): void {
-    this.#bytes -= place.bodyBytes;
-    place.bodyBytes = 0;
-    place.isHeldByClient = false;
+    this.#bytes -= place.clientBytes ?? 0;
+    place.clientBytes = undefined;
     if (isFree(place)) this.#remove(place);
   }
 
   /** Says that the plant holds the place no longer, if it still did. */
   releasePlant(place: Place): void {
-    this.#bytes -= place.plantBytes;
-    place.plantBytes = 0;
-    place.isHeldByPlant = false;
+    this.#bytes -= place.plantBytes ?? 0;
+    place.plantBytes = undefined;
     if (isFree(place)) this.#remove(place);
     this.#onPlantReleased();
   }
 
   /** Waits until clients alone hold places, and admits nothing from then on. */
   async close(): Promise<void> {
-    while (this.#places.some(({ isHeldByPlant }) => isHeldByPlant)) {
+    while (this.#places.some(({ plantBytes }) => plantBytes !== undefined)) {
       await new Promise<void>((resolve) => (this.#onPlantReleased = resolve));
     }
     this.#isClosed = true;
@@ -163,7 +155,7 @@ export class Admission {
   /** Releases the oldest place whose client does not take its answer, with its connection. Returns false without one. */
   #releaseAnswered(): boolean {
     const place = this.#places.find(
-      ({ response, isHeldByClient }) => response && isHeldByClient && isAnswered(response),
+      ({ response, clientBytes }) => response && clientBytes !== undefined && isAnswered(response),
     );
     if (place === undefined) return false;
     // A client that has taken a last answer may close its side later, and its response emits `close` only then.
@@ -173,8 +165,8 @@ export class Admission {
   }
 }
 
-function isFree({ isHeldByClient, isHeldByPlant }: Place): boolean {
-  return !isHeldByClient && !isHeldByPlant;
+function isFree({ clientBytes, plantBytes }: Place): boolean {
+  return clientBytes === undefined && plantBytes === undefined;
 }
 
 /** Returns whether the answer to a client is written, or will never be. */

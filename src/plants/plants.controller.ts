@@ -29,6 +29,6 @@ export class PlantsController {
     @PlantBody(NewPlantPipe) admitted: AdmittedPlant,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
-    return this.plants.createAdmitted(admitted, principal);
+    return this.plants.createFromRequest(admitted, principal);
   }
 }

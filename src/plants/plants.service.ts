@@ -10,7 +10,7 @@ import {
   type PlantSnapshot,
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
-import { Admission, type AdmittedPlant } from './admission.js';
+import { Admission, type AdmittedPlant, type Place } from './admission.js';
 import { type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
 import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } from './plants.module-definition.js';
 
@@ -47,7 +47,7 @@ export class PlantsService {
     options?: { readonly principal?: Principal | undefined },
   ): Promise<PlantDto> {
     const plant = toNewPlant(newPlant);
-    return this.createAdmitted({ plant, place: this.admission.admitCall() }, options?.principal);
+    return this.#create(plant, this.admission.admitCall(costOf(plant)), options?.principal);
   }
 
   /**
@@ -56,8 +56,24 @@ export class PlantsService {
    * @param principal undefined if the host authenticates
    * @throws {ContractException} 409 or 503, as `create`
    */
-  async createAdmitted({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
+  async createFromRequest({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
     this.admission.holdForPlant(place, costOf(plant));
+    return this.#create(plant, place, principal);
+  }
+
+  /**
+   * Takes a snapshot of the plants, to count, find or read them. Close it afterwards.
+   *
+   * @throws {RepositoryUnavailableError} when the store cannot be read now, and always for a database in memory
+   * @throws {Error} if the repository is one of the host without this method
+   */
+  async snapshot(): Promise<PlantSnapshot> {
+    if (this.repository.snapshot === undefined) throw new Error('The repository has no method snapshot');
+    return this.repository.snapshot();
+  }
+
+  /** Creates a plant that holds its place. */
+  async #create(plant: NewPlantDto, place: Place, principal: Principal | undefined): Promise<PlantDto> {
     const release = (): void => this.admission.releasePlant(place);
     let outcome: Outcome;
     try {
@@ -72,17 +88,6 @@ export class PlantsService {
     else release();
     if (outcome === 'conflict') throw new ContractException(409);
     return toPlant(plant);
-  }
-
-  /**
-   * Takes a snapshot of the plants, to count, find or read them. Close it afterwards.
-   *
-   * @throws {RepositoryUnavailableError} when the store cannot be read now, and always for a database in memory
-   * @throws {Error} if the repository is one of the host without this method
-   */
-  async snapshot(): Promise<PlantSnapshot> {
-    if (this.repository.snapshot === undefined) throw new Error('The repository has no method snapshot');
-    return this.repository.snapshot();
   }
 
   /** Calls the listener after the answer was written: it can neither change nor delay the answer. */
