@@ -77,17 +77,16 @@ export class IssuerKeys {
    * @throws {ContractException} 503 if the key is unknown and the issuer cannot be reached, or too many requests wait
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    // The keys never expire, so they are fresh once there are any.
-    if (this.#keySet.fresh) {
+    // `cacheMaxAge` is infinite: keys are fresh as soon as they are loaded.
+    const hasKeys = this.#keySet.fresh;
+    if (hasKeys) {
       try {
         return await this.#keySet(header, token);
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       }
     }
-    const reload = this.#reload();
-    if (this.#keySet.reloading && ++reload.waiting > MAX_WAITING) throw new ContractException(503);
-    if (!(await reload.succeeded)) throw new ContractException(503);
+    await this.#waitFor(this.#reload());
     return this.#keySet(header, token);
   };
 
@@ -95,6 +94,19 @@ export class IssuerKeys {
   async refresh(): Promise<void> {
     const isRecent = !this.#isFailing && performance.now() - this.#lastReload.begun < MAX_AGE;
     if (!isRecent) await this.#reload().succeeded;
+  }
+
+  /**
+   * Waits for a reload. If it still runs, the request counts towards those that wait for it.
+   *
+   * @throws {ContractException} 503 if too many requests wait for it, or if it fails
+   */
+  async #waitFor(reload: Reload): Promise<void> {
+    if (this.#keySet.reloading) {
+      reload.waiting += 1;
+      if (reload.waiting > MAX_WAITING) throw new ContractException(503);
+    }
+    if (!(await reload.succeeded)) throw new ContractException(503);
   }
 
   /** Returns the last reload while it runs, and until a second after it began. Then begins the next one. */

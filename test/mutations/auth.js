@@ -375,7 +375,7 @@ export default [
     name: 'auth: requests that wait for keys',
     reason: 'Requests that wait for keys are bounded in number.',
     file: KEYS,
-    find: 'if (this.#keySet.reloading && ++reload.waiting > MAX_WAITING) throw new ContractException(503);',
+    find: 'if (reload.waiting > MAX_WAITING) throw new ContractException(503);',
     replace: '',
     spec: 'test/auth/identity-provider-faults',
     test: 'holds 20 requests',
