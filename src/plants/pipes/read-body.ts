@@ -11,12 +11,14 @@ type Charge = (bytes: number) => boolean;
  * Takes a body that has arrived completely, as most have when the guard has verified the token.
  *
  * @param length the value of Content-Length
- * @returns undefined if a part of the body has yet to arrive
+ * @returns undefined if the body is chunked, or if a part of it has yet to arrive
  * @throws {ContractException} 503 if there is no room for it, 400 or 408 if it will be incomplete
  */
 export function takeBody(request: IncomingMessage, length: number | undefined, charge: Charge): Uint8Array | undefined {
   if (request.destroyed) throw incompleteBecauseOf(request.errored);
-  if (!request.complete || length !== request.readableLength) return undefined;
+  // A chunked body: only its end tells its length.
+  if (length === undefined) return undefined;
+  if (!request.complete || request.readableLength !== length) return undefined;
   if (!charge(length)) throw new ContractException(503);
   // The length is needed: without it, `read` returns the first chunk alone on Node 26.
   const body = request.read(length) as Uint8Array;
@@ -26,7 +28,7 @@ export function takeBody(request: IncomingMessage, length: number | undefined, c
 }
 
 /**
- * Collects a body that has yet to arrive, after `takeBody`.
+ * Collects a body that `takeBody` has not taken.
  *
  * @param maxLength the value of Content-Length, or the greatest length
  * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
