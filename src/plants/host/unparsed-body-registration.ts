@@ -7,9 +7,9 @@ import { hideBodyWhere } from './unparsed-body.js';
 @Injectable()
 export class UnparsedBodyRegistration {
   constructor(config: ApplicationConfig, adapterHost: HttpAdapterHost) {
-    // Nest emits `init` when the application gets its adapter, before it registers its body parser in `app.init()`:
-    // https://docs.nestjs.com/faq/http-adapter. It has emitted already, except in a test, which creates the application
-    // from its module. Middleware of a MiddlewareConsumer would come after the parser of Express:
+    // `init$` (https://docs.nestjs.com/faq/http-adapter) replays: NestFactory has set the adapter before this constructor
+    // runs, and a testing module sets it later, in `createNestApplication`. In both cases the middleware precedes the body
+    // parser of Express, which `app.init()` registers. A MiddlewareConsumer would register it after the parser:
     // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
     adapterHost.init$.subscribe(() => {
       // An application context without a server has none.
