@@ -32,7 +32,7 @@ export function exactInteger(text: string): bigint | undefined {
  * Visits the members of the top-level object of a JSON text, with the source text of each value: JSON.parse rounds
  * numbers to 53 bits and hides repeated names. The time is linear in the length of the text.
  *
- * @param json a text that JSON.parse accepts, and whose value is an object
+ * @param json a text that JSON.parse has accepted, and whose value is an object: with any other, this may loop forever
  * @param visit called with the name of each member and the source text of its value, in order
  */
 export function visitTopLevelMembers(json: string, visit: (name: string, value: string) => void): void {
@@ -55,7 +55,7 @@ function skip(json: string, from: number, mark: string): number {
   return position;
 }
 
-/** Returns the position after the string whose opening quote is at `from`. */
+/** Returns the position after the string whose opening quote is at `from`. Loops forever without a closing quote. */
 function endOfString(json: string, from: number): number {
   let quote = from;
   for (;;) {
@@ -66,7 +66,7 @@ function endOfString(json: string, from: number): number {
   }
 }
 
-/** Returns the position after the value that begins at `from`. */
+/** Returns the position after the value that begins at `from`. Loops forever in an array or object without its end. */
 function endOfValue(json: string, from: number): number {
   let position = from;
   let depth = 0;
