@@ -28,7 +28,10 @@ export const RequiresScope = Reflector.createDecorator<string | undefined, Scope
 
 /** A request of Express or Fastify. */
 interface GuardedRequest {
-  /** The address of the client, as far as trusted proxies tell it. */
+  /**
+   * The address of the client, as far as the host lets its framework trust proxies. In the service, it is the peer's: Fastify
+   * has no `trustProxy` there, and the log takes the address from `PublicRequest.forwardedAddress`.
+   */
   readonly ip?: string;
   /** The place of passport for the principal. */
   user?: unknown;
