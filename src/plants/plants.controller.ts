@@ -6,8 +6,8 @@ import { ContractExceptionFilter } from '../contract/contract-exception.filter.j
 import { PLANTS_PATH } from '../contract/plants-path.js';
 import type { AdmittedPlant } from './admission.js';
 import type { PlantDto } from './dto/plant.dto.js';
+import { CurrentExchange } from './pipes/current-exchange.decorator.js';
 import { NewPlantPipe } from './pipes/new-plant.pipe.js';
-import { PlantBody } from './pipes/plant-body.decorator.js';
 import { PlantsService } from './plants.service.js';
 
 /**
@@ -26,7 +26,7 @@ export class PlantsController {
   @HttpCode(HttpStatus.OK)
   @RequiresScope()
   create(
-    @PlantBody(NewPlantPipe) admitted: AdmittedPlant,
+    @CurrentExchange(NewPlantPipe) admitted: AdmittedPlant,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
     return this.plants.createFromRequest(admitted, principal);
