@@ -12,15 +12,6 @@ export class UnusableDatabaseError extends Error {
   override readonly name = 'UnusableDatabaseError';
 }
 
-/** The table has no plant with an id, and does not take the one that has it: a defect, of this plant alone. */
-export class PlantKeptOutError extends Error {
-  override readonly name = 'PlantKeptOutError';
-
-  constructor() {
-    super('the table plants does not take a plant, although its id is free: look at the triggers of the table');
-  }
-}
-
 /** The time of a batch or a check is over. */
 export class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError';

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
 import { Injectable, Logger } from '@nestjs/common';
+import { PlantsKeptOutError } from './kept-out.js';
 import {
   lengthOf,
   type Outcome,
@@ -19,7 +20,7 @@ const BATCH_LENGTH = 262_144;
 /** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
 export const BATCH_CHANNEL = 'plant-store:batch';
 
-/** A stored batch: how many of its plants have each outcome. */
+/** A stored batch, without plants that the table keeps out: how many of its plants have each outcome. */
 export interface BatchMessage extends Readonly<Record<Outcome, number>> {
   /** Number of plants: the sum of the three outcomes. */
   readonly size: number;
@@ -96,11 +97,13 @@ export class GroupCommit {
 
   /** Stores a batch, and settles the promise of each plant. */
   async #store(batch: readonly PendingPlant[]): Promise<void> {
+    const started = performance.now();
     try {
-      const outcomes = await this.#commit(batch);
-      outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
+      this.#settle(batch, await this.#commit(batch), started);
     } catch (error) {
-      if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
+      // The other plants are stored. Added again, in halves, they would be repeated.
+      if (error instanceof PlantsKeptOutError) this.#settle(batch, error.outcomes, started, error);
+      else if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
       else if (batch.length > 1) await this.#storeInHalves(batch);
       else batch.forEach(({ reject }) => reject(error));
     }
@@ -123,15 +126,28 @@ export class GroupCommit {
   }
 
   async #commit(batch: readonly PendingPlant[]): Promise<readonly Outcome[]> {
-    const started = performance.now();
     const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
     assertOutcomes(outcomes, batch.length);
+    return outcomes;
+  }
+
+  /** @param keptOut the error of the plants without an outcome */
+  #settle(
+    batch: readonly PendingPlant[],
+    outcomes: readonly (Outcome | undefined)[],
+    started: number,
+    keptOut?: PlantsKeptOutError,
+  ): void {
     publishBatch(outcomes, (performance.now() - started) / 1_000);
     if (this.#refused > 0) {
       this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#refused}`);
       this.#refused = 0;
     }
-    return outcomes;
+    batch.forEach(({ resolve, reject }, index) => {
+      const outcome = outcomes[index];
+      if (outcome === undefined) reject(keptOut);
+      else resolve(outcome);
+    });
   }
 }
 
@@ -154,10 +170,12 @@ function assertOutcomes(outcomes: readonly Outcome[], count: number): void {
 }
 
 /** Publishes a stored batch to the metrics. */
-function publishBatch(outcomes: readonly Outcome[], seconds: number): void {
+function publishBatch(outcomes: readonly (Outcome | undefined)[], seconds: number): void {
   if (!batches.hasSubscribers) return;
+  const stored = outcomes.filter((outcome) => outcome !== undefined);
+  if (stored.length === 0) return;
   const count = { created: 0, repeated: 0, conflict: 0 };
-  for (const outcome of outcomes) count[outcome] += 1;
-  const message: BatchMessage = { size: outcomes.length, seconds, ...count };
+  for (const outcome of stored) count[outcome] += 1;
+  const message: BatchMessage = { size: stored.length, seconds, ...count };
   batches.publish(message);
 }

@@ -1,6 +1,9 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { HOSTILE_PLANTS } from '../../test/support/hostile-plants.js';
 import { newStore, type Store } from '../../test/support/store.js';
 import { openRepository } from './engines.js';
+import { BATCH_CHANNEL, GroupCommit } from './group-commit.js';
+import { PlantsKeptOutError } from './kept-out.js';
 import {
   lengthOf,
   type PlantRepository,
@@ -81,6 +84,50 @@ describe('a batch of plants', () => {
 
     expect(outcomes).toEqual(['created', 'conflict', 'repeated', 'repeated']);
     expect(await store.rows()).toEqual([{ id: 1n, name: 'Monstera', tag: null }]);
+  });
+});
+
+describe('a trigger that keeps one plant of a batch out', () => {
+  beforeEach(async () => {
+    if (store.engine === 'sqlite') {
+      await store.query(
+        "CREATE TRIGGER t BEFORE INSERT ON plants WHEN new.name = 'Weed' BEGIN SELECT RAISE(IGNORE); END",
+      );
+    } else {
+      await store.query('CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$');
+      await store.query(
+        "CREATE TRIGGER t BEFORE INSERT ON plants FOR EACH ROW WHEN (new.name = 'Weed') EXECUTE FUNCTION skip()",
+      );
+    }
+  });
+
+  afterEach(async () => {
+    await store.query(store.engine === 'sqlite' ? 'DROP TRIGGER t' : 'DROP FUNCTION skip CASCADE');
+  });
+
+  it('fails this plant alone: the others have their outcomes, and are counted once', async () => {
+    await repository.add([{ id: 1n, name: 'Monstera' }]);
+    const commit = new GroupCommit(repository);
+    const messages: unknown[] = [];
+    const listener = (message: unknown): void => void messages.push(message);
+    subscribe(BATCH_CHANNEL, listener);
+    const names = ['Weed', 'Ficus', 'Aloe'];
+    const results = await Promise.allSettled([
+      ...names.map((name, index) => commit.add({ id: BigInt(index + 2), name })),
+      commit.add({ id: 1n, name: 'Monstera' }),
+      commit.add({ id: 1n, name: 'Weed' }),
+    ]);
+    await expect(commit.add({ id: 2n, name: 'Weed' })).rejects.toThrow('look at the triggers of the table');
+    unsubscribe(BATCH_CHANNEL, listener);
+
+    expect(results).toEqual([
+      { status: 'rejected', reason: expect.any(PlantsKeptOutError) as unknown },
+      ...['created', 'created', 'repeated', 'conflict'].map((value) => ({ status: 'fulfilled', value })),
+    ]);
+    expect(messages).toEqual([
+      { size: 4, seconds: expect.any(Number) as number, created: 2, repeated: 1, conflict: 1 },
+    ]);
+    expect((await store.rows()).map(({ id }) => id)).toEqual([1n, 3n, 4n]);
   });
 });
 

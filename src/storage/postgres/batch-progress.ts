@@ -35,11 +35,17 @@ export class BatchProgress {
     return [...this.batch.entries()].filter(([index, plant]) => !this.#isCreated(plant, index));
   }
 
-  /** @param same the indices of the taken plants that are the stored ones */
-  outcomes(same: ReadonlySet<unknown>): Outcome[] {
+  /**
+   * Returns the outcome of each plant; undefined if it was not inserted, and no plant with its id is stored.
+   *
+   * @param compared the rows of `comparisonOf` for the taken plants
+   */
+  outcomes(compared: readonly unknown[][]): (Outcome | undefined)[] {
+    const isSame = new Map(compared.map(([index, same]) => [index, same]));
     return this.batch.map((plant, index) => {
       if (this.#isCreated(plant, index)) return 'created';
-      return same.has(index) ? 'repeated' : 'conflict';
+      if (!isSame.has(index)) return undefined;
+      return isSame.get(index) === true ? 'repeated' : 'conflict';
     });
   }
 

@@ -1,6 +1,7 @@
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { batchError, checkError, PlantKeptOutError, requireTable, snapshotError } from '../errors.js';
+import { batchError, checkError, requireTable, snapshotError } from '../errors.js';
+import { requireOutcomes } from '../kept-out.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
@@ -45,7 +46,7 @@ export class PostgresRepository extends PlantRepository {
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     const progress = new BatchProgress(batch);
     try {
-      return await this.#batches.runInTime(() => this.#attempt(progress));
+      return requireOutcomes(await this.#batches.runInTime(() => this.#attempt(progress)));
     } catch (error) {
       throw postgresFailure(error) === undefined ? error : batchError(error, describePostgresError(error));
     }
@@ -73,20 +74,16 @@ export class PostgresRepository extends PlantRepository {
   }
 
   /** Adds the plants that are missing, so that it can be repeated after any failure. */
-  async #attempt(progress: BatchProgress): Promise<readonly Outcome[]> {
+  async #attempt(progress: BatchProgress): Promise<readonly (Outcome | undefined)[]> {
+    const outcomes = await this.#insertAndCompare(progress);
     // The second time, the id of a plant that was deleted between the two statements is free.
-    const outcomes = (await this.#insertAndCompare(progress)) ?? (await this.#insertAndCompare(progress));
-    if (outcomes === undefined) throw new PlantKeptOutError();
-    return outcomes;
+    return outcomes.includes(undefined) ? this.#insertAndCompare(progress) : outcomes;
   }
 
-  /** Returns undefined if ids are taken whose plants are not there. */
-  async #insertAndCompare(progress: BatchProgress): Promise<readonly Outcome[] | undefined> {
+  /** Returns the outcome of each plant; undefined if it was not inserted, and its id is not there. */
+  async #insertAndCompare(progress: BatchProgress): Promise<readonly (Outcome | undefined)[]> {
     progress.noteInserted(await this.#insert(progress.missing()));
-    const taken = progress.taken();
-    const compared = await this.#compare(taken);
-    if (compared.length < taken.length) return undefined;
-    return progress.outcomes(new Set(compared.filter(([, isSame]) => isSame === true).map(([index]) => index)));
+    return progress.outcomes(await this.#compare(progress.taken()));
   }
 
   /** Inserts the plants whose ids are free, and returns these ids. */

@@ -1,4 +1,5 @@
-import { batchError, checkError, PlantKeptOutError, requireTable, snapshotError } from '../errors.js';
+import { batchError, checkError, requireTable, snapshotError } from '../errors.js';
+import { requireOutcomes } from '../kept-out.js';
 import { rowOf } from '../plant-columns.js';
 import {
   CHECK_TIMEOUT,
@@ -44,7 +45,7 @@ export class SqliteRepository extends PlantRepository {
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     try {
-      return await this.#batches.run(() => this.#attempt(batch));
+      return requireOutcomes(await this.#batches.run(() => this.#attempt(batch)));
     } catch (error) {
       throw sqliteFailure(error) === undefined ? error : batchError(error, describeSqliteError(error));
     }
@@ -93,18 +94,19 @@ export class SqliteRepository extends PlantRepository {
    * Adds a batch in a transaction, and checks the files before and after it. Before, because the locks in a replaced index
    * no longer keep other processes from writing to the same log; after, because clients are answered next.
    */
-  #attempt(batch: readonly StoredPlant[]): Outcome[] {
+  #attempt(batch: readonly StoredPlant[]): (Outcome | undefined)[] {
     this.files?.assertInPlace();
     const outcomes = transact(this.database, 'COMMIT', () => batch.map((plant) => this.#addPlant(plant)));
     this.files?.assertInPlace();
     return outcomes;
   }
 
-  #addPlant(plant: StoredPlant): Outcome {
+  /** Returns undefined if the table keeps the plant out. */
+  #addPlant(plant: StoredPlant): Outcome | undefined {
     const row = rowOf(plant);
     if (this.#insert.run(...row).changes > 0) return 'created';
     const [isSame] = firstRow(this.#compare, ...row);
-    if (isSame === undefined) throw new PlantKeptOutError();
+    if (isSame === undefined) return undefined;
     return isSame === 1n ? 'repeated' : 'conflict';
   }
 }
