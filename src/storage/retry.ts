@@ -19,11 +19,11 @@ interface Outage {
 /**
  * Runs work again until it succeeds. Each kind of work has a Retry of its own, which remembers its outage:
  *
- * | state       | the work                                           | if it fails now                  |
- * |-------------|----------------------------------------------------|----------------------------------|
- * | no outage   | succeeded last, or has not failed for maxRetryTime | an outage begins; it tries again |
- * | outage      | has failed for no longer than maxRetryTime         | it tries again                   |
- * | long outage | has failed for longer than maxRetryTime            | it gives up, and so fails fast   |
+ * | state       | the work                                                      | if it fails now                  |
+ * |-------------|---------------------------------------------------------------|----------------------------------|
+ * | no outage   | succeeded last, or has not failed for the patience            | an outage begins; it tries again |
+ * | outage      | has failed for less than the patience                         | it tries again                   |
+ * | long outage | has failed for the patience, or will have at the next attempt | it gives up, and so fails fast   |
  *
  * Work that runs at the same time shares the outage.
  */
@@ -31,9 +31,9 @@ export class Retry {
   /** Undefined without an outage. */
   #outage: Outage | undefined;
 
-  /** @param maxRetryTime milliseconds until an outage is long */
+  /** @param patience milliseconds until an outage is long, and without a failure until it is over */
   constructor(
-    private readonly maxRetryTime: number,
+    private readonly patience: number,
     private readonly options: RetryOptions,
   ) {}
 
@@ -53,39 +53,48 @@ export class Retry {
         this.#outage = undefined;
         return result;
       } catch (error) {
-        const failed = performance.now();
-        // A run that ends so late is no sign of an outage: later work may have succeeded since.
-        const isLate = failed - began > this.maxRetryTime;
+        // A batch that gave up long ago must not begin an outage.
+        const isLate = performance.now() - began > this.patience;
         if (isLate || !this.options.isTransient(error)) throw error;
-        this.#outage = { since: this.#outage?.since ?? began, lastFailure: failed };
-        const lasted = failed - this.#outage.since;
+        const lasted = this.#noteFailure(began);
         onFailure?.(error, lasted);
         const pause = this.options.pause();
-        if (lasted + pause >= this.maxRetryTime) throw error;
+        if (this.#isLong(lasted + pause)) throw error;
         await wait(pause);
       }
     }
   }
 
   /**
-   * Runs work as `run` does, but takes no longer than `maxRetryTime`: it also gives up while an attempt goes on, whose
+   * Runs work as `run` does, but takes no longer than the patience: it also gives up while an attempt goes on, whose
    * outcome is unknown then.
    *
    * @throws the error of the last attempt that has ended; {NoAnswerError} if none has
    */
   async runInTime<Result>(work: () => Promise<Result>): Promise<Result> {
-    let lastError: Error = new NoAnswerError(this.maxRetryTime);
+    let lastError: Error = new NoAnswerError(this.patience);
     const noteError = (error: unknown): void => {
       lastError = error as Error;
     };
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(lastError), this.maxRetryTime);
+      timer = setTimeout(() => reject(lastError), this.patience);
     });
     return Promise.race([this.run(work, noteError), late]).finally(() => clearTimeout(timer));
   }
 
   #forgetOldOutage(now: number): void {
-    if (this.#outage !== undefined && now - this.#outage.lastFailure > this.maxRetryTime) this.#outage = undefined;
+    if (this.#outage !== undefined && now - this.#outage.lastFailure > this.patience) this.#outage = undefined;
+  }
+
+  /** Begins the outage with the run that has failed, or extends it, and returns the milliseconds since its begin. */
+  #noteFailure(began: number): number {
+    const now = performance.now();
+    this.#outage = { since: this.#outage?.since ?? began, lastFailure: now };
+    return now - this.#outage.since;
+  }
+
+  #isLong(lasted: number): boolean {
+    return lasted >= this.patience;
   }
 }
