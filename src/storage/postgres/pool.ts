@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg, { type PoolConfig } from 'pg';
-import { connectionAfter, postgresFailure } from './errors.js';
+import { connectionAfter, isTransient } from './errors.js';
 import { literal } from './literal.js';
 
 /** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
@@ -120,12 +120,19 @@ export class PostgresPool {
 
   /** Closes an unanswered connection, as soon as the server does not execute its statement any more. */
   async #closeOnceEnded(client: pg.PoolClient, mark: string): Promise<void> {
-    // A question without an answer leaves the connection unanswered, but not one that is refused: by the server, or by the
-    // pool of questions after its end.
-    const mayBeExecuting = (): Promise<boolean> =>
-      this.#isExecuting(mark).catch((error: unknown) => postgresFailure(error) === 'transient');
-    while (await mayBeExecuting()) await wait(WATCH_INTERVAL);
+    while (await this.#mayBeExecuting(mark)) await wait(WATCH_INTERVAL);
     client.release(true);
+  }
+
+  async #mayBeExecuting(mark: string): Promise<boolean> {
+    try {
+      return await this.#isExecuting(mark);
+    } catch (error) {
+      // The question has no answer: the server may be frozen, and go on later.
+      if (isTransient(error)) return true;
+      // The server refuses the question, or this pool has been closed: no later question has an answer.
+      return false;
+    }
   }
 
   async #isExecuting(mark: string): Promise<boolean> {
