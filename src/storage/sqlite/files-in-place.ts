@@ -49,8 +49,9 @@ export class FilesInPlace {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace(): void {
-    const isLogDue = this.#logSeenAt === undefined || performance.now() - this.#logSeenAt >= LOG_INTERVAL;
-    if (isLogDue || !existsSync(this.#log)) this.assertLogInPlace();
+    // A missing log has no identity, and so fails at once.
+    const mustIdentify = this.#isLogDue() || !existsSync(this.#log);
+    if (mustIdentify) this.assertLogInPlace();
     this.#assertSame(this.path);
     this.#assertSame(this.#index);
   }
@@ -60,6 +61,10 @@ export class FilesInPlace {
     this.#logSeenAt = undefined;
     this.#assertSame(this.#log);
     this.#logSeenAt = performance.now();
+  }
+
+  #isLogDue(): boolean {
+    return this.#logSeenAt === undefined || performance.now() - this.#logSeenAt >= LOG_INTERVAL;
   }
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */
