@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
+import { setImmediate } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { PlantsKeptOutError } from './kept-out.js';
 import {
@@ -115,7 +116,7 @@ export class GroupCommit {
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
       await this.#store(half);
       // A SQLite repository blocks the process during each commit. Other requests run in between.
-      await new Promise(setImmediate);
+      await setImmediate();
     }
   }
 
@@ -157,7 +158,7 @@ export class GroupCommit {
  * requests of the clients that the last batch has answered.
  */
 async function waitForArrivals(turns: 1 | 2): Promise<void> {
-  for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
+  for (let turn = 0; turn < turns; turn += 1) await setImmediate();
 }
 
 /** A repository of a host may return anything. A plant without one of the three outcomes must not count as stored. */
