@@ -8,8 +8,8 @@ export interface Tables {
   /** Number of steps of the schema that the service has made. */
   readonly version: number;
   /**
-   * True if an operator or another program made the table of plants. PostgreSQL numbers it at the first start, and SQLite
-   * leaves it as it is.
+   * True if an operator or another program made the table of plants. On PostgreSQL, the steps do not fail on a table that is
+   * there, and the first start numbers it. On SQLite they would fail, and it stays as it is.
    */
   readonly isForeign: boolean;
 }
@@ -35,4 +35,10 @@ export function assertColumns(columns: readonly unknown[], advice: string): void
   throw new UnusableDatabaseError(
     `it has a table plants without ${listed(missing, 'and')}; add what is missing, or, ${advice}`,
   );
+}
+
+/** Returns a snapshot of a running store, whose table must be there. */
+export function requireTable<Snapshot>(snapshot: Snapshot | undefined): Snapshot {
+  if (snapshot === undefined) throw new UnusableDatabaseError('it has no table of plants');
+  return snapshot;
 }

@@ -1,6 +1,7 @@
 import type { OperatorError } from '../../operator-error.js';
 import { postgresName } from '../database-url.js';
-import { type Failure, messageOf, startError } from '../errors.js';
+import { messageOf, startError } from '../error-messages.js';
+import type { Failure } from '../errors.js';
 
 /** For an operator whose database has a table plants of another program. */
 export const USE_ANOTHER_SCHEMA =

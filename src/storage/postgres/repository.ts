@@ -1,6 +1,6 @@
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { batchError, checkError, requireTable, snapshotError } from '../errors.js';
+import { batchError, checkError, snapshotError } from '../error-messages.js';
 import { requireOutcomes } from '../kept-out.js';
 import {
   CHECK_TIMEOUT,
@@ -10,6 +10,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
+import { requireTable } from '../tables.js';
 import { BatchProgress } from './batch-progress.js';
 import { describePostgresError, isTransient, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';

@@ -1,4 +1,5 @@
-import { messageOf, UnusableDatabaseError } from '../errors.js';
+import { messageOf } from '../error-messages.js';
+import { UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
 import type { StoredPlant } from '../plant-repository.js';
 import { assertColumns, assertNotNewer, type Tables } from '../tables.js';
@@ -48,7 +49,7 @@ export async function checkPostgresSchema(pool: PostgresPool): Promise<boolean> 
 }
 
 /**
- * Returns the statements that make the steps that are missing, on a table that is not the service's own, too. Each is one
+ * Returns the statements that make the steps that are missing, also on a foreign table; see `Tables.isForeign`. Each is one
  * message, and so one transaction.
  */
 async function stepsAfter({ version }: Tables, pool: PostgresPool): Promise<string[]> {

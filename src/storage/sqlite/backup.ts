@@ -5,7 +5,8 @@ import { OperatorError } from '../../operator-error.js';
 import { createFile, existingDirectory, makeDirectory } from '../../files/durable-files.js';
 import { unreadable } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
-import { messageOf, UnusableDatabaseError } from '../errors.js';
+import { messageOf } from '../error-messages.js';
+import { UnusableDatabaseError } from '../errors.js';
 import {
   assertSound,
   databaseExists,

@@ -1,5 +1,6 @@
 import type { OperatorError } from '../../operator-error.js';
-import { type Failure, messageOf, startError } from '../errors.js';
+import { messageOf, startError } from '../error-messages.js';
+import type { Failure } from '../errors.js';
 
 /** For an operator whose database has a table plants of another program. */
 export const NAME_ANOTHER_FILE = 'if another program made its table plants, name another file';

@@ -1,4 +1,4 @@
-import { batchError, checkError, requireTable, snapshotError } from '../errors.js';
+import { batchError, checkError, snapshotError } from '../error-messages.js';
 import { requireOutcomes } from '../kept-out.js';
 import { rowOf } from '../plant-columns.js';
 import {
@@ -9,6 +9,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
+import { requireTable } from '../tables.js';
 import { firstRow, prepare, type SqliteDatabase, transact } from './database.js';
 import { describeSqliteError, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';

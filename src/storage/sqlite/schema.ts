@@ -50,7 +50,7 @@ export function checkSqliteSchema(database: SqliteDatabase): boolean {
   return tables.hasPlants;
 }
 
-/** Returns the statements that make the steps that are missing. They would fail on a table that is not the service's own. */
+/** Returns the statements that make the steps that are missing: none on a foreign table; see `Tables.isForeign`. */
 function stepsAfter({ version, isForeign }: Tables): string[] {
   const steps = STEPS.map((step, index) => `${step}; PRAGMA user_version = ${index + 1}`);
   return isForeign ? [] : steps.slice(version);

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { snapshotError } from '../errors.js';
+import { snapshotError } from '../error-messages.js';
 import { plantOf } from '../plant-columns.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describeSqliteError } from './errors.js';
