@@ -177,7 +177,18 @@ export function loadConfiguration(): Configuration {
   const environment = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value));
   const file = environment.ENV_FILE;
   const variables = file === undefined ? readEnvFile() : forVariable('ENV_FILE', () => readEnvFile(file));
-  return parseConfiguration({ ...variables, ...environment });
+  return parseConfiguration(complete(environment, variables));
+}
+
+/** Adds the variables of a file, but neither DATABASE_URL nor DATABASE_URL_FILE if the environment has one of them. */
+function complete(environment: Variables, file: Variables): Variables {
+  const overridden = Object.entries<Setting>(SETTINGS)
+    .filter(([, { mayBeInFile }]) => mayBeInFile)
+    .map(([name]) => [variableOf(name), `${variableOf(name)}_FILE`])
+    .filter((forms) => forms.some((form) => form in environment))
+    .flat();
+  const added = Object.entries(file).filter(([variable]) => !overridden.includes(variable));
+  return { ...Object.fromEntries(added), ...environment };
 }
 
 /**

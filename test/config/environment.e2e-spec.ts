@@ -55,6 +55,25 @@ describe('The environment', () => {
     expect(await create(url)).toEqual(CREATED);
   });
 
+  it('overrides .env also with the other form of a variable', async () => {
+    directory.write('url', 'sqlite:from-the-environment.db');
+    directory.write('.env', 'DATABASE_URL_FILE=none');
+    const variables = { ...WITH_TOKEN, DATABASE_URL: 'sqlite:from-the-environment.db' };
+    const { url } = await directory.start(variables);
+    expect(await create(url)).toEqual(CREATED);
+
+    directory.write('.env', 'DATABASE_URL=sqlite:from-the-file.db');
+    const { stderr } = await directory.run('verify', [], { DATABASE_URL_FILE: 'url' });
+
+    expect(stderr).toContain('1 plant');
+  });
+
+  it('does not decide between both forms of a variable in .env', async () => {
+    directory.write('.env', 'DATABASE_URL=sqlite:plants.db\nDATABASE_URL_FILE=url');
+
+    await expectRefusal({}, /DATABASE_URL and DATABASE_URL_FILE exclude each other: set one of them$/);
+  });
+
   it('ends the start with status 2 and one line if .env is Latin-1', async () => {
     writeFileSync(directory.file('.env'), 'PORT=1 # \u00FC\n', 'latin1');
 

@@ -26,6 +26,16 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'config: other form of a variable in .env',
+    reason: 'An operator can name another store than that of .env, whichever form it has there.',
+    file: CONFIGURATION,
+    find: 'forms.some((form) => form in environment)',
+    replace: 'forms.every((form) => form in environment)',
+    spec: 'test/config/environment',
+    test: 'the other form',
+    isBuilt: true,
+  },
+  {
     name: 'config: comment that systemd reads',
     reason: 'The commands of root and the service that systemd starts have the same configuration.',
     file: 'src/config/env-file.ts',
