@@ -1,4 +1,4 @@
-import { baseUrlOf, docsOrigins } from './addresses.js';
+import { baseUrlOf, docsOrigins, managementUrlOf } from './addresses.js';
 
 describe('baseUrlOf', () => {
   it.each([
@@ -15,6 +15,17 @@ describe('baseUrlOf', () => {
     const configuration = { basePath: '/v1', tlsCertFile: 'tls.crt' };
 
     expect(baseUrlOf(configuration, { address: '::', port: 443 })).toBe('https://[::1]:443/v1');
+  });
+});
+
+describe('managementUrlOf', () => {
+  it.each([
+    ['127.0.0.1', 'http://127.0.0.1:3001'],
+    ['0.0.0.0', 'http://127.0.0.1:3001'],
+    ['::', 'http://[::1]:3001'],
+    ['plants.example', 'http://plants.example:3001'],
+  ])('names for the host %s the URL %s, which a browser can open', (host, url) => {
+    expect(managementUrlOf(host, 3001)).toBe(url);
   });
 });
 

@@ -6,23 +6,36 @@ export interface Address {
   readonly port: number;
 }
 
-/** Returns {base_url} for a client on this machine: a host that stands for all addresses is replaced by loopback. */
+/** Returns {base_url} for a client on this machine. */
 export function baseUrlOf(
   { basePath, tlsCertFile }: Pick<Configuration, 'basePath' | 'tlsCertFile'>,
   { address, port }: Address,
 ): string {
   const scheme = tlsCertFile === undefined ? 'http' : 'https';
-  const host = address.replace(/^0\.0\.0\.0$/, '127.0.0.1').replace(/^::$/, '::1');
-  return `${scheme}://${inUrl(host)}:${port}${basePath}`;
+  return `${scheme}://${inUrl(reachable(address))}:${port}${basePath}`;
+}
+
+/** Returns the URL of the management listener for a browser on this machine. */
+export function managementUrlOf(host: string, port: number): string {
+  return originOf(reachable(host), port);
 }
 
 /**
- * Returns the origins at which this machine opens the docs page, as browsers write them, its own address first: the host of
- * the management listener, localhost, and the addresses of loopback if it listens on all addresses.
+ * Returns the origins at which this machine opens the docs page, as browsers write them: the host of the management
+ * listener, localhost, and the addresses of loopback if it listens on all addresses.
  */
 export function docsOrigins(host: string, port: number): readonly string[] {
   const loopback = /^(?:0\.0\.0\.0|::)$/.test(host) ? ['127.0.0.1', '::1'] : [];
-  return [host, 'localhost', ...loopback].map((name) => new URL(`http://${inUrl(name)}:${port}`).origin);
+  return [host, 'localhost', ...loopback].map((name) => originOf(name, port));
+}
+
+/** Replaces a host that stands for all addresses, which is no address of a server, by loopback. */
+function reachable(host: string): string {
+  return host.replace(/^0\.0\.0\.0$/, '127.0.0.1').replace(/^::$/, '::1');
+}
+
+function originOf(host: string, port: number): string {
+  return new URL(`http://${inUrl(host)}:${port}`).origin;
 }
 
 /** Returns a host as a URL has it: an IPv6 address in brackets. */

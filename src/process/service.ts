@@ -10,7 +10,7 @@ import { answerPrimary } from '../management/worker-metrics.js';
 import { databaseName } from '../storage/database-url.js';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { baseUrlOf, docsOrigins } from './addresses.js';
+import { baseUrlOf, managementUrlOf } from './addresses.js';
 import { addressError } from './describe-error.js';
 import { createFirstToken } from './first-token.js';
 import type { PublicService } from './public-service.js';
@@ -129,8 +129,9 @@ function announce(
   if (firstToken !== undefined) service.reload();
   const database = databaseName(configuration.databaseUrl);
   logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
-  if (management !== undefined)
-    logger.log(`Management: ${docsOrigins(configuration.managementHost, management.port)[0]}`);
+  if (management !== undefined) {
+    logger.log(`Management: ${managementUrlOf(configuration.managementHost, management.port)}`);
+  }
   logger.log(`Listening: POST ${baseUrl}/plants`);
   warnOfClearText(configuration);
   // After the lines of the log, so that a newcomer sees it at the end of the output.
