@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
+import type { onRequestHookHandler } from 'fastify';
 import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
 import { limitConnections } from './limit-connections.js';
 import type { ManagedService } from './managed-service.js';
@@ -57,27 +58,16 @@ export async function startManagement(
     { abortOnError: false },
   );
   limitConnections(application.getHttpServer(), MAX_CONNECTIONS);
-  const names = ['localhost', host, ...allowedHosts].map((name) => name.toLowerCase());
-  /** Connections whose request is not answered yet. */
-  const busy = new WeakSet<Socket>();
-  // A hook, because guards do not act on the docs page.
+  // Hooks, because guards do not act on the docs page.
   application
     .getHttpAdapter()
     .getInstance()
-    .addHook('onRequest', (request, reply, done) => {
-      const { socket } = request.raw;
-      if (busy.has(socket)) {
-        // Nothing but an attack pipelines here: each request that waits would hold a whole answer in memory.
-        reply.hijack();
-        socket.destroy();
-        return;
-      }
-      busy.add(socket);
-      reply.raw.once('close', () => busy.delete(socket));
+    .addHook('onRequest', refusePipelining())
+    .addHook('onRequest', (_request, reply, done) => {
       reply.headers(headersFor(service));
-      if (isAllowedHost(request.headers.host, names)) done();
-      else void reply.code(421).send({ statusCode: 421, error: 'Misdirected Request', message: MISDIRECTED });
-    });
+      done();
+    })
+    .addHook('onRequest', refuseOtherHosts(['localhost', host, ...allowedHosts]));
   const document = application.get(OpenApiDocument);
   SwaggerModule.setup('docs', application, () => document.withoutInt64Bounds(), {
     customSiteTitle: 'Plant Store',
@@ -90,9 +80,38 @@ export async function startManagement(
 }
 
 /**
- * Returns whether the listener answers a Host header: one with an IP address or one of these names. This is against DNS
- * rebinding: the name of a page in a browser may come to resolve to this listener, but the requests of the page still
- * carry that name.
+ * Closes a connection with a request before the answer to the last one. Nothing but an attack pipelines here: each request
+ * that waits would hold a whole answer in memory.
+ */
+function refusePipelining(): onRequestHookHandler {
+  /** Connections whose request is not answered yet. */
+  const busy = new WeakSet<Socket>();
+  return ({ raw: { socket } }, reply, done) => {
+    if (busy.has(socket)) {
+      reply.hijack();
+      socket.destroy();
+      return;
+    }
+    busy.add(socket);
+    reply.raw.once('close', () => busy.delete(socket));
+    done();
+  };
+}
+
+/**
+ * Refuses requests whose Host header has neither an IP address nor one of these names. This is against DNS rebinding: the
+ * name of a page in a browser may come to resolve to this listener, but the requests of the page still carry that name.
+ */
+function refuseOtherHosts(allowed: readonly string[]): onRequestHookHandler {
+  const names = allowed.map((name) => name.toLowerCase());
+  return ({ headers }, reply, done) => {
+    if (isAllowedHost(headers.host, names)) done();
+    else void reply.code(421).send({ statusCode: 421, error: 'Misdirected Request', message: MISDIRECTED });
+  };
+}
+
+/**
+ * Returns whether a Host header has an IP address or one of these names.
  *
  * @param header its port does not matter; no browser leaves it out
  */
