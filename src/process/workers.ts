@@ -21,13 +21,7 @@ interface WorkerExit {
 
 /**
  * Serves the public port with workers. Each of them is the whole service: it runs the command of this process, in the
- * same environment.
- *
- * | state    | when a worker exits                                                                    |
- * |----------|----------------------------------------------------------------------------------------|
- * | starting | this process exits with the same status: most likely, the configuration cannot be used |
- * | serving  | another one replaces it as soon as it can start                                        |
- * | stopping | nothing follows                                                                        |
+ * same environment. Its states are those of `PublicService`; `#exited` says what follows the exit of a worker in each.
  *
  * If the system cannot create the process of a worker, this process exits, too: its supervisor starts the service again.
  */
@@ -114,9 +108,9 @@ export class Workers extends PublicService {
     });
   }
 
-  /** Does what follows the exit of a worker, as the table above says. */
   #exited(id: number, exit: WorkerExit): void {
     const { name } = this.state;
+    // Most likely, the configuration cannot be used.
     if (name === 'starting') this.#exitAs(exit);
     if (name === 'serving') {
       this.#logger.error(`Worker ${id} has ended, and another one starts: ${causeOf(exit)}`);
