@@ -50,7 +50,7 @@ function isLink(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).syscall === 'link';
 }
 
-/** Does not use `instanceof`: in Jest, an error of the system is of another realm. */
+/** Returns the code of an error of the system, which alone has a `syscall`; undefined for other errors. */
 function systemCodeOf(error: unknown): string | undefined {
   const { code, syscall } = Object(error) as NodeJS.ErrnoException;
   return syscall === undefined ? undefined : code;
