@@ -65,32 +65,32 @@ export class StructuredLogger implements LoggerService {
     return new Promise((resolve) => this.#logger.flush(() => resolve()));
   }
 
-  log(message: unknown, ...more: unknown[]): void {
-    this.#write('info', message, more);
+  log(message: unknown, context?: unknown): void {
+    this.#write('info', message, context);
   }
 
-  fatal(message: unknown, ...more: unknown[]): void {
-    this.#write('fatal', message, more);
+  fatal(message: unknown, context?: unknown): void {
+    this.#write('fatal', message, context);
   }
 
-  error(message: unknown, ...more: unknown[]): void {
-    this.#write('error', message, more);
+  /** The logger of a context passes an undefined stack if there is none. */
+  error(message: unknown, stack?: unknown, context?: unknown): void {
+    this.#write('error', message, context, stack);
   }
 
-  warn(message: unknown, ...more: unknown[]): void {
-    this.#write('warn', message, more);
+  warn(message: unknown, context?: unknown): void {
+    this.#write('warn', message, context);
   }
 
-  debug(message: unknown, ...more: unknown[]): void {
-    this.#write('debug', message, more);
+  debug(message: unknown, context?: unknown): void {
+    this.#write('debug', message, context);
   }
 
-  verbose(message: unknown, ...more: unknown[]): void {
-    this.#write('trace', message, more);
+  verbose(message: unknown, context?: unknown): void {
+    this.#write('trace', message, context);
   }
 
-  #write(level: Level, message: unknown, more: readonly unknown[]): void {
-    const { stack, context } = stackAndContext(more);
+  #write(level: Level, message: unknown, context: unknown, stack?: unknown): void {
     if (typeof context === 'string' && NEST_START_CONTEXTS.has(context)) return;
     const text = message instanceof Error ? message.message : String(message);
     this.#logger[level]({ context, stack: message instanceof Error ? message.stack : stack }, text);
@@ -100,13 +100,4 @@ export class StructuredLogger implements LoggerService {
     const level = message.error === 500 ? 'error' : message.error === 503 ? 'warn' : 'info';
     this.#logger[level](message, 'request');
   }
-}
-
-/** @param more the parameters after the message: for an error, its stack, and then the context; Nest leaves out either */
-function stackAndContext(more: readonly unknown[]): { readonly stack?: unknown; readonly context?: unknown } {
-  const last = more.at(-1);
-  if (more.length > 1) return { stack: more.at(-2), context: last };
-  // Contexts have no line breaks.
-  const isStack = typeof last === 'string' && last.includes('\n');
-  return isStack ? { stack: last } : { context: last };
 }

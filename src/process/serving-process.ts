@@ -112,7 +112,7 @@ export class ServingProcess extends PublicService {
       const expiry = certificateExpiry(read).toISOString();
       logger.log(`The certificate has changed: the new one is valid until ${expiry}`, 'Certificate');
     } catch (error) {
-      logger.error(`${(error as Error).message}; keeping the previous certificate`, 'Certificate');
+      logger.error(`${(error as Error).message}; keeping the previous certificate`, undefined, 'Certificate');
     }
   }
 }
