@@ -59,7 +59,7 @@ async function engineOf(url: string): Promise<Engine> {
   if (sqliteFile(url) !== undefined) return (await import('./sqlite/engine.js')).sqliteEngine;
   if (!isPostgresUrl(url)) throw new OperatorError(`a database URL must be ${DATABASE_URL_RULE}`);
   if (lacksSslMode(url)) throw new OperatorError(`a database URL must have ${SSL_MODE_RULE}`);
-  checkFiles(url);
+  checkTlsFiles(url);
   try {
     return (await import('./postgres/engine.js')).postgresEngine;
   } catch (error) {
@@ -69,7 +69,7 @@ async function engineOf(url: string): Promise<Engine> {
 }
 
 /** Checks the files that a PostgreSQL URL names before the driver reads them: other users must not read or change the key. */
-function checkFiles(url: string): void {
+function checkTlsFiles(url: string): void {
   const { searchParams } = new URL(url);
   for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
     const file = searchParams.get(name);
