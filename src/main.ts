@@ -1,9 +1,10 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js';
 import { unwritable } from './files/file-errors.js';
-import { describeError, withoutCredentials } from './process/describe-error.js';
+import { describeError } from './process/describe-error.js';
 import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
+import { withoutCredentials } from './without-credentials.js';
 
 /** Each command is in a file of its own, which adds its options, help and action when it is used. */
 interface CommandEntry {

@@ -1,7 +1,7 @@
 import { badUsage, OperatorError } from '../operator-error.js';
 import { DATABASE_URL_RULE } from '../storage/database-url.js';
 import { RepositoryUnavailableError } from '../storage/plant-repository.js';
-import { addressError, describeError, withoutCredentials } from './describe-error.js';
+import { addressError, describeError } from './describe-error.js';
 
 /** Returns an error of the system. */
 function systemError(code: string): Error {
@@ -43,20 +43,6 @@ describe('describeError', () => {
     const { text } = describeError(badUsage(`DATABASE_URL must be ${DATABASE_URL_RULE}`));
 
     expect(text).toMatch(/ for example \S+ or postgres:\/\/user@localhost\/plants$/);
-  });
-});
-
-describe('withoutCredentials', () => {
-  it.each([
-    ['postgres://user:secret@db:5432/plants', 'postgres://db:5432/plants'],
-    ['postgres://:secret@db/plants', 'postgres://db/plants'],
-    ['postgres://user@db:5432/plants, not https://a:b@c', 'postgres://user@db:5432/plants, not https://c'],
-    ['postgres://user:se@cret@db/plants', 'postgres://db/plants'],
-    ['postgres://db/plants', 'postgres://db/plants'],
-    ['file:///data/a@b.db', 'file:///data/a@b.db'],
-    ['write to a@example.org', 'write to a@example.org'],
-  ])('makes of %s: %s', (text, expected) => {
-    expect(withoutCredentials(text)).toBe(expected);
   });
 });
 

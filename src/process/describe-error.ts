@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from '../operator-error.js';
 import { RepositoryUnavailableError } from '../storage/plant-repository.js';
+import { withoutCredentials } from '../without-credentials.js';
 
 /** Advice about the errors of `listen`, by their codes. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -32,12 +33,4 @@ export function describeError(error: unknown): ProcessEnd {
   const isKnown = error instanceof RepositoryUnavailableError || 'syscall' in Object(error);
   const text = isKnown ? (error as Error).message : inspect(error);
   return { text: withoutCredentials(text), status: EXIT_STATUS.failed };
-}
-
-/**
- * Removes user and password from each URL with a password in a text: all from :// to the last @ of the word. A user alone is
- * no secret, and examples in messages have one.
- */
-export function withoutCredentials(text: string): string {
-  return text.replace(/(?<!\bfile)(:\/\/)[^\s:]*:\S*@/g, '$1');
 }

@@ -1,0 +1,15 @@
+import { withoutCredentials } from './without-credentials.js';
+
+describe('withoutCredentials', () => {
+  it.each([
+    ['postgres://user:secret@db:5432/plants', 'postgres://db:5432/plants'],
+    ['postgres://:secret@db/plants', 'postgres://db/plants'],
+    ['postgres://user@db:5432/plants, not https://a:b@c', 'postgres://user@db:5432/plants, not https://c'],
+    ['postgres://user:se@cret@db/plants', 'postgres://db/plants'],
+    ['postgres://db/plants', 'postgres://db/plants'],
+    ['file:///data/a@b.db', 'file:///data/a@b.db'],
+    ['write to a@example.org', 'write to a@example.org'],
+  ])('makes of %s: %s', (text, expected) => {
+    expect(withoutCredentials(text)).toBe(expected);
+  });
+});
