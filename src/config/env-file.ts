@@ -6,6 +6,17 @@ import { readRegularFile } from '../files/regular-file.js';
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
+ * Matches a valid line that Node and systemd (EnvironmentFile= in systemd.exec(5)) read alike: a blank one, a comment, or a
+ * name with a value. ENV_FILE may be the file of the unit, and the commands must see the same values as the service.
+ * Before version 254, systemd takes the line after a comment with a backslash at its end as a part of the comment.
+ */
+const READ_ALIKE = /^\s*(?:#.*(?<!\\)|\w+\s*=(?:[^#\\`]*|\s*"[^"\\`]*"\s*|\s*'[^'\\`]*'\s*))?$/;
+
+const READ_DIFFERENTLY =
+  'would be read differently by systemd: use no export, no comment after a value, no backslash and no backtick, and put a ' +
+  'value with # into quotation marks';
+
+/**
  * Reads the variables of a file.
  *
  * @param file the file of ENV_FILE; without one, `.env` in the working directory, which may be missing
@@ -19,7 +30,7 @@ export function readEnvFile(file?: string): Variables {
   const text = decode(bytes, path);
   // Without blank lines: after one with a space, Node 20 takes the line feed as a part of the next name.
   const lines = text.split(/\r?\n/).flatMap((line, index) => {
-    const fault = faultOf(line) ?? (file === undefined ? undefined : systemdFaultOf(line));
+    const fault = faultOf(line) ?? (file === undefined || READ_ALIKE.test(line) ? undefined : READ_DIFFERENTLY);
     // Without the line, which may have a secret.
     if (fault !== undefined) throw badUsage(`${path}, line ${index + 1}, ${fault}`);
     return isVariable(line) ? [line.trim()] : [];
@@ -47,21 +58,6 @@ function faultOf(line: string): string | undefined {
   return /^\s*(?:#|$)/.test(rest.slice(end + 1))
     ? undefined
     : 'has text behind the closing quotation mark of its value';
-}
-
-/**
- * Returns what is wrong with a line of ENV_FILE, which is also the file of the unit: systemd would give the service another
- * value than the commands see (EnvironmentFile= in systemd.exec(5)).
- */
-function systemdFaultOf(line: string): string | undefined {
-  if (!isVariable(line)) return undefined;
-  const [, name = '', value = ''] = /^([^=]+)=(.*)$/.exec(line) ?? [];
-  if (!/^\s*\w+\s*$/.test(name)) return 'must begin with the name of a variable, without export';
-  const isAmbiguous = /[\\`]/.test(value) || value.replace(/^\s*(["']).*?\1/, '').includes('#');
-  return isAmbiguous
-    ? 'has #, a backslash or a backtick, which systemd reads in another way: put a comment on a line of its own, and a ' +
-        'value with # into quotation marks'
-    : undefined;
 }
 
 function decode(bytes: Buffer, path: string): string {
