@@ -6,6 +6,8 @@ describe('withoutCredentials', () => {
     ['postgres://:secret@db/plants', 'postgres://db/plants'],
     ['postgres://user@db:5432/plants, not https://a:b@c', 'postgres://user@db:5432/plants, not https://c'],
     ['postgres://user:se@cret@db/plants', 'postgres://db/plants'],
+    ['postgres://user%3Asecret@db/plants', 'postgres://db/plants'],
+    ['postgres://user@db/plants?password=secret@x', 'postgres://x'],
     ['postgres://db/plants', 'postgres://db/plants'],
     ['file:///data/a@b.db', 'file:///data/a@b.db'],
     ['write to a@example.org', 'write to a@example.org'],

@@ -2,7 +2,7 @@ import {
   checkResult,
   ExpiredToken,
   type TokenVerifier,
-  TokenVerifiers,
+  FirstKnownVerifier,
   type VerificationResult,
 } from './token-verifier.js';
 
@@ -28,7 +28,7 @@ describe('Several verifiers', () => {
     { results: [], result: 'unknown', asked: 0 },
   ])('with the results $results have the result of the first that knows the token', async (row) => {
     const calls: string[] = [];
-    const verifiers = new TokenVerifiers(row.results.map((result) => verifierOf(result, calls)));
+    const verifiers = new FirstKnownVerifier(row.results.map((result) => verifierOf(result, calls)));
 
     expect(await verifiers.verify('token')).toEqual(row.result);
     expect(calls).toHaveLength(row.asked);
@@ -37,7 +37,11 @@ describe('Several verifiers', () => {
   it('get the hooks of Nest in turn, if they have them', async () => {
     const calls: string[] = [];
     const none = { verify: () => undefined };
-    const verifiers = new TokenVerifiers([verifierOf(undefined, calls, 'a'), none, verifierOf(undefined, calls, 'b')]);
+    const verifiers = new FirstKnownVerifier([
+      verifierOf(undefined, calls, 'a'),
+      none,
+      verifierOf(undefined, calls, 'b'),
+    ]);
     await verifiers.onModuleInit();
     await verifiers.onApplicationShutdown();
 

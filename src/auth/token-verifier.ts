@@ -92,7 +92,7 @@ export abstract class TokenVerifier {
 }
 
 /** Asks several verifiers in turn; the first that knows the token decides. Nest knows this one alone, so it passes hooks on. */
-export class TokenVerifiers extends TokenVerifier {
+export class FirstKnownVerifier extends TokenVerifier {
   constructor(private readonly verifiers: readonly TokenVerifier[]) {
     super();
   }

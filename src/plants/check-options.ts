@@ -51,7 +51,8 @@ function isAuthentication(authentication: PlantsModuleOptions['authentication'] 
   if (Object.keys(authentication ?? {}).length !== 1) return false;
   const { tokens = [], verifier }: Authentication = authentication ?? {};
   if (verifier !== undefined) return typeof verifier.verify === 'function';
-  return tokens.length > 0 && tokens.every((token) => typeof token === 'string' && isBearerToken(token));
+  // Array.from shows holes of the list, too.
+  return tokens.length > 0 && Array.from(tokens).every((token) => typeof token === 'string' && isBearerToken(token));
 }
 
 interface Authentication {

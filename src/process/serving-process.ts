@@ -2,7 +2,7 @@ import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { closeApplication, createApplication } from '../app.module.js';
 import type { ServiceTokens } from '../auth/static-tokens.js';
-import { type TokenVerifier, TokenVerifiers } from '../auth/token-verifier.js';
+import { type TokenVerifier, FirstKnownVerifier } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { watchFiles } from '../files/watch-files.js';
@@ -123,5 +123,5 @@ async function createVerifier(tokens: TokenVerifier, configuration: Configuratio
   if (issuer === undefined || audience === undefined) return tokens;
   const { JwtVerifier } = await import('../auth/jwt-verifier.js');
   const jwksUrl = jwtJwksUrl === undefined ? undefined : new URL(jwtJwksUrl);
-  return new TokenVerifiers([tokens, new JwtVerifier({ issuer, audience, jwksUrl, type })]);
+  return new FirstKnownVerifier([tokens, new JwtVerifier({ issuer, audience, jwksUrl, type })]);
 }

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { ServiceUnavailableException } from '@nestjs/common';
 import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/request-principal.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
-import { TokenVerifiers, type VerificationResult } from '../../src/auth/token-verifier.js';
+import { FirstKnownVerifier, type VerificationResult } from '../../src/auth/token-verifier.js';
 import { ContractException } from '../../src/contract/contract.exception.js';
 import { TOKEN } from '../support/client.js';
 import { sharedService } from '../support/service.js';
@@ -43,7 +43,7 @@ const noteRefusal = (message: unknown): void => void refusals.push(message as Au
 const asked: string[] = [];
 
 const service = sharedService({
-  verifier: new TokenVerifiers([
+  verifier: new FirstKnownVerifier([
     FIRST,
     {
       verify: (token) => {

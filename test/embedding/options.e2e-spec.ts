@@ -36,6 +36,11 @@ describe('PlantsModule', () => {
     },
     { what: 'no token', options: { authentication: { tokens: [] } }, words: 'authentication must be' },
     { what: 'an unset token', options: { authentication: { tokens: [undefined] } }, words: 'authentication must be' },
+    {
+      what: 'a hole among the tokens',
+      options: { authentication: { tokens: Object.assign(Array(2), { 1: 'token' }) } },
+      words: 'authentication must be',
+    },
     { what: 'two words as a token', options: { authentication: { tokens: ['a b'] } }, words: 'authentication must be' },
     { what: 'true as authentication', options: { authentication: true }, words: 'authentication must be' },
     {

@@ -7,7 +7,7 @@ import type * as oidc from 'oidc-provider';
 import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/request-principal.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
-import { TokenVerifiers } from '../../src/auth/token-verifier.js';
+import { FirstKnownVerifier } from '../../src/auth/token-verifier.js';
 import { TOKEN } from './client.js';
 import { ask } from './raw-client.js';
 import { type Service, startService } from './service.js';
@@ -180,7 +180,7 @@ export class JwtService {
     await provider.start([RSA, EC]);
     const verifier = new JwtVerifier({ issuer: provider.issuer, audience: AUDIENCE });
     const service = await startService({
-      verifier: new TokenVerifiers([
+      verifier: new FirstKnownVerifier([
         new StaticTokens([{ name: 'tests', digest: digestToken(TOKEN) }]),
         // Without its hooks, it fetches the keys when a token needs them, so that a test can change the provider before.
         { verify: (token) => verifier.verify(token) },
