@@ -21,9 +21,8 @@ interface WorkerExit {
 
 /**
  * Serves the public port with workers. Each of them is the whole service: it runs the command of this process, in the
- * same environment. Its states are those of `PublicService`; `#exited` says what follows the exit of a worker in each.
- *
- * If the system cannot create the process of a worker, this process exits, too: its supervisor starts the service again.
+ * same environment. Its states are those of `PublicService`; `#exited` and `#notCreated` say what follows the end of a worker
+ * in each.
  */
 export class Workers extends PublicService {
   readonly #logger = new Logger('PlantStore');
@@ -84,15 +83,21 @@ export class Workers extends PublicService {
     if (failure !== undefined) throw new Error(`a worker could not close: ${causeOf(failure)}`);
   }
 
-  /** Starts a worker, and resolves when it listens; never, if it exits before. */
+  /** Starts a worker, and resolves when it listens; never, if it ends before. */
   #fork(): Promise<Address> {
-    return new Promise<Address>((resolve, reject) => {
+    return new Promise((resolve) => {
       // If the system cannot create the process, Node 20 emits `error` for some codes, such as EAGAIN, and throws others.
       // https://github.com/nodejs/node/blob/v20.20.2/lib/internal/child_process.js (ChildProcess.prototype.spawn)
-      const worker = cluster.fork();
+      let worker: Worker;
+      try {
+        worker = cluster.fork();
+      } catch (error) {
+        this.#notCreated(error as Error);
+        return;
+      }
       worker.on('error', (error: Error) => {
         // Other errors are those of its channel: if it ends, it also exits.
-        if (worker.process.pid === undefined) reject(error);
+        if (!hasProcess(worker)) this.#notCreated(error);
       });
       worker.once('listening', (address: Address) => {
         this.#listening.add(worker);
@@ -102,10 +107,13 @@ export class Workers extends PublicService {
         this.#listening.delete(worker);
         this.#exited(worker.id, exit);
       });
-    }).catch((error: unknown) => {
-      this.#logger.error(`The system cannot create a worker: ${(error as Error).message}`);
-      process.exit(EXIT_STATUS.failed);
     });
+  }
+
+  #notCreated(error: Error): void {
+    this.#logger.error(`The system cannot create a worker: ${error.message}`);
+    if (this.state.name === 'starting') process.exit(EXIT_STATUS.failed);
+    void this.#replace();
   }
 
   #exited(id: number, exit: WorkerExit): void {
@@ -135,7 +143,7 @@ export class Workers extends PublicService {
     }
     if (this.isStopping) return;
     this.#metrics.restarts.inc();
-    await this.#fork();
+    void this.#fork();
   }
 
   /**
@@ -164,11 +172,16 @@ function causeOf({ code, killer }: WorkerExit): string {
   return killer ?? `status ${code}`;
 }
 
-/** Returns the workers that have not ended. `cluster` also keeps those that have, until their channel closes. */
+/** Returns the workers that have not ended. `cluster` also keeps others: until their channel closes, or for ever. */
 function running(): Worker[] {
   return Object.values(cluster.workers ?? {}).filter(
-    (worker): worker is Worker => worker !== undefined && !worker.isDead(),
+    (worker): worker is Worker => worker !== undefined && hasProcess(worker) && !worker.isDead(),
   );
+}
+
+/** Returns false if the system could not create the process of a worker: it never exits. */
+function hasProcess({ process }: Worker): boolean {
+  return process.pid !== undefined;
 }
 
 function signal(workers: Iterable<Worker>, name: NodeJS.Signals): void {

@@ -1,5 +1,6 @@
 import { ask } from '../support/raw-client.js';
 import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
+import { until } from '../support/until.js';
 import { importing, killWorkers } from '../support/workers.js';
 
 const TWO: Variables = { ...WITH_TOKEN, WORKERS: '2' };
@@ -38,24 +39,33 @@ const LIMITED = { wrapper: ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh'] };
 describe.each(FAILURES)('A worker that the system %s', (_cause, code, message) => {
   const line = new RegExp(`"level":"error".*"The system cannot create a worker: ${message}"`);
 
-  it.each([1, 2])('ends the service with status 1 and its reason if it is number %i', async (number) => {
-    const service = directory.launch({ ...TWO, ...insteadOfProcess(number, code) }, LIMITED);
+  it('ends the service with status 1 and its reason if it is the first one', async () => {
+    const service = directory.launch({ ...TWO, ...insteadOfProcess(1, code) }, LIMITED);
 
     expect(await service.ended).toBe(1);
     expect(service.lines.at(-1)).toMatch(line);
-    expect(service.lines.filter((text) => line.test(text))).toHaveLength(1);
     expect(service.stdout).not.toContain('Listening');
     expect(service.stderr).toBe('');
   });
 
-  it('ends the service and its other worker if it is a replacement', async () => {
+  it('is replaced if it is a replacement itself, while the other one goes on serving', async () => {
     const { service, url } = await directory.start({ ...TWO, ...insteadOfProcess(3, code) }, LIMITED);
-    expect(await ask(url)).toBe(200);
     await killWorkers(service, service.workers().slice(1));
 
-    // The output ends with the last process that has it open.
-    expect(await service.ended).toBe(1);
-    expect(service.lines.at(-1)).toMatch(line);
-    expect(service.stderr).toBe('');
+    await service.printed(new RegExp(`(${line.source})`));
+    expect(await ask(url)).toBe(200);
+    await until('there are two workers again', () => service.workers().length === 2);
+    expect(service.lines.filter((text) => line.test(text))).toHaveLength(1);
+    expect(await service.stop()).toBe(0);
+  });
+
+  it('does not delay the stop', async () => {
+    const variables = { ...TWO, SHUTDOWN_TIMEOUT: '60m', ...insteadOfProcess(3, code) };
+    const { service } = await directory.start(variables, LIMITED);
+    await killWorkers(service, service.workers().slice(1));
+    await service.printed(new RegExp(`(${line.source})`));
+
+    expect(await service.stop()).toBe(0);
+    expect(service.lines.at(-1)).toContain('"message":"Stopped"');
   });
 });
