@@ -100,7 +100,7 @@ export class GroupCommit {
   async #store(batch: readonly PendingPlant[]): Promise<void> {
     const started = performance.now();
     try {
-      this.#settle(batch, await this.#commit(batch), started);
+      this.#settle(batch, await this.#addToRepository(batch), started);
     } catch (error) {
       // The other plants are stored. Added again, in halves, they would be repeated.
       if (error instanceof PlantsKeptOutError) this.#settle(batch, error.outcomes, started, error);
@@ -126,7 +126,7 @@ export class GroupCommit {
     batch.forEach(({ reject }) => reject(error));
   }
 
-  async #commit(batch: readonly PendingPlant[]): Promise<readonly Outcome[]> {
+  async #addToRepository(batch: readonly PendingPlant[]): Promise<readonly Outcome[]> {
     const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
     assertOutcomes(outcomes, batch.length);
     return outcomes;

@@ -376,7 +376,7 @@ export default [
     name: 'storage: connection of a failed check',
     reason: 'After an error inside BEGIN, the connection closes: the next batch would be refused.',
     file: POOL,
-    find: "client.release(state === 'closed' || staysOpenAfterError)",
+    find: "client.release(state === 'closed' || leavesTransactionOpen)",
     replace: "client.release(state === 'closed' && !rollsBack)",
     spec: 'test/storage/database-repository',
     test: 'check that has failed inside its transaction',

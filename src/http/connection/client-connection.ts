@@ -123,6 +123,7 @@ export class ClientConnection implements OpenConnection {
   send(response: PublicResponse, answer: Answer): void {
     const isLast = this.server.isDraining || endsConnection(response.req);
     const refusal = this.#queue.length === 0 ? this.#refusal : undefined;
+    // Before the connection closes, its response must not end: see `#close`.
     writeAnswer(response, answer, { isLast, ends: !isLast && refusal === undefined });
     this.#hasSucceeded ||= answer.status === 200;
     if (isLast) this.#close();

@@ -57,11 +57,9 @@ export class ClientInput {
    */
   discard(): void {
     const { socket } = this;
-    // 1. A new listener for `data` takes the input from the parser (`socketListenerWrap`), as a handler of Upgrade would.
-    // 2. It must come after Node's own listener for `resume` (`onSocketResume`), which alone lets a socket read again that the
-    //    parser has read.
-    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
-    // 3. A socket that is not paused would not emit `resume`.
+    // After Node's own listener for `resume` (`onSocketResume`), which alone lets a socket read again that the parser has read.
+    socket.once('resume', () => takeFromParser(socket));
+    // A socket that is not paused would not emit `resume`.
     socket.pause().resume();
   }
 
@@ -108,4 +106,9 @@ export class ClientInput {
   get #isLate(): boolean {
     return this.#late === 'a head' || this.#late?.complete === false;
   }
+}
+
+/** Lets input go nowhere: Node's parser loses a socket to a new listener for `data` (`socketListenerWrap`), as in an upgrade. */
+function takeFromParser(socket: Socket): void {
+  socket.removeAllListeners('data').on('data', () => undefined);
 }

@@ -25,7 +25,7 @@ const SERVER_SHARE = 0.8;
 
 interface ExecuteOptions {
   readonly timeout?: number | undefined;
-  readonly staysOpenAfterError?: boolean;
+  readonly leavesTransactionOpen?: boolean;
 }
 
 /**
@@ -82,7 +82,7 @@ export class PostgresPool {
   async transactAndRollBack(statements: readonly string[], timeout?: number): Promise<unknown[][]> {
     const transaction = `BEGIN; ${statements.join('; ')}; ROLLBACK`;
     // After an error, the server has not executed ROLLBACK.
-    const results = await this.#execute(transaction, { timeout, staysOpenAfterError: true });
+    const results = await this.#execute(transaction, { timeout, leavesTransactionOpen: true });
     // The last result is that of ROLLBACK.
     return results.at(-2)?.rows ?? [];
   }
@@ -95,11 +95,11 @@ export class PostgresPool {
    * Sends the statements of a transaction in one message, and returns the result of each.
    *
    * @param options.timeout milliseconds that the caller waits
-   * @param options.staysOpenAfterError true if an error leaves the transaction open
+   * @param options.leavesTransactionOpen true if an error leaves the transaction open
    */
   async #execute(
     transaction: string,
-    { timeout = Infinity, staysOpenAfterError = false }: ExecuteOptions = {},
+    { timeout = Infinity, leavesTransactionOpen = false }: ExecuteOptions = {},
   ): Promise<pg.QueryArrayResult<unknown[]>[]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
@@ -113,7 +113,7 @@ export class PostgresPool {
     } catch (error) {
       const state = connectionAfter(error);
       if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
-      else client.release(state === 'closed' || staysOpenAfterError);
+      else client.release(state === 'closed' || leavesTransactionOpen);
       throw error;
     }
   }
