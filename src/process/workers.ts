@@ -97,7 +97,7 @@ export class Workers extends PublicService {
       }
       worker.on('error', (error: Error) => {
         // Other errors are those of its channel: if it ends, it also exits.
-        if (!hasProcess(worker)) this.#notCreated(error);
+        if (worker.process.pid === undefined) this.#notCreated(error);
       });
       worker.once('listening', (address: Address) => {
         this.#listening.add(worker);
@@ -175,13 +175,8 @@ function causeOf({ code, killer }: WorkerExit): string {
 /** Returns the workers that have not ended. `cluster` also keeps others: until their channel closes, or for ever. */
 function running(): Worker[] {
   return Object.values(cluster.workers ?? {}).filter(
-    (worker): worker is Worker => worker !== undefined && hasProcess(worker) && !worker.isDead(),
+    (worker): worker is Worker => worker !== undefined && !worker.isDead(),
   );
-}
-
-/** Returns false if the system could not create the process of a worker: it never exits. */
-function hasProcess({ process }: Worker): boolean {
-  return process.pid !== undefined;
 }
 
 function signal(workers: Iterable<Worker>, name: NodeJS.Signals): void {
