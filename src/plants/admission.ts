@@ -94,9 +94,9 @@ export class Admission {
   }
 
   /**
-   * Makes the plant of a request a holder of the place, and counts its bytes. Room for them is not checked, because the plant is in
-   * memory already. So the total may exceed the limit, by about twice the bytes of the bodies that had room, and by a
-   * plant that the host has made or parsed. Nothing else is admitted until the total is within the limit again.
+   * Makes the plant of a request a holder of the place, and counts its bytes. Room for them is not checked, because the
+   * plant is in memory already. So the total may exceed the limit, by about twice the bytes of the bodies that had room, and
+   * by a plant that the host has made or parsed. Nothing else is admitted until the total is within the limit again.
    *
    * @throws {ContractException} 503 if the place is free, because the client has gone
    */

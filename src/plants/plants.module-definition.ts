@@ -57,17 +57,13 @@ export interface PlantsOptionsFactory {
   create(): PlantsModuleOptions | Promise<PlantsModuleOptions>;
 }
 
-export const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
-  new ConfigurableModuleBuilder<PlantsModuleOptions>({
-    optionsInjectionToken: PLANTS_OPTIONS,
-  })
-    .setClassMethodName('forRoot')
-    // With `isGlobal`, all modules of the application can inject what this one exports.
-    .setExtras<{ readonly isGlobal?: boolean | undefined }>(
-      { isGlobal: false },
-      (definition, { isGlobal = false }) => ({
-        ...definition,
-        global: isGlobal,
-      }),
-    )
-    .build();
+export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<PlantsModuleOptions>({
+  optionsInjectionToken: PLANTS_OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  // With `isGlobal`, all modules of the application can inject what this one exports.
+  .setExtras<{ readonly isGlobal?: boolean | undefined }>({ isGlobal: false }, (definition, { isGlobal = false }) => ({
+    ...definition,
+    global: isGlobal,
+  }))
+  .build();

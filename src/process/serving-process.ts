@@ -2,7 +2,7 @@ import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { closeApplication, createApplication } from '../app.module.js';
 import type { ServiceTokens } from '../auth/static-tokens.js';
-import { type TokenVerifier, FirstKnownVerifier } from '../auth/token-verifier.js';
+import { FirstKnownVerifier, type TokenVerifier } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { watchFiles } from '../files/watch-files.js';

@@ -59,7 +59,7 @@ export class Retry {
         const lasted = this.#noteFailure(began);
         onFailure?.(error, lasted);
         const pause = this.options.pause();
-        if (this.#isLong(lasted + pause)) throw error;
+        if (lasted + pause >= this.patience) throw error;
         await wait(pause);
       }
     }
@@ -92,9 +92,5 @@ export class Retry {
     const now = performance.now();
     this.#outage = { since: this.#outage?.since ?? began, lastFailure: now };
     return now - this.#outage.since;
-  }
-
-  #isLong(lasted: number): boolean {
-    return lasted >= this.patience;
   }
 }
