@@ -86,10 +86,13 @@ const ATTACKS: [title: string, patterns: readonly hostile.Pattern[], setting?: P
   ['send a body byte by byte', [hostile.bodiesThatDrip]],
   ['hold more connections than allowed', [hostile.silence], FEW],
   ['hold more connections than allowed, each with half a head', [hostile.halfHeads], FEW],
-  ['hold 5,000 half TLS handshakes', [hostile.halfHandshakes], TLS],
-  ['hold 5,500 connections with large heads', [hostile.largeHeads]],
+  ['hold 2,500 half TLS handshakes', [hostile.halfHandshakes], TLS],
+  ['hold 2,500 connections with large heads', [hostile.largeHeads]],
   ['send garbage', [hostile.garbage]],
-  ['send chunks of one byte while others do not read large answers', [hostile.tinyChunks, hostile.unreadEchoes]],
+  [
+    'send chunks of one byte while others do not read large answers',
+    [{ ...hostile.tinyChunks, connections: 2 }, hostile.unreadEchoes],
+  ],
   [
     'hold large heads while others do not read large answers',
     [{ ...hostile.largeHeads, connections: 2_000 }, hostile.unreadWideEchoes],

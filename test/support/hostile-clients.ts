@@ -39,6 +39,9 @@ const REOPENING = 5_000;
 
 const DRIP_INTERVAL = 1_000;
 
+/** More connections than the service keeps open by default. */
+const MORE_THAN_OPEN = 2_500;
+
 /** Bytes that the operating system gets at once. */
 const PIECE = 60_000;
 
@@ -203,7 +206,7 @@ export const tinyChunksOfStrangers: Pattern = {
 
 /** Sends requests of tiny chunks, with tokens for whose key the service asks the identity provider. */
 export const tinyChunksOfUnknownKeys: Pattern = {
-  connections: 200,
+  connections: 100,
   bytes: () => chunks(jwtOfUnknownKey(), 16_000),
 };
 
@@ -263,9 +266,9 @@ export const refusalsReadSlowly: Pattern = {
   reads: 'byte',
 };
 
-/** Sends bodies with a wrong token. */
+/** Sends bodies with a wrong token, of 400 MB together. */
 export const bodiesOfStrangers: Pattern = {
-  connections: 3_000,
+  connections: 2_000,
   *bytes() {
     yield head('wrong', 'Content-Length: 1000000');
     yield* repeat('x', 200_000);
@@ -300,14 +303,14 @@ export const halfHeads: Pattern = {
 
 /** Begins a TLS handshake, and sends no more than the header of its first record. */
 export const halfHandshakes: Pattern = {
-  connections: 5_000,
+  connections: MORE_THAN_OPEN,
   bytes: () => [Uint8Array.of(0x16, 3, 1, 2, 0, 1)],
   withoutTls: true,
 };
 
 /** Sends almost as many bytes of headers as a request may have, and goes on with one byte a second. */
 export const largeHeads: Pattern = {
-  connections: 5_500,
+  connections: MORE_THAN_OPEN,
   *bytes() {
     yield 'POST /plants HTTP/1.1\r\nHost: localhost\r\n';
     yield* repeat('A: b\r\n', 1_990);
