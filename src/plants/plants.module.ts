@@ -12,6 +12,7 @@ import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
 import { checkOptions } from './check-options.js';
+import { UnparsedBodyRegistration } from './host/unparsed-body.js';
 import { PlantsController } from './plants.controller.js';
 import {
   CHECKED_OPTIONS,
@@ -20,7 +21,6 @@ import {
   type PlantsModuleOptions,
 } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
-import { UnparsedBodyRegistration } from './host/unparsed-body-registration.js';
 
 /** The providers of what the module's options describe. */
 const optionProviders: FactoryProvider[] = [

@@ -1,14 +1,13 @@
 const ADMISSION = 'src/plants/admission.ts';
-const HEADERS = 'src/plants/pipes/plant-headers.ts';
 const DTO = 'src/plants/dto/plant.dto.ts';
-const FIELD_TYPES = 'src/plants/dto/field-types.ts';
 const INTEGER = 'src/plants/exact-json.ts';
 const MODULE = 'src/plants/plants.module.ts';
-const PATH = 'src/plants/host/unparsed-body-registration.ts';
 const PARSE = 'src/plants/parse-new-plant.ts';
 const PARSED_BODY = 'src/plants/host/parsed-body.ts';
+const PIPE = 'src/plants/pipes/new-plant.pipe.ts';
 const READ = 'src/plants/pipes/read-body.ts';
 const SERVICE = 'src/plants/plants.service.ts';
+const UNPARSED_BODY = 'src/plants/host/unparsed-body.ts';
 
 export default [
   {
@@ -134,7 +133,7 @@ export default [
   {
     name: 'plants: U+0000',
     reason: 'U+0000 is refused, because not every store can hold it.',
-    file: FIELD_TYPES,
+    file: DTO,
     find: '/[\\0\\p{Surrogate}]/u',
     replace: '/\\p{Surrogate}/u',
     spec: 'test/plants/refusals',
@@ -143,7 +142,7 @@ export default [
   {
     name: 'plants: 2^63',
     reason: 'id is −2^63 … 2^63−1.',
-    file: FIELD_TYPES,
+    file: DTO,
     find: '2n ** 63n - 1n',
     replace: '2n ** 63n',
     spec: 'test/plants/refusals',
@@ -232,7 +231,7 @@ export default [
   {
     name: 'plants: media type before the body',
     reason: 'A request without a body is 400 whatever its media type.',
-    file: HEADERS,
+    file: PIPE,
     find: 'if (!hasBody(exchange, length)) throw',
     replace: 'assertJson(headers);\n  if (!hasBody(exchange, length)) throw',
     spec: 'test/plants/plants',
@@ -241,7 +240,7 @@ export default [
   {
     name: 'plants: length that is declared',
     reason: 'A declared length over the limit is 413 before a byte of the body is read.',
-    file: HEADERS,
+    file: PIPE,
     find: 'if (parsedRequest === undefined && length !== undefined && length > bodyLimit) throw',
     replace: 'if (parsedRequest === undefined && length === -1) throw',
     spec: 'test/http/expectations',
@@ -250,7 +249,7 @@ export default [
   {
     name: 'plants: compressed body',
     reason: 'A content coding other than identity is error 415.',
-    file: HEADERS,
+    file: PIPE,
     find: 'if (isEncoded || ',
     replace: 'if (',
     spec: 'test/plants/refusals',
@@ -259,7 +258,7 @@ export default [
   {
     name: 'plants: media types that begin alike',
     reason: 'Another media type than application/json is error 415.',
-    file: HEADERS,
+    file: PIPE,
     find: '/^application\\/json[ \\t]*(?:;|$)/i',
     replace: '/^application\\/json/i',
     spec: 'test/plants/refusals',
@@ -427,7 +426,7 @@ export default [
   {
     name: 'plants: paths below the route',
     reason: "The module keeps the host's parsers away from its own route alone.",
-    file: PATH,
+    file: UNPARSED_BODY,
     find: 'path === plantsPath(config)',
     replace: 'path.startsWith(plantsPath(config))',
     spec: 'test/embedding/body',
@@ -436,7 +435,7 @@ export default [
   {
     name: 'plants: target in absolute form',
     reason: 'The module reads the body of its route, also of a request target in absolute form.',
-    file: 'src/plants/host/unparsed-body.ts',
+    file: UNPARSED_BODY,
     find: "url.replace(/^https?:\\/\\/[^/?#]*/i, '')",
     replace: 'url',
     spec: 'test/embedding/body',
@@ -445,7 +444,7 @@ export default [
   {
     name: 'plants: excluded from the prefix',
     reason: 'The module knows the exclusions of the global prefix.',
-    file: PATH,
+    file: UNPARSED_BODY,
     find: 'isExcluded ? [] : config',
     replace: 'config',
     spec: 'test/embedding/body',

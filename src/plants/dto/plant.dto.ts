@@ -1,8 +1,13 @@
 import { Expose } from 'class-transformer';
-import { ValidateIf, validateSync } from 'class-validator';
+import { ValidateBy, ValidateIf, validateSync, type ValidationArguments } from 'class-validator';
 import { ContractException } from '../../contract/contract.exception.js';
-import { FIELD_NAMES, PLANT_FIELDS } from '../../contract/plant-fields.js';
-import { IS_OF_TYPE, IsInt64, IsText } from './field-types.js';
+import { FIELD_NAMES, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
+
+const MIN_INT64 = -(2n ** 63n);
+const MAX_INT64 = 2n ** 63n - 1n;
+
+/** U+0000 and unpaired surrogates, which not every store can hold. */
+const NOT_TEXT = /[\0\p{Surrogate}]/u;
 
 /** The Plant of the contract. Expose is for hosts whose ClassSerializerInterceptor uses the strategy excludeAll. */
 export class PlantDto {
@@ -26,9 +31,6 @@ export class NewPlantDto extends PlantDto {
 /** The fields of a NewPlant, whose values may have any type. */
 export type NewPlantFields = Partial<Record<keyof NewPlantDto, unknown>>;
 
-/** The fields of a Plant: those of a NewPlant without the id. */
-const ANSWERED_FIELDS = FIELD_NAMES.filter((name) => name !== 'id');
-
 /** @throws {ContractException} 422 unless the value is an object that may have fields */
 export function assertFields(value: unknown): NewPlantFields {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ContractException(422);
@@ -45,6 +47,9 @@ export function toNewPlant(fields: unknown): NewPlantDto {
   if (!isNewPlant(plant)) throw new ContractException(422, describeFaults(plant));
   return plant;
 }
+
+/** The test of each type. */
+const IS_OF_TYPE: Readonly<Record<FieldType, (value: unknown) => boolean>> = { int64: isInt64, text: isText };
 
 /**
  * Returns whether fields are a NewPlant, as the decorators would say. validateSync looks the decorators up for each object,
@@ -63,6 +68,9 @@ function describeFaults(refused: NewPlantDto): string {
   return `${errors.flatMap(({ constraints }) => Object.values(constraints ?? {})).join('; ')}.`;
 }
 
+/** The fields of a Plant: those of a NewPlant without the id. */
+const ANSWERED_FIELDS = FIELD_NAMES.filter((name) => name !== 'id');
+
 /** Returns the Plant of a NewPlant: its fields without the id. */
 export function toPlant(newPlant: Readonly<PlantDto>): PlantDto {
   return copyFields(new PlantDto(), ANSWERED_FIELDS, newPlant);
@@ -78,4 +86,39 @@ function copyFields<Dto>(
     if (from[name] !== undefined) dto[name] = from[name] as Dto[typeof name];
   }
   return dto;
+}
+
+/** Returns whether the value is a bigint within the range of int64. */
+function isInt64(value: unknown): value is bigint {
+  return typeof value === 'bigint' && value >= MIN_INT64 && value <= MAX_INT64;
+}
+
+/** Returns whether the value is a string that every store can hold; the empty string is one. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && !NOT_TEXT.test(value);
+}
+
+/** Requires a bigint within the range of int64. class-validator's IsInt and Min refuse bigints. */
+function IsInt64(): PropertyDecorator {
+  const defaultMessage = (invalid?: ValidationArguments): string => {
+    const hint = typeof invalid?.value === 'string' ? ': send it without quotation marks' : '';
+    return `${describe(invalid, `an integer from ${MIN_INT64} to ${MAX_INT64}`)}${hint}`;
+  };
+  return ValidateBy({ name: 'isInt64', validator: { validate: isInt64, defaultMessage } });
+}
+
+/** Requires a string that every store can hold. */
+function IsText(): PropertyDecorator {
+  const defaultMessage = (invalid?: ValidationArguments): string =>
+    describe(invalid, 'a string without U+0000 and unpaired surrogates');
+  return ValidateBy({ name: 'isText', validator: { validate: isText, defaultMessage } });
+}
+
+const OPTIONAL_FIELDS: ReadonlySet<string> = new Set(FIELD_NAMES.filter((name) => !PLANT_FIELDS[name].isRequired));
+
+/** Says what is wrong with a field: it is missing, or not what it must be. */
+function describe(invalid: ValidationArguments | undefined, required: string): string {
+  if (invalid?.value === undefined) return `$property is missing: it must be ${required}`;
+  const isNone = invalid.value === null && OPTIONAL_FIELDS.has(invalid.property);
+  return `$property must be ${required}${isNone ? ': leave it out if there is none' : ''}`;
 }

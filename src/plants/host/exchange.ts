@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { nodeRequest } from '../../node-request.js';
 import { sentHeaders } from './unparsed-body.js';
 
@@ -15,7 +16,7 @@ export type HostRequest = (IncomingMessage | { readonly raw: IncomingMessage }) 
 };
 
 /** The response to a HostRequest. */
-export type HostResponse = ServerResponse | { readonly raw: ServerResponse };
+type HostResponse = ServerResponse | { readonly raw: ServerResponse };
 
 /** A request and its response, alike in the service and in each host. */
 export interface Exchange {
@@ -33,7 +34,13 @@ export interface Exchange {
  */
 export type LazyExchange = () => Exchange;
 
-export function exchangeOf(hostRequest: HostRequest, hostResponse: HostResponse): Exchange {
+/** Passes the exchange of the request to the pipe of the parameter. */
+export const CurrentExchange = createParamDecorator((_data: unknown, context: ExecutionContext): LazyExchange => {
+  const http = context.switchToHttp();
+  return () => exchangeOf(http.getRequest<HostRequest>(), http.getResponse<HostResponse>());
+});
+
+function exchangeOf(hostRequest: HostRequest, hostResponse: HostResponse): Exchange {
   const request = nodeRequest(hostRequest);
   const isParsed = hostRequest.body !== undefined || request.readableDidRead;
   return {

@@ -1,10 +1,11 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Injectable, type PipeTransform } from '@nestjs/common';
+import { ContractException } from '../../contract/contract.exception.js';
 import { Admission, type AdmittedPlant } from '../admission.js';
-import type { LazyExchange } from '../host/exchange.js';
+import type { Exchange, LazyExchange } from '../host/exchange.js';
 import { ParsedBodies } from '../host/parsed-body.js';
 import { parseNewPlant } from '../parse-new-plant.js';
-import { assertPlantHeaders } from './plant-headers.js';
-import { collectBody, takeBody } from './read-body.js';
+import { bodyTooLarge, collectBody, takeBody } from './read-body.js';
 
 /** Admits a request, reads its body, and turns it into a valid NewPlant. */
 @Injectable()
@@ -13,12 +14,12 @@ export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<Admitte
 
   constructor(private readonly admission: Admission) {}
 
-  /** @throws {ContractException} as `assertPlantHeaders`, 503, and as `collectBody` and `parseNewPlant`, in this order */
+  /** @throws {ContractException} as `assertHeaders`, 503, and as `collectBody` and `parseNewPlant`, in this order */
   async transform(getExchange: LazyExchange): Promise<AdmittedPlant> {
     const exchange = getExchange();
     const { request, response, parsedRequest } = exchange;
     const { bodyLimit } = this.admission;
-    const length = assertPlantHeaders(exchange, bodyLimit);
+    const length = assertHeaders(exchange, bodyLimit);
     const place = this.admission.admitClient(response);
     if (parsedRequest !== undefined) return { plant: this.#parsedBodies.plantOf(parsedRequest, request), place };
     const charge = (bytes: number): boolean => this.admission.chargeBody(place, bytes);
@@ -26,4 +27,45 @@ export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<Admitte
     const body = takeBody(request, length, charge) ?? (await collectBody(request, length ?? bodyLimit, charge));
     return { plant: parseNewPlant(body), place };
   }
+}
+
+/**
+ * Checks the headers of a request that creates a plant. The limit does not apply to a body that a parser of the host has
+ * read.
+ *
+ * @returns the value of Content-Length; undefined without this header
+ * @throws {ContractException} 417, 400 without a body, 415 or 413, in this order
+ */
+function assertHeaders(exchange: Exchange, bodyLimit: number): number | undefined {
+  const { request, headers, parsedRequest } = exchange;
+  const length = contentLength(headers);
+  assertExpectation(request);
+  if (!hasBody(exchange, length)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
+  assertJson(headers);
+  if (parsedRequest === undefined && length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
+  return length;
+}
+
+function contentLength({ 'content-length': length }: IncomingHttpHeaders): number | undefined {
+  return length === undefined ? undefined : Number(length);
+}
+
+/** Refuses an expectation that is unknown (RFC 9110 §10.1.1). HTTP/1.0 has none. */
+function assertExpectation({ headers: { expect }, httpVersion }: IncomingMessage): void {
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue' && httpVersion !== '1.0') {
+    throw new ContractException(417);
+  }
+}
+
+function hasBody({ request, headers }: Exchange, length: number | undefined): boolean {
+  if (length !== undefined) return length > 0;
+  // HTTP/2 frames a body of unknown length without any header (RFC 9113 §8.1).
+  return request.httpVersionMajor > 1 || headers['transfer-encoding'] !== undefined;
+}
+
+function assertJson(headers: IncomingHttpHeaders): void {
+  const { 'content-encoding': encoding = 'identity', 'content-type': type = '' } = headers;
+  // A content coding other than `identity` changes the media type (RFC 9110 §8.4).
+  const isEncoded = encoding.toLowerCase() !== 'identity';
+  if (isEncoded || !/^application\/json[ \t]*(?:;|$)/i.test(type)) throw new ContractException(415);
 }
