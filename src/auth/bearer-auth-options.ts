@@ -14,3 +14,13 @@ export abstract class BearerAuthOptions {
 export const DEFAULT_SCOPE = 'plants:write';
 
 export const DEFAULT_REALM = 'plants';
+
+/** Returns whether the text is one scope (RFC 6749 §3.3, scope-token). */
+export function isScope(text: string): boolean {
+  return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
+}
+
+/** Returns whether a challenge can hold the text between quotation marks as it is (RFC 9110 §5.6.4). */
+export function isRealm(text: string): boolean {
+  return /^[\x20\x21\x23-\x5b\x5d-\x7e]+$/.test(text);
+}

@@ -3,10 +3,8 @@ import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { nodeRequest } from '../node-request.js';
-import { BearerAuthOptions } from './bearer-auth-options.js';
-import { BearerRequest } from './bearer-request.js';
-import { isScope } from './bearer-syntax.js';
-import { STRATEGY, TokenRefused } from './bearer.strategy.js';
+import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
+import { BearerRequest, STRATEGY, TokenRefused } from './bearer.strategy.js';
 import { principalOf, setPrincipal, setRefusal } from './request-principal.js';
 import type { Principal } from './token-verifier.js';
 
@@ -57,38 +55,31 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /**
-   * Passes a request that has a principal with the required scope.
+   * Passes a request that has a principal with the required scope. AuthGuard (`super.canActivate`) finds the principal:
+   *
+   * 1. `getRequest` returns what passport sees of the request.
+   * 2. passport-http-bearer takes the token from its header. Without one, it goes on with step 4.
+   * 3. `BearerStrategy.validate` asks the verifier.
+   * 4. `handleRequest` keeps the principal with the request, or refuses the request.
    *
    * @throws {UnauthorizedException} without a valid token
    * @throws {ForbiddenException} if the token lacks the required scope
    */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.authOptions.hostDecides) return true;
-    // The service binds the guard globally, and PlantsController binds it again. A host may pass the request on to another
-    // route, which requires another scope.
-    const principal = principalOf(requestOf(context)) ?? (await this.#authenticate(context));
+    const request = requestOf(context);
+    // It has a principal the second time: the service binds the guard globally, and PlantsController binds it again. A host
+    // may also pass the request on to another route, which requires another scope.
+    if (principalOf(request) === undefined) await super.canActivate(context);
+    const principal = principalOf(request);
+    // Fails closed: AuthGuard has returned without a call of `handleRequest`.
+    if (principal === undefined) throw this.#refuse(context, null);
     this.#authorize(context, principal);
     return true;
   }
 
-  /**
-   * Lets passport find the principal. These are the steps of AuthGuard (`super.canActivate`):
-   *
-   * 1. `getRequest` returns what passport sees of the request.
-   * 2. passport-http-bearer takes the token from its header. Without one, it goes on with step 4.
-   * 3. `BearerStrategy.validate` asks the verifier.
-   * 4. `handleRequest` keeps the principal with the request, or refuses the request.
-   */
-  async #authenticate(context: ExecutionContext): Promise<Principal> {
-    await super.canActivate(context);
-    const principal = principalOf(requestOf(context));
-    // Fails closed: AuthGuard has returned without a call of `handleRequest`.
-    if (principal === undefined) throw this.#refuse(context, null);
-    return principal;
-  }
-
-  /** Returns what passport gets instead of the request. */
-  override getRequest(context: ExecutionContext): BearerRequest {
+  /** Returns what passport gets instead of the request. Hosts compile this type, but lack those of passport-http-bearer. */
+  override getRequest(context: ExecutionContext): object {
     return new BearerRequest(requestOf(context), this.authOptions.verifier);
   }
 

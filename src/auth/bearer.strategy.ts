@@ -1,12 +1,35 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
-import { BearerRequest } from './bearer-request.js';
-import { isBearerToken } from './bearer-syntax.js';
-import { checkResult, ExpiredToken, type Principal, type RefusalReason } from './token-verifier.js';
+import { nodeRequest } from '../node-request.js';
+import {
+  ExpiredToken,
+  isBearerToken,
+  type Principal,
+  type RefusalReason,
+  type TokenVerifier,
+  toVerificationResult,
+} from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */
 export const STRATEGY = 'plant-store-bearer';
+
+/**
+ * What passport gets instead of the request, where it would also find tokens in the query and the body (RFC 6750 §2.1).
+ * Passport and Nest write to it.
+ */
+export class BearerRequest {
+  readonly headers: { readonly authorization: string | undefined };
+
+  /** @param verifier comes with the request, because all applications of the process share the strategy */
+  constructor(
+    request: object,
+    readonly verifier: TokenVerifier,
+  ) {
+    // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
+    this.headers = { authorization: authorizationOf(request)?.replace(/ {2,}/, ' ') };
+  }
+}
 
 /** Tells BearerAuthGuard why a token is refused. */
 export class TokenRefused extends Error {
@@ -34,16 +57,32 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   async validate(request: unknown, token: string): Promise<Principal | false> {
     if (!(request instanceof BearerRequest)) return false;
     if (!isBearerToken(token)) throw new TokenRefused('malformed');
-    let result: ReturnType<typeof checkResult>;
-    try {
-      result = checkResult(await request.verifier.verify(token));
-    } catch (error) {
-      if (error) throw error;
-      // Passport would take a value that is false for no error.
-      throw new Error(`The verifier of tokens has thrown ${String(error)}`, { cause: error });
-    }
+    const result = await askVerifier(request.verifier, token);
     if (typeof result === 'string') throw new TokenRefused(result);
     if (result instanceof ExpiredToken) throw new TokenRefused('expired', result.holder);
     return result;
   }
+}
+
+/** @throws what the verifier throws; as an Error, if passport would take it for no error */
+async function askVerifier(verifier: TokenVerifier, token: string): Promise<ReturnType<typeof toVerificationResult>> {
+  try {
+    return toVerificationResult(await verifier.verify(token));
+  } catch (error) {
+    if (error) throw error;
+    throw new Error(`The verifier of tokens has thrown ${String(error)}`, { cause: error });
+  }
+}
+
+/**
+ * Returns the value of the header, unless there are two. Without `joinDuplicateHeaders`, Node keeps only the first one
+ * in `headers`; `rawHeaders` has both.
+ */
+function authorizationOf(request: object): string | undefined {
+  const { headers, rawHeaders } = nodeRequest(request);
+  return rawHeaders.filter(isAuthorization).length > 1 ? undefined : headers.authorization;
+}
+
+function isAuthorization(text: string, index: number): boolean {
+  return index % 2 === 0 && text.length === 13 && text.toLowerCase() === 'authorization';
 }

@@ -1,5 +1,5 @@
 import {
-  checkResult,
+  toVerificationResult,
   ExpiredToken,
   type TokenVerifier,
   FirstKnownVerifier,
@@ -53,10 +53,10 @@ describe('A result', () => {
   it('may be undefined, a reason, a principal, or an expired token, which a principal may be, too', () => {
     const principal = { name: '', scopes: [], expires: new Date(Date.now() + 60_000) };
     const former = { name: 'former', expires: new Date(0) };
-    expect(checkResult(undefined)).toBe('unknown');
-    expect(checkResult('wrong-type')).toBe('wrong-type');
-    expect(checkResult(principal)).toBe(principal);
-    expect(checkResult(new ExpiredToken(former))).toEqual(new ExpiredToken(former));
-    expect(checkResult(former)).toEqual(new ExpiredToken(former));
+    expect(toVerificationResult(undefined)).toBe('unknown');
+    expect(toVerificationResult('wrong-type')).toBe('wrong-type');
+    expect(toVerificationResult(principal)).toBe(principal);
+    expect(toVerificationResult(new ExpiredToken(former))).toEqual(new ExpiredToken(former));
+    expect(toVerificationResult(former)).toEqual(new ExpiredToken(former));
   });
 });

@@ -52,7 +52,7 @@ export function unlessExpired(principal: Principal): Principal | ExpiredToken {
  *
  * @throws {TypeError} if it is none of the results that it may be
  */
-export function checkResult(result: unknown): Principal | ExpiredToken | RefusalReason {
+export function toVerificationResult(result: unknown): Principal | ExpiredToken | RefusalReason {
   if (result === undefined) return 'unknown';
   if (isRefusalReason(result) || result instanceof ExpiredToken) return result;
   const fault = faultOf(result);
@@ -77,6 +77,11 @@ function faultOf(result: unknown): string | undefined {
 
 function isRefusalReason(result: unknown): result is RefusalReason {
   return REFUSAL_REASONS.some((reason) => reason === result);
+}
+
+/** Returns whether the text is a token (RFC 6750 §2.1, b64token). */
+export function isBearerToken(text: string): boolean {
+  return /^[A-Za-z0-9\-._~+/]+=*$/.test(text);
 }
 
 /** Decides which tokens are valid: a port, and its own injection token. */

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import { DEFAULT_SCOPE } from '../auth/bearer-auth-options.js';
-import { isBearerToken, isScope } from '../auth/bearer-syntax.js';
+import { DEFAULT_SCOPE, isScope } from '../auth/bearer-auth-options.js';
 import { DEFAULT_JWT_TYPE, JWT_TYPES } from '../auth/jwt-settings.js';
+import { isBearerToken } from '../auth/token-verifier.js';
 import { badUsage, OperatorError } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { DEFAULT_LIMITS } from '../http/connection/server-limits.js';

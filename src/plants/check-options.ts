@@ -1,5 +1,5 @@
-import { isBearerToken, isRealm, isScope } from '../auth/bearer-syntax.js';
-import type { TokenVerifier } from '../auth/token-verifier.js';
+import { isRealm, isScope } from '../auth/bearer-auth-options.js';
+import { isBearerToken, type TokenVerifier } from '../auth/token-verifier.js';
 import { BODY_LIMIT_RULE, parseBodyLimit } from './body-limit.js';
 import type { PlantsModuleOptions } from './plants.module-definition.js';
 

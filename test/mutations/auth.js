@@ -1,4 +1,3 @@
-const BEARER_REQUEST = 'src/auth/bearer-request.ts';
 const GUARD = 'src/auth/bearer-auth.guard.ts';
 const KEYS = 'src/auth/issuer-keys.ts';
 const RESULTS = 'src/auth/token-verifier.ts';
@@ -47,7 +46,7 @@ export default [
   {
     name: 'auth: two Authorization headers',
     reason: 'Two Authorization headers are 401, in hosts as well, where Node drops the second.',
-    file: BEARER_REQUEST,
+    file: STRATEGY,
     find: 'rawHeaders.filter(isAuthorization).length > 1',
     replace: 'rawHeaders.filter(isAuthorization).length > 2',
     spec: 'test/embedding/plants-module',
@@ -66,7 +65,7 @@ export default [
   {
     name: 'auth: scheme in one case',
     reason: 'The scheme is accepted in any case.',
-    file: BEARER_REQUEST,
+    file: STRATEGY,
     find: "authorizationOf(request)?.replace(/ {2,}/, ' ')",
     replace: "authorizationOf(request)?.replace(/^(?!Bearer).*/, '')",
     spec: 'test/auth/authentication',
@@ -120,7 +119,7 @@ export default [
   {
     name: 'auth: verifier that throws nothing',
     reason: 'A verifier that fails has not decided that a token is refused.',
-    file: 'src/auth/bearer.strategy.ts',
+    file: STRATEGY,
     find: 'if (error) throw error;',
     replace: 'throw error;',
     spec: 'test/auth/authentication',
@@ -149,8 +148,8 @@ export default [
     name: 'auth: any result of a verifier',
     reason: 'A result of a verifier that is not a principal with an array of scopes is error 500.',
     file: STRATEGY,
-    find: 'checkResult(await request.verifier.verify(token))',
-    replace: "((await request.verifier.verify(token)) ?? 'unknown')",
+    find: 'toVerificationResult(await verifier.verify(token))',
+    replace: "((await verifier.verify(token)) ?? 'unknown')",
     spec: 'test/auth/authentication',
     test: 'causes error 500, with the reason in the log',
   },

@@ -1,4 +1,5 @@
-import { isBearerToken, isRealm, isScope } from './bearer-syntax.js';
+import { isRealm, isScope } from './bearer-auth-options.js';
+import { isBearerToken } from './token-verifier.js';
 
 /** All characters of ASCII, and some beyond it. */
 const CHARACTERS = Array.from({ length: 0x80 }, (_, code) => String.fromCharCode(code)).concat('\u0080', 'é', '\u2028');
