@@ -12,18 +12,20 @@ const MAX_BYTES = 16_777_216;
  * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when neither the
  * client nor the plant holds it any more:
  *
- * | holder | holds it from                                                        | until                                                |
- * |--------|----------------------------------------------------------------------|------------------------------------------------------|
- * | client | NewPlantPipe: `admitClient`                                          | it takes the answer or goes, or its body is refused  |
- * | plant  | PlantsService: `holdForPlant`, or `admitCall` for a call of the host | its outcome is known, and `onPlantCreated` has ended |
+ * | holder | holds it from               | until                                                |
+ * |--------|-----------------------------|------------------------------------------------------|
+ * | client | NewPlantPipe: `admitClient` | it takes the answer or goes, or its body is refused  |
+ * | plant  | PlantsService: `admitPlant` | its outcome is known, and `onPlantCreated` has ended |
+ *
+ * In a call of the host, the plant is the only holder.
  */
 export interface Place {
-  /** The answer to the client's request; undefined for a call of the host. */
-  readonly response: ServerResponse | undefined;
-  /** Bytes of the body, as far as it has arrived; undefined while the client does not hold the place. */
-  clientBytes: number | undefined;
-  /** Bytes of the plant; undefined while the plant does not hold the place. */
-  plantBytes: number | undefined;
+  /** The answer to the client; undefined while the client does not hold the place. */
+  answer: ServerResponse | undefined;
+  /** Bytes of the client's body, as far as it has arrived. */
+  bodyBytes: number;
+  /** Bytes of the plant, which are never 0 while the plant holds the place. */
+  plantBytes: number;
 }
 
 /** The plant of a request, and the request's place. */
@@ -60,23 +62,11 @@ export class Admission {
    *
    * @throws {ContractException} 503 if there is no room, if the client has gone or has an answer already, or after `close`
    */
-  admitClient(response: ServerResponse): Place {
+  admitClient(answer: ServerResponse): Place {
     // Its `close` may have been emitted: nothing would release the place.
-    if (response.writableEnded || response.req.socket.destroyed) throw new ContractException(503);
-    const place = this.#admit({ response, clientBytes: 0, plantBytes: undefined });
-    response.once('close', () => this.releaseClient(place));
-    return place;
-  }
-
-  /**
-   * Takes a place for the plant of a call of the host, and counts its bytes. As in `holdForPlant`, room for them is not
-   * checked.
-   *
-   * @throws {ContractException} 503 if there is no room, or after `close`
-   */
-  admitCall(bytes: number): Place {
-    const place = this.#admit({ response: undefined, clientBytes: undefined, plantBytes: bytes });
-    this.#bytes += bytes;
+    if (answer.writableEnded || answer.req.socket.destroyed) throw new ContractException(503);
+    const place = this.#admit(answer);
+    answer.once('close', () => this.releaseClient(place));
     return place;
   }
 
@@ -85,8 +75,8 @@ export class Admission {
    * the place: its connection may stay open for seconds, but its body is discarded.
    */
   chargeBody(place: Place, bytes: number): boolean {
-    if (place.clientBytes === undefined) return false;
-    place.clientBytes += bytes;
+    if (place.answer === undefined) return false;
+    place.bodyBytes += bytes;
     this.#bytes += bytes;
     if (this.#makeRoom()) return true;
     this.releaseClient(place);
@@ -94,43 +84,48 @@ export class Admission {
   }
 
   /**
-   * Makes the plant of a request a holder of the place, and counts its bytes. Room for them is not checked, because the
-   * plant is in memory already. So the total may exceed the limit, by about twice the bytes of the bodies that had room, and
-   * by a plant that the host has made or parsed. Nothing else is admitted until the total is within the limit again.
+   * Makes a plant hold a place, and counts its bytes. Room for them is not checked, because the plant is in memory already.
+   * So the total may exceed the limit, by about twice the bytes of the bodies that had room, and by a plant that the host has
+   * made or parsed. Nothing else is admitted until the total is within the limit again.
    *
-   * @throws {ContractException} 503 if the place is free, because the client has gone
+   * @param requestPlace undefined for a call of the host, which takes a new place
+   * @throws {ContractException} 503 if the client of the request has gone, or if there is no room for a new place
    */
-  holdForPlant(place: Place, bytes: number): void {
-    if (isFree(place)) throw new ContractException(503);
+  admitPlant(bytes: number, requestPlace?: Place): Place {
+    if (requestPlace !== undefined && isFree(requestPlace)) throw new ContractException(503);
+    const place = requestPlace ?? this.#admit(undefined);
     place.plantBytes = bytes;
     this.#bytes += bytes;
+    return place;
   }
 
   /** Says that the client holds the place no longer, if it still did. */
   releaseClient(place: Place): void {
-    this.#bytes -= place.clientBytes ?? 0;
-    place.clientBytes = undefined;
+    this.#bytes -= place.bodyBytes;
+    place.bodyBytes = 0;
+    place.answer = undefined;
     if (isFree(place)) this.#remove(place);
   }
 
   /** Says that the plant holds the place no longer, if it still did. */
   releasePlant(place: Place): void {
-    this.#bytes -= place.plantBytes ?? 0;
-    place.plantBytes = undefined;
+    this.#bytes -= place.plantBytes;
+    place.plantBytes = 0;
     if (isFree(place)) this.#remove(place);
     this.#onPlantReleased();
   }
 
   /** Waits until clients alone hold places, and admits nothing from then on. */
   async close(): Promise<void> {
-    while (this.#places.some(({ plantBytes }) => plantBytes !== undefined)) {
+    while (this.#places.some(({ plantBytes }) => plantBytes > 0)) {
       await new Promise<void>((resolve) => (this.#onPlantReleased = resolve));
     }
     this.#isClosed = true;
   }
 
-  #admit(place: Place): Place {
+  #admit(answer: ServerResponse | undefined): Place {
     if (this.#isClosed) throw new ContractException(503);
+    const place: Place = { answer, bodyBytes: 0, plantBytes: 0 };
     this.#places.push(place);
     if (this.#makeRoom()) return place;
     this.#remove(place);
@@ -142,31 +137,27 @@ export class Admission {
     if (index >= 0) this.#places.splice(index, 1);
   }
 
-  #hasRoom(): boolean {
-    return this.#places.length <= MAX_PLACES && this.#bytes <= this.#maxBytes;
-  }
-
   /** Makes room by closing connections whose clients do not take their answers. Returns false if that is not enough. */
   #makeRoom(): boolean {
-    while (!this.#hasRoom()) if (!this.#releaseAnswered()) return false;
+    while (this.#places.length > MAX_PLACES || this.#bytes > this.#maxBytes) {
+      if (!this.#closeOldestAnswered()) return false;
+    }
     return true;
   }
 
-  /** Releases the oldest place whose client does not take its answer, with its connection. Returns false without one. */
-  #releaseAnswered(): boolean {
-    const place = this.#places.find(
-      ({ response, clientBytes }) => response && clientBytes !== undefined && isAnswered(response),
-    );
-    if (place === undefined) return false;
+  /** Closes the oldest connection whose client does not take its answer, and releases its place. Returns false without one. */
+  #closeOldestAnswered(): boolean {
+    const place = this.#places.find(({ answer }) => answer !== undefined && isAnswered(answer));
+    if (place?.answer === undefined) return false;
     // A client that has taken a last answer may close its side later, and its response emits `close` only then.
-    if (place.response !== undefined && place.response.writableLength > 0) place.response.destroy();
+    if (place.answer.writableLength > 0) place.answer.destroy();
     this.releaseClient(place);
     return true;
   }
 }
 
-function isFree({ clientBytes, plantBytes }: Place): boolean {
-  return clientBytes === undefined && plantBytes === undefined;
+function isFree({ answer, plantBytes }: Place): boolean {
+  return answer === undefined && plantBytes === 0;
 }
 
 /** Returns whether the answer to a client is written, or will never be. */

@@ -46,8 +46,7 @@ export class PlantsService {
     newPlant: Readonly<NewPlantDto>,
     options?: { readonly principal?: Principal | undefined },
   ): Promise<PlantDto> {
-    const plant = toNewPlant(newPlant);
-    return this.#create(plant, this.admission.admitCall(costOf(plant)), options?.principal);
+    return this.#create(toNewPlant(newPlant), options?.principal);
   }
 
   /**
@@ -56,9 +55,8 @@ export class PlantsService {
    * @param principal undefined if the host authenticates
    * @throws {ContractException} 409 or 503, as `create`
    */
-  async createFromRequest({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
-    this.admission.holdForPlant(place, costOf(plant));
-    return this.#create(plant, place, principal);
+  createFromRequest({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
+    return this.#create(plant, principal, place);
   }
 
   /**
@@ -72,8 +70,9 @@ export class PlantsService {
     return this.repository.snapshot();
   }
 
-  /** Creates a plant that holds its place. */
-  async #create(plant: NewPlantDto, place: Place, principal: Principal | undefined): Promise<PlantDto> {
+  /** @param requestPlace undefined for a call of the host */
+  async #create(plant: NewPlantDto, principal: Principal | undefined, requestPlace?: Place): Promise<PlantDto> {
+    const place = this.admission.admitPlant(costOf(plant), requestPlace);
     const release = (): void => this.admission.releasePlant(place);
     let outcome: Outcome;
     try {
