@@ -35,8 +35,15 @@ interface Reload {
 }
 
 /**
- * The signing keys of an issuer: jose's remote key set, which keeps its keys if a reload fails. It is reloaded when it is too
- * old, and when a token has an unknown key. Both share the last reload while it runs, and until a second after it began.
+ * The signing keys of an issuer: jose's remote key set, which keeps its keys if a reload fails. `refresh` needs a reload when
+ * the keys are too old or the last reload has failed, and `find` when a token has an unknown key. Both get the current one
+ * (`#currentReload`):
+ *
+ * | the last reload is | until                             | the current reload |
+ * |--------------------|-----------------------------------|--------------------|
+ * | running            | it has fetched the keys, or fails | is this one        |
+ * | recent             | a second after it began           | is this one        |
+ * | past               | the next one begins               | is the next one    |
  */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
@@ -59,7 +66,7 @@ export class IssuerKeys {
     const source = jwksUrl ?? new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
     this.#keySet = createRemoteJWKSet(source, {
       timeoutDuration: TIMEOUT,
-      // Leaves it to #reload when to fetch: jose repeats a failed fetch for each token, and its clock may step back.
+      // Leaves it to #currentReload when to fetch: jose repeats a failed fetch for each token, and its clock may step back.
       cooldownDuration: Infinity,
       cacheMaxAge: Infinity,
       [customFetch]: (url, options) => this.#fetchKeySet(url, options),
@@ -86,22 +93,23 @@ export class IssuerKeys {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       }
     }
-    await this.#waitFor(this.#reload());
+    await this.#waitForReload();
     return this.#keySet(header, token);
   };
 
   /** Reloads the keys if they are too old: the issuer may have withdrawn one. */
   async refresh(): Promise<void> {
-    const isRecent = !this.#isFailing && performance.now() - this.#lastReload.begun < MAX_AGE;
-    if (!isRecent) await this.#reload().succeeded;
+    const isDue = this.#isFailing || performance.now() - this.#lastReload.begun >= MAX_AGE;
+    if (isDue) await this.#currentReload().succeeded;
   }
 
   /**
-   * Waits for a reload. If it still runs, the request counts towards those that wait for it.
+   * Waits for the current reload. While it runs, the request counts towards those that wait for it.
    *
    * @throws {ContractException} 503 if too many requests wait for it, or if it fails
    */
-  async #waitFor(reload: Reload): Promise<void> {
+  async #waitForReload(): Promise<void> {
+    const reload = this.#currentReload();
     if (this.#keySet.reloading) {
       reload.waiting += 1;
       if (reload.waiting > MAX_WAITING) throw new ContractException(503);
@@ -109,15 +117,15 @@ export class IssuerKeys {
     if (!(await reload.succeeded)) throw new ContractException(503);
   }
 
-  /** Returns the last reload while it runs, and until a second after it began. Then begins the next one. */
-  #reload(): Reload {
+  /** Returns the last reload while it is running or recent, and begins the next one afterwards. */
+  #currentReload(): Reload {
     const begun = performance.now();
-    const mayBegin = !this.#keySet.reloading && begun - this.#lastReload.begun >= COOLDOWN;
-    if (mayBegin) this.#lastReload = { begun, succeeded: this.#load(), waiting: 0 };
+    const isPast = !this.#keySet.reloading && begun - this.#lastReload.begun >= COOLDOWN;
+    if (isPast) this.#lastReload = { begun, succeeded: this.#load(), waiting: 0 };
     return this.#lastReload;
   }
 
-  /** Returns false if the keys cannot be fetched. The log has one line when that begins, and one when it ends. */
+  /** Fetches the keys, and returns whether that has succeeded. The log has a line for the first failure and for its end. */
   async #load(): Promise<boolean> {
     try {
       await this.#keySet.reload();
