@@ -4,7 +4,7 @@ import { Retry } from '../retry.js';
 import { isTransient, mayPassAtStart, postgresStartError } from './errors.js';
 import { PostgresPool } from './pool.js';
 import { PostgresRepository } from './repository.js';
-import { checkPostgresSchema, updatePostgresSchema } from './schema.js';
+import { tryPostgresSchema, updatePostgresSchema } from './schema.js';
 import { openPostgresSnapshot } from './snapshot.js';
 
 /** Maximum milliseconds between two attempts of the start. */
@@ -42,7 +42,7 @@ async function openPostgresRepository(url: string, options: DatabaseOptions): Pr
 async function checkPostgresDatabase(url: string, { timeout }: DatabaseOptions): Promise<boolean> {
   const pool = new PostgresPool(url, timeout);
   try {
-    return await checkPostgresSchema(pool);
+    return await tryPostgresSchema(pool);
   } catch (error) {
     throw postgresStartError(url, error);
   } finally {

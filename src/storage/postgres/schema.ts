@@ -2,7 +2,7 @@ import { messageOf } from '../error-messages.js';
 import { UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
 import type { StoredPlant } from '../plant-repository.js';
-import { assertColumns, assertNotNewer, type Tables } from '../tables.js';
+import { assertNotNewer, type Tables } from '../tables.js';
 import { USE_ANOTHER_SCHEMA, violatesUniqueness } from './errors.js';
 import { literal } from './literal.js';
 import type { PostgresPool } from './pool.js';
@@ -18,41 +18,35 @@ const DISTRIBUTE_PLANTS =
   "SELECT create_distributed_table('plants', 'id') " +
   "WHERE NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'plants'::regclass)";
 
-const COLUMNS_OF_PLANTS =
-  "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('plants') AND attnum > 0 AND NOT attisdropped";
-
 /**
  * Brings the schema up to date, and adds trial plants. The numbers of the steps that were made are in a table,
  * whose primary key makes an instance wait for another one that makes the same step, and then fail with 23505: the caller
  * tries again. It takes no lock of the session, which PgBouncer in transaction mode and CockroachDB do not have.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own
+ * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants changes values
  */
 export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
-  const tables = await findTables((statement) => pool.transact(statement));
-  // Before anything is created beside the table of another program.
-  if (tables.isForeign) await addTrialPlants(pool);
-  for (const step of await stepsAfter(tables, pool)) await pool.transact(step);
+  const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
+  // Tried first, so that a table that another program has made stays as it is, and alone, if the start fails.
+  if (hasPlants && version === 0) await addTrialPlants(pool);
+  for (const step of await stepsAfter(version, pool)) await pool.transact(step);
   await addTrialPlants(pool);
 }
 
 /**
- * Does the same in a transaction that is rolled back.
+ * Brings the schema up to date and adds trial plants, in a transaction that is rolled back.
  *
  * @returns whether the table of plants is there
  * @throws as `updatePostgresSchema`
  */
-export async function checkPostgresSchema(pool: PostgresPool): Promise<boolean> {
-  const tables = await findTables((statement) => pool.transact(statement));
-  await addTrialPlants(pool, { steps: await stepsAfter(tables, pool) });
-  return tables.hasPlants;
+export async function tryPostgresSchema(pool: PostgresPool): Promise<boolean> {
+  const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
+  await addTrialPlants(pool, { steps: await stepsAfter(version, pool) });
+  return hasPlants;
 }
 
-/**
- * Returns the statements that make the steps that are missing, also on a foreign table; see `Tables.isForeign`. Each is one
- * message, and so one transaction.
- */
-async function stepsAfter({ version }: Tables, pool: PostgresPool): Promise<string[]> {
+/** Returns the statements that make the steps that are missing. Each is one message, and so one transaction. */
+async function stepsAfter(version: number, pool: PostgresPool): Promise<string[]> {
   if (version === STEPS.length) return [];
   const isCitus = (await pool.transact("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0;
   const steps = STEPS.map((step, index) => {
@@ -66,7 +60,7 @@ async function stepsAfter({ version }: Tables, pool: PostgresPool): Promise<stri
  * Finds the tables that statements without a schema find.
  *
  * @param query runs a statement, and returns its rows
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of an operator lacks columns
+ * @throws {UnusableDatabaseError} when the schema is newer than the program
  */
 export async function findTables(query: (statement: string) => Promise<unknown[][]>): Promise<Tables> {
   const [tables] = await query(
@@ -75,16 +69,13 @@ export async function findTables(query: (statement: string) => Promise<unknown[]
   const [found, isNumbered] = tables ?? [];
   const [newest] = isNumbered === true ? await query('SELECT max(version) FROM plant_store_schema') : [];
   const version = Number(newest?.[0] ?? 0);
-  const hasPlants = found === true;
-  const isForeign = hasPlants && version === 0;
   assertNotNewer(version, STEPS.length);
-  if (isForeign) assertColumns((await query(COLUMNS_OF_PLANTS)).flat(), USE_ANOTHER_SCHEMA);
-  return { hasPlants, version, isForeign };
+  return { hasPlants: found === true, version };
 }
 
 /**
- * Adds plants and reads them, in a transaction that is rolled back: fails if the database takes no plants, and if another
- * program made the table.
+ * Adds plants and reads them, in a transaction that is rolled back: fails if the table does not take
+ * them, or returns others.
  *
  * @param options.steps statements before that, which are rolled back, too
  * @param options.timeout milliseconds that the caller waits, if it waits for less than the pool

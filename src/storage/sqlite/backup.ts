@@ -16,7 +16,7 @@ import {
   type SqliteDatabase,
 } from './database.js';
 import { sqliteStartError } from './errors.js';
-import { checkSqliteSchema, findTables } from './schema.js';
+import { trySqliteSchema, findTables } from './schema.js';
 
 /** Endings of the files that SQLite keeps beside a database. */
 const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
@@ -54,7 +54,7 @@ export async function restore(file: string, backup: string): Promise<number> {
       `${backup} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
     );
   }
-  return copy(backup, file, 'it may have plants, so move it away first, or import into it', checkSqliteSchema);
+  return copy(backup, file, 'it may have plants, so move it away first, or import into it', trySqliteSchema);
 }
 
 /** Returns whether a database uses a write-ahead log, so that a copy of its file may lack plants. No backup uses one. */

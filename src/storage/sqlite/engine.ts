@@ -15,7 +15,7 @@ import {
 import { sqliteStartError } from './errors.js';
 import { FilesInPlace } from './files-in-place.js';
 import { SqliteRepository } from './repository.js';
-import { checkSqliteSchema, updateSqliteSchema } from './schema.js';
+import { trySqliteSchema, updateSqliteSchema } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
 
 const SETTINGS = [
@@ -57,7 +57,7 @@ async function checkSqliteDatabase(url: string): Promise<boolean> {
   if (file === ':memory:' || !isThere(file)) return false;
   // Apart, because it takes longer in a large database than the trial plants may wait for a running service.
   await useSqliteDatabase(file, assertSound);
-  return useSqliteDatabase(file, checkSqliteSchema);
+  return useSqliteDatabase(file, trySqliteSchema);
 }
 
 /**

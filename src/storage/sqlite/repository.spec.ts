@@ -103,15 +103,28 @@ describe('the SQLite database', () => {
     await opened.close();
   });
 
-  it('is refused with the columns that are missing where an operator has made the table', async () => {
+  it('is left as it is where the table of an operator lacks a column, and numbered once the table has it', async () => {
     other.exec('DROP TABLE plants; CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT); PRAGMA user_version = 0');
 
     await expect(open()).rejects.toThrow(
-      `the database ${file} cannot be used: it has a table plants without tag; add what is missing, or, if another ` +
-        'program made its table plants, name another file',
+      `the database ${file} cannot be used: table plants has no column named tag; if another program made its table ` +
+        'plants, name another file',
     );
+    expect(firstValue(other, 'PRAGMA user_version')).toBe(0n);
+
     other.exec('ALTER TABLE plants ADD COLUMN tag TEXT');
     await (await open()).close();
+    expect(firstValue(other, 'PRAGMA user_version')).toBe(1n);
+  });
+
+  it('says which column is missing when it is read', async () => {
+    other.exec('DROP TABLE plants; CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT)');
+    const snapshot = await openSnapshot(`sqlite:${file}`, DATABASE_DEFAULTS);
+
+    await expect(snapshot?.plants()[Symbol.asyncIterator]().next()).rejects.toThrow(
+      `the database ${file} cannot be read: no such column: tag; if another program`,
+    );
+    await snapshot?.close();
   });
 
   it('may have texts that ignore case: another case is another plant', async () => {

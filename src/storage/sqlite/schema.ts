@@ -1,13 +1,16 @@
 import { UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
-import { assertColumns, assertNotNewer, type Tables } from '../tables.js';
+import { assertNotNewer, type Tables } from '../tables.js';
 import { firstRow, firstValue, prepare, type SqliteDatabase, transact } from './database.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
 
-/** The steps from an empty database to the current schema. Published steps never change. */
+/**
+ * The steps from an empty database to the current schema. Published steps never change. The first one accepts a table that
+ * an operator has made.
+ */
 const STEPS = [
   // An INTEGER PRIMARY KEY is the rowid, and so exactly an int64.
-  'CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT',
+  'CREATE TABLE IF NOT EXISTS plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT) STRICT',
 ];
 
 export const INSERT = 'INSERT INTO plants (id, name, tag) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING';
@@ -27,70 +30,59 @@ export const COMPARE = `
 export const SELECT = 'SELECT id, name, tag FROM plants';
 
 /**
- * Brings the schema up to date, and adds trial plants. The number of steps that were made is in `user_version`.
+ * Brings the schema up to date. The number of steps that were made is in `user_version`.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants is not its own
+ * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants changes values
  */
 export function updateSqliteSchema(database: SqliteDatabase): void {
-  transact(database, 'COMMIT', () => {
-    for (const step of stepsAfter(findTables(database))) database.exec(step);
-  });
-  addTrialPlants(database);
+  // Tried first, so that a table that another program has made stays as it is if the start fails.
+  trySqliteSchema(database);
+  transact(database, 'COMMIT', () => makeSteps(database));
 }
 
 /**
- * Does the same in a transaction that is rolled back.
+ * Brings the schema up to date and adds trial plants, in a transaction that is rolled back.
  *
  * @returns whether the table of plants is there
  * @throws as `updateSqliteSchema`
  */
-export function checkSqliteSchema(database: SqliteDatabase): boolean {
-  const tables = findTables(database);
-  addTrialPlants(database, { steps: stepsAfter(tables) });
-  return tables.hasPlants;
+export function trySqliteSchema(database: SqliteDatabase): boolean {
+  return transact(database, 'ROLLBACK', () => {
+    const { hasPlants } = findTables(database);
+    makeSteps(database);
+    tryPlants(database);
+    return hasPlants;
+  });
 }
 
-/** Returns the statements that make the steps that are missing: none on a foreign table; see `Tables.isForeign`. */
-function stepsAfter({ version, isForeign }: Tables): string[] {
-  const steps = STEPS.map((step, index) => `${step}; PRAGMA user_version = ${index + 1}`);
-  return isForeign ? [] : steps.slice(version);
+/** Makes the steps that are missing. In a transaction, so that two processes never make the same one. */
+function makeSteps(database: SqliteDatabase): void {
+  const { version } = findTables(database);
+  for (const step of STEPS.slice(version)) database.exec(step);
+  if (version < STEPS.length) database.exec(`PRAGMA user_version = ${STEPS.length}`);
 }
 
-/**
- * Finds the tables.
- *
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of an operator lacks columns
- */
+/** @throws {UnusableDatabaseError} when the schema is newer than the program */
 export function findTables(database: SqliteDatabase): Tables {
   const hasPlants = firstValue(database, "SELECT 1 FROM sqlite_schema WHERE name = 'plants'") !== undefined;
   const version = Number(firstValue(database, 'PRAGMA user_version'));
-  const isForeign = hasPlants && version === 0;
   assertNotNewer(version, STEPS.length);
-  if (isForeign) {
-    assertColumns(prepare(database, "SELECT name FROM pragma_table_info('plants')").all().flat(), NAME_ANOTHER_FILE);
-  }
-  return { hasPlants, version, isForeign };
+  return { hasPlants, version };
 }
 
-/**
- * Adds plants and reads them, in a transaction that is rolled back: fails if the database takes no plants, and if another
- * program made the table.
- *
- * @param options.steps statements before that, which are rolled back, too
- */
-export function addTrialPlants(
-  database: SqliteDatabase,
-  { steps = [] }: { readonly steps?: readonly string[] } = {},
-): void {
-  transact(database, 'ROLLBACK', () => {
-    for (const step of steps) database.exec(step);
-    const insert = prepare(database, INSERT);
-    const find = prepare(database, `${SELECT} WHERE id = ?`);
-    for (const plant of trialPlants()) {
-      insert.run(...rowOf(plant));
-      if (!isSameRow(rowOf(plant), firstRow(find, plant.id))) {
-        throw new UnusableDatabaseError(`it has a table plants that changes values; ${NAME_ANOTHER_FILE}`);
-      }
+/** Adds trial plants, in a transaction that is rolled back. See `tryPlants`. */
+export function addTrialPlants(database: SqliteDatabase): void {
+  transact(database, 'ROLLBACK', () => tryPlants(database));
+}
+
+/** Adds plants and reads them: fails if the table does not take them, or returns others. */
+function tryPlants(database: SqliteDatabase): void {
+  const insert = prepare(database, INSERT);
+  const find = prepare(database, `${SELECT} WHERE id = ?`);
+  for (const plant of trialPlants()) {
+    insert.run(...rowOf(plant));
+    if (!isSameRow(rowOf(plant), firstRow(find, plant.id))) {
+      throw new UnusableDatabaseError(`it has a table plants that changes values; ${NAME_ANOTHER_FILE}`);
     }
-  });
+  }
 }

@@ -52,7 +52,7 @@ class SqliteSnapshot implements PlantSnapshot {
   async *plants(after?: bigint): AsyncIterable<StoredPlant> {
     const condition = after === undefined ? '' : 'WHERE id > ?';
     const values = after === undefined ? [] : [after];
-    const all = prepare(this.database, `${SELECT} ${condition} ORDER BY id`);
+    const all = await this.#read(() => prepare(this.database, `${SELECT} ${condition} ORDER BY id`));
     this.#reading.add(all);
     let rows = 0;
     try {
