@@ -1,3 +1,6 @@
+import { OperatorError } from '../operator-error.js';
+import { type Outcome, RepositoryUnavailableError } from './plant-repository.js';
+
 /**
  * How a repository handles an error of its database: `transient` errors are retried until the timeout; `unavailable`
  * means that no plant can be stored until an operator acts, for example on a full disk. Other errors are defects.
@@ -18,4 +21,68 @@ export class NoAnswerError extends Error {
   constructor(timeout: number) {
     super(`it did not answer within ${timeout} ms`);
   }
+}
+
+/** The outcome of each plant of a batch, which is stored; undefined for plants that the table keeps out. */
+type Outcomes = readonly (Outcome | undefined)[];
+
+/** The table has no plants with some ids, and does not take those that have them: a defect, of these plants alone. */
+export class PlantsKeptOutError extends Error {
+  override readonly name = 'PlantsKeptOutError';
+
+  constructor(readonly outcomes: Outcomes) {
+    super('the table plants does not take a plant, although its id is free: look at the triggers of the table');
+  }
+}
+
+/** @throws {PlantsKeptOutError} when a plant has no outcome */
+export function requireOutcomes(outcomes: Outcomes): readonly Outcome[] {
+  if (outcomes.every((outcome) => outcome !== undefined)) return outcomes;
+  throw new PlantsKeptOutError(outcomes);
+}
+
+/**
+ * Makes the line for the operator after a database could not be opened.
+ *
+ * @param database as the operator names it, without a password
+ * @param reason the message of the error, perhaps with advice
+ */
+export function startError(database: string, error: unknown, reason: string): OperatorError {
+  return new OperatorError(`the database ${database} cannot be used: ${reason}`, { cause: error });
+}
+
+/**
+ * Makes the error of a snapshot.
+ *
+ * @param database as the operator names it, without a password
+ */
+export function snapshotError(
+  database: string,
+  error: unknown,
+  reason = errorMessage(error),
+): RepositoryUnavailableError {
+  // A line for an operator names the database itself.
+  const message = error instanceof OperatorError ? reason : `the database ${database} cannot be read: ${reason}`;
+  return new RepositoryUnavailableError(message, { cause: error });
+}
+
+/** Makes the error of a batch. */
+export function batchError(error: unknown, reason: string): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`the database did not confirm them: ${reason}`, { cause: error });
+}
+
+/** Makes the error of a check. */
+export function checkError(error: unknown, reason: string): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`the database cannot store plants: ${reason}`, { cause: error });
+}
+
+/**
+ * Reads the message of an error. It does not use `instanceof`, which fails for errors of another realm, as in Jest; older
+ * Nodes than 24 have no `Error.isError`.
+ */
+export function errorMessage(error: unknown): string {
+  const { message, errors } = Object(error) as { readonly message?: unknown; readonly errors?: unknown };
+  // Node's error of a host with several addresses has no message of its own.
+  if (message === '' && Array.isArray(errors)) return errors.map(errorMessage).join('; ');
+  return typeof message === 'string' && message !== '' ? message : String(error);
 }

@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
 import { setImmediate } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
-import { PlantsKeptOutError } from './kept-out.js';
+import { PlantsKeptOutError } from './errors.js';
 import {
   lengthOf,
   type Outcome,

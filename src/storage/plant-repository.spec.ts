@@ -3,7 +3,7 @@ import { HOSTILE_PLANTS } from '../../test/support/hostile-plants.js';
 import { newStore, type Store } from '../../test/support/store.js';
 import { openRepository } from './engines.js';
 import { BATCH_CHANNEL, GroupCommit } from './group-commit.js';
-import { PlantsKeptOutError } from './kept-out.js';
+import { PlantsKeptOutError } from './errors.js';
 import {
   lengthOf,
   type PlantRepository,

@@ -1,5 +1,5 @@
 const BACKUP = 'src/storage/sqlite/backup.ts';
-const COLUMNS = 'src/storage/plant-columns.ts';
+const COLUMNS = 'src/storage/plants-table.ts';
 const COMMIT = 'src/storage/group-commit.ts';
 const POSTGRES = 'src/storage/postgres/repository.ts';
 const POOL = 'src/storage/postgres/pool.ts';

@@ -1,7 +1,6 @@
 import type { OperatorError } from '../../operator-error.js';
 import { postgresName } from '../database-url.js';
-import { messageOf, startError } from '../error-messages.js';
-import type { Failure } from '../errors.js';
+import { errorMessage, type Failure, startError } from '../errors.js';
 
 /** For an operator whose database has a table plants of another program. */
 export const USE_ANOTHER_SCHEMA =
@@ -16,7 +15,7 @@ const CHECK_SERVER = 'check its server and its URL';
  */
 function codeOf(error: unknown): string {
   const { code } = Object(error) as { readonly code?: unknown };
-  return typeof code === 'string' ? code : messageOf(error);
+  return typeof code === 'string' ? code : errorMessage(error);
 }
 
 /** Errors of the server, the connection or the driver. */
@@ -119,7 +118,7 @@ export function connectionAfter(error: unknown): 'idle' | 'unanswered' | 'closed
 /** Explains an error to the operator. */
 export function describePostgresError(error: unknown): string {
   const advice = knownError(error)?.advice;
-  return advice === undefined ? messageOf(error) : `${messageOf(error)}; ${advice}`;
+  return advice === undefined ? errorMessage(error) : `${errorMessage(error)}; ${advice}`;
 }
 
 /** Makes the line for the operator; it names the database as the URL does, without user and password. */

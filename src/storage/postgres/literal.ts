@@ -1,4 +1,4 @@
-import type { ColumnValue } from '../plant-columns.js';
+import type { ColumnValue } from '../plants-table.js';
 
 /** Characters that are split at once. */
 const PART = 65_536;

@@ -1,7 +1,6 @@
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { batchError, checkError, snapshotError } from '../error-messages.js';
-import { requireOutcomes } from '../kept-out.js';
+import { batchError, checkError, requireOutcomes, snapshotError } from '../errors.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
@@ -10,7 +9,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
-import { requireTable } from '../tables.js';
+import { requireTable } from '../plants-table.js';
 import { BatchProgress } from './batch-progress.js';
 import { describePostgresError, isTransient, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';

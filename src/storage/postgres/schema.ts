@@ -1,8 +1,6 @@
-import { messageOf } from '../error-messages.js';
-import { UnusableDatabaseError } from '../errors.js';
-import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
+import { errorMessage, UnusableDatabaseError } from '../errors.js';
+import { assertNotNewer, isSameRow, rowOf, type Tables, trialPlants } from '../plants-table.js';
 import type { StoredPlant } from '../plant-repository.js';
-import { assertNotNewer, type Tables } from '../tables.js';
 import { USE_ANOTHER_SCHEMA, violatesUniqueness } from './errors.js';
 import { literal } from './literal.js';
 import type { PostgresPool } from './pool.js';
@@ -89,7 +87,7 @@ export async function addTrialPlants(
   const added = await pool.transactAndRollBack(statements, timeout).catch((error: unknown) => {
     // Both plants have the same name. The start would take this for a race with another instance, and try again.
     if (!violatesUniqueness(error)) throw error;
-    throw new UnusableDatabaseError(`${messageOf(error)}; ${USE_ANOTHER_SCHEMA}`, { cause: error });
+    throw new UnusableDatabaseError(`${errorMessage(error)}; ${USE_ANOTHER_SCHEMA}`, { cause: error });
   });
   if (!plants.every((plant) => added.some((row) => isSameRow(rowOf(plant), row)))) {
     throw new UnusableDatabaseError(`it has a table plants that changes values; ${USE_ANOTHER_SCHEMA}`);

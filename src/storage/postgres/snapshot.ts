@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { snapshotError } from '../error-messages.js';
-import { plantOf } from '../plant-columns.js';
+import { snapshotError } from '../errors.js';
+import { plantOf } from '../plants-table.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describePostgresError, postgresStartError } from './errors.js';
 import { literal } from './literal.js';

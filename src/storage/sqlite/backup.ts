@@ -5,8 +5,7 @@ import { OperatorError } from '../../operator-error.js';
 import { createFile, existingDirectory, makeDirectory } from '../../files/durable-files.js';
 import { unreadable } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
-import { messageOf } from '../error-messages.js';
-import { UnusableDatabaseError } from '../errors.js';
+import { errorMessage, UnusableDatabaseError } from '../errors.js';
 import {
   assertSound,
   databaseExists,
@@ -98,7 +97,7 @@ async function copy(
   } catch (error) {
     if (error instanceof OperatorError) throw error;
     throw new OperatorError(
-      `nothing was copied, because ${target} could not be written (${messageOf(error)}): check that this user may write ` +
+      `nothing was copied, because ${target} could not be written (${errorMessage(error)}): check that this user may write ` +
         'there, and that the disk has room and its file system hard links',
       { cause: error },
     );

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import type * as Sqlite from '@photostructure/sqlite';
 import { createFile, makeDirectory } from '../../files/durable-files.js';
 import { UnusableDatabaseError } from '../errors.js';
-import type { ColumnValue } from '../plant-columns.js';
+import type { ColumnValue } from '../plants-table.js';
 import { Retry } from '../retry.js';
 import { sqliteFailure, sqliteStartError } from './errors.js';
 

@@ -1,6 +1,5 @@
 import type { OperatorError } from '../../operator-error.js';
-import { messageOf, startError } from '../error-messages.js';
-import type { Failure } from '../errors.js';
+import { errorMessage, type Failure, startError } from '../errors.js';
 
 /** For an operator whose database has a table plants of another program. */
 export const NAME_ANOTHER_FILE = 'if another program made its table plants, name another file';
@@ -50,7 +49,7 @@ export function sqliteFailure(error: unknown): Failure | undefined {
 /** Explains an error to the operator. */
 export function describeSqliteError(error: unknown): string {
   const advice = knownError(error)?.advice;
-  return advice === undefined ? messageOf(error) : `${messageOf(error)}; ${advice}`;
+  return advice === undefined ? errorMessage(error) : `${errorMessage(error)}; ${advice}`;
 }
 
 /** Makes the line for the operator after opening the database failed with `error`. */
@@ -64,6 +63,6 @@ function knownError(error: unknown): KnownError | undefined {
   // An extended code has the primary one in its last byte.
   const primary = errcode & 0xff;
   return KNOWN_ERRORS.find(
-    ({ codes, message }) => codes.includes(primary) && (message === undefined || message.test(messageOf(error))),
+    ({ codes, message }) => codes.includes(primary) && (message === undefined || message.test(errorMessage(error))),
   );
 }

@@ -1,6 +1,5 @@
-import { batchError, checkError, snapshotError } from '../error-messages.js';
-import { requireOutcomes } from '../kept-out.js';
-import { rowOf } from '../plant-columns.js';
+import { batchError, checkError, requireOutcomes, snapshotError } from '../errors.js';
+import { requireTable, rowOf } from '../plants-table.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
@@ -9,7 +8,6 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
-import { requireTable } from '../tables.js';
 import { firstRow, prepare, type SqliteDatabase, transact } from './database.js';
 import { describeSqliteError, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';

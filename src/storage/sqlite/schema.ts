@@ -1,6 +1,5 @@
 import { UnusableDatabaseError } from '../errors.js';
-import { isSameRow, rowOf, trialPlants } from '../plant-columns.js';
-import { assertNotNewer, type Tables } from '../tables.js';
+import { assertNotNewer, isSameRow, rowOf, type Tables, trialPlants } from '../plants-table.js';
 import { firstRow, firstValue, prepare, type SqliteDatabase, transact } from './database.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
 

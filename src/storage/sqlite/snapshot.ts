@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { snapshotError } from '../error-messages.js';
-import { plantOf } from '../plant-columns.js';
+import { snapshotError } from '../errors.js';
+import { plantOf } from '../plants-table.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describeSqliteError } from './errors.js';
 import { databaseExists, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
