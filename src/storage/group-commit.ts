@@ -38,6 +38,9 @@ interface PendingPlant {
   readonly reject: (reason: unknown) => void;
 }
 
+/** The outcome of each plant of a stored batch; an error for a plant that the table keeps out. */
+type StoredOutcomes = readonly (Outcome | PlantsKeptOutError)[];
+
 /**
  * Group commit: plants that arrive while a batch is in flight share the next one. So no plant waits for a timer. The queue
  * needs no limit: Admission bounds the plants in flight.
@@ -100,11 +103,11 @@ export class GroupCommit {
   async #store(batch: readonly PendingPlant[]): Promise<void> {
     const started = performance.now();
     try {
-      this.#settle(batch, await this.#addToRepository(batch), started);
+      const outcomes = await this.#addToRepository(batch);
+      publishBatch(outcomes, (performance.now() - started) / 1_000);
+      this.#settle(batch, outcomes);
     } catch (error) {
-      // The other plants are stored. Added again, in halves, they would be repeated.
-      if (error instanceof PlantsKeptOutError) this.#settle(batch, error.outcomes, started, error);
-      else if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
+      if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
       else if (batch.length > 1) await this.#storeInHalves(batch);
       else batch.forEach(({ reject }) => reject(error));
     }
@@ -126,28 +129,28 @@ export class GroupCommit {
     batch.forEach(({ reject }) => reject(error));
   }
 
-  async #addToRepository(batch: readonly PendingPlant[]): Promise<readonly Outcome[]> {
-    const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
-    assertOutcomes(outcomes, batch.length);
-    return outcomes;
+  /** Returns the outcome of each plant of a batch that is stored. */
+  async #addToRepository(batch: readonly PendingPlant[]): Promise<StoredOutcomes> {
+    try {
+      const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
+      assertOutcomes(outcomes, batch.length);
+      return outcomes;
+    } catch (error) {
+      if (!(error instanceof PlantsKeptOutError)) throw error;
+      // The other plants are stored. Added again, in halves, they would be repeated.
+      return error.outcomes.map((outcome) => outcome ?? error);
+    }
   }
 
-  /** @param keptOut the error of the plants without an outcome */
-  #settle(
-    batch: readonly PendingPlant[],
-    outcomes: readonly (Outcome | undefined)[],
-    started: number,
-    keptOut?: PlantsKeptOutError,
-  ): void {
-    publishBatch(outcomes, (performance.now() - started) / 1_000);
+  #settle(batch: readonly PendingPlant[], outcomes: StoredOutcomes): void {
     if (this.#refused > 0) {
       this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#refused}`);
       this.#refused = 0;
     }
     batch.forEach(({ resolve, reject }, index) => {
       const outcome = outcomes[index];
-      if (outcome === undefined) reject(keptOut);
-      else resolve(outcome);
+      if (typeof outcome === 'string') resolve(outcome);
+      else reject(outcome);
     });
   }
 }
@@ -171,9 +174,9 @@ function assertOutcomes(outcomes: readonly Outcome[], count: number): void {
 }
 
 /** Publishes a stored batch to the metrics. */
-function publishBatch(outcomes: readonly (Outcome | undefined)[], seconds: number): void {
+function publishBatch(outcomes: StoredOutcomes, seconds: number): void {
   if (!batches.hasSubscribers) return;
-  const stored = outcomes.filter((outcome) => outcome !== undefined);
+  const stored = outcomes.filter((outcome) => typeof outcome === 'string');
   if (stored.length === 0) return;
   const count = { created: 0, repeated: 0, conflict: 0 };
   for (const outcome of stored) count[outcome] += 1;
