@@ -9,7 +9,7 @@ interface RetryOptions {
   readonly pause: () => number;
 }
 
-/** The time in which work fails. */
+/** The time since work began to fail. */
 interface Outage {
   /** When the run began that was the first to fail. */
   readonly since: number;
@@ -17,21 +17,15 @@ interface Outage {
 }
 
 /**
- * Runs work again until it succeeds. Each kind of work has a Retry of its own, which remembers its outage:
- *
- * | state       | the work                                                      | if it fails now                  |
- * |-------------|---------------------------------------------------------------|----------------------------------|
- * | no outage   | succeeded last, or has not failed for the patience            | an outage begins; it tries again |
- * | outage      | has failed for less than the patience                         | it tries again                   |
- * | long outage | has failed for the patience, or will have at the next attempt | it gives up, and so fails fast   |
- *
- * Work that runs at the same time shares the outage.
+ * Runs work again until it succeeds, or its outage has lasted for the patience. Each kind of work has a Retry of its own,
+ * whose runs share the outage: once it has lasted that long, each further run is one attempt, and so fails fast. The outage
+ * is over when a run succeeds, or when nothing has failed for the patience.
  */
 export class Retry {
-  /** Undefined without an outage. */
+  /** Undefined while the work succeeds. */
   #outage: Outage | undefined;
 
-  /** @param patience milliseconds until an outage is long, and without a failure until it is over */
+  /** @param patience milliseconds */
   constructor(
     private readonly patience: number,
     private readonly options: RetryOptions,
@@ -53,13 +47,16 @@ export class Retry {
         this.#outage = undefined;
         return result;
       } catch (error) {
-        // A batch that gave up long ago must not begin an outage.
-        const isLate = performance.now() - began > this.patience;
+        const now = performance.now();
+        // Its caller has given up by now: a failure that comes so late must not begin an outage.
+        const isLate = now - began > this.patience;
         if (isLate || !this.options.isTransient(error)) throw error;
-        const lasted = this.#noteFailure(began);
+        this.#outage = { since: this.#outage?.since ?? began, lastFailure: now };
+        const lasted = now - this.#outage.since;
         onFailure?.(error, lasted);
         const pause = this.options.pause();
-        if (lasted + pause >= this.patience) throw error;
+        const hasTimeLeft = lasted + pause < this.patience;
+        if (!hasTimeLeft) throw error;
         await wait(pause);
       }
     }
@@ -85,12 +82,5 @@ export class Retry {
 
   #forgetOldOutage(now: number): void {
     if (this.#outage !== undefined && now - this.#outage.lastFailure > this.patience) this.#outage = undefined;
-  }
-
-  /** Begins the outage with the run that has failed, or extends it, and returns the milliseconds since its begin. */
-  #noteFailure(began: number): number {
-    const now = performance.now();
-    this.#outage = { since: this.#outage?.since ?? began, lastFailure: now };
-    return now - this.#outage.since;
   }
 }
