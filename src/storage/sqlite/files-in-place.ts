@@ -18,8 +18,8 @@ export class FilesInPlace {
   readonly #log: string;
   /** Device and inode of each file, by its path. */
   readonly #identities: ReadonlyMap<string, string>;
-  /** When the log was last seen to be the one that SQLite has opened; undefined after it was another one, or missing. */
-  #logSeenAt: number | undefined = performance.now();
+  /** When the log was last seen to be the one that SQLite has opened; -Infinity since it was another one, or missing. */
+  #logSeenAt = performance.now();
 
   /**
    * @param path of the database, absolute, as the operator named it
@@ -49,22 +49,17 @@ export class FilesInPlace {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace(): void {
-    // A missing log has no identity, and so fails at once.
-    const mustIdentify = this.#isLogDue() || !existsSync(this.#log);
-    if (mustIdentify) this.assertLogInPlace();
+    const isLogDue = performance.now() - this.#logSeenAt >= LOG_INTERVAL;
+    if (isLogDue || !existsSync(this.#log)) this.assertLogInPlace();
     this.#assertSame(this.path);
     this.#assertSame(this.#index);
   }
 
   /** @throws {FilesNotInPlaceError} when the log was removed or replaced */
   assertLogInPlace(): void {
-    this.#logSeenAt = undefined;
+    this.#logSeenAt = -Infinity;
     this.#assertSame(this.#log);
     this.#logSeenAt = performance.now();
-  }
-
-  #isLogDue(): boolean {
-    return this.#logSeenAt === undefined || performance.now() - this.#logSeenAt >= LOG_INTERVAL;
   }
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */
