@@ -19,7 +19,7 @@ export class BatchProgress {
   }
 
   /** Returns the plants to insert, in the order of ids: two batches that wait for each other's ids would deadlock. */
-  missing(): StoredPlant[] {
+  toInsert(): StoredPlant[] {
     return this.batch
       .filter(({ id }, index) => this.#firsts.get(id) === index && !this.#inserted.has(id))
       .sort((one, other) => (one.id < other.id ? -1 : 1));
@@ -30,15 +30,15 @@ export class BatchProgress {
     ids.forEach((id) => this.#inserted.add(id));
   }
 
-  /** Returns the plants that were not inserted, each with its index: their ids are taken. */
-  taken(): [index: number, plant: StoredPlant][] {
+  /** Returns the plants whose ids turned out to be taken, each with its index in the batch. */
+  toCompare(): [index: number, plant: StoredPlant][] {
     return [...this.batch.entries()].filter(([index, plant]) => !this.#isCreated(plant, index));
   }
 
   /**
    * Returns the outcome of each plant; undefined if it was not inserted, and no plant with its id is stored.
    *
-   * @param compared the rows of `comparisonOf` for the taken plants
+   * @param compared the rows of `comparisonOf` for the plants of `toCompare`
    */
   outcomes(compared: readonly unknown[][]): (Outcome | undefined)[] {
     const isSame = new Map(compared.map(([index, same]) => [index, same]));

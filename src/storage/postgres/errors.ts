@@ -24,7 +24,7 @@ interface KnownError {
   readonly code: RegExp;
   /** Without a value, the error is a defect. */
   readonly failure?: Failure;
-  /** The state of the connection afterwards, if it is not closed; see PostgresPool. */
+  /** The state of the connection afterwards; without a value, it is closed. See PostgresPool. */
   readonly connection?: 'idle' | 'unanswered';
   /** The next step of an operator, if the message does not show it. */
   readonly advice?: string;

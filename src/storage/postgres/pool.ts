@@ -112,8 +112,9 @@ export class PostgresPool {
       return [results].flat();
     } catch (error) {
       const state = connectionAfter(error);
+      const mustClose = state === 'closed' || leavesTransactionOpen;
       if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
-      else client.release(state === 'closed' || leavesTransactionOpen);
+      else client.release(mustClose);
       throw error;
     }
   }
@@ -128,10 +129,9 @@ export class PostgresPool {
     try {
       return await this.#isExecuting(mark);
     } catch (error) {
-      // The question has no answer: the server may be frozen, and go on later.
-      if (isTransient(error)) return true;
-      // The server refuses the question, or this pool has been closed: no later question has an answer.
-      return false;
+      // A frozen server may go on with the statement later. If it refuses the question, or this pool has been closed, no later
+      // question has an answer.
+      return isTransient(error);
     }
   }
 
@@ -140,8 +140,8 @@ export class PostgresPool {
       `${limitOnServer(WATCH_TIMEOUT)}; ` +
         `SELECT FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, ${literal(mark)})`,
     );
-    const [, executing] = [results].flat();
-    return executing?.rowCount !== 0;
+    // The last result is that of SELECT.
+    return [results].flat().at(-1)?.rowCount !== 0;
   }
 }
 

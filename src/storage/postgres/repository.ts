@@ -82,8 +82,8 @@ export class PostgresRepository extends PlantRepository {
 
   /** Returns the outcome of each plant; undefined if it was not inserted, and its id is not there. */
   async #insertAndCompare(progress: BatchProgress): Promise<readonly (Outcome | undefined)[]> {
-    progress.noteInserted(await this.#insert(progress.missing()));
-    return progress.outcomes(await this.#compare(progress.taken()));
+    progress.noteInserted(await this.#insert(progress.toInsert()));
+    return progress.outcomes(await this.#compare(progress.toCompare()));
   }
 
   /** Inserts the plants whose ids are free, and returns these ids. */
@@ -94,7 +94,7 @@ export class PostgresRepository extends PlantRepository {
   }
 
   /** Compares plants with the stored ones that have their ids; see `comparisonOf`. */
-  async #compare(taken: ReturnType<BatchProgress['taken']>): Promise<unknown[][]> {
+  async #compare(taken: ReturnType<BatchProgress['toCompare']>): Promise<unknown[][]> {
     return taken.length === 0 ? [] : this.pool.transact(comparisonOf(taken));
   }
 }
