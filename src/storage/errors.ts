@@ -66,12 +66,12 @@ export function snapshotError(
   return new RepositoryUnavailableError(message, { cause: error });
 }
 
-/** Makes the error of a batch. */
+/** Makes the error of `PlantRepository.add`. */
 export function batchError(error: unknown, reason: string): RepositoryUnavailableError {
   return new RepositoryUnavailableError(`the database did not confirm them: ${reason}`, { cause: error });
 }
 
-/** Makes the error of a check. */
+/** Makes the error of `PlantRepository.check`. */
 export function checkError(error: unknown, reason: string): RepositoryUnavailableError {
   return new RepositoryUnavailableError(`the database cannot store plants: ${reason}`, { cause: error });
 }

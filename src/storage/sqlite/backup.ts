@@ -68,13 +68,13 @@ async function usesLog(file: string): Promise<boolean> {
  * Copies a database. The file appears complete, checked and on disk, or not at all.
  *
  * @param advice for the operator if the file, or one that SQLite keeps beside it, exists
- * @param check refuses the copy, which it leaves as it is
+ * @param assertUsable refuses the copy, which it leaves as it is
  */
 async function copy(
   source: string,
   target: string,
   advice: string,
-  check?: (copied: SqliteDatabase) => unknown,
+  assertUsable?: (copied: SqliteDatabase) => unknown,
 ): Promise<number> {
   assertFree(target, advice);
   const directory = dirname(resolve(target));
@@ -87,7 +87,7 @@ async function copy(
     } finally {
       database.close();
     }
-    const plants = await inspect(draft, source, check);
+    const plants = await inspect(draft, source, assertUsable);
     makeDirectory(directory);
     assertFree(target, advice);
     return plants;
@@ -110,10 +110,14 @@ async function copy(
  * @param source the database, for the message
  * @returns the number of its plants
  */
-async function inspect(copy: string, source: string, check?: (copied: SqliteDatabase) => unknown): Promise<number> {
+async function inspect(
+  copy: string,
+  source: string,
+  assertUsable?: (copied: SqliteDatabase) => unknown,
+): Promise<number> {
   const copied = await openSound(copy);
   try {
-    check?.(copied);
+    assertUsable?.(copied);
     return Number(firstValue(copied, 'SELECT count(*) FROM plants'));
   } catch (error) {
     throw sqliteStartError(source, error);
