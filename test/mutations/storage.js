@@ -373,13 +373,13 @@ export default [
     project: 'postgres',
   },
   {
-    name: 'storage: connection of a failed check',
+    name: 'storage: connection of a canceled check',
     reason: 'After an error inside BEGIN, the connection closes: the next batch would be refused.',
     file: POOL,
     find: "state === 'closed' || leavesTransactionOpen",
     replace: "state === 'closed'",
     spec: 'test/storage/database-repository',
-    test: 'check that has failed inside its transaction',
+    test: 'check that has been canceled inside its transaction',
     project: 'postgres',
   },
   {
