@@ -57,8 +57,6 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
 /** Creates a file atomically and durably; only its owner can read it. If a chunk fails, there is no file. */
 async function writeExport(file: string, chunks: AsyncIterable<string>): Promise<void> {
   const alreadyExists = `${file} already exists: name another file`;
-  // Fails early, and also where a link leads nowhere: `publishFile` decides, but only after all chunks are written.
-  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw new OperatorError(alreadyExists);
   const write = async (draft: string): Promise<void> => {
     const descriptor = openSync(draft, 'wx', 0o600);
     try {
@@ -68,6 +66,8 @@ async function writeExport(file: string, chunks: AsyncIterable<string>): Promise
     }
   };
   try {
+    // Fails early, and also where a link leads nowhere: `publishFile` decides, but only after all chunks are written.
+    if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw new OperatorError(alreadyExists);
     await publishFile(file, write);
   } catch (error) {
     const { code } = Object(error) as NodeJS.ErrnoException;

@@ -8,6 +8,7 @@ import { unreadable } from '../files/file-errors.js';
 import { listed } from '../listed.js';
 import { inShell } from '../in-shell.js';
 import { badUsage, EXIT_STATUS, OperatorError } from '../operator-error.js';
+import { errorMessage, PlantsKeptOutError } from '../storage/errors.js';
 import { type Outcome, type PlantRepository, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { type Format, formatOf, formatOption } from './data/formats.js';
 import { withProgress } from './data/progress.js';
@@ -29,7 +30,14 @@ interface ImportOptions extends ReportOptions {
   readonly rejects?: string;
 }
 
-type Result = Outcome | 'rejected';
+/** What became of a row. */
+interface Result {
+  readonly name: Outcome | 'rejected';
+  /** Why the plant of the row is not in the store. */
+  readonly reason?: string;
+}
+
+type Counts = Record<Result['name'], number>;
 
 export function configure(command: Command): void {
   command
@@ -57,16 +65,15 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   const input = file === '-' ? openStdin() : await openFile(file);
   const rejected = Rejects.open(rejects);
   const repository = await openStore(configuration);
-  const counts: Record<Result, number> = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
+  const counts: Counts = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
   const goOn = rejects === undefined ? GO_ON : GO_ON_WITH_REJECTS;
   onInterruption(() => `${describe(counts)}; ${goOn}`);
   try {
     const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
     for await (const rows of withProgress(reader.rows(input), 'rows')) {
-      for (const [row, result] of await add(repository, rows, goOn)) {
-        counts[result] += 1;
-        if (row.kind === 'rejected') rejected.add(row, row.reason, reader);
-        else if (result === 'conflict') rejected.add(row, `The id ${row.plant.id} belongs to another plant.`, reader);
+      for (const [row, { name, reason }] of await add(repository, rows, goOn)) {
+        counts[name] += 1;
+        if (reason !== undefined) rejected.add(row, reason, reader);
       }
     }
   } catch (error) {
@@ -87,28 +94,49 @@ async function createReader(format: Format, maxLength: number): Promise<RowReade
 }
 
 /**
- * Adds the plants of rows. Returns the rows in their order, with their results.
+ * Adds the plants of rows. If the database does not take one, for example because of a CHECK of the operator, the rows are
+ * added in halves, so that only its row is rejected in the end.
  *
  * @param goOn what to do if the store is unavailable
+ * @returns the rows in their order, with their results
  */
-async function add(repository: PlantRepository, rows: readonly Row[], goOn: string): Promise<ReadonlyMap<Row, Result>> {
-  const results = new Map<Row, Result>(rows.map((row) => [row, 'rejected']));
-  const valid = rows.filter((row) => row.kind === 'plant');
-  if (valid.length === 0) return results;
+async function add(repository: PlantRepository, rows: readonly Row[], goOn: string): Promise<[Row, Result][]> {
+  const plants = rows.filter((row) => row.kind === 'plant').map(({ plant }) => plant);
   try {
-    const outcomes = await repository.add(valid.map(({ plant }) => plant));
-    outcomes.forEach((outcome, index) => {
-      const row = valid[index];
-      if (row !== undefined) results.set(row, outcome);
-    });
-    return results;
-  } catch (cause) {
-    if (!(cause instanceof RepositoryUnavailableError)) throw cause;
-    throw new OperatorError(`${cause.message}; ${goOn}`, { cause });
+    return withResults(rows, plants.length === 0 ? [] : await repository.add(plants));
+  } catch (error) {
+    if (error instanceof RepositoryUnavailableError) {
+      throw new OperatorError(`${error.message}; ${goOn}`, { cause: error });
+    }
+    // The other plants are stored.
+    if (error instanceof PlantsKeptOutError) return withResults(rows, error.outcomes, error);
+    if (plants.length === 1) return withResults(rows, [undefined], error);
+    const middle = Math.ceil(rows.length / 2);
+    const first = await add(repository, rows.slice(0, middle), goOn);
+    return [...first, ...(await add(repository, rows.slice(middle), goOn))];
   }
 }
 
-function describe({ created, repeated, conflict, rejected }: Readonly<Record<Result, number>>): string {
+/**
+ * @param outcomes of the plants among the rows, in their order; undefined for a plant that the database does not take
+ * @param error of such a plant
+ */
+function withResults(
+  rows: readonly Row[],
+  outcomes: readonly (Outcome | undefined)[],
+  error?: unknown,
+): [Row, Result][] {
+  const left = [...outcomes];
+  return rows.map((row) => {
+    if (row.kind === 'rejected') return [row, { name: 'rejected', reason: row.reason }];
+    const name = left.shift();
+    if (name === undefined)
+      return [row, { name: 'rejected', reason: `The database refuses it: ${errorMessage(error)}` }];
+    return [row, name === 'conflict' ? { name, reason: `The id ${row.plant.id} belongs to another plant.` } : { name }];
+  });
+}
+
+function describe({ created, repeated, conflict, rejected }: Readonly<Counts>): string {
   return `${created} created, ${repeated} repeated, ${counted(conflict, 'conflict')}, ${rejected} rejected`;
 }
 

@@ -167,37 +167,24 @@ export interface Configuration extends Settings {
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the configuration from the environment and, for variables that it lacks, from the file that ENV_FILE names or
- * from `.env` in the working directory.
+ * Reads the configuration from the environment and, for settings that it lacks, from the file that ENV_FILE names or from
+ * `.env` in the working directory.
  *
  * @throws {OperatorError} if this file cannot be used, or at the first variable that cannot be used
  */
 export function loadConfiguration(): Configuration {
-  // An empty variable counts as absent.
-  const environment = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value));
-  const file = environment.ENV_FILE;
-  const variables = file === undefined ? readEnvFile() : forVariable('ENV_FILE', () => readEnvFile(file));
-  return parseConfiguration(complete(environment, variables));
-}
-
-/** Adds the variables of a file, but neither DATABASE_URL nor DATABASE_URL_FILE if the environment has one of them. */
-function complete(environment: Variables, file: Variables): Variables {
-  const overridden = Object.entries<Setting>(SETTINGS)
-    .filter(([, { mayBeInFile }]) => mayBeInFile)
-    .map(([name]) => [variableOf(name), `${variableOf(name)}_FILE`])
-    .filter((forms) => forms.some((form) => form in environment))
-    .flat();
-  const added = Object.entries(file).filter(([variable]) => !overridden.includes(variable));
-  return { ...Object.fromEntries(added), ...environment };
+  const { ENV_FILE: file = '' } = process.env;
+  const variables = file === '' ? readEnvFile() : forVariable('ENV_FILE', () => readEnvFile(file));
+  return parseConfiguration(process.env, variables);
 }
 
 /**
- * Reads the configuration from these variables; an empty one counts as absent.
+ * Reads each setting from the first of these sources that has it.
  *
  * @throws {OperatorError} at the first variable that cannot be used
  */
-export function parseConfiguration(variables: Variables): Configuration {
-  const settings = readSettings(variables);
+export function parseConfiguration(...sources: readonly Variables[]): Configuration {
+  const settings = readSettings(sources);
   assertConsistent(settings);
   return {
     ...settings,
@@ -206,11 +193,12 @@ export function parseConfiguration(variables: Variables): Configuration {
   };
 }
 
-function readSettings(variables: Variables): Settings {
-  const entries = Object.entries<Setting>(SETTINGS).map(([name, setting]) => [
-    name,
-    readSetting(variables, variableOf(name), setting) ?? setting.default,
-  ]);
+function readSettings(sources: readonly Variables[]): Settings {
+  const entries = Object.entries<Setting>(SETTINGS).map(([name, setting]) => {
+    const variable = variableOf(name);
+    const source = sources.find((variables) => isSet(variables, variable, setting));
+    return [name, source === undefined ? setting.default : readSetting(source, variable, setting)];
+  });
   return Object.fromEntries(entries) as Settings;
 }
 
@@ -249,15 +237,18 @@ function variableOf(name: string): string {
   return name.replace(/[A-Z]/g, '_$&').toUpperCase();
 }
 
-/** Returns undefined if the variable is absent. */
+/** Returns whether a source has the variable, or the file of its text. An empty variable counts as absent. */
+function isSet(variables: Variables, variable: string, { mayBeInFile }: Setting): boolean {
+  return Boolean(variables[variable]) || (mayBeInFile === true && Boolean(variables[`${variable}_FILE`]));
+}
+
+/** Reads a setting that is set. */
 function readSetting(variables: Variables, variable: string, setting: Setting): unknown {
-  const text = variables[variable] ?? '';
-  const fileVariable = `${variable}_FILE`;
-  const file = setting.mayBeInFile === true ? (variables[fileVariable] ?? '') : '';
-  if (file === '') return text === '' ? undefined : readText(text, variable, setting);
-  if (text !== '') throw badUsage(`${variable} and ${fileVariable} exclude each other: set one of them`);
-  const content = forVariable(fileVariable, () => readRegularFile(file, 'secret').toString('utf8'));
-  return readText(content.trimEnd(), `the text in ${fileVariable}`, setting);
+  const { [variable]: text = '', [`${variable}_FILE`]: file = '' } = variables;
+  if (setting.mayBeInFile !== true || file === '') return readText(text, variable, setting);
+  if (text !== '') throw badUsage(`${variable} and ${variable}_FILE exclude each other: set one of them`);
+  const content = forVariable(`${variable}_FILE`, () => readRegularFile(file, 'secret').toString('utf8'));
+  return readText(content.trimEnd(), `the text in ${variable}_FILE`, setting);
 }
 
 /** @param source of the text, for the message */

@@ -49,7 +49,8 @@ describe('the log on a terminal', () => {
     {
       what: 'the stack of an error',
       fields: { stack: 'Error: no\n    at a place' },
-      ending: 'Error: no\n    at a place',
+      message: 'The request an-id failed: no',
+      ending: ' The request an-id failed: no\nError: no\n    at a place',
     },
     { what: 'a backslash unchanged', fields: {}, ending: 'C:\\buds\\roots' },
     { what: 'no escape', fields: {}, message: 'before\x1b[2J', ending: 'before\ufffd[2J' },

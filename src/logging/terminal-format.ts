@@ -17,7 +17,7 @@ export function createTerminalFormat(): (line: string) => string {
       const { requestId, method, path, status, error, refusal, reason, duration, principal, address, stack } = log;
       const { worker } = log;
       const prefix = typeof worker === 'number' ? `[worker ${worker}] ` : '';
-      if (requestId === undefined) return prefix + String(stack ?? log[messageKey]);
+      if (requestId === undefined) return prefix + linesOf(log[messageKey], stack);
       // Only input with error 400 may be something other than HTTP: the others are refused for their size or time.
       const subject = typeof method === 'string' ? `${method} ${String(path)}` : error === 400 ? 'not HTTP' : 'HTTP';
       const time = typeof duration === 'number' ? `${duration}ms` : undefined;
@@ -28,4 +28,9 @@ export function createTerminalFormat(): (line: string) => string {
     },
   });
   return (line) => format(line.replace(ESCAPES, (text) => (CONTROLS.test(text) ? '\ufffd' : text)));
+}
+
+/** Returns the message, and below it the stack, which often begins with the message. */
+function linesOf(message: unknown, stack: unknown): string {
+  return typeof stack === 'string' ? `${String(message)}\n${stack}` : String(message);
 }

@@ -69,7 +69,7 @@ export async function startManagement(
     })
     .addHook('onRequest', refuseOtherHosts(['localhost', host, ...allowedHosts]));
   const document = application.get(OpenApiDocument);
-  SwaggerModule.setup('docs', application, () => document.withoutInt64Bounds(), {
+  SwaggerModule.setup('docs', application, () => document.get(), {
     customSiteTitle: 'Plant Store',
     ...(existsSync(SWAGGER_UI) && { customSwaggerUiPath: SWAGGER_UI }),
     raw: false,

@@ -1,4 +1,5 @@
 import { Controller, Get, Header, Redirect } from '@nestjs/common';
+import type { OpenAPIObject } from '@nestjs/swagger';
 import { Registry } from 'prom-client';
 import { ManagedService } from './managed-service.js';
 import { OpenApiDocument } from './openapi-document.js';
@@ -20,9 +21,8 @@ export class ManagementController {
   }
 
   @Get('openapi.json')
-  @Header('Content-Type', 'application/json')
-  contract(): string {
-    return this.document.toJson();
+  contract(): OpenAPIObject {
+    return this.document.get();
   }
 
   @Get('metrics')

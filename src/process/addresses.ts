@@ -1,4 +1,5 @@
 import type { Configuration } from '../config/configuration.js';
+import { OperatorError } from '../operator-error.js';
 
 /** The address of the public port. */
 export interface Address {
@@ -23,8 +24,11 @@ export function managementUrlOf(host: string, port: number): string {
 /**
  * Returns the origins at which this machine opens the docs page, as browsers write them: the host of the management
  * listener, localhost, and the addresses of loopback if it listens on all addresses.
+ *
+ * @param port of the management listener
  */
-export function docsOrigins(host: string, port: number): readonly string[] {
+export function docsOrigins(host: string, port: number | 'off'): readonly string[] {
+  if (port === 'off') return [];
   const loopback = /^(?:0\.0\.0\.0|::)$/.test(host) ? ['127.0.0.1', '::1'] : [];
   return [host, 'localhost', ...loopback].map((name) => originOf(name, port));
 }
@@ -41,4 +45,21 @@ function originOf(host: string, port: number): string {
 /** Returns a host as a URL has it: an IPv6 address in brackets. */
 function inUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
+}
+
+/** Advice about the errors of `listen`, by their codes. */
+const ADVICE: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'the port is in use: is the service already running? Otherwise, set another port',
+  EACCES: 'this user may not use the port: set one from 1024 on',
+  EADDRNOTAVAIL: 'set an address of this machine',
+  ENOTFOUND: 'the host name cannot be resolved: set an address of this machine',
+  EAI_AGAIN: 'the host name cannot be resolved at the moment: try again, or set an address of this machine',
+};
+
+/** Adds the variables that set an address to the error of the system that refuses it. Other errors stay as they are. */
+export function addressError(variables: string, address: string, error: unknown): unknown {
+  if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
+  const code = String(error.code);
+  const advice = ADVICE[code] ?? 'set an address of this machine, and a port that is free';
+  return new OperatorError(`${variables}: cannot listen on ${address} (${code}): ${advice}`, { cause: error });
 }

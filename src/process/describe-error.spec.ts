@@ -1,7 +1,7 @@
 import { badUsage, OperatorError } from '../operator-error.js';
 import { DATABASE_URL_RULE } from '../storage/database-url.js';
 import { RepositoryUnavailableError } from '../storage/plant-repository.js';
-import { addressError, describeError } from './describe-error.js';
+import { describeError } from './describe-error.js';
 
 /** Returns an error of the system. */
 function systemError(code: string): Error {
@@ -43,28 +43,5 @@ describe('describeError', () => {
     const { text } = describeError(badUsage(`DATABASE_URL must be ${DATABASE_URL_RULE}`));
 
     expect(text).toMatch(/ for example \S+ or postgres:\/\/user@localhost\/plants$/);
-  });
-});
-
-describe('addressError', () => {
-  it.each([
-    ['EADDRINUSE', 'the port is in use: is the service already running? Otherwise, set another port'],
-    ['EACCES', 'this user may not use the port: set one from 1024 on'],
-    ['EADDRNOTAVAIL', 'set an address of this machine'],
-    ['EINVAL', 'set an address of this machine, and a port that is free'],
-  ])('says what to do about %s', (code, advice) => {
-    const error = addressError('HOST and PORT', '10.0.0.1:80', systemError(code));
-
-    expect(error).toBeInstanceOf(OperatorError);
-    expect(describeError(error)).toEqual({
-      text: `HOST and PORT: cannot listen on 10.0.0.1:80 (${code}): ${advice}`,
-      status: 1,
-    });
-  });
-
-  it('leaves a defect as it is', () => {
-    const defect = new TypeError('a defect');
-
-    expect(addressError('HOST and PORT', '10.0.0.1:80', defect)).toBe(defect);
   });
 });

@@ -52,10 +52,10 @@ export abstract class PublicService implements ManagedService {
   /**
    * Opens the public port.
    *
-   * @param managementPort the port of the docs page, which creates plants
+   * @param docsOrigins of the docs page, which creates plants
    * @throws {OperatorError} with a message for the operator
    */
-  abstract listen(managementPort: number | 'off'): Promise<Address>;
+  abstract listen(docsOrigins: readonly string[]): Promise<Address>;
 
   /** Starts the other processes that serve the port, if there are any. Resolves when they listen or have ended, or soon after. */
   startOthers(): Promise<void> {

@@ -10,8 +10,7 @@ import { answerPrimary } from '../management/worker-metrics.js';
 import { databaseName } from '../storage/database-url.js';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { baseUrlOf, managementUrlOf } from './addresses.js';
-import { addressError } from './describe-error.js';
+import { addressError, baseUrlOf, docsOrigins, managementUrlOf } from './addresses.js';
 import { createFirstToken } from './first-token.js';
 import type { PublicService } from './public-service.js';
 import { ServingProcess } from './serving-process.js';
@@ -42,7 +41,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
       ? new Workers(configuration.workers, repository, () => checkStartFiles(configuration, files))
       : new ServingProcess(configuration, files, repository, log);
   const management = await listenForOperators(service, configuration);
-  const address = await service.listen(management?.port ?? configuration.managementPort);
+  const address = await service.listen(docsOrigins(configuration.managementHost, management?.port ?? 'off'));
   service.serve(baseUrlOf(configuration, address));
   // Before the log says that the service is up, and before other workers start: systemd, for example, may send a signal at
   // once.
@@ -55,11 +54,18 @@ async function startPrimary(configuration: Configuration): Promise<void> {
     reload: () => reload(service),
   });
   await service.startOthers();
-  if (service.state.name === 'serving') announce(service, management, configuration, log);
+  if (service.state.name !== 'serving') return;
+  const { baseUrl } = service.state;
+  const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
+  // Before it is shown: a client may use it at once. Workers may take half a second.
+  if (firstToken !== undefined) service.reload();
+  logStart(configuration, baseUrl, management);
+  // After the lines of the log, so that a newcomer sees it at the end of the output.
+  if (firstToken !== undefined) void log.flush().then(() => process.stderr.write(firstToken));
 }
 
 /**
- * Starts a worker. Its primary has the management listener, announces the service, and ends workers that take too long to
+ * Starts a worker. Its primary has the management listener, logs the start, and ends workers that take too long to
  * stop.
  */
 async function startWorker(worker: Worker, configuration: Configuration): Promise<void> {
@@ -71,7 +77,7 @@ async function startWorker(worker: Worker, configuration: Configuration): Promis
   });
   const { log, files, repository } = await openParts(configuration, worker.id);
   const service = new ServingProcess(configuration, files, repository, log);
-  const address = await service.listen(configuration.managementPort);
+  const address = await service.listen(docsOrigins(configuration.managementHost, configuration.managementPort));
   service.serve(baseUrlOf(configuration, address));
   onSignals({
     stop(signal) {
@@ -116,17 +122,8 @@ async function listenForOperators(
   });
 }
 
-/** Creates the first token, if none is configured, and says that the service is up. */
-function announce(
-  service: PublicService,
-  management: Management | undefined,
-  configuration: Configuration,
-  log: StructuredLogger,
-): void {
-  const { baseUrl } = service;
-  const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
-  // Before it is shown: a client may use it at once. Workers may take half a second.
-  if (firstToken !== undefined) service.reload();
+/** Logs that the service is up, and where. */
+function logStart(configuration: Configuration, baseUrl: string, management: Management | undefined): void {
   const database = databaseName(configuration.databaseUrl);
   logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
   if (management !== undefined) {
@@ -134,8 +131,6 @@ function announce(
   }
   logger.log(`Listening: POST ${baseUrl}/plants`);
   warnOfClearText(configuration);
-  // After the lines of the log, so that a newcomer sees it at the end of the output.
-  if (firstToken !== undefined) void log.flush().then(() => process.stderr.write(firstToken));
 }
 
 /** Warns if the tokens of clients travel in clear text. */

@@ -13,8 +13,7 @@ import { Metrics } from '../management/metrics.js';
 import { shareMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { type Address, docsOrigins } from './addresses.js';
-import { addressError } from './describe-error.js';
+import { type Address, addressError } from './addresses.js';
 import { PublicService } from './public-service.js';
 import { expiryOf, loadCertificate, type StartFiles } from './start-files.js';
 import { readVersion } from './version.js';
@@ -47,10 +46,9 @@ export class ServingProcess extends PublicService {
     shareMetrics(this.#metrics.registry);
   }
 
-  override async listen(managementPort: number | 'off'): Promise<Address> {
-    const { host, port, logRequests, tlsCertFile, tlsKeyFile, managementHost } = this.configuration;
-    const origins = managementPort === 'off' ? [] : docsOrigins(managementHost, managementPort);
-    const app = await this.#createApplication(origins);
+  override async listen(docsOrigins: readonly string[]): Promise<Address> {
+    const { host, port, logRequests, tlsCertFile, tlsKeyFile } = this.configuration;
+    const app = await this.#createApplication(docsOrigins);
     this.#app = app;
     this.logger.logRequests(logRequests);
     await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
@@ -75,7 +73,7 @@ export class ServingProcess extends PublicService {
     if (this.#app !== undefined) await closeApplication(this.#app);
   }
 
-  async #createApplication(docsPageOrigins: readonly string[]): Promise<PublicApplication> {
+  async #createApplication(docsOrigins: readonly string[]): Promise<PublicApplication> {
     const { configuration } = this;
     return createApplication({
       basePath: configuration.basePath,
@@ -92,7 +90,7 @@ export class ServingProcess extends PublicService {
           connections: configuration.maxConnections,
         },
         trustProxy: configuration.trustProxy,
-        origins: new Set([...configuration.corsOrigins, ...docsPageOrigins]),
+        origins: new Set([...configuration.corsOrigins, ...docsOrigins]),
         certificate: this.#certificate,
       },
       logger: this.logger,

@@ -41,6 +41,33 @@ describe('plant-store import', () => {
     expect(directory.names()).toEqual(['Monstera', 'Aloe']);
   });
 
+  it('rejects the rows of plants that triggers of the operator keep out of the table, and adds the others', async () => {
+    await directory.store([{ id: 1n, name: 'Monstera' }]);
+    const database = directory.openDatabase();
+    for (const [name, action] of [
+      ['Aloe', 'IGNORE'],
+      ['Agave', "ABORT, 'no succulents'"],
+    ]) {
+      const when = `CREATE TRIGGER ${name} BEFORE INSERT ON plants WHEN new.name = '${name}'`;
+      database.exec(`${when} BEGIN SELECT RAISE(${action}); END`);
+    }
+    const names = ['Monstera', 'Ficus', 'Aloe', 'Agave', 'Calathea', 'Agave'];
+    const rows = names.map((name, index) => `{"id":${index + 1},"name":"${name}"}`);
+
+    expect(await importFile('plants.ndjson', rows.join('\n'))).toEqual({
+      status: 3,
+      stdout: '',
+      stderr: [
+        'line 3: The database refuses it: the table plants does not take a plant, although its id is free: look at the triggers of the table',
+        'line 4: The database refuses it: no succulents',
+        'line 6: The database refuses it: no succulents',
+        '2 created, 1 repeated, 0 conflicts, 3 rejected',
+        '',
+      ].join('\n'),
+    });
+    expect(directory.names()).toEqual(['Monstera', 'Ficus', 'Calathea']);
+  });
+
   it.each([
     {
       format: 'ndjson',

@@ -43,11 +43,11 @@ export class Rejects {
 }
 
 function openForAppending(file: string): number {
-  // To open a pipe would wait for its reader.
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
-    throw badUsage(`${file} is not a regular file: name another file for the rejected rows`);
-  }
   try {
+    // To open a pipe would wait for its reader.
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+      throw badUsage(`${file} is not a regular file: name another file for the rejected rows`);
+    }
     return openSync(file, 'a', 0o600);
   } catch (error) {
     throw unwritable(file, error);
