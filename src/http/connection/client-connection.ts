@@ -8,7 +8,7 @@ import type { OpenConnection } from './open-connections.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from '../message/public-request.js';
 import type { Answer, PublicHandler, PublicResponse } from '../message/public-response.js';
-import { writeAnswer, writeRefusal } from '../message/write-answer.js';
+import { type NextStep, writeAnswer, writeRefusal } from '../message/write-answer.js';
 
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
 const LINGER = 2_000;
@@ -16,21 +16,17 @@ const LINGER = 2_000;
 type State = 'waiting' | 'running' | 'answering' | 'closing';
 
 /**
- * One connection of a client: one loop over its requests, and behind them the refusal of input that is none. It runs the
- * first request until the client has taken its answer.
+ * One connection of a client. `#run` is the loop over its requests, and `send` decides what follows an answer.
  *
- * | state     | the connection                   | next state                                                           |
- * |-----------|----------------------------------|----------------------------------------------------------------------|
- * | waiting   | has nothing to answer            | running: `#run`, for a request                                       |
- * | running   | has passed a request to Fastify  | answering: `send`; closing after a last answer                       |
- * | answering | waits until its answer is taken¹ | running: `#run`, for the next request; waiting if there is none      |
- * | closing   | sends its last answer, and a FIN | none: it discards input until the client closes, or its time is over |
+ * | state     | the connection                    | next state                                                            |
+ * |-----------|-----------------------------------|-----------------------------------------------------------------------|
+ * | waiting   | has nothing to answer             | running with a request; closing with a refusal                        |
+ * | running   | has passed a request to Fastify   | answering; closing after a last answer, or with a refusal             |
+ * | answering | waits until its answer is taken   | running with the next request, or waiting; closing with a refusal     |
+ * | closing   | has sent its last answer, and FIN | none: it discards input until the client closes, or its time is over  |
  *
- * ¹ and, if requests wait behind it, until other connections had their turns.
- *
- * A refusal is sent as soon as no request is before it: by `refuseInput` at once, or by `send` directly after the answer to
- * the last of these requests. It does not wait until that answer is taken, because the response would have to end for that:
- * Node would then close the socket of a client that has half-closed.
+ * Input that is not a request gets a refusal, which is a last answer. If requests are before it, it follows the answer to the
+ * last of them directly.
  *
  * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
  * loses its connection after some time.
@@ -39,14 +35,14 @@ export class ClientConnection implements OpenConnection {
   #state: State = 'waiting';
   /** When this state began. */
   #since = performance.now();
+  /** Ends the time of this state, if it has one. */
+  #timer: NodeJS.Timeout | undefined;
   /** The response to the request that runs, or whose answer the client takes. */
   #current: PublicResponse | undefined;
   /** The responses to the requests behind it, in order. */
   readonly #queue: PublicResponse[] = [];
-  /** The refusal of what follows these requests. It is the last answer. */
+  /** The refusal that waits behind all these requests. */
   #refusal: ContractException | undefined;
-  /** Ends the client's time to take an answer, and to close after the last one. */
-  #timer: NodeJS.Timeout | undefined;
   #hasSucceeded = false;
   readonly #input: ClientInput;
 
@@ -63,8 +59,10 @@ export class ClientConnection implements OpenConnection {
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
-    const mustPause = (): boolean => this.#mustPause;
-    this.#input = new ClientInput(socket, timeout, mustPause, () => this.#refuseIncomplete(new ContractException(408)));
+    this.#input = new ClientInput(socket, timeout, {
+      mustPause: () => this.#mustPause(),
+      refuseLate: () => this.refuse(new ContractException(408)),
+    });
   }
 
   /** True while nothing has arrived that needs an answer. */
@@ -94,7 +92,7 @@ export class ClientConnection implements OpenConnection {
   acceptRequest(response: PublicResponse): void {
     response.client = this;
     this.#input.noteHeaders(response.req);
-    if (this.#discardsInput) {
+    if (this.#hasEnd()) {
       discardBody(response);
     } else {
       this.#queue.push(response);
@@ -103,44 +101,41 @@ export class ClientConnection implements OpenConnection {
     }
   }
 
-  /** Refuses input that is not a request, after the answers to the requests before it. */
-  refuseInput(exception: ContractException): void {
-    if (this.#discardsInput) return;
-    this.#refusal = exception;
-    if (this.#state !== 'running' && this.#queue.length === 0) this.#sendRefusal(exception);
-    else this.#input.readOrPause();
-  }
-
   /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
-  refuseError(error: ParserError): void {
+  acceptError(error: ParserError): void {
     const exception = exceptionFor(error);
     if (exception === undefined) this.socket.destroy();
-    else if (exception.error === 408) this.#input.reportLate(this.#incompleteRequest);
-    else this.#refuseIncomplete(exception);
+    else if (exception.error === 408) this.#input.reportLate(this.#incompleteRequest());
+    else this.refuse(exception);
+  }
+
+  /** Refuses what has arrived last: the body of a request, and so this request, or input that is not a request. */
+  refuse(exception: ContractException): void {
+    if (this.#hasEnd()) return;
+    const request = this.#incompleteRequest();
+    if (request !== undefined) {
+      request.destroy(exception);
+    } else if (this.#state === 'running' || this.#queue.length > 0) {
+      this.#refusal = exception;
+      this.#input.readOrPause();
+    } else {
+      this.#close(exception);
+    }
   }
 
   /** Sends the answer to a request, and decides what follows. Each answer to a request leaves through this function. */
   send(response: PublicResponse, answer: Answer): void {
-    const isLast = this.server.isDraining || endsConnection(response.req);
-    const refusal = this.#queue.length === 0 ? this.#refusal : undefined;
-    // Before the connection closes, its response must not end: see `#close`.
-    writeAnswer(response, answer, { isLast, ends: !isLast && refusal === undefined });
+    const next = this.#nextStep(response.req);
+    writeAnswer(response, answer, next);
     this.#hasSucceeded ||= answer.status === 200;
-    if (isLast) this.#close();
-    else if (refusal !== undefined) this.#sendRefusal(refusal);
-    else this.#enter('answering');
+    if (next === 'go on') this.#enter('answering');
+    else this.#close(next === 'refuse' ? this.#refusal : undefined);
   }
 
-  #enter(state: State): void {
-    this.#state = state;
-    this.#since = performance.now();
-    clearTimeout(this.#timer);
-    if (state === 'answering' || state === 'closing') this.#closeAfter(this.timeout);
-  }
-
-  /** True if what arrives now is not run, because it would follow a last answer. */
-  get #discardsInput(): boolean {
-    return this.#state === 'closing' || this.#refusal !== undefined;
+  /** Decides what follows the answer to a request. */
+  #nextStep(request: PublicRequest): NextStep {
+    if (this.server.isDraining || endsConnection(request)) return 'close';
+    return this.#refusal !== undefined && this.#queue.length === 0 ? 'refuse' : 'go on';
   }
 
   /** Runs the requests that have arrived, one after another. */
@@ -171,64 +166,53 @@ export class ClientConnection implements OpenConnection {
     }
   }
 
-  /** Sends the refusal, which is the last answer. */
-  #sendRefusal(refusal: ContractException): void {
-    writeRefusal(this.socket, refusal);
-    this.#close();
-  }
-
-  /**
-   * Closes the connection, whose last answer is written. The response does not end: Node would then close the socket, with a
-   * reset if the client still sends. So `#run` waits for it until the socket has closed.
-   */
-  #close(): void {
+  /** Closes the connection after the answer that is written, or after a refusal. Requests that wait get no answer. */
+  #close(refusal?: ContractException): void {
     const { socket } = this;
+    if (refusal !== undefined) writeRefusal(socket, refusal);
     this.#enter('closing');
     if (this.#current !== undefined) discardBody(this.#current);
     this.#queue.forEach(discardBody);
-    this.#current = undefined;
     this.#queue.length = 0;
-    this.#refusal = undefined;
-    socket.once('finish', () => this.#closeAfter(LINGER));
+    socket.once('finish', () => this.#destroyAfter(LINGER));
     socket.end();
     this.#input.discard();
   }
 
-  #closeAfter(milliseconds: number): void {
+  #enter(state: State): void {
+    this.#state = state;
+    this.#since = performance.now();
+    clearTimeout(this.#timer);
+    if (state === 'answering' || state === 'closing') this.#destroyAfter(this.timeout);
+  }
+
+  #destroyAfter(milliseconds: number): void {
     clearTimeout(this.#timer);
     // A timer would keep the process alive.
     if (!this.socket.destroyed) this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
   }
 
-  /**
-   * True while input must wait: something waits behind the request in progress, or chunks of its body do, each of which
-   * occupies hundreds of bytes.
-   */
-  get #mustPause(): boolean {
-    const isBehind = this.#queue.length > 0 || this.#refusal !== undefined;
-    return isBehind || (this.#current !== undefined && hasUnreadChunks(this.#current.req));
+  /** Returns whether its last answer is sent, or waits to be sent. Nothing that arrives from then on is run. */
+  #hasEnd(): boolean {
+    return this.#state === 'closing' || this.#refusal !== undefined;
   }
 
-  get #incompleteRequest(): PublicRequest | undefined {
+  /** Returns whether input must wait: something waits behind the request in progress, or chunks of its body do. */
+  #mustPause(): boolean {
+    if (this.#state === 'closing') return false;
+    const isBehind = this.#queue.length > 0 || this.#refusal !== undefined;
+    return isBehind || this.#current?.req.hasUnreadChunks === true;
+  }
+
+  /** Returns the last request that has arrived, unless its body is complete. */
+  #incompleteRequest(): PublicRequest | undefined {
     const last = this.#queue.at(-1) ?? this.#current;
     return last?.req.complete === false ? last.req : undefined;
-  }
-
-  /** Refuses the body that the input ends in, and so its request; or the input that is no request. */
-  #refuseIncomplete(exception: ContractException): void {
-    const request = this.#incompleteRequest;
-    if (request === undefined) this.refuseInput(exception);
-    else request.destroy(exception);
   }
 }
 
 function closeOf(response: PublicResponse): Promise<unknown> {
   return new Promise((resolve) => response.once('close', resolve));
-}
-
-/** Returns whether nothing takes the chunks of a body as they arrive, as a listener for `data` does (`collectBody`). */
-function hasUnreadChunks(request: PublicRequest): boolean {
-  return request.isChunked && request.readableFlowing !== true;
 }
 
 /** Discards a body that nothing reads: its chunks would occupy hundreds of bytes each, and pause the socket. */

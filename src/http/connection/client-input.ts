@@ -2,6 +2,14 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { PublicRequest } from '../message/public-request.js';
 
+/** What the input of a connection asks of it. */
+interface Connection {
+  /** Returns true while input must wait. */
+  mustPause(): boolean;
+  /** Refuses the input that is incomplete. */
+  refuseLate(): void;
+}
+
 /**
  * The input of a connection:
  *
@@ -19,34 +27,30 @@ import type { PublicRequest } from '../message/public-request.js';
 export class ClientInput {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
-  /** When the last pause ended, or that it goes on; undefined before the first one. */
-  #pause: 'goes on' | number | undefined;
+  /** When the last pause ended: -Infinity before the first one, Infinity while it goes on. */
+  #pauseEnd = -Infinity;
+  /** Waits until the time of late input is over. */
   #timer: NodeJS.Timeout | undefined;
 
-  /**
-   * @param timeout milliseconds that the client has after a pause
-   * @param mustPause returns true while input must wait
-   * @param refuse refuses the input that is incomplete
-   */
+  /** @param timeout milliseconds that the client has after a pause */
   constructor(
     private readonly socket: Socket,
     private readonly timeout: number,
-    private readonly mustPause: () => boolean,
-    private readonly refuse: () => void,
+    private readonly connection: Connection,
   ) {
     // Node's parser reads past the socket, unless that has another listener for `data`. With TLS, the parser would get what was
     // decrypted before a pause, and refuse it (HPE_PAUSED). Without TLS, what arrives in a pause stays in the operating system.
     if (socket instanceof TLSSocket) socket.on('data', () => undefined);
     // Node pauses and resumes the socket, too: it pauses a body that nothing reads, and resumes at the end of a message, when
     // something reads a body (`readStart`), and when the client has taken what Node waited for (`socketOnDrain`).
-    socket.on('pause', () => (this.#pause = 'goes on'));
+    socket.on('pause', () => (this.#pauseEnd = Infinity));
     socket.on('resume', () => this.#resumed());
     socket.on('close', () => clearTimeout(this.#timer));
   }
 
   /** Reads or pauses, after something has changed that `mustPause` depends on. */
   readOrPause(): void {
-    if (this.mustPause()) this.socket.pause();
+    if (this.connection.mustPause()) this.socket.pause();
     else this.socket.resume();
   }
 
@@ -57,9 +61,9 @@ export class ClientInput {
    */
   discard(): void {
     const { socket } = this;
-    // After Node's own listener for `resume` (`onSocketResume`), which alone lets a socket read again that the parser has read.
+    // Only Node's own listener for `resume` (`onSocketResume`) lets a socket read again that the parser has read: it runs first.
     socket.once('resume', () => takeFromParser(socket));
-    // A socket that is not paused would not emit `resume`.
+    // Pauses first, because a socket that is not paused emits no `resume`.
     socket.pause().resume();
   }
 
@@ -79,32 +83,23 @@ export class ClientInput {
   }
 
   #resumed(): void {
-    if (this.mustPause()) this.socket.pause();
+    if (this.connection.mustPause()) this.socket.pause();
     // Node also resumes a new socket.
-    else if (this.#pause === 'goes on') this.#pause = performance.now();
+    else if (this.#pauseEnd === Infinity) this.#pauseEnd = performance.now();
   }
 
-  /** Refuses late input that is still incomplete, now or after its timeout. */
+  /** Refuses late input that is still incomplete, now or after its timeout, which begins when the pause ends. */
   #refuseLate(): void {
     clearTimeout(this.#timer);
-    if (!this.#isLate || this.socket.destroyed) return;
-    const left = this.#timeLeft;
+    const isComplete = this.#late === undefined || (this.#late !== 'a head' && this.#late.complete);
+    if (isComplete || this.socket.destroyed) return;
+    const left = Math.min(this.#pauseEnd - performance.now(), 0) + this.timeout;
     if (left > 0) {
       this.#timer = setTimeout(() => this.#refuseLate(), left);
     } else {
       this.#late = undefined;
-      this.refuse();
+      this.connection.refuseLate();
     }
-  }
-
-  /** Milliseconds that the client has for late input. They begin when the pause ends. */
-  get #timeLeft(): number {
-    if (this.#pause === undefined) return 0;
-    return this.#pause === 'goes on' ? this.timeout : this.#pause + this.timeout - performance.now();
-  }
-
-  get #isLate(): boolean {
-    return this.#late === 'a head' || this.#late?.complete === false;
   }
 }
 

@@ -53,9 +53,9 @@ export class PublicServer {
       request.once('resume', () => response.headersSent || response.writeContinue());
       accept(request, response);
     });
-    this.node.on('connect', ({ socket }) => this.#clientOf(socket)?.refuseInput(new ContractException(400)));
+    this.node.on('connect', ({ socket }) => this.#clientOf(socket)?.refuse(new ContractException(400)));
     // Errors of TLS handshakes come here, too, with sockets that have no connection.
-    this.node.on('clientError', (error: ParserError, socket) => this.#clientOf(socket as Socket)?.refuseError(error));
+    this.node.on('clientError', (error: ParserError, socket) => this.#clientOf(socket as Socket)?.acceptError(error));
   }
 
   /** Closes each connection after its answer in progress; Node's own `close` would destroy those that send an answer. */
@@ -111,7 +111,7 @@ export class PublicServer {
     const connection = new ClientConnection(socket, this.handle, this.limits.request, this);
     const hasRoom = this.#connections.makeRoom();
     this.#connections.add(connection);
-    if (!hasRoom) connection.refuseInput(new ContractException(503));
+    if (!hasRoom) connection.refuse(new ContractException(503));
   }
 
   #clients(): ClientConnection[] {

@@ -16,14 +16,18 @@ export class PublicRequest extends IncomingMessage {
   needsNoToken = false;
   #id: string | undefined;
 
-  get isChunked(): boolean {
-    return this.headers['transfer-encoding'] !== undefined;
-  }
-
   /** True if there is a body that was not read to its end. */
   get hasUnreadBody(): boolean {
     const { 'content-length': length = '0' } = this.headers;
-    return (this.isChunked || Number(length) > 0) && !(this.complete && this.readableDidRead);
+    return (this.#isChunked || Number(length) > 0) && !(this.complete && this.readableDidRead);
+  }
+
+  /**
+   * True if nothing takes the chunks of its body as they arrive, as a listener for `data` does (`collectBody`). Each of them
+   * occupies hundreds of bytes.
+   */
+  get hasUnreadChunks(): boolean {
+    return this.#isChunked && this.readableFlowing !== true;
   }
 
   /** True if the connection closes after the answer (RFC 9112 §9.3). Node's parser takes Proxy-Connection for Connection. */
@@ -48,6 +52,10 @@ export class PublicRequest extends IncomingMessage {
     if (typeof traceparent !== 'string') return undefined;
     const match = TRACEPARENT.exec(traceparent);
     return match === null ? undefined : { traceId: match[1], spanId: match[2] };
+  }
+
+  get #isChunked(): boolean {
+    return this.headers['transfer-encoding'] !== undefined;
   }
 
   /** A body that ends with a refusal leaves the socket open, which Node's own function would close. */

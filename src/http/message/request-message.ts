@@ -42,8 +42,8 @@ export function publishRequest(createMessage: () => RequestMessage): void {
   if (requests.hasSubscribers) requests.publish(createMessage());
 }
 
-/** Makes the message of an answer for the log and the metrics. */
-export function messageOf({ req, begun }: PublicResponse, { status, body }: Answer): RequestMessage {
+/** Describes an answer for the log and the metrics. */
+export function describeAnswer({ req, begun }: PublicResponse, { status, body }: Answer): RequestMessage {
   const { id, method, url = '', trace } = req;
   const principal = principalOf(req);
   const refused = refusalOf(req);

@@ -4,39 +4,41 @@ import type { Socket } from 'node:net';
 import type { ContractException } from '../../contract/contract.exception.js';
 import type { PublicRequest } from './public-request.js';
 import type { Answer, PublicResponse } from './public-response.js';
-import { messageOf, publishRequest, reasonOf } from './request-message.js';
+import { describeAnswer, publishRequest, reasonOf } from './request-message.js';
 
 /** Characters beyond which an answer waits for its client as bytes: as a string, it takes up to three times its bytes. */
 const LONG_ANSWER = 16_384;
 
-/**
- * Writes the answer to a request with the headers that all answers have, and reports it to the log and the metrics.
- *
- * @param options.isLast true if the connection closes after it
- * @param options.ends true if the response ends with it
- */
-export function writeAnswer(
-  response: PublicResponse,
-  answer: Answer,
-  { isLast, ends }: { readonly isLast: boolean; readonly ends: boolean },
-): void {
+/** What its connection does after an answer: it goes on with other requests, refuses other input, or closes. */
+export type NextStep = 'go on' | 'refuse' | 'close';
+
+/** Writes the answer to a request with the headers that all answers have, and reports it to the log and the metrics. */
+export function writeAnswer(response: PublicResponse, answer: Answer, next: NextStep): void {
   const { req } = response;
   const { status, body, headers } = answer;
   // First, because an object that is no JSON becomes error 500.
   const json = body === undefined ? undefined : JSON.stringify(body);
   // A flat list, which Node takes as it is.
   const all: OutgoingHttpHeader[] = commonHeaders(req.id);
-  const connection = connectionHeader(req, isLast);
+  const connection = connectionHeader(req, next);
   if (connection !== undefined) all.push('Connection', connection);
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) all.push(name, value);
   if (json !== undefined) all.push(...jsonHeaders(json));
   response.writeHead(status, all);
-  publishRequest(() => messageOf(response, answer));
-  const content = req.method === 'HEAD' ? undefined : json;
-  const bytes = content !== undefined && content.length > LONG_ANSWER ? Buffer.from(content) : content;
-  if (ends) response.end(bytes);
-  else if (bytes === undefined) response.flushHeaders();
-  else response.write(bytes);
+  publishRequest(() => describeAnswer(response, answer));
+  writeContent(response, req.method === 'HEAD' ? undefined : json, next);
+}
+
+/**
+ * Writes the content, and ends the response if its connection goes on. Otherwise, the response stays open until its socket
+ * closes: at its end, Node would close the socket of a client that has half-closed, before a refusal could follow, or any
+ * socket after `Connection: close`, with a reset if the client still sends.
+ */
+function writeContent(response: PublicResponse, json: string | undefined, next: NextStep): void {
+  const content = json !== undefined && json.length > LONG_ANSWER ? Buffer.from(json) : json;
+  if (next === 'go on') response.end(content);
+  else if (content === undefined) response.flushHeaders();
+  else response.write(content);
 }
 
 /** Writes the refusal of input that is not a request, for which Node has no response, and reports it in the same way. */
@@ -58,8 +60,8 @@ function commonHeaders(requestId: string): string[] {
   return ['X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', requestId];
 }
 
-function connectionHeader({ headers }: PublicRequest, isLast: boolean): string | undefined {
-  if (isLast) return 'close';
+function connectionHeader({ headers }: PublicRequest, next: NextStep): string | undefined {
+  if (next === 'close') return 'close';
   // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
   return headers.expect === undefined ? undefined : 'keep-alive';
 }
