@@ -166,7 +166,10 @@ export class ClientConnection implements OpenConnection {
     }
   }
 
-  /** Closes the connection after the answer that is written, or after a refusal. Requests that wait get no answer. */
+  /**
+   * Closes the connection after the answer that is written, or after a refusal. Requests that wait get no answer. The current
+   * response stays open until the socket closes, and `#run` waits for that.
+   */
   #close(refusal?: ContractException): void {
     const { socket } = this;
     if (refusal !== undefined) writeRefusal(socket, refusal);

@@ -12,41 +12,31 @@ export interface OpenConnection {
 }
 
 /** The open connections of a server. At the limit, one that is not in use is closed for a new one. */
-export class OpenConnections<Connection extends OpenConnection> {
-  readonly #bySocket = new Map<Socket, Connection>();
+export class OpenConnections {
+  readonly #all = new Set<OpenConnection>();
 
   constructor(private readonly limit: number) {}
 
-  /** Returns the connection of a socket; undefined after another one has taken its place. */
-  of(socket: Socket): Connection | undefined {
-    return this.#bySocket.get(socket);
-  }
-
-  all(): Iterable<Connection> {
-    return this.#bySocket.values();
-  }
-
   /** Closes connections until there is room for a new one. Returns false if all that are left are in use. */
   makeRoom(): boolean {
-    while (this.#bySocket.size >= this.limit) if (!this.#closeReplaceable()) return false;
+    while (this.#all.size >= this.limit) if (!this.#closeReplaceable()) return false;
     return true;
   }
 
   /** Adds a connection until its socket closes, also beyond the limit. */
-  add(connection: Connection): void {
-    const { socket } = connection;
-    this.#bySocket.set(socket, connection);
-    socket.once('close', () => this.remove(connection));
+  add(connection: OpenConnection): void {
+    this.#all.add(connection);
+    connection.socket.once('close', () => this.remove(connection));
   }
 
-  remove({ socket }: Connection): void {
-    this.#bySocket.delete(socket);
+  remove(connection: OpenConnection): void {
+    this.#all.delete(connection);
   }
 
   /** Closes the connection that is replaced first. Returns false if all are in use. */
   #closeReplaceable(): boolean {
-    let first: Connection | undefined;
-    for (const connection of this.#bySocket.values()) {
+    let first: OpenConnection | undefined;
+    for (const connection of this.#all) {
       if (connection.isInUse) continue;
       if (first === undefined || isReplacedBefore(connection, first)) first = connection;
     }

@@ -11,25 +11,34 @@ import type { ParserError } from './parser-error.js';
 import { PublicRequest } from '../message/public-request.js';
 import { type PublicHandler, PublicResponse } from '../message/public-response.js';
 import type { ServerLimits } from './server-limits.js';
-import { type TlsHandshake, TlsHandshakes } from './tls-handshakes.js';
+import { TlsHandshakes } from './tls-handshakes.js';
 
 /** Bytes of the URL and of the names and values of the headers together, at which a request is refused. */
 const MAX_HEAD = 16_384;
 
 type NodeServer = Server<typeof PublicRequest, typeof PublicResponse>;
 
-/** Gives every input on the port of Node's HTTP or HTTPS server to its connection. */
+type State = 'open' | 'draining' | 'closed';
+
+/**
+ * Gives every input on the port of Node's HTTP or HTTPS server to its connection.
+ *
+ * | state    | new connections | after an answer, a connection | next state                                                |
+ * |----------|-----------------|-------------------------------|-----------------------------------------------------------|
+ * | open     | get a place     | may go on                     | draining: `drain`, when the service stops                 |
+ * | draining | get a place     | closes                        | closed, when Node has read what the system has received   |
+ * | closed   | are closed      | closes                        | none                                                      |
+ *
+ * New connections of a closed server would take the places of clients that take their last answers. Fastify closes Node's
+ * server only after that.
+ */
 export class PublicServer {
   readonly node: NodeServer;
-  /** True if each connection closes after its answer in progress. */
-  isDraining = false;
-  /**
-   * True if new connections are closed at once, because they would take the places of clients that take their last answers.
-   * Fastify closes the server itself only after that.
-   */
-  #isClosed = false;
-  readonly #connections: OpenConnections<ClientConnection | TlsHandshake>;
-  readonly #handshakes = new TlsHandshakes();
+  #state: State = 'open';
+  readonly #clients = new Map<Socket, ClientConnection>();
+  /** The clients, and the connections whose TLS handshakes go on. */
+  readonly #places: OpenConnections;
+  readonly #handshakes: TlsHandshakes;
 
   /** @param certificate makes it an HTTPS server */
   constructor(
@@ -37,14 +46,15 @@ export class PublicServer {
     private readonly limits: ServerLimits,
     certificate?: Certificate,
   ) {
-    this.#connections = new OpenConnections(limits.connections);
+    this.#places = new OpenConnections(limits.connections);
+    this.#handshakes = new TlsHandshakes(this.#places);
     this.node = this.#createServer(certificate);
     // In Node's source, but not in its documentation: without it, a client that half-closes (nc -N) gets no answer.
     Object.assign(this.node, { httpAllowHalfOpen: true });
     // Node drops further headers without a word. One more than allowed shows that there were too many.
     this.node.maxHeadersCount = MAX_HEADERS + 1;
     const accept = (request: PublicRequest, response: PublicResponse): void => {
-      this.#clientOf(request.socket)?.acceptRequest(response);
+      this.#clients.get(request.socket)?.acceptRequest(response);
     };
     this.node.on('request', accept);
     this.node.on('checkExpectation', accept);
@@ -53,20 +63,27 @@ export class PublicServer {
       request.once('resume', () => response.headersSent || response.writeContinue());
       accept(request, response);
     });
-    this.node.on('connect', ({ socket }) => this.#clientOf(socket)?.refuse(new ContractException(400)));
+    this.node.on('connect', ({ socket }) => this.#clients.get(socket)?.refuse(new ContractException(400)));
     // Errors of TLS handshakes come here, too, with sockets that have no connection.
-    this.node.on('clientError', (error: ParserError, socket) => this.#clientOf(socket as Socket)?.acceptError(error));
+    this.node.on('clientError', (error: ParserError, socket) =>
+      this.#clients.get(socket as Socket)?.acceptError(error),
+    );
+  }
+
+  /** True if each connection closes after its answer in progress. */
+  get isDraining(): boolean {
+    return this.#state !== 'open';
   }
 
   /** Closes each connection after its answer in progress; Node's own `close` would destroy those that send an answer. */
   async drain(): Promise<void> {
-    this.isDraining = true;
+    this.#state = 'draining';
     await inputIsRead();
-    this.#isClosed = true;
-    await Promise.all(this.#clients().map((client) => client.answerTaken()));
+    this.#state = 'closed';
+    await Promise.all([...this.#clients.values()].map((client) => client.answerTaken()));
     // The others close after their answers.
-    for (const { isWaiting, socket } of this.#clients()) if (isWaiting) socket.destroy();
-    for (const { socket } of this.#handshakes.all()) socket.destroy();
+    for (const { isWaiting, socket } of this.#clients.values()) if (isWaiting) socket.destroy();
+    this.#handshakes.closeAll();
   }
 
   #createServer(certificate: Certificate | undefined): NodeServer {
@@ -92,35 +109,24 @@ export class PublicServer {
       .on('secureConnection', (socket) => this.#endHandshake(socket));
   }
 
-  /** A handshake has a place of its own until the connection that it secures takes it over. */
   #beginHandshake(socket: Socket): void {
-    if (this.#isClosed) return void socket.destroy();
-    // Where there is no room, `#open` refuses the connection that it secures.
-    this.#connections.makeRoom();
-    this.#connections.add(this.#handshakes.begin(socket));
+    if (this.#state === 'closed') socket.destroy();
+    else this.#handshakes.begin(socket);
   }
 
   #endHandshake(secured: Socket): void {
-    const handshake = this.#handshakes.end(secured);
-    if (handshake !== undefined) this.#connections.remove(handshake);
+    this.#handshakes.end(secured);
     this.#open(secured);
   }
 
   #open(socket: Socket): void {
-    if (this.#isClosed) return void socket.destroy();
-    const connection = new ClientConnection(socket, this.handle, this.limits.request, this);
-    const hasRoom = this.#connections.makeRoom();
-    this.#connections.add(connection);
-    if (!hasRoom) connection.refuse(new ContractException(503));
-  }
-
-  #clients(): ClientConnection[] {
-    return [...this.#connections.all()].filter((connection) => connection instanceof ClientConnection);
-  }
-
-  #clientOf(socket: Socket): ClientConnection | undefined {
-    const connection = this.#connections.of(socket);
-    return connection instanceof ClientConnection ? connection : undefined;
+    if (this.#state === 'closed') return void socket.destroy();
+    const client = new ClientConnection(socket, this.handle, this.limits.request, this);
+    const hasRoom = this.#places.makeRoom();
+    this.#places.add(client);
+    this.#clients.set(socket, client);
+    socket.once('close', () => this.#clients.delete(socket));
+    if (!hasRoom) client.refuse(new ContractException(503));
   }
 }
 

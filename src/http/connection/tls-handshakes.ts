@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
-import type { OpenConnection } from './open-connections.js';
+import type { OpenConnection, OpenConnections } from './open-connections.js';
 
 /** A TLS handshake, which waits for its client. */
-export class TlsHandshake implements OpenConnection {
+class TlsHandshake implements OpenConnection {
   readonly isInUse = false;
   readonly hasSucceeded = false;
   readonly since = performance.now();
@@ -14,30 +14,34 @@ export class TlsHandshake implements OpenConnection {
 }
 
 /**
- * The TLS handshakes of a server. A handshake and the connection that it secures have different sockets. Node documents no
- * link between the two, so their peer links them.
+ * The TLS handshakes of a server. Each has a place until the connection that it secures takes one of its own. The two have
+ * different sockets. Node documents no link between these, so their peer links them.
  */
 export class TlsHandshakes {
   readonly #byPeer = new Map<string, TlsHandshake>();
 
-  all(): Iterable<TlsHandshake> {
-    return this.#byPeer.values();
-  }
+  constructor(private readonly places: OpenConnections) {}
 
-  begin(socket: Socket): TlsHandshake {
+  begin(socket: Socket): void {
     const peer = peerOf(socket);
     const handshake = new TlsHandshake(socket);
+    // Where there is no room, the server refuses the connection that it secures.
+    this.places.makeRoom();
+    this.places.add(handshake);
     this.#byPeer.set(peer, handshake);
     socket.once('close', () => this.#byPeer.get(peer) === handshake && this.#byPeer.delete(peer));
-    return handshake;
   }
 
-  /** Returns the handshake that has secured a connection; undefined if its own connection has ended. */
-  end(secured: Socket): TlsHandshake | undefined {
+  /** Ends the handshake that has secured a connection, unless its own connection has ended. */
+  end(secured: Socket): void {
     const peer = peerOf(secured);
     const handshake = this.#byPeer.get(peer);
     this.#byPeer.delete(peer);
-    return handshake;
+    if (handshake !== undefined) this.places.remove(handshake);
+  }
+
+  closeAll(): void {
+    for (const { socket } of this.#byPeer.values()) socket.destroy();
   }
 }
 
