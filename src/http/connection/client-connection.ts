@@ -101,43 +101,6 @@ export class ClientConnection implements OpenConnection {
     }
   }
 
-  /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
-  acceptError(error: ParserError): void {
-    const exception = exceptionFor(error);
-    if (exception === undefined) this.socket.destroy();
-    else if (exception.error === 408) this.#input.reportLate(this.#incompleteRequest());
-    else this.refuse(exception);
-  }
-
-  /** Refuses what has arrived last: the body of a request, and so this request, or input that is not a request. */
-  refuse(exception: ContractException): void {
-    if (this.#hasEnd()) return;
-    const request = this.#incompleteRequest();
-    if (request !== undefined) {
-      request.destroy(exception);
-    } else if (this.#state === 'running' || this.#queue.length > 0) {
-      this.#refusal = exception;
-      this.#input.readOrPause();
-    } else {
-      this.#close(exception);
-    }
-  }
-
-  /** Sends the answer to a request, and decides what follows. Each answer to a request leaves through this function. */
-  send(response: PublicResponse, answer: Answer): void {
-    const next = this.#nextStep(response.req);
-    writeAnswer(response, answer, next);
-    this.#hasSucceeded ||= answer.status === 200;
-    if (next === 'go on') this.#enter('answering');
-    else this.#close(next === 'refuse' ? this.#refusal : undefined);
-  }
-
-  /** Decides what follows the answer to a request. */
-  #nextStep(request: PublicRequest): NextStep {
-    if (this.server.isDraining || endsConnection(request)) return 'close';
-    return this.#refusal !== undefined && this.#queue.length === 0 ? 'refuse' : 'go on';
-  }
-
   /** Runs the requests that have arrived, one after another. */
   async #run(): Promise<void> {
     while (this.#state !== 'closing' && !this.socket.destroyed) {
@@ -163,6 +126,43 @@ export class ClientConnection implements OpenConnection {
       logDefect(response.req.id, error);
       // Nothing is known of the answer, not even whether it has begun.
       this.socket.destroy();
+    }
+  }
+
+  /** Sends the answer to a request, and decides what follows. Each answer to a request leaves through this function. */
+  send(response: PublicResponse, answer: Answer): void {
+    const next = this.#nextStep(response.req);
+    writeAnswer(response, answer, next);
+    this.#hasSucceeded ||= answer.status === 200;
+    if (next === 'go on') this.#enter('answering');
+    else this.#close(next === 'refuse' ? this.#refusal : undefined);
+  }
+
+  /** Decides what follows the answer to a request. */
+  #nextStep(request: PublicRequest): NextStep {
+    if (this.server.isDraining || endsConnection(request)) return 'close';
+    return this.#refusal !== undefined && this.#queue.length === 0 ? 'refuse' : 'go on';
+  }
+
+  /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
+  acceptError(error: ParserError): void {
+    const exception = exceptionFor(error);
+    if (exception === undefined) this.socket.destroy();
+    else if (exception.error === 408) this.#input.reportLate(this.#incompleteRequest());
+    else this.refuse(exception);
+  }
+
+  /** Refuses what has arrived last: the body of a request, and so this request, or input that is not a request. */
+  refuse(exception: ContractException): void {
+    if (this.#hasEnd()) return;
+    const request = this.#incompleteRequest();
+    if (request !== undefined) {
+      request.destroy(exception);
+    } else if (this.#state === 'running' || this.#queue.length > 0) {
+      this.#refusal = exception;
+      this.#input.readOrPause();
+    } else {
+      this.#close(exception);
     }
   }
 
