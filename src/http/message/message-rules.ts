@@ -41,9 +41,8 @@ export function findViolation({ httpVersion, headers, method = '', url = '' }: I
   if (!KNOWN_METHODS.has(method)) return 'The request method is not one of HTTP (RFC 9110 §9).';
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The HTTP version must be 1.1 or 1.0 (RFC 9112 §2.3).';
   // Repeated headers are joined by a comma and a space, which is not a valid host.
-  if (headers.host === undefined ? httpVersion === '1.1' : !isAuthority(headers.host)) {
-    return 'Send one Host header with a valid host (RFC 9112 §3.2).';
-  }
+  const isHostValid = headers.host === undefined ? httpVersion === '1.0' : isAuthority(headers.host);
+  if (!isHostValid) return 'Send one Host header with a valid host (RFC 9112 §3.2).';
   const coding = headers['transfer-encoding'];
   if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || httpVersion === '1.0')) {
     return 'The Transfer-Encoding must be chunked, and the version HTTP/1.1 (RFC 9112 §6.1).';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { OutgoingHttpHeader } from 'node:http';
+import type { OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ContractException } from '../../contract/contract.exception.js';
 import type { PublicRequest } from './public-request.js';
@@ -18,13 +18,7 @@ export function writeAnswer(response: PublicResponse, answer: Answer, next: Next
   const { status, body, headers } = answer;
   // First, because an object that is no JSON becomes error 500.
   const json = body === undefined ? undefined : JSON.stringify(body);
-  // A flat list, which Node takes as it is.
-  const all: OutgoingHttpHeader[] = commonHeaders(req.id);
-  const connection = connectionHeader(req, next);
-  if (connection !== undefined) all.push('Connection', connection);
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined) all.push(name, value);
-  if (json !== undefined) all.push(...jsonHeaders(json));
-  response.writeHead(status, all);
+  response.writeHead(status, headersOf(req.id, connectionOption(req, next), headers, json));
   publishRequest(() => describeAnswer(response, answer));
   writeContent(response, req.method === 'HEAD' ? undefined : json, next);
 }
@@ -48,25 +42,36 @@ export function writeRefusal(socket: Socket, exception: ContractException): void
   const address = socket.remoteAddress;
   publishRequest(() => ({ requestId, status: 400, ...reasonOf(refusal), address }));
   const json = JSON.stringify(refusal);
-  const date = new Date().toUTCString();
-  const given = Object.entries(exception.headers).flat();
-  const all = [...commonHeaders(requestId), 'Connection', 'close', ...given, ...jsonHeaders(json), 'Date', date];
-  const lines = all.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`));
+  const headers = headersOf(requestId, 'close', exception.headers, json);
+  headers.Date = new Date().toUTCString();
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
   socket.write(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${json}`);
 }
 
-/** Returns names and values. */
-function commonHeaders(requestId: string): string[] {
-  return ['X-Content-Type-Options', 'nosniff', 'Cache-Control', 'no-store', 'X-Request-Id', requestId];
-}
-
-function connectionHeader({ headers }: PublicRequest, next: NextStep): string | undefined {
+function connectionOption({ headers }: PublicRequest, next: NextStep): 'close' | 'keep-alive' | undefined {
   if (next === 'close') return 'close';
   // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
   return headers.expect === undefined ? undefined : 'keep-alive';
 }
 
-/** Returns names and values. The media type has no parameter charset (RFC 8259 §11). */
-function jsonHeaders(json: string): string[] {
-  return ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(json))];
+/** Returns the headers of an answer: those that all have, those that are given, and those of its content. */
+function headersOf(
+  requestId: string,
+  connection: string | undefined,
+  given: Answer['headers'],
+  json: string | undefined,
+): OutgoingHttpHeaders {
+  const headers: OutgoingHttpHeaders = {
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-store',
+    'X-Request-Id': requestId,
+  };
+  if (connection !== undefined) headers.Connection = connection;
+  Object.assign(headers, given);
+  if (json !== undefined) {
+    // Without a parameter charset (RFC 8259 §11).
+    headers['Content-Type'] = 'application/json';
+    headers['Content-Length'] = Buffer.byteLength(json);
+  }
+  return headers;
 }
