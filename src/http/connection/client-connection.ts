@@ -92,7 +92,7 @@ export class ClientConnection implements OpenConnection {
   acceptRequest(response: PublicResponse): void {
     response.client = this;
     this.#input.noteHeaders(response.req);
-    if (this.#hasEnd()) {
+    if (this.#isEnding()) {
       discardBody(response);
     } else {
       this.#queue.push(response);
@@ -154,7 +154,7 @@ export class ClientConnection implements OpenConnection {
 
   /** Refuses what has arrived last: the body of a request, and so this request, or input that is not a request. */
   refuse(exception: ContractException): void {
-    if (this.#hasEnd()) return;
+    if (this.#isEnding()) return;
     const request = this.#incompleteRequest();
     if (request !== undefined) {
       request.destroy(exception);
@@ -196,7 +196,7 @@ export class ClientConnection implements OpenConnection {
   }
 
   /** Returns whether its last answer is sent, or waits to be sent. Nothing that arrives from then on is run. */
-  #hasEnd(): boolean {
+  #isEnding(): boolean {
     return this.#state === 'closing' || this.#refusal !== undefined;
   }
 

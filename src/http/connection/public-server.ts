@@ -29,8 +29,8 @@ type State = 'open' | 'draining' | 'closed';
  * | draining | get a place     | closes                        | closed, when Node has read what the system has received   |
  * | closed   | are closed      | closes                        | none                                                      |
  *
- * New connections of a closed server would take the places of clients that take their last answers. Fastify closes Node's
- * server only after that.
+ * A closed server closes new connections, which would otherwise take the places of clients that take their last answers.
+ * Fastify closes Node's server only after that.
  */
 export class PublicServer {
   readonly node: NodeServer;
