@@ -8,7 +8,7 @@ import { readRegularFile } from '../files/regular-file.js';
 import { DEFAULT_LIMITS } from '../http/connection/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
 import { DATABASE_URL_RULE, isDatabaseUrl, lacksSslMode, sqliteFile, SSL_MODE_RULE } from '../storage/database-url.js';
-import { DATABASE_DEFAULTS } from '../storage/engines.js';
+import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';
 import { readEnvFile } from './env-file.js';
 import {
   isHostName,
@@ -161,7 +161,7 @@ export interface Configuration extends Settings {
   /** The token file that the first start creates beside the data if no tokens are configured. */
   readonly firstTokenFile: string;
   /** The settings of a store beside its URL. */
-  readonly store: typeof DATABASE_DEFAULTS;
+  readonly store: Pick<DatabaseOptions, 'timeout' | 'startTimeout'>;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;

@@ -25,7 +25,7 @@ export function readList(text: string, isValue: (value: string) => boolean): rea
 }
 
 export function readPath(text: string): string | undefined {
-  return /./.test(text) ? text : undefined;
+  return text.trim() === '' ? undefined : text;
 }
 
 /** Reads a host name or an IP address, without a port and a zone: a URL takes no zone. */
