@@ -126,8 +126,11 @@ export function syncFile(path: string): void {
 export function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(path, 'r');
-  fsyncSync(descriptor);
-  closeSync(descriptor);
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /**

@@ -61,8 +61,8 @@ export abstract class PlantRepository {
    * @returns the outcome of each plant, in the order of the batch
    * @throws {RepositoryUnavailableError} when the store is not available. The outcome is unknown: the batch is stored as a
    *   whole, or not at all. Adding it again is safe.
-   * @throws {PlantsKeptOutError} when the table does not take some of the plants. The others are stored: the error has
-   *   their outcomes.
+   * @throws {PlantsKeptOutError} by the engines of this package, when the table does not take some of the plants. The others
+   *   are stored: the error has their outcomes.
    */
   abstract add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]>;
 

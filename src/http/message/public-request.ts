@@ -33,7 +33,8 @@ export class PublicRequest extends IncomingMessage {
   /** True if the connection closes after the answer (RFC 9112 §9.3). Node's parser takes Proxy-Connection for Connection. */
   get asksToClose(): boolean {
     const { connection = '', 'proxy-connection': proxyConnection = '' } = this.headers;
-    const options = `${connection},${String(proxyConnection)}`.toLowerCase().split(/[ \t]*,[ \t]*/);
+    const list = `${connection},${String(proxyConnection)}`.toLowerCase();
+    const options = list.split(',').map((option) => option.trim());
     return options.includes('close') || (this.httpVersion === '1.0' && !options.includes('keep-alive'));
   }
 

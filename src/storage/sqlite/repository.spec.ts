@@ -117,6 +117,15 @@ describe('the SQLite database', () => {
     expect(firstValue(other, 'PRAGMA user_version')).toBe(1n);
   });
 
+  it('is found under another spelling of its name', async () => {
+    other.exec('DROP TABLE plants; CREATE TABLE Plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)');
+
+    expect(await checkDatabase(`sqlite:${file}`, DATABASE_DEFAULTS)).toBe(true);
+    const snapshot = await openSnapshot(`sqlite:${file}`, DATABASE_DEFAULTS);
+    expect(await snapshot?.count()).toBe(0);
+    await snapshot?.close();
+  });
+
   it('says which column is missing when it is read', async () => {
     other.exec('DROP TABLE plants; CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT)');
     const snapshot = await openSnapshot(`sqlite:${file}`, DATABASE_DEFAULTS);

@@ -28,6 +28,9 @@ export const COMPARE = `
 
 export const SELECT = 'SELECT id, name, tag FROM plants';
 
+/** An operator may have spelled the name of the table in another way. */
+const FIND_TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'plants' COLLATE NOCASE";
+
 /**
  * Brings the schema up to date. The number of steps that were made is in `user_version`.
  *
@@ -63,7 +66,7 @@ function makeSteps(database: SqliteDatabase): void {
 
 /** @throws {UnusableDatabaseError} when the schema is newer than the program */
 export function findTables(database: SqliteDatabase): Tables {
-  const hasPlants = firstValue(database, "SELECT 1 FROM sqlite_schema WHERE name = 'plants'") !== undefined;
+  const hasPlants = firstValue(database, FIND_TABLE) !== undefined;
   const version = Number(firstValue(database, 'PRAGMA user_version'));
   assertNotNewer(version, STEPS.length);
   return { hasPlants, version };
