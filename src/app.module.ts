@@ -4,7 +4,7 @@ import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
 import { ContractExceptionFilter } from './contract/contract-exception.filter.js';
 import { PLANTS_PATH } from './contract/plants-path.js';
 import { createFastifyAdapter, type PublicApplication } from './http/fastify-adapter.js';
-import { NotFoundController, PlantsPath } from './http/not-found.controller.js';
+import { NotFoundController, OperationPath } from './http/not-found.controller.js';
 import { PlantsModule } from './plants/plants.module.js';
 import type { PlantsModuleOptions } from './plants/plants.module-definition.js';
 
@@ -26,7 +26,7 @@ export class AppModule {
       imports: [PlantsModule.forRoot(options), RouterModule.register([{ path: basePath, module: PlantsModule }])],
       controllers: [NotFoundController],
       providers: [
-        { provide: PlantsPath, useValue: { path: `${basePath}/${PLANTS_PATH}` } satisfies PlantsPath },
+        { provide: OperationPath, useValue: { path: `${basePath}/${PLANTS_PATH}` } satisfies OperationPath },
         // Global, so that no path of the service is open; PlantsController binds both for hosts.
         { provide: APP_GUARD, useExisting: BearerAuthGuard },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },

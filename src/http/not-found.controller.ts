@@ -5,7 +5,7 @@ import type { FastifyAdapter } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
 
 /** The path of the operation, with that of {base_url}; the class is also the injection token. */
-export abstract class PlantsPath {
+export abstract class OperationPath {
   abstract readonly path: string;
 }
 
@@ -17,7 +17,7 @@ export abstract class PlantsPath {
 export class NotFoundController {
   constructor(
     private readonly adapterHost: HttpAdapterHost<FastifyAdapter>,
-    private readonly plants: PlantsPath,
+    private readonly plants: OperationPath,
   ) {}
 
   @All('*')

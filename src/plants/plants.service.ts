@@ -5,7 +5,6 @@ import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import {
   lengthOf,
-  type Outcome,
   PlantRepository,
   type PlantSnapshot,
   RepositoryUnavailableError,
@@ -73,23 +72,24 @@ export class PlantsService {
   /** @param requestPlace undefined for a call of the host */
   async #create(plant: NewPlantDto, principal: Principal | undefined, requestPlace?: Place): Promise<PlantDto> {
     const place = this.admission.admitPlant(costOf(plant), requestPlace);
-    const release = (): void => this.admission.releasePlant(place);
-    let outcome: Outcome;
+    let notified: Promise<void> | undefined;
     try {
-      outcome = await this.groupCommit.add(plant);
+      const outcome = await this.groupCommit.add(plant);
+      if (outcome === 'conflict') throw new ContractException(409);
+      const { onPlantCreated } = this.options;
+      if (outcome === 'created' && onPlantCreated) notified = this.#notify(onPlantCreated, plant, principal);
+      return toPlant(plant);
     } catch (error) {
-      release();
       if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
       throw error;
+    } finally {
+      if (notified === undefined) this.admission.releasePlant(place);
+      // The listener still has the plant.
+      else void notified.finally(() => this.admission.releasePlant(place));
     }
-    const { onPlantCreated } = this.options;
-    if (outcome === 'created' && onPlantCreated) void this.#notify(onPlantCreated, plant, principal).finally(release);
-    else release();
-    if (outcome === 'conflict') throw new ContractException(409);
-    return toPlant(plant);
   }
 
-  /** Calls the listener after the answer was written: it can neither change nor delay the answer. */
+  /** Calls the listener after the answer was written: it can neither change nor delay the answer. Never rejects. */
   async #notify(listener: PlantCreatedListener, ...created: Parameters<PlantCreatedListener>): Promise<void> {
     await setImmediate();
     try {

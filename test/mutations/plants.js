@@ -400,7 +400,7 @@ export default [
     name: 'plants: onPlantCreated before the answer',
     reason: 'The listener of the host cannot delay an answer.',
     file: SERVICE,
-    find: 'void this.#notify(onPlantCreated',
+    find: 'notified = this.#notify(onPlantCreated',
     replace: 'await this.#notify(onPlantCreated',
     spec: 'test/embedding/created-plants',
     test: 'delays no answer',

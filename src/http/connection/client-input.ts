@@ -88,18 +88,24 @@ export class ClientInput {
     else if (this.#pauseEnd === Infinity) this.#pauseEnd = performance.now();
   }
 
-  /** Refuses late input that is still incomplete, now or after its timeout, which begins when the pause ends. */
+  /** Refuses late input that is still incomplete, now or when its time is over. */
   #refuseLate(): void {
     clearTimeout(this.#timer);
     const isComplete = this.#late === undefined || (this.#late !== 'a head' && this.#late.complete);
     if (isComplete || this.socket.destroyed) return;
-    const left = Math.min(this.#pauseEnd - performance.now(), 0) + this.timeout;
+    const left = this.#timeLeft();
     if (left > 0) {
       this.#timer = setTimeout(() => this.#refuseLate(), left);
     } else {
       this.#late = undefined;
       this.connection.refuseLate();
     }
+  }
+
+  /** Returns the milliseconds that the client has left to complete late input. They begin when the pause ends. */
+  #timeLeft(): number {
+    const isPaused = this.#pauseEnd === Infinity;
+    return isPaused ? this.timeout : this.#pauseEnd + this.timeout - performance.now();
   }
 }
 
