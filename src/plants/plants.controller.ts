@@ -6,7 +6,7 @@ import { ContractExceptionFilter } from '../contract/contract-exception.filter.j
 import { PLANTS_PATH } from '../contract/plants-path.js';
 import type { AdmittedPlant } from './admission.js';
 import type { PlantDto } from './dto/plant.dto.js';
-import { CurrentExchange } from './host/exchange.js';
+import { CurrentExchange } from './pipes/exchange.js';
 import { NewPlantPipe } from './pipes/new-plant.pipe.js';
 import { PlantsService } from './plants.service.js';
 

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
 import { assertFields, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/plant.dto.js';
 import { parseNewPlant } from '../parse-new-plant.js';
-import type { HostRequest } from './exchange.js';
+import type { HostRequest } from '../pipes/exchange.js';
 import { isBodyHidden } from './unparsed-body.js';
 
 /** Turns bodies that a parser of the application has read into plants. */

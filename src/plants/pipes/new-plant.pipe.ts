@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
 import { Admission, type AdmittedPlant } from '../admission.js';
-import type { Exchange, LazyExchange } from '../host/exchange.js';
+import type { Exchange, LazyExchange } from './exchange.js';
 import { ParsedBodies } from '../host/parsed-body.js';
 import { parseNewPlant } from '../parse-new-plant.js';
 import { bodyTooLarge, collectBody, takeBody } from './read-body.js';

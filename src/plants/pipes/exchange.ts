@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { nodeRequest } from '../../node-request.js';
-import { sentHeaders } from './unparsed-body.js';
+import { sentHeaders } from '../host/unparsed-body.js';
 
 /** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
 export type HostRequest = (IncomingMessage | { readonly raw: IncomingMessage }) & {
