@@ -71,9 +71,11 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   try {
     const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
     for await (const rows of withProgress(reader.rows(input), 'rows')) {
-      for (const [row, { name, reason }] of await add(repository, rows, goOn)) {
-        counts[name] += 1;
-        if (reason !== undefined) rejected.add(row, reason, reader);
+      for await (const results of add(repository, rows, goOn)) {
+        for (const [row, { name, reason }] of results) {
+          counts[name] += 1;
+          if (reason !== undefined) rejected.add(row, reason, reader);
+        }
       }
     }
   } catch (error) {
@@ -98,23 +100,37 @@ async function createReader(format: Format, maxLength: number): Promise<RowReade
  * added in halves, so that only its row is rejected in the end.
  *
  * @param goOn what to do if the store is unavailable
- * @returns the rows in their order, with their results
+ * @returns the rows with their results, as soon as these are known
  */
-async function add(repository: PlantRepository, rows: readonly Row[], goOn: string): Promise<[Row, Result][]> {
-  const plants = rows.filter((row) => row.kind === 'plant').map(({ plant }) => plant);
+async function* add(repository: PlantRepository, rows: readonly Row[], goOn: string): AsyncGenerator<[Row, Result][]> {
+  const plants = rows.filter((row) => row.kind === 'plant');
+  let left: readonly Row[] = rows;
   try {
-    return withResults(rows, plants.length === 0 ? [] : await repository.add(plants));
+    const outcomes = plants.length === 0 ? [] : await repository.add(plants.map(({ plant }) => plant));
+    yield withResults(rows, outcomes);
+    return;
   } catch (error) {
     if (error instanceof RepositoryUnavailableError) {
       throw new OperatorError(`${error.message}; ${goOn}`, { cause: error });
     }
-    // The other plants are stored.
-    if (error instanceof PlantsKeptOutError) return withResults(rows, error.outcomes, error);
-    if (plants.length === 1) return withResults(rows, [undefined], error);
-    const middle = Math.ceil(rows.length / 2);
-    const first = await add(repository, rows.slice(0, middle), goOn);
-    return [...first, ...(await add(repository, rows.slice(middle), goOn))];
+    if (plants.length === 1) {
+      yield withResults(rows, [undefined], error);
+      return;
+    }
+    if (error instanceof PlantsKeptOutError) {
+      const { outcomes } = error;
+      const keptOut = new Set<Row>(plants.filter((_, index) => outcomes[index] === undefined));
+      const others = rows.filter((row) => !keptOut.has(row));
+      yield withResults(
+        others,
+        outcomes.filter((outcome) => outcome !== undefined),
+      );
+      left = [...keptOut];
+    }
   }
+  const middle = Math.ceil(left.length / 2);
+  yield* add(repository, left.slice(0, middle), goOn);
+  yield* add(repository, left.slice(middle), goOn);
 }
 
 /**

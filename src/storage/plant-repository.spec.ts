@@ -129,6 +129,15 @@ describe('a trigger that keeps one plant of a batch out', () => {
     ]);
     expect((await store.rows()).map(({ id }) => id)).toEqual([1n, 3n, 4n]);
   });
+
+  it('leaves its id to another plant of the batch', async () => {
+    const commit = new GroupCommit(repository);
+    const results = await Promise.allSettled(['Weed', 'Aloe', 'Ficus'].map((name) => commit.add({ id: 2n, name })));
+
+    // The first one is refused by the trigger, or because its id belongs to the second one by then.
+    expect(results.slice(1)).toEqual(['created', 'conflict'].map((value) => ({ status: 'fulfilled', value })));
+    expect((await store.rows()).map(({ name }) => name)).toEqual(['Aloe']);
+  });
 });
 
 describe('a table that another program renames', () => {

@@ -53,7 +53,9 @@ const KNOWN_ERRORS: readonly KnownError[] = [
   // A column or the primary key is missing.
   { code: /^(?:42703|42P10)/, failure: 'unavailable', advice: USE_ANOTHER_SCHEMA },
   // A plant does not fit the table.
-  { code: /^(?:22|23|42804)/, advice: USE_ANOTHER_SCHEMA },
+  { code: /^(?:22|23|42804)/, connection: 'idle', advice: USE_ANOTHER_SCHEMA },
+  // A trigger has refused a plant with RAISE.
+  { code: /^P0001/, connection: 'idle' },
   // No database, a table is missing, no connections allowed, a full disk, a disk that fails, damage.
   { code: /^(?:3D|42P01|55000|53100|58|XX001|XX002)/, failure: 'unavailable' },
   // A statement that was canceled, or that waited too long for a lock.
