@@ -13,6 +13,7 @@ const RECORD = 'dist/chunks/inputs.sha256';
 process.chdir(import.meta.dirname);
 const digest = digestInputs();
 if (!existsSync(RECORD) || readFileSync(RECORD, 'utf8') !== digest) {
+  if (process.argv.includes('--check-configuration')) await checkConfiguration();
   build();
 }
 
@@ -26,6 +27,27 @@ function digestInputs() {
       hash.update(JSON.stringify([path, readFileSync(path, 'utf8')]));
   }
   return hash.digest('hex');
+}
+
+/** Refuses a wrong configuration before the build, which takes much longer than to compile src/config alone. */
+async function checkConfiguration() {
+  const { build } = await import('rolldown');
+  const { output } = await build({
+    input: 'src/config/configuration.ts',
+    platform: 'node',
+    // The engines, of which the configuration needs only the URLs.
+    external: /\/(?:postgres|sqlite)\/engine\.js$/,
+    logLevel: 'silent',
+    write: false,
+  });
+  const { loadConfiguration } = await import(`data:text/javascript,${encodeURIComponent(output[0].code)}`);
+  try {
+    loadConfiguration();
+  } catch (error) {
+    if (error.name !== 'OperatorError') throw error;
+    console.error(`plant-store: ${error.message}`);
+    process.exit(error.status);
+  }
 }
 
 /** Builds, and shows the output of the build only if it fails. */
