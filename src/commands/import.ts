@@ -103,34 +103,27 @@ async function createReader(format: Format, maxLength: number): Promise<RowReade
  * @returns the rows with their results, as soon as these are known
  */
 async function* add(repository: PlantRepository, rows: readonly Row[], goOn: string): AsyncGenerator<[Row, Result][]> {
-  const plants = rows.filter((row) => row.kind === 'plant');
-  let left: readonly Row[] = rows;
+  const plants = rows.filter((row) => row.kind === 'plant').map(({ plant }) => plant);
+  let results: [Row, Result][];
   try {
-    const outcomes = plants.length === 0 ? [] : await repository.add(plants.map(({ plant }) => plant));
-    yield withResults(rows, outcomes);
-    return;
+    results = withResults(rows, plants.length === 0 ? [] : await repository.add(plants));
   } catch (error) {
     if (error instanceof RepositoryUnavailableError) {
       throw new OperatorError(`${error.message}; ${goOn}`, { cause: error });
     }
-    if (plants.length === 1) {
-      yield withResults(rows, [undefined], error);
+    if (error instanceof PlantsKeptOutError) {
+      // The other plants are stored.
+      results = withResults(rows, error.outcomes, error);
+    } else if (plants.length === 1) {
+      results = withResults(rows, [undefined], error);
+    } else {
+      const middle = Math.ceil(rows.length / 2);
+      yield* add(repository, rows.slice(0, middle), goOn);
+      yield* add(repository, rows.slice(middle), goOn);
       return;
     }
-    if (error instanceof PlantsKeptOutError) {
-      const { outcomes } = error;
-      const keptOut = new Set<Row>(plants.filter((_, index) => outcomes[index] === undefined));
-      const others = rows.filter((row) => !keptOut.has(row));
-      yield withResults(
-        others,
-        outcomes.filter((outcome) => outcome !== undefined),
-      );
-      left = [...keptOut];
-    }
   }
-  const middle = Math.ceil(left.length / 2);
-  yield* add(repository, left.slice(0, middle), goOn);
-  yield* add(repository, left.slice(middle), goOn);
+  yield results;
 }
 
 /**

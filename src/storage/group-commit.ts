@@ -21,7 +21,7 @@ const BATCH_LENGTH = 262_144;
 /** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
 export const BATCH_CHANNEL = 'plant-store:batch';
 
-/** A stored batch: how many of its plants have each outcome. */
+/** A stored batch, without plants that the table keeps out: how many of its plants have each outcome. */
 export interface BatchMessage extends Readonly<Record<Outcome, number>> {
   /** Number of plants: the sum of the three outcomes. */
   readonly size: number;
@@ -37,6 +37,9 @@ interface PendingPlant {
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (reason: unknown) => void;
 }
+
+/** The outcome of each plant of a stored batch; an error for a plant that the table keeps out. */
+type StoredOutcomes = readonly (Outcome | PlantsKeptOutError)[];
 
 /**
  * Group commit: plants that arrive while a batch is in flight share the next one. So no plant waits for a timer. The queue
@@ -100,25 +103,21 @@ export class GroupCommit {
   async #store(batch: readonly PendingPlant[]): Promise<void> {
     const started = performance.now();
     try {
-      this.#settle(batch, await this.#addToRepository(batch), started);
+      const outcomes = await this.#addToRepository(batch);
+      publishBatch(outcomes, (performance.now() - started) / 1_000);
+      this.#settle(batch, outcomes);
     } catch (error) {
-      if (error instanceof RepositoryUnavailableError) {
-        this.#refuse(batch, error);
-      } else if (batch.length === 1) {
-        batch.forEach(({ reject }) => reject(error));
-      } else {
-        const outcomes = error instanceof PlantsKeptOutError ? error.outcomes : [];
-        this.#settle(batch, outcomes, started);
-        await this.#storeInHalves(batch.filter((_, index) => outcomes[index] === undefined));
-      }
+      if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
+      else if (batch.length > 1) await this.#storeInHalves(batch);
+      else batch.forEach(({ reject }) => reject(error));
     }
   }
 
-  /** Stores plants in two batches, so that a defect with one plant fails in the end that plant alone. */
-  async #storeInHalves(plants: readonly PendingPlant[]): Promise<void> {
-    const middle = Math.ceil(plants.length / 2);
-    for (const half of [plants.slice(0, middle), plants.slice(middle)]) {
-      if (half.length > 0) await this.#store(half);
+  /** Stores a batch in two, so that a defect with one plant fails in the end that plant alone. */
+  async #storeInHalves(batch: readonly PendingPlant[]): Promise<void> {
+    const middle = Math.ceil(batch.length / 2);
+    for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
+      await this.#store(half);
       // A SQLite repository blocks the process during each commit. Other requests run in between.
       await setImmediate();
     }
@@ -130,24 +129,28 @@ export class GroupCommit {
     batch.forEach(({ reject }) => reject(error));
   }
 
-  async #addToRepository(batch: readonly PendingPlant[]): Promise<readonly Outcome[]> {
-    const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
-    assertOutcomes(outcomes, batch.length);
-    return outcomes;
+  /** Returns the outcome of each plant of a batch that is stored. */
+  async #addToRepository(batch: readonly PendingPlant[]): Promise<StoredOutcomes> {
+    try {
+      const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
+      assertOutcomes(outcomes, batch.length);
+      return outcomes;
+    } catch (error) {
+      if (!(error instanceof PlantsKeptOutError)) throw error;
+      // The other plants are stored. Added again, in halves, they would be repeated.
+      return error.outcomes.map((outcome) => outcome ?? error);
+    }
   }
 
-  /** Settles the promises of the plants that have an outcome. */
-  #settle(batch: readonly PendingPlant[], outcomes: readonly (Outcome | undefined)[], started: number): void {
-    const stored = outcomes.filter((outcome) => outcome !== undefined);
-    if (stored.length === 0) return;
-    publishBatch(stored, (performance.now() - started) / 1_000);
+  #settle(batch: readonly PendingPlant[], outcomes: StoredOutcomes): void {
     if (this.#refused > 0) {
       this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#refused}`);
       this.#refused = 0;
     }
-    batch.forEach(({ resolve }, index) => {
+    batch.forEach(({ resolve, reject }, index) => {
       const outcome = outcomes[index];
-      if (outcome !== undefined) resolve(outcome);
+      if (typeof outcome === 'string') resolve(outcome);
+      else reject(outcome);
     });
   }
 }
@@ -171,10 +174,12 @@ function assertOutcomes(outcomes: readonly Outcome[], count: number): void {
 }
 
 /** Publishes a stored batch to the metrics. */
-function publishBatch(outcomes: readonly Outcome[], seconds: number): void {
+function publishBatch(outcomes: StoredOutcomes, seconds: number): void {
   if (!batches.hasSubscribers) return;
+  const stored = outcomes.filter((outcome) => typeof outcome === 'string');
+  if (stored.length === 0) return;
   const count = { created: 0, repeated: 0, conflict: 0 };
-  for (const outcome of outcomes) count[outcome] += 1;
-  const message: BatchMessage = { size: outcomes.length, seconds, ...count };
+  for (const outcome of stored) count[outcome] += 1;
+  const message: BatchMessage = { size: stored.length, seconds, ...count };
   batches.publish(message);
 }

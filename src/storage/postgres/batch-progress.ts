@@ -4,13 +4,16 @@ import type { Outcome, StoredPlant } from '../plant-repository.js';
  * Remembers which plants of a batch are inserted. It outlives an attempt that fails: the next one finds the ids of these
  * plants taken.
  *
- * Of several plants with one id, only the first is inserted. The others are compared with the stored one.
+ * Of several plants with one id, only the first is inserted. The others are compared with the stored one. If a trigger keeps
+ * the first one out of the table, the next one takes its turn.
  */
 export class BatchProgress {
-  /** The index of the first plant of each id. */
+  /** The index of the first plant of each id that is not kept out. */
   readonly #firsts = new Map<bigint, number>();
   /** The ids of the plants that were inserted. */
   readonly #inserted = new Set<unknown>();
+  /** The indexes of the plants that the table keeps out. */
+  readonly #keptOut = new Set<number>();
 
   constructor(private readonly batch: readonly StoredPlant[]) {
     batch.forEach(({ id }, index) => {
@@ -32,7 +35,27 @@ export class BatchProgress {
 
   /** Returns the plants whose ids turned out to be taken, each with its index in the batch. */
   toCompare(): [index: number, plant: StoredPlant][] {
-    return [...this.batch.entries()].filter(([index, plant]) => !this.#isCreated(plant, index));
+    return [...this.batch.entries()].filter(
+      ([index, plant]) => !this.#isCreated(plant, index) && !this.#keptOut.has(index),
+    );
+  }
+
+  /**
+   * Notes the plants that were to be inserted, and have no outcome.
+   *
+   * @returns whether there are others with their ids, which can be inserted now
+   */
+  noteKeptOut(outcomes: readonly (Outcome | undefined)[]): boolean {
+    let hasOthers = false;
+    for (const [id, first] of this.#firsts) {
+      if (outcomes[first] !== undefined) continue;
+      this.#keptOut.add(first);
+      const next = this.batch.findIndex((plant, index) => index > first && plant.id === id);
+      if (next < 0) this.#firsts.delete(id);
+      else this.#firsts.set(id, next);
+      hasOthers ||= next >= 0;
+    }
+    return hasOthers;
   }
 
   /**
@@ -44,6 +67,7 @@ export class BatchProgress {
     const isSame = new Map(compared.map(([index, same]) => [index, same]));
     return this.batch.map((plant, index) => {
       if (this.#isCreated(plant, index)) return 'created';
+      // Also a plant that is kept out: it was not compared.
       if (!isSame.has(index)) return undefined;
       return isSame.get(index) === true ? 'repeated' : 'conflict';
     });

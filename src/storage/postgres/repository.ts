@@ -75,9 +75,13 @@ export class PostgresRepository extends PlantRepository {
 
   /** Adds the plants that are missing, so that it can be repeated after any failure. */
   async #attempt(progress: BatchProgress): Promise<readonly (Outcome | undefined)[]> {
-    const outcomes = await this.#insertAndCompare(progress);
-    // The second time, the id of a plant that was deleted between the two statements is free.
-    return outcomes.includes(undefined) ? this.#insertAndCompare(progress) : outcomes;
+    for (;;) {
+      const outcomes = await this.#insertAndCompare(progress);
+      if (!outcomes.includes(undefined)) return outcomes;
+      // The second time, the id of a plant that was deleted between the two statements is free.
+      const again = await this.#insertAndCompare(progress);
+      if (!progress.noteKeptOut(again)) return again;
+    }
   }
 
   /** Returns the outcome of each plant; undefined if it was not inserted, and its id is not there. */
