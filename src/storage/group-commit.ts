@@ -176,10 +176,9 @@ function assertOutcomes(outcomes: readonly Outcome[], count: number): void {
 /** Publishes a stored batch to the metrics. */
 function publishBatch(outcomes: StoredOutcomes, seconds: number): void {
   if (!batches.hasSubscribers) return;
-  const stored = outcomes.filter((outcome) => typeof outcome === 'string');
-  if (stored.length === 0) return;
   const count = { created: 0, repeated: 0, conflict: 0 };
-  for (const outcome of stored) count[outcome] += 1;
-  const message: BatchMessage = { size: stored.length, seconds, ...count };
-  batches.publish(message);
+  for (const outcome of outcomes) if (typeof outcome === 'string') count[outcome] += 1;
+  const size = count.created + count.repeated + count.conflict;
+  const message: BatchMessage = { size, seconds, ...count };
+  if (size > 0) batches.publish(message);
 }

@@ -12,8 +12,6 @@ export class BatchProgress {
   readonly #firsts = new Map<bigint, number>();
   /** The ids of the plants that were inserted. */
   readonly #inserted = new Set<unknown>();
-  /** The indexes of the plants that the table keeps out. */
-  readonly #keptOut = new Set<number>();
 
   constructor(private readonly batch: readonly StoredPlant[]) {
     batch.forEach(({ id }, index) => {
@@ -36,7 +34,7 @@ export class BatchProgress {
   /** Returns the plants whose ids turned out to be taken, each with its index in the batch. */
   toCompare(): [index: number, plant: StoredPlant][] {
     return [...this.batch.entries()].filter(
-      ([index, plant]) => !this.#isCreated(plant, index) && !this.#keptOut.has(index),
+      ([index, plant]) => !this.#isCreated(plant, index) && !this.#isKeptOut(plant, index),
     );
   }
 
@@ -49,7 +47,6 @@ export class BatchProgress {
     let hasOthers = false;
     for (const [id, first] of this.#firsts) {
       if (outcomes[first] !== undefined) continue;
-      this.#keptOut.add(first);
       const next = this.batch.findIndex((plant, index) => index > first && plant.id === id);
       if (next < 0) this.#firsts.delete(id);
       else this.#firsts.set(id, next);
@@ -75,5 +72,10 @@ export class BatchProgress {
 
   #isCreated({ id }: StoredPlant, index: number): boolean {
     return this.#firsts.get(id) === index && this.#inserted.has(id);
+  }
+
+  /** Returns whether the plant was the first of its id, and is not any more. */
+  #isKeptOut({ id }: StoredPlant, index: number): boolean {
+    return index < (this.#firsts.get(id) ?? Infinity);
   }
 }
