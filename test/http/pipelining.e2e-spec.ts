@@ -56,6 +56,21 @@ describe('A connection', () => {
     });
   });
 
+  it('is not read on while a request waits behind another one', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(message({ ...SLOW, body: plant(1) }));
+    expect(client.isUnread).toBe(false);
+    await client.send(message({ body: plant(2) }));
+    await service.settled();
+    expect(client.isUnread).toBe(true);
+
+    service.release();
+    expectPlant(await client.answer(), 1, KEEP_ALIVE);
+    expectPlant(await client.answer(), 2, KEEP_ALIVE);
+    expect(client.isUnread).toBe(false);
+    await client.hangUp();
+  });
+
   describe('that is idle', () => {
     /** Returns the size of all buffers of this process, including those of the service. */
     function held(): number {

@@ -133,7 +133,7 @@ describe('A client that takes its answer late', () => {
 
   it('gets those to the requests that it has sent meanwhile, too', async () => {
     // The service then reads several TLS records at once.
-    service.signal('SIGSTOP');
+    service.suspend();
     for (const id of [2, 3, 4]) socket.write(message({ body: plant(id) }));
     await new Promise((resolve) => socket.write(lastCreation(5), resolve));
     service.signal('SIGCONT');
@@ -148,7 +148,7 @@ describe('A client that takes its answer late', () => {
     ['headers that are too large', TOO_LARGE, 431],
   ])('after it has closed its side, gets the refusal of %s behind that answer, too', async (_, text, error) => {
     // The service then reads the text and the end at once.
-    service.signal('SIGSTOP');
+    service.suspend();
     socket.end(text);
     await once(socket, 'finish');
     service.signal('SIGCONT');

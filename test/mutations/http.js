@@ -559,9 +559,8 @@ export default [
     file: CONNECTION,
     find: "if (this.#state === 'waiting') void this.#run();\n      else this.#input.readOrPause();",
     replace: "if (this.#state === 'waiting') void this.#run();",
-    spec: 'test/http/memory',
-    test: 'without end',
-    isBuilt: true,
+    spec: 'test/http/pipelining',
+    test: 'waits behind another one',
   },
   {
     name: 'http: requests of a client of TLS that takes its answer late',

@@ -11,7 +11,7 @@ describe('A service that accepts no connections for a while', () => {
     // The system allows no more; on Linux, its default is 4,096.
     const allowed = Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'));
     const { service, url } = await directory.start(WITH_TOKEN);
-    service.signal('SIGSTOP');
+    service.suspend();
 
     const port = Number(new URL(url).port);
     const clients = Array.from({ length: Math.min(1_000, allowed) }, () => connect(port, '127.0.0.1'));

@@ -21,6 +21,12 @@ export function childrenOf(pid: number): number[] {
   }
 }
 
+/** Suspends a process, and waits until it stands still. SIGCONT lets it go on. */
+export function suspend(pid: number): void {
+  process.kill(pid, 'SIGSTOP');
+  while (!/^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
+}
+
 /** A process of Node; of this process's environment it gets PATH alone. */
 export class NodeProcess {
   stdout = '';
@@ -65,6 +71,11 @@ export class NodeProcess {
 
   signal(signal: NodeJS.Signals): void {
     this.child.kill(signal);
+  }
+
+  /** Suspends the process, and waits until it stands still. SIGCONT lets it go on. */
+  suspend(): void {
+    if (this.child.pid !== undefined) suspend(this.child.pid);
   }
 
   /** Ends the process, and returns its exit status, or null if the signal ended it. */

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { suspend } from './node-process.js';
 import type { ServiceProcess } from './service-process.js';
 import { until } from './until.js';
 
@@ -45,7 +45,7 @@ export async function withEachWorker<Result>(service: ServiceProcess, call: () =
   const results: Result[] = [];
   for (const worker of workers) {
     const others = workers.filter((other) => other !== worker);
-    for (const other of others) stop(other);
+    for (const other of others) suspend(other);
     try {
       results.push(await call());
     } finally {
@@ -53,10 +53,4 @@ export async function withEachWorker<Result>(service: ServiceProcess, call: () =
     }
   }
   return results;
-}
-
-/** Stops a process, and waits until it stands still. */
-function stop(pid: number): void {
-  process.kill(pid, 'SIGSTOP');
-  while (!/^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
 }
