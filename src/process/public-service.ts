@@ -57,7 +57,7 @@ export abstract class PublicService implements ManagedService {
    */
   abstract listen(docsOrigins: readonly string[]): Promise<Address>;
 
-  /** Starts the other processes that serve the port, if there are any. Resolves when they listen or have ended, or soon after. */
+  /** Starts the other processes that serve the port, if there are any. Resolves when they listen, or after five seconds. */
   startOthers(): Promise<void> {
     return Promise.resolve();
   }

@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { EXIT_STATUS } from '../operator-error.js';
@@ -12,12 +13,6 @@ const RESTART_DELAY = 1_000;
 
 /** Milliseconds that the service waits for its other workers before it says that it is up. */
 const OTHERS_TIMEOUT = 5_000;
-
-/** The exit of a worker: its status, or the signal that has killed it. */
-interface WorkerExit {
-  readonly code: number | null;
-  readonly killer: string | null;
-}
 
 /**
  * Serves the public port with workers. Each of them is the whole service: it runs the command of this process, in the
@@ -39,19 +34,33 @@ export class Workers extends PublicService {
     // The system gives a connection to an idle worker. With round robin, this process would accept them, and one that it
     // hands to a worker that ends would stay open without an answer.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
+    cluster.on('listening', (worker) => this.#listening.add(worker));
+    cluster.on('exit', (worker) => {
+      this.#listening.delete(worker);
+      this.#exited(worker);
+    });
     // Workers end with this process, those that no longer react included.
     process.once('exit', () => signal(running(), 'SIGKILL'));
   }
 
-  /** Starts a worker, and resolves when it listens. Workers read the port of the docs page from their configuration. */
-  override listen(): Promise<Address> {
-    return this.#fork();
+  /**
+   * Starts a worker, and resolves when it listens. If it ends before, so does this process. Workers read the port of the
+   * docs page from their configuration.
+   */
+  override async listen(): Promise<Address> {
+    const listens = once(cluster, 'listening') as Promise<[Worker, Address]>;
+    this.#fork();
+    const [, address] = await listens;
+    return address;
   }
 
-  /** Starts the other workers. One that ends or hangs before it listens does not keep the others from serving. */
+  /** Starts the other workers. One that cannot listen does not keep the service from saying that it is up. */
   override async startOthers(): Promise<void> {
-    const starts = Array.from({ length: this.count - 1 }, () => this.#fork());
-    await Promise.race([Promise.all(starts), sleep(OTHERS_TIMEOUT)]);
+    for (let started = 1; started < this.count; started += 1) this.#fork();
+    const limit = AbortSignal.timeout(OTHERS_TIMEOUT);
+    while (this.#listening.size < this.count && !limit.aborted) {
+      await once(cluster, 'listening', { signal: limit }).catch(() => undefined);
+    }
     const { size } = this.#listening;
     if (size < this.count && !this.isStopping) {
       this.#logger.warn(`Workers that listen: ${size} of ${this.count}; the others still start`);
@@ -74,40 +83,26 @@ export class Workers extends PublicService {
   /** @throws if a worker could not close in order */
   override async close(): Promise<void> {
     const workers = running();
-    const ends = workers.map(exitOf);
     signal(workers, 'SIGTERM');
-    const exits = await Promise.all(ends);
+    while (running().length > 0) await once(cluster, 'exit');
     await this.repository.close();
-    // SIGTERM kills a worker only at the beginning of its start, when it has no clients yet.
-    const failure = exits.find(({ code, killer }) => code !== EXIT_STATUS.done && killer !== 'SIGTERM');
-    if (failure !== undefined) throw new Error(`a worker could not close: ${causeOf(failure)}`);
+    const failed = workers.find((worker) => !hasEndedInOrder(worker));
+    if (failed !== undefined) throw new Error(`a worker could not close: ${causeOfEnd(failed)}`);
   }
 
-  /** Starts a worker, and resolves when it listens; never, if it ends before. */
-  #fork(): Promise<Address> {
-    return new Promise((resolve) => {
-      // If the system cannot create the process, Node 20 emits `error` for some codes, such as EAGAIN, and throws others.
-      // https://github.com/nodejs/node/blob/v20.20.2/lib/internal/child_process.js (ChildProcess.prototype.spawn)
-      let worker: Worker;
-      try {
-        worker = cluster.fork();
-      } catch (error) {
-        this.#notCreated(error as Error);
-        return;
-      }
+  /** Forks a worker. Events of `cluster` tell when it listens and when it ends. */
+  #fork(): void {
+    // If the system cannot create the process, Node 20 emits `error` for some codes, such as EAGAIN, and throws others.
+    // https://github.com/nodejs/node/blob/v20.20.2/lib/internal/child_process.js (ChildProcess.prototype.spawn)
+    try {
+      const worker = cluster.fork();
       worker.on('error', (error: Error) => {
         // Other errors are those of its channel: if it ends, it also exits.
         if (worker.process.pid === undefined) this.#notCreated(error);
       });
-      worker.once('listening', (address: Address) => {
-        this.#listening.add(worker);
-        resolve(address);
-      });
-      void exitOf(worker).then((exit) => {
-        this.#listening.delete(worker);
-        this.#exited(worker.id, exit);
-      });
-    });
+    } catch (error) {
+      this.#notCreated(error as Error);
+    }
   }
 
   #notCreated(error: Error): void {
@@ -116,20 +111,20 @@ export class Workers extends PublicService {
     void this.#replace();
   }
 
-  #exited(id: number, exit: WorkerExit): void {
+  #exited(worker: Worker): void {
     const { name } = this.state;
     // Most likely, the configuration cannot be used.
-    if (name === 'starting') this.#exitAs(exit);
+    if (name === 'starting') this.#exitAs(worker);
     if (name === 'serving') {
-      this.#logger.error(`Worker ${id} has ended, and another one starts: ${causeOf(exit)}`);
+      this.#logger.error(`Worker ${worker.id} has ended, and another one starts: ${causeOfEnd(worker)}`);
       void this.#replace();
     }
   }
 
   /** Ends this process as the first worker has ended, which has told the operator why, unless a signal has killed it. */
-  #exitAs({ code, killer }: WorkerExit): never {
-    if (killer !== null) this.#logger.error(`The first worker has ended with ${killer} before it listened`);
-    process.exit(code !== null && code > 0 ? code : EXIT_STATUS.failed);
+  #exitAs({ process: { exitCode, signalCode } }: Worker): never {
+    if (signalCode !== null) this.#logger.error(`The first worker has ended with ${signalCode} before it listened`);
+    process.exit(exitCode !== null && exitCode > 0 ? exitCode : EXIT_STATUS.failed);
   }
 
   /** Starts another worker, a second from now or as soon as it can start. */
@@ -143,7 +138,7 @@ export class Workers extends PublicService {
     }
     if (this.isStopping) return;
     this.#metrics.restarts.inc();
-    void this.#fork();
+    this.#fork();
   }
 
   /**
@@ -161,15 +156,14 @@ export class Workers extends PublicService {
   }
 }
 
-/** Resolves when a worker exits. Unlike `once` of node:events, it does not reject at an error of the worker's channel. */
-function exitOf(worker: Worker): Promise<WorkerExit> {
-  return new Promise((resolve) => {
-    worker.once('exit', (code: number | null, killer: string | null) => resolve({ code, killer }));
-  });
+/** SIGTERM kills a worker only at the beginning of its start, when it has no clients yet. */
+function hasEndedInOrder({ process: { exitCode, signalCode } }: Worker): boolean {
+  return exitCode === EXIT_STATUS.done || signalCode === 'SIGTERM';
 }
 
-function causeOf({ code, killer }: WorkerExit): string {
-  return killer ?? `status ${code}`;
+/** Returns the status of a worker that has ended, or the signal that has killed it. */
+function causeOfEnd({ process: { exitCode, signalCode } }: Worker): string {
+  return signalCode ?? `status ${exitCode}`;
 }
 
 /** Returns the workers that have not ended. `cluster` also keeps others: until their channel closes, or for ever. */
