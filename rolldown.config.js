@@ -97,7 +97,7 @@ export default {
         { name: 'program', test: PROGRAM, priority: 2 },
         { name: 'shared', test: SHARED, priority: 1 },
         { name: 'rules', test: RULES },
-        { name: 'service', test: /[\\/]dist[\\/]process[\\/]service\.js$/ },
+        { name: 'service', test: /[\\/]dist[\\/]process[\\/]start\.js$/ },
       ],
     },
   },

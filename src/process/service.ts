@@ -1,177 +1,74 @@
-import 'reflect-metadata';
-import cluster, { type Worker } from 'node:cluster';
-import { Logger } from '@nestjs/common';
-import type { Configuration } from '../config/configuration.js';
-import { isLoopbackHost } from '../loopback-host.js';
-import { EXIT_STATUS } from '../operator-error.js';
-import { StructuredLogger } from '../logging/structured-logger.js';
-import type { Management } from '../management/management-listener.js';
-import { answerPrimary } from '../management/worker-metrics.js';
-import { databaseName } from '../storage/database-url.js';
-import { openRepository } from '../storage/engines.js';
+import type { ManagedService } from '../management/managed-service.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { addressError, baseUrlOf, docsOrigins, managementUrlOf } from './addresses.js';
-import { createFirstToken } from './first-token.js';
-import type { PublicService } from './public-service.js';
-import { ServingProcess } from './serving-process.js';
-import { onSignals } from './signals.js';
-import { checkStartFiles, openStartFiles, type StartFiles } from './start-files.js';
-import { readVersion } from './version.js';
-import { Workers } from './workers.js';
+import type { Address } from './addresses.js';
 
-const logger = new Logger('PlantStore');
+type ServiceState = { readonly name: 'starting' } | { readonly name: 'serving' | 'stopping'; readonly baseUrl: string };
+
+const OBSTACLES: Readonly<Record<ServiceState['name'], string | undefined>> = {
+  starting: 'it is starting',
+  serving: undefined,
+  stopping: 'it is shutting down',
+};
 
 /**
- * Starts the service, which runs until a signal stops the process.
+ * A service with a public port, which an `InProcessService` serves itself, and a `ClusterService` with workers. Each worker
+ * has an `InProcessService` of its own.
  *
- * @throws {OperatorError} with a message for the operator; any other error is a defect
+ * | state    | the service                | SIGTERM or SIGINT                  | SIGHUP            | next state             |
+ * |----------|----------------------------|------------------------------------|-------------------|------------------------|
+ * | starting | does not listen yet        | ends the process                   | is ignored        | serving                |
+ * | serving  | answers at its {base_url}  | begins the stop                    | reloads its files | stopping               |
+ * | stopping | answers requests in flight | ends the process, but not a worker | is ignored        | none: the process ends |
  */
-export async function startService(configuration: Configuration): Promise<void> {
-  // With WORKERS=1, the process may be a worker of another cluster manager.
-  const worker = configuration.workers > 1 ? cluster.worker : undefined;
-  if (worker === undefined) await startPrimary(configuration);
-  else await startWorker(worker, configuration);
-}
+export abstract class Service implements ManagedService {
+  #state: ServiceState = { name: 'starting' };
 
-/** Starts the process that its operator sees. It serves the clients itself, or is the primary of workers that do. */
-async function startPrimary(configuration: Configuration): Promise<void> {
-  const { log, files, repository } = await openParts(configuration);
-  const service =
-    configuration.workers > 1
-      ? new Workers(configuration.workers, repository, () => checkStartFiles(configuration, files))
-      : new ServingProcess(configuration, files, repository, log);
-  const management = await listenForOperators(service, configuration);
-  const address = await service.listen(docsOrigins(configuration.managementHost, management?.port ?? 'off'));
-  service.serve(baseUrlOf(configuration, address));
-  // Before the log says that the service is up, and before other workers start: systemd, for example, may send a signal at
-  // once.
-  onSignals({
-    stop(signal) {
-      if (service.isStopping) process.exit();
-      limitStop(configuration);
-      void stopInOrder(signal, service, log, management);
-    },
-    reload: () => reload(service),
-  });
-  await service.startOthers();
-  if (service.state.name !== 'serving') return;
-  const { baseUrl } = service.state;
-  const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
-  // Before it is shown: a client may use it at once. Workers may take half a second.
-  if (firstToken !== undefined) service.reload();
-  logStart(configuration, baseUrl, management);
-  // After the lines of the log, so that a newcomer sees it at the end of the output.
-  if (firstToken !== undefined) void log.flush().then(() => process.stderr.write(firstToken));
-}
+  constructor(readonly repository: PlantRepository) {}
 
-/**
- * Starts a worker. Its primary has the management listener, logs the start, and ends workers that take too long to
- * stop.
- */
-async function startWorker(worker: Worker, configuration: Configuration): Promise<void> {
-  answerPrimary();
-  // Node ends a worker whose primary has ended, unless the worker is about to send it something.
-  worker.on('error', ({ message }: Error) => {
-    process.stderr.write(`plant-store: the worker cannot reach its primary: ${message}\n`);
-    process.exit(EXIT_STATUS.failed);
-  });
-  const { log, files, repository } = await openParts(configuration, worker.id);
-  const service = new ServingProcess(configuration, files, repository, log);
-  const address = await service.listen(docsOrigins(configuration.managementHost, configuration.managementPort));
-  service.serve(baseUrlOf(configuration, address));
-  onSignals({
-    stop(signal) {
-      if (service.state.name === 'serving') void stopInOrder(signal, service, log);
-    },
-    reload: () => reload(service),
-  });
-}
-
-/** The parts that each process opens before it serves. */
-interface Parts {
-  readonly log: StructuredLogger;
-  readonly files: StartFiles;
-  readonly repository: PlantRepository;
-}
-
-async function openParts(configuration: Configuration, workerId?: number): Promise<Parts> {
-  const log = await StructuredLogger.create(configuration.logLevel, {
-    isShared: configuration.workers > 1,
-    worker: workerId,
-  });
-  Logger.overrideLogger(log);
-  const files = openStartFiles(configuration);
-  // Creates the store if it does not exist.
-  const repository = await openRepository(configuration.databaseUrl, {
-    ...configuration.store,
-    createsDirectory: true,
-    onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`),
-  });
-  return { log, files, repository };
-}
-
-async function listenForOperators(
-  service: PublicService,
-  configuration: Configuration,
-): Promise<Management | undefined> {
-  const { managementHost: host, managementPort: port, managementAllowedHosts: allowedHosts } = configuration;
-  if (port === 'off') return undefined;
-  const { startManagement } = await import('../management/management-listener.js');
-  return startManagement(service, { host, port, allowedHosts }).catch((error: unknown) => {
-    throw addressError('MANAGEMENT_HOST and MANAGEMENT_PORT', `${host}:${port}`, error);
-  });
-}
-
-/** Logs that the service is up, and where. */
-function logStart(configuration: Configuration, baseUrl: string, management: Management | undefined): void {
-  const database = databaseName(configuration.databaseUrl);
-  logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
-  if (management !== undefined) {
-    logger.log(`Management: ${managementUrlOf(configuration.managementHost, management.port)}`);
+  /** Enters the state `serving`. */
+  serve(baseUrl: string): void {
+    this.#state = { name: 'serving', baseUrl };
   }
-  logger.log(`Listening: POST ${baseUrl}/plants`);
-  warnOfClearText(configuration);
-}
 
-/** Warns if the tokens of clients travel in clear text. */
-function warnOfClearText({ host, tlsCertFile, trustProxy }: Configuration): void {
-  if (tlsCertFile !== undefined || trustProxy.length > 0 || isLoopbackHost(host)) return;
-  logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
-}
-
-/** Ends the process SHUTDOWN_TIMEOUT from now, even if its stop still waits. */
-function limitStop({ shutdownTimeout }: Configuration): void {
-  setTimeout(() => {
-    logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
-    process.exit();
-  }, shutdownTimeout);
-}
-
-function reload(service: PublicService): void {
-  if (service.isStopping) return;
-  logger.log('Reloading after SIGHUP');
-  service.reload();
-}
-
-/** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
-async function stopInOrder(
-  signal: NodeJS.Signals,
-  service: PublicService,
-  log: StructuredLogger,
-  management?: Management,
-): Promise<void> {
-  // A load balancer learns of it while requests are still answered.
-  service.beginStop();
-  logger.log(`Stopping after ${signal}`);
-  try {
-    await service.close();
-    await management?.application.close();
-    logger.log('Stopped');
-  } catch (error) {
-    logger.error(`The service could not close in order: ${String(error)}`);
-    process.exitCode = EXIT_STATUS.failed;
+  /** Enters the state `stopping`. */
+  beginStop(): void {
+    if (this.#state.name === 'serving') this.#state = { ...this.#state, name: 'stopping' };
   }
-  await log.flush();
-  // If Node ended by itself, it would remove its handlers of signals first, and a late signal would kill the process.
-  process.exit();
+
+  get isStarting(): boolean {
+    return this.#state.name === 'starting';
+  }
+
+  get isStopping(): boolean {
+    return this.#state.name === 'stopping';
+  }
+
+  get baseUrl(): string | undefined {
+    return this.#state.name === 'starting' ? undefined : this.#state.baseUrl;
+  }
+
+  get obstacle(): string | undefined {
+    return OBSTACLES[this.#state.name];
+  }
+
+  /**
+   * Opens the public port.
+   *
+   * @param docsOrigins of the docs page, which creates plants
+   * @throws {OperatorError} with a message for the operator
+   */
+  abstract listen(docsOrigins: readonly string[]): Promise<Address>;
+
+  /** Starts the other processes that serve the port, if there are any. Resolves when they listen, or after five seconds. */
+  startOthers(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Reads the token file and the certificate now, even if the file system has not reported a change. */
+  abstract reload(): void;
+
+  abstract metrics(): Promise<string>;
+
+  /** Resolves when the requests in flight are answered and the store is closed. */
+  abstract close(): Promise<void>;
 }

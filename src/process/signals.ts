@@ -22,7 +22,7 @@ interface Reactions {
 let reactions: Reactions | undefined;
 let lastInterrupt = -Infinity;
 
-/** Sets what signals do from now on: first in main.ts, and in service.ts when the service serves. */
+/** Sets what signals do from now on: first in main.ts, and in start.ts when the service serves. */
 export function onSignals(next: Reactions): void {
   // These listeners stay: without one, a signal would kill the process.
   if (reactions === undefined) for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, react);
@@ -30,9 +30,14 @@ export function onSignals(next: Reactions): void {
 }
 
 function react(signal: NodeJS.Signals): void {
-  const isTerminalClosed = hadTerminal && !isatty(STDIN);
-  if (signal === 'SIGHUP' && !isTerminalClosed) reactions?.reload();
+  // SIGHUP has two meanings: reload, or that the terminal was closed.
+  const meansReload = signal === 'SIGHUP' && !isTerminalClosed();
+  if (meansReload) reactions?.reload();
   else if (!isRepeated(signal)) reactions?.stop(signal);
+}
+
+function isTerminalClosed(): boolean {
+  return hadTerminal && !isatty(STDIN);
 }
 
 /** Returns whether this is the Ctrl+C that the process has already had. */

@@ -294,7 +294,7 @@ export default [
   {
     name: 'http: certificate that replaces a valid one',
     reason: 'A reload keeps the certificate that is valid.',
-    file: 'src/process/serving-process.ts',
+    file: 'src/process/in-process-service.ts',
     find: 'if (fault !== undefined && validityFault(this.#certificate) === undefined) throw',
     replace: 'if (fault === null) throw',
     spec: 'test/http/tls',

@@ -3,9 +3,10 @@ const FIRST_TOKEN = 'src/process/first-token.ts';
 const LISTENER = 'src/management/management-listener.ts';
 const LOGGER = 'src/logging/structured-logger.ts';
 const READINESS = 'src/management/readiness.ts';
-const SERVICE = 'src/process/service.ts';
-const SERVING_PROCESS = 'src/process/serving-process.ts';
-const WORKERS = 'src/process/workers.ts';
+const START = 'src/process/start.ts';
+const IN_PROCESS_SERVICE = 'src/process/in-process-service.ts';
+const STOP = 'src/process/stop.ts';
+const CLUSTER_SERVICE = 'src/process/cluster-service.ts';
 
 /** The rooms process, management, logging, and the application itself. */
 export default [
@@ -30,7 +31,7 @@ export default [
   {
     name: 'process: issuer for audience',
     reason: 'JWT_ISSUER is the exact iss of the tokens, and JWT_AUDIENCE their aud.',
-    file: SERVING_PROCESS,
+    file: IN_PROCESS_SERVICE,
     find: '{ issuer, audience, jwksUrl, type }',
     replace: '{ issuer: audience, audience: issuer, jwksUrl, type }',
     spec: 'test/config/environment',
@@ -40,7 +41,7 @@ export default [
   {
     name: 'process: setting that is not handed on',
     reason: 'Each setting takes effect.',
-    file: SERVING_PROCESS,
+    file: IN_PROCESS_SERVICE,
     find: 'scope: configuration.requiredScope,',
     replace: '',
     spec: 'test/config/environment',
@@ -50,7 +51,7 @@ export default [
   {
     name: 'process: worker that is not restarted',
     reason: 'The primary restarts workers.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: 'this.#metrics.restarts.inc();\n    this.#fork();',
     replace: 'this.#metrics.restarts.inc();',
     spec: 'test/process/workers',
@@ -60,7 +61,7 @@ export default [
   {
     name: 'process: restarts that are not counted',
     reason: 'A metric counts the restarts of workers.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: 'this.#metrics.restarts.inc();',
     replace: '',
     spec: 'test/process/workers',
@@ -70,7 +71,7 @@ export default [
   {
     name: 'process: readiness without workers',
     reason: 'A service without a worker that listens is not ready.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: 'this.#listening.delete(worker);',
     replace: '',
     spec: 'test/process/workers',
@@ -80,7 +81,7 @@ export default [
   {
     name: 'process: workers that outlive the deadline',
     reason: 'A stop ends all processes within SHUTDOWN_TIMEOUT.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: "process.once('exit', () => signal(running(), 'SIGKILL'));",
     replace: '',
     spec: 'test/process/workers',
@@ -90,9 +91,9 @@ export default [
   {
     name: 'process: stop while later workers start',
     reason: 'A worker that serves answers its requests in flight.',
-    file: 'src/process/service.ts',
-    find: '  service.serve(baseUrlOf(configuration, address));\n  // Before the log',
-    replace: '  await service.startOthers();\n  service.serve(baseUrlOf(configuration, address));\n  // Before the log',
+    file: START,
+    find: '  service.serve(baseUrl);\n',
+    replace: '  await service.startOthers();\n  service.serve(baseUrl);\n',
     spec: 'test/process/workers',
     test: 'while later workers start',
     isBuilt: true,
@@ -100,7 +101,7 @@ export default [
   {
     name: 'process: worker that hangs while it starts',
     reason: 'The service says that it is up once it serves.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: 'this.#listening.size < this.count && !limit.aborted',
     replace: 'this.#listening.size < this.count',
     spec: 'test/process/workers',
@@ -110,7 +111,7 @@ export default [
   {
     name: 'process: start that waits for a worker that has ended',
     reason: 'The service says that it is up once its workers listen, also if one of them is a replacement.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: 'this.#listening.size < this.count && !limit.aborted',
     replace: '!limit.aborted',
     spec: 'test/process/workers',
@@ -120,7 +121,7 @@ export default [
   {
     name: 'process: worker without the store',
     reason: 'A worker that starts without the files of the store would begin an empty one.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: 'await this.repository.check?.();',
     replace: '',
     spec: 'test/process/workers',
@@ -130,7 +131,7 @@ export default [
   {
     name: 'process: worker without tokens',
     reason: 'A worker that replaces another one knows the same tokens.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: 'this.checkFiles();',
     replace: 'if (this.isStopping) this.checkFiles();',
     spec: 'test/process/workers',
@@ -140,7 +141,7 @@ export default [
   {
     name: 'process: worker that starts during the stop',
     reason: 'A stop starts no worker.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: 'if (this.isStopping) return;\n    this.#metrics',
     replace: 'this.#metrics',
     spec: 'test/process/workers',
@@ -150,8 +151,8 @@ export default [
   {
     name: 'process: first worker that cannot start',
     reason: 'The service ends if no worker can start.',
-    file: WORKERS,
-    find: "if (name === 'starting') this.#exitAs(worker);",
+    file: CLUSTER_SERVICE,
+    find: 'if (this.isStarting) this.#exitAs(worker);',
     replace: '',
     spec: 'test/process/workers',
     test: 'ends with status 1 and the line of a worker',
@@ -170,7 +171,7 @@ export default [
   {
     name: 'process: token that nobody has seen',
     reason: 'The first start shows its token: if it ends before, the next one shows another.',
-    file: SERVICE,
+    file: START,
     find: '  const management = await listenForOperators(',
     replace: `  createFirstToken(configuration, '');
   const management = await listenForOperators(`,
@@ -191,7 +192,7 @@ export default [
   {
     name: 'process: first token in the log',
     reason: 'The first token is printed to stderr, and not to the log, which is kept.',
-    file: SERVICE,
+    file: START,
     find: 'process.stderr.write(firstToken)',
     replace: 'process.stdout.write(firstToken)',
     spec: 'test/logging/log',
@@ -211,7 +212,7 @@ export default [
   {
     name: 'process: SIGHUP that nothing follows',
     reason: 'SIGHUP reloads the token file and the certificate.',
-    file: SERVICE,
+    file: START,
     find: "logger.log('Reloading after SIGHUP');\n  service.reload();",
     replace: '',
     spec: 'test/process/reload',
@@ -222,15 +223,15 @@ export default [
     name: 'process: terminal that is closed',
     reason: 'A service stops when its terminal is closed.',
     file: 'src/process/signals.ts',
-    find: 'const isTerminalClosed = hadTerminal && !isatty(STDIN);',
-    replace: 'const isTerminalClosed = hadTerminal && false;',
+    find: 'return hadTerminal && !isatty(STDIN);',
+    replace: 'return hadTerminal && false;',
     spec: 'test/process/terminal',
     isBuilt: true,
   },
   {
     name: 'process: store before the files of the start',
     reason: 'A start whose token file or certificate cannot be read creates no store.',
-    file: SERVICE,
+    file: START,
     find: 'const files = openStartFiles(configuration);',
     replace:
       'await openRepository(configuration.databaseUrl, { createsDirectory: true });\n' +
@@ -269,7 +270,7 @@ export default [
   {
     name: 'process: SIGHUP that stays with the primary',
     reason: 'The primary passes SIGHUP on to its workers.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: "signal(this.#listening, 'SIGHUP');",
     replace: '',
     spec: 'test/process/reload',
@@ -297,7 +298,7 @@ export default [
   {
     name: 'process: tokens that SIGHUP leaves',
     reason: 'SIGHUP reloads the token file.',
-    file: SERVING_PROCESS,
+    file: IN_PROCESS_SERVICE,
     find: 'this.#tokens.reload?.();',
     replace: '',
     spec: 'test/process/reload',
@@ -307,7 +308,7 @@ export default [
   {
     name: 'process: certificate that SIGHUP leaves',
     reason: 'SIGHUP reloads the certificate.',
-    file: SERVING_PROCESS,
+    file: IN_PROCESS_SERVICE,
     find: 'this.#reloadCertificate();\n    this.#tokens',
     replace: 'this.#tokens',
     spec: 'test/process/reload',
@@ -317,9 +318,9 @@ export default [
   {
     name: 'process: workers that end at the second signal',
     reason: 'A signal to the whole process group lets requests in flight be answered.',
-    file: SERVICE,
-    find: "if (service.state.name === 'serving') void stopInOrder(signal, service, log);",
-    replace: 'if (service.isStopping) process.exit();\n      void stopInOrder(signal, service, log);',
+    file: STOP,
+    find: 'if (!parts.service.isStopping) void stopInOrder(signal, parts);',
+    replace: 'if (parts.service.isStopping) process.exit();\n  void stopInOrder(signal, parts);',
     spec: 'test/process/workers',
     test: 'to all processes at once',
     isBuilt: true,
@@ -356,8 +357,8 @@ export default [
   {
     name: 'process: time to stop',
     reason: 'Requests in flight have SHUTDOWN_TIMEOUT, and no more.',
-    file: SERVICE,
-    find: '}, shutdownTimeout);',
+    file: STOP,
+    find: '}, timeout);',
     replace: '}, 3_600_000);',
     spec: 'test/http/shutdown',
     test: 'waits SHUTDOWN_TIMEOUT',
@@ -366,9 +367,9 @@ export default [
   {
     name: 'process: second signal',
     reason: 'A second signal ends the service at once.',
-    file: SERVICE,
-    find: 'if (service.isStopping) process.exit();',
-    replace: "if (service.state.name === 'stopping') return;",
+    file: STOP,
+    find: 'if (parts.service.isStopping) process.exit();',
+    replace: 'if (parts.service.isStopping) return;',
     spec: 'test/http/shutdown',
     test: 'a second signal',
     isBuilt: true,
@@ -386,7 +387,7 @@ export default [
   {
     name: 'process: stack of a worker without its primary',
     reason: 'If the primary ends, its workers end, too.',
-    file: SERVICE,
+    file: START,
     find: "worker.on('error',",
     replace: "worker.on('exit',",
     spec: 'test/process/workers',
@@ -416,7 +417,7 @@ export default [
   {
     name: 'process: signal at the end',
     reason: 'SIGTERM ends the service with status 0.',
-    file: SERVICE,
+    file: STOP,
     find: '  await log.flush();\n  // If Node ended by itself, it would remove its handlers of signals first, and a late signal would kill the process.\n  process.exit();',
     replace: '  await log.flush();',
     spec: 'test/process/idle-stop',
@@ -426,7 +427,7 @@ export default [
   {
     name: 'process: status of a service that cannot close',
     reason: 'The service could not close in order: the exit status is 1.',
-    file: 'src/process/service.ts',
+    file: STOP,
     find: '    process.exitCode = EXIT_STATUS.failed;\n',
     replace: '    process.exitCode = EXIT_STATUS.done;\n',
     spec: 'test/process/idle-stop',
@@ -436,7 +437,7 @@ export default [
   {
     name: 'process: worker that the system cannot create',
     reason: 'A service that cannot create a worker tries again.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: 'if (worker.process.pid === undefined) this.#notCreated(error);',
     replace: '',
     spec: 'test/process/worker-creation',
@@ -446,7 +447,7 @@ export default [
   {
     name: 'process: error of a channel that ends the service',
     reason: 'A worker that its primary cannot reach answers its request in flight.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: 'if (worker.process.pid === undefined) this.#notCreated(error);',
     replace: 'this.#logger.error(error.message);\n        process.exit(EXIT_STATUS.failed);',
     spec: 'test/process/workers',
@@ -456,9 +457,9 @@ export default [
   {
     name: 'process: status of a service that cannot create a worker',
     reason: 'The exit status is 1 where the service cannot start or go on.',
-    file: WORKERS,
-    find: "if (this.state.name === 'starting') process.exit(EXIT_STATUS.failed);",
-    replace: "if (this.state.name === 'starting') process.exit(EXIT_STATUS.done);",
+    file: CLUSTER_SERVICE,
+    find: 'if (this.isStarting) process.exit(EXIT_STATUS.failed);',
+    replace: 'if (this.isStarting) process.exit(EXIT_STATUS.done);',
     spec: 'test/process/worker-creation',
     test: 'no memory',
     isBuilt: true,
@@ -466,7 +467,7 @@ export default [
   {
     name: 'process: worker that is killed during a stop',
     reason: 'The service could not close in order: the exit status is 1.',
-    file: WORKERS,
+    file: CLUSTER_SERVICE,
     find: "exitCode === EXIT_STATUS.done || signalCode === 'SIGTERM'",
     replace: 'exitCode === EXIT_STATUS.done || signalCode !== null',
     spec: 'test/process/workers',
@@ -486,7 +487,7 @@ export default [
   {
     name: 'process: readiness during a stop',
     reason: 'A load balancer learns of the shutdown while requests are still answered.',
-    file: SERVICE,
+    file: STOP,
     find: 'service.beginStop();',
     replace: '',
     spec: 'test/management/management',
@@ -664,7 +665,7 @@ export default [
   {
     name: 'process: clients that wait to be accepted',
     reason: 'The system keeps clients while the service accepts none.',
-    file: SERVING_PROCESS,
+    file: IN_PROCESS_SERVICE,
     find: 'backlog: BACKLOG',
     replace: '...(BACKLOG < 0 && {})',
     spec: 'test/process/backlog',

@@ -6,7 +6,7 @@ import { EXIT_STATUS } from '../operator-error.js';
 import { WorkerMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { Address } from './addresses.js';
-import { PublicService } from './public-service.js';
+import { Service } from './service.js';
 
 /** Milliseconds until another worker starts, so that one that can never start does not take all of the CPU. */
 const RESTART_DELAY = 1_000;
@@ -15,11 +15,10 @@ const RESTART_DELAY = 1_000;
 const OTHERS_TIMEOUT = 5_000;
 
 /**
- * Serves the public port with workers. Each of them is the whole service: it runs the command of this process, in the
- * same environment. Its states are those of `PublicService`; `#exited` and `#notCreated` say what follows the end of a worker
- * in each.
+ * Serves the public port with workers. Each of them runs the command of this process, in the same environment. `#exited` and
+ * `#notCreated` say what follows the end of a worker in each state.
  */
-export class Workers extends PublicService {
+export class ClusterService extends Service {
   readonly #logger = new Logger('PlantStore');
   readonly #metrics = new WorkerMetrics();
   readonly #listening = new Set<Worker>();
@@ -107,18 +106,16 @@ export class Workers extends PublicService {
 
   #notCreated(error: Error): void {
     this.#logger.error(`The system cannot create a worker: ${error.message}`);
-    if (this.state.name === 'starting') process.exit(EXIT_STATUS.failed);
+    if (this.isStarting) process.exit(EXIT_STATUS.failed);
     void this.#replace();
   }
 
   #exited(worker: Worker): void {
-    const { name } = this.state;
     // Most likely, the configuration cannot be used.
-    if (name === 'starting') this.#exitAs(worker);
-    if (name === 'serving') {
-      this.#logger.error(`Worker ${worker.id} has ended, and another one starts: ${causeOfEnd(worker)}`);
-      void this.#replace();
-    }
+    if (this.isStarting) this.#exitAs(worker);
+    if (this.isStopping) return;
+    this.#logger.error(`Worker ${worker.id} has ended, and another one starts: ${causeOfEnd(worker)}`);
+    void this.#replace();
   }
 
   /** Ends this process as the first worker has ended, which has told the operator why, unless a signal has killed it. */

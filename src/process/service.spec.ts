@@ -1,10 +1,10 @@
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { Address } from './addresses.js';
-import { PublicService } from './public-service.js';
+import { Service } from './service.js';
 
 /** A service without a public port. */
-class TestedService extends PublicService {
+class TestedService extends Service {
   override listen(): Promise<Address> {
     return Promise.resolve({ address: '127.0.0.1', port: 3_000 });
   }
@@ -44,6 +44,6 @@ describe('The service', () => {
     const service = new TestedService(repository);
     service.beginStop();
 
-    expect(service.state.name).toBe('starting');
+    expect(service.isStarting).toBe(true);
   });
 });

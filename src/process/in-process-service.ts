@@ -14,15 +14,15 @@ import { shareMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { type Address, addressError } from './addresses.js';
-import { PublicService } from './public-service.js';
+import { Service } from './service.js';
 import { expiryOf, loadCertificate, type StartFiles } from './start-files.js';
 import { readVersion } from './version.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;
 
-/** Serves the public port with this process itself; `Workers` serves it with others. */
-export class ServingProcess extends PublicService {
+/** Serves the public port with this process, which is the only one, or a worker. */
+export class InProcessService extends Service {
   #app: PublicApplication | undefined;
   #certificate: Certificate | undefined;
   readonly #tokens: ServiceTokens;

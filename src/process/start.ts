@@ -1,0 +1,141 @@
+import 'reflect-metadata';
+import cluster, { type Worker } from 'node:cluster';
+import { Logger } from '@nestjs/common';
+import type { Configuration } from '../config/configuration.js';
+import { isLoopbackHost } from '../loopback-host.js';
+import { EXIT_STATUS } from '../operator-error.js';
+import { StructuredLogger } from '../logging/structured-logger.js';
+import type { Management } from '../management/management-listener.js';
+import { answerPrimary } from '../management/worker-metrics.js';
+import { databaseName } from '../storage/database-url.js';
+import { openRepository } from '../storage/engines.js';
+import type { PlantRepository } from '../storage/plant-repository.js';
+import { addressError, baseUrlOf, docsOrigins, managementUrlOf } from './addresses.js';
+import { ClusterService } from './cluster-service.js';
+import { createFirstToken } from './first-token.js';
+import { InProcessService } from './in-process-service.js';
+import type { Service } from './service.js';
+import { onSignals } from './signals.js';
+import { checkStartFiles, openStartFiles, type StartFiles } from './start-files.js';
+import { stopPrimary, stopWorker } from './stop.js';
+import { readVersion } from './version.js';
+
+const logger = new Logger('PlantStore');
+
+/**
+ * Starts the service, which runs until a signal stops the process.
+ *
+ * @throws {OperatorError} with a message for the operator; any other error is a defect
+ */
+export async function startService(configuration: Configuration): Promise<void> {
+  // With WORKERS=1, the process may be a worker of another cluster manager.
+  const worker = configuration.workers > 1 ? cluster.worker : undefined;
+  if (worker === undefined) await startPrimary(configuration);
+  else await startWorker(worker, configuration);
+}
+
+/**
+ * Starts the process that its operator sees. It serves the clients itself, or is the primary of workers that do. The order
+ * matters:
+ *
+ * - the files before the store: a fault in them leaves no new store
+ * - the management listener before the public port: probes see that the service starts
+ * - signals before the other workers and the log: systemd may stop the service as soon as it serves
+ * - the first token when all listen: a start that fails leaves none
+ * - the reload before the token is shown: a client may use it at once
+ * - the log before the token: a newcomer finds it at the end of the output
+ */
+async function startPrimary(configuration: Configuration): Promise<void> {
+  const { log, files, repository } = await openParts(configuration);
+  const service =
+    configuration.workers > 1
+      ? new ClusterService(configuration.workers, repository, () => checkStartFiles(configuration, files))
+      : new InProcessService(configuration, files, repository, log);
+  const management = await listenForOperators(service, configuration);
+  const address = await service.listen(docsOrigins(configuration.managementHost, management?.port ?? 'off'));
+  const baseUrl = baseUrlOf(configuration, address);
+  service.serve(baseUrl);
+  onSignals({
+    stop: (signal) => stopPrimary(signal, { service, management, log }, configuration.shutdownTimeout),
+    reload: () => reloadAfterSignal(service),
+  });
+  await service.startOthers();
+  if (service.isStopping) return;
+  const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
+  if (firstToken !== undefined) service.reload();
+  logStart(configuration, baseUrl, management);
+  if (firstToken !== undefined) void log.flush().then(() => process.stderr.write(firstToken));
+}
+
+/** Starts a worker. Its primary has the management listener, logs the start, and ends it if it takes too long to stop. */
+async function startWorker(worker: Worker, configuration: Configuration): Promise<void> {
+  answerPrimary();
+  // Node ends a worker whose primary has ended, unless the worker is about to send it something.
+  worker.on('error', ({ message }: Error) => {
+    process.stderr.write(`plant-store: the worker cannot reach its primary: ${message}\n`);
+    process.exit(EXIT_STATUS.failed);
+  });
+  const { log, files, repository } = await openParts(configuration, worker.id);
+  const service = new InProcessService(configuration, files, repository, log);
+  const address = await service.listen(docsOrigins(configuration.managementHost, configuration.managementPort));
+  service.serve(baseUrlOf(configuration, address));
+  onSignals({
+    stop: (signal) => stopWorker(signal, { service, log }),
+    reload: () => reloadAfterSignal(service),
+  });
+}
+
+/** The parts that each process opens before it serves. */
+interface Parts {
+  readonly log: StructuredLogger;
+  readonly files: StartFiles;
+  readonly repository: PlantRepository;
+}
+
+async function openParts(configuration: Configuration, workerId?: number): Promise<Parts> {
+  const log = await StructuredLogger.create(configuration.logLevel, {
+    isShared: configuration.workers > 1,
+    worker: workerId,
+  });
+  Logger.overrideLogger(log);
+  const files = openStartFiles(configuration);
+  // Creates the store if it does not exist.
+  const repository = await openRepository(configuration.databaseUrl, {
+    ...configuration.store,
+    createsDirectory: true,
+    onWait: (reason) => logger.warn(`The start waits for the database: ${reason}`),
+  });
+  return { log, files, repository };
+}
+
+async function listenForOperators(service: Service, configuration: Configuration): Promise<Management | undefined> {
+  const { managementHost: host, managementPort: port, managementAllowedHosts: allowedHosts } = configuration;
+  if (port === 'off') return undefined;
+  const { startManagement } = await import('../management/management-listener.js');
+  return startManagement(service, { host, port, allowedHosts }).catch((error: unknown) => {
+    throw addressError('MANAGEMENT_HOST and MANAGEMENT_PORT', `${host}:${port}`, error);
+  });
+}
+
+/** Logs that the service is up, and where. */
+function logStart(configuration: Configuration, baseUrl: string, management: Management | undefined): void {
+  const database = databaseName(configuration.databaseUrl);
+  logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
+  if (management !== undefined) {
+    logger.log(`Management: ${managementUrlOf(configuration.managementHost, management.port)}`);
+  }
+  logger.log(`Listening: POST ${baseUrl}/plants`);
+  warnOfClearText(configuration);
+}
+
+/** Warns if the tokens of clients travel in clear text. */
+function warnOfClearText({ host, tlsCertFile, trustProxy }: Configuration): void {
+  if (tlsCertFile !== undefined || trustProxy.length > 0 || isLoopbackHost(host)) return;
+  logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');
+}
+
+function reloadAfterSignal(service: Service): void {
+  if (service.isStopping) return;
+  logger.log('Reloading after SIGHUP');
+  service.reload();
+}
