@@ -194,11 +194,10 @@ export function parseConfiguration(...sources: readonly Variables[]): Configurat
 }
 
 function readSettings(sources: readonly Variables[]): Settings {
-  const entries = Object.entries<Setting>(SETTINGS).map(([name, setting]) => {
-    const variable = variableOf(name);
-    const source = sources.find((variables) => isSet(variables, variable, setting));
-    return [name, source === undefined ? setting.default : readSetting(source, variable, setting)];
-  });
+  const entries = Object.entries<Setting>(SETTINGS).map(([name, setting]) => [
+    name,
+    readSetting(variableOf(name), setting, sources),
+  ]);
   return Object.fromEntries(entries) as Settings;
 }
 
@@ -237,18 +236,25 @@ function variableOf(name: string): string {
   return name.replace(/[A-Z]/g, '_$&').toUpperCase();
 }
 
-/** Returns whether a source has the variable, or the file of its text. An empty variable counts as absent. */
-function isSet(variables: Variables, variable: string, { mayBeInFile }: Setting): boolean {
-  return Boolean(variables[variable]) || (mayBeInFile === true && Boolean(variables[`${variable}_FILE`]));
+/** Reads a setting from the first source that has its variable, or the one with the name of a file. */
+function readSetting(variable: string, setting: Setting, sources: readonly Variables[]): unknown {
+  const fileVariable = `${variable}_FILE`;
+  for (const source of sources) {
+    // An empty variable counts as absent.
+    const text = source[variable] ?? '';
+    const file = setting.mayBeInFile === true ? (source[fileVariable] ?? '') : '';
+    if (text !== '' && file !== '') {
+      throw badUsage(`${variable} and ${fileVariable} exclude each other: set one of them`);
+    }
+    if (text !== '') return readText(text, variable, setting);
+    if (file !== '') return readText(readTextFile(file, fileVariable), `the text in ${fileVariable}`, setting);
+  }
+  return setting.default;
 }
 
-/** Reads a setting that is set. */
-function readSetting(variables: Variables, variable: string, setting: Setting): unknown {
-  const { [variable]: text = '', [`${variable}_FILE`]: file = '' } = variables;
-  if (setting.mayBeInFile !== true || file === '') return readText(text, variable, setting);
-  if (text !== '') throw badUsage(`${variable} and ${variable}_FILE exclude each other: set one of them`);
-  const content = forVariable(`${variable}_FILE`, () => readRegularFile(file, 'secret').toString('utf8'));
-  return readText(content.trimEnd(), `the text in ${variable}_FILE`, setting);
+function readTextFile(file: string, variable: string): string {
+  const content = forVariable(variable, () => readRegularFile(file, 'secret'));
+  return content.toString('utf8').trimEnd();
 }
 
 /** @param source of the text, for the message */

@@ -1,20 +1,23 @@
 import { lstatSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { badUsage } from '../operator-error.js';
-import { readRegularFile } from '../files/regular-file.js';
+import { assertPrivacy, readRegularFile } from '../files/regular-file.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Matches a valid line that Node and systemd (EnvironmentFile= in systemd.exec(5)) read alike: a blank one, a comment, or a
- * name with a value. ENV_FILE may be the file of the unit, and the commands must see the same values as the service.
- * Before version 254, systemd takes the line after a comment with a backslash at its end as a part of the comment.
+ * The lines that Node and systemd (EnvironmentFile= in systemd.exec(5)) read alike. ENV_FILE may be the file of the unit, and
+ * the commands must see the same values as the service.
  */
-const READ_ALIKE = /^\s*(?:#.*(?<!\\)|\w+\s*=(?:[^#\\`]*|\s*"[^"\\`]*"\s*|\s*'[^'\\`]*'\s*))?$/;
-
-const READ_DIFFERENTLY =
-  'would be read differently by systemd: use no export, no comment after a value, no backslash and no backtick, and put a ' +
-  'value with # into quotation marks';
+const READ_ALIKE: readonly RegExp[] = [
+  /^\s*$/,
+  // Before version 254, systemd takes the line after a comment with a backslash at its end as a part of the comment.
+  /^\s*#.*(?<!\\)$/,
+  // A plain value, and values in quotation marks.
+  /^\s*\w+\s*=[^#\\`]*$/,
+  /^\s*\w+\s*=\s*"[^"\\`]*"\s*$/,
+  /^\s*\w+\s*=\s*'[^'\\`]*'\s*$/,
+];
 
 /**
  * Reads the variables of a file.
@@ -26,17 +29,16 @@ export function readEnvFile(file?: string): Variables {
   const path = file ?? '.env';
   // A link without a target is a secret that is not mounted.
   if (file === undefined && lstatSync(path, { throwIfNoEntry: false }) === undefined) return {};
-  const bytes = readRegularFile(path, 'trusted');
-  const text = decode(bytes, path);
-  // Without blank lines: after one with a space, Node 20 takes the line feed as a part of the next name.
-  const lines = text.split(/\r?\n/).flatMap((line, index) => {
-    const fault = faultOf(line) ?? (file === undefined || READ_ALIKE.test(line) ? undefined : READ_DIFFERENTLY);
+  const lines = decode(readRegularFile(path, 'trusted'), path).split(/\r?\n/);
+  for (const [index, line] of lines.entries()) {
+    const fault = faultOf(line) ?? (file === undefined ? undefined : faultForSystemd(line));
     // Without the line, which may have a secret.
     if (fault !== undefined) throw badUsage(`${path}, line ${index + 1}, ${fault}`);
-    return isVariable(line) ? [line.trim()] : [];
-  });
-  const variables = parseEnv(lines.join('\n'));
-  if (hasSecret(variables)) readRegularFile(path, 'secret');
+  }
+  // Without blank lines: after one with a space, Node 20 takes the line feed as a part of the next name.
+  const assignments = lines.filter(isVariable).map((line) => line.trim());
+  const variables = parseEnv(assignments.join('\n'));
+  if (hasSecret(variables)) assertPrivacy(path, 'secret');
   return variables;
 }
 
@@ -58,6 +60,14 @@ function faultOf(line: string): string | undefined {
   return /^\s*(?:#|$)/.test(rest.slice(end + 1))
     ? undefined
     : 'has text behind the closing quotation mark of its value';
+}
+
+function faultForSystemd(line: string): string | undefined {
+  if (READ_ALIKE.some((form) => form.test(line))) return undefined;
+  return (
+    'would be read differently by systemd: use no export, no comment after a value, no backslash and no backtick, and put a ' +
+    'value with # into quotation marks'
+  );
 }
 
 function decode(bytes: Buffer, path: string): string {

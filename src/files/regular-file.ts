@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { inShell } from '../in-shell.js';
 import { badUsage } from '../operator-error.js';
 import { unreadable } from './file-errors.js';
@@ -33,6 +33,11 @@ export function readRegularFile(file: string, privacy: Privacy, ifMissing?: stri
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }
+}
+
+/** @throws {OperatorError} if other users may do too much with a file that has been read */
+export function assertPrivacy(file: string, privacy: Privacy): void {
+  assertUsable(file, statSync(file), privacy);
 }
 
 function assertUsable(file: string, stats: Stats, privacy: Privacy): void {
