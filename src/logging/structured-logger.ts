@@ -97,7 +97,12 @@ export class StructuredLogger implements LoggerService {
   }
 
   #logRequest(message: RequestMessage): void {
-    const level = message.error === 500 ? 'error' : message.error === 503 ? 'warn' : 'info';
-    this.#logger[level](message, 'request');
+    this.#logger[levelOf(message)](message, 'request');
   }
+}
+
+/** Error 500 is a defect, and error 503 something for the operator. All others are the client's. */
+function levelOf({ error }: RequestMessage): Level {
+  if (error === 500) return 'error';
+  return error === 503 ? 'warn' : 'info';
 }

@@ -14,17 +14,9 @@ export function createTerminalFormat(): (line: string) => string {
     translateTime: 'SYS:HH:MM:ss.l',
     hideObject: true,
     messageFormat: (log, messageKey) => {
-      const { requestId, method, path, status, error, refusal, reason, duration, principal, address, stack } = log;
-      const { worker } = log;
-      const prefix = typeof worker === 'number' ? `[worker ${worker}] ` : '';
-      if (requestId === undefined) return prefix + linesOf(log[messageKey], stack);
-      // Only input with error 400 may be something other than HTTP: the others are refused for their size or time.
-      const subject = typeof method === 'string' ? `${method} ${String(path)}` : error === 400 ? 'not HTTP' : 'HTTP';
-      const time = typeof duration === 'number' ? `${duration}ms` : undefined;
-      const labelled = Object.entries({ status, error, refusal, duration: time, principal, address, requestId, reason })
-        .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
-        .map(([label, value]) => `${label}=${String(value)}`);
-      return prefix + [subject, ...labelled].join(' ');
+      const prefix = typeof log.worker === 'number' ? `[worker ${log.worker}] ` : '';
+      const text = log.requestId === undefined ? linesOf(log[messageKey], log.stack) : describeRequest(log);
+      return prefix + text;
     },
   });
   return (line) => format(line.replace(ESCAPES, (text) => (CONTROLS.test(text) ? '\ufffd' : text)));
@@ -33,4 +25,19 @@ export function createTerminalFormat(): (line: string) => string {
 /** Returns the message, and below it the stack, which often begins with the message. */
 function linesOf(message: unknown, stack: unknown): string {
   return typeof stack === 'string' ? `${String(message)}\n${stack}` : String(message);
+}
+
+function describeRequest(log: Readonly<Record<string, unknown>>): string {
+  const { requestId, status, error, refusal, reason, duration, principal, address } = log;
+  const time = typeof duration === 'number' ? `${duration}ms` : undefined;
+  const labelled = Object.entries({ status, error, refusal, duration: time, principal, address, requestId, reason })
+    .filter(([, value]) => typeof value === 'string' || typeof value === 'number')
+    .map(([label, value]) => `${label}=${String(value)}`);
+  return [subjectOf(log), ...labelled].join(' ');
+}
+
+function subjectOf({ method, path, error }: Readonly<Record<string, unknown>>): string {
+  if (typeof method === 'string') return `${method} ${String(path)}`;
+  // Input with another error is refused for its size or its time, and may be HTTP.
+  return error === 400 ? 'not HTTP' : 'HTTP';
 }

@@ -11,14 +11,18 @@ export interface ReadinessChecks {
   readonly store: string | undefined;
 }
 
+interface StoreCheck {
+  /** By the monotonic clock: after a step of the wall clock, a check could count for hours. */
+  readonly began: number;
+  readonly failure: Promise<string | undefined>;
+}
+
 /** Tells probes, Prometheus and the log whether the service takes plants and, if it does not, why. */
 @Injectable()
 export class Readiness {
   readonly #logger = new Logger('Health');
   readonly #registry = new Registry();
-  /** By the monotonic clock: after a step of the wall clock, a check could count for hours. */
-  #storeCheckedAt = -Infinity;
-  #storeCheck: Promise<string | undefined> = Promise.resolve(undefined);
+  #storeCheck: StoreCheck | undefined;
   #loggedFailure: string | undefined;
 
   constructor(private readonly service: ManagedService) {
@@ -37,11 +41,11 @@ export class Readiness {
   }
 
   async check(): Promise<ReadinessChecks> {
-    if (performance.now() - this.#storeCheckedAt >= STORE_CHECK_INTERVAL) {
-      this.#storeCheckedAt = performance.now();
-      this.#storeCheck = this.#checkStore();
+    const now = performance.now();
+    if (this.#storeCheck === undefined || now - this.#storeCheck.began >= STORE_CHECK_INTERVAL) {
+      this.#storeCheck = { began: now, failure: this.#checkStore() };
     }
-    return { service: this.service.obstacle, store: await this.#storeCheck };
+    return { service: this.service.obstacle, store: await this.#storeCheck.failure };
   }
 
   /** Returns the checks as a metric, in the text format of Prometheus. */
