@@ -7,6 +7,12 @@ export interface Address {
   readonly port: number;
 }
 
+/** The hosts that stand for all addresses, with the loopback address of their protocol. */
+const LOOPBACK: ReadonlyMap<string, string> = new Map([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+]);
+
 /** Returns {base_url} for a client on this machine. */
 export function baseUrlOf(
   { basePath, tlsCertFile }: Pick<Configuration, 'basePath' | 'tlsCertFile'>,
@@ -29,13 +35,13 @@ export function managementUrlOf(host: string, port: number): string {
  */
 export function docsOrigins(host: string, port: number | 'off'): readonly string[] {
   if (port === 'off') return [];
-  const loopback = /^(?:0\.0\.0\.0|::)$/.test(host) ? ['127.0.0.1', '::1'] : [];
+  const loopback = LOOPBACK.has(host) ? LOOPBACK.values() : [];
   return [host, 'localhost', ...loopback].map((name) => originOf(name, port));
 }
 
-/** Replaces a host that stands for all addresses, which is no address of a server, by loopback. */
+/** Returns a host that this machine can connect to. */
 function reachable(host: string): string {
-  return host.replace(/^0\.0\.0\.0$/, '127.0.0.1').replace(/^::$/, '::1');
+  return LOOPBACK.get(host) ?? host;
 }
 
 function originOf(host: string, port: number): string {

@@ -675,7 +675,7 @@ export default [
     name: 'process: base URL of all addresses',
     reason: 'The command that the first start prints works on this machine.',
     file: 'src/process/addresses.ts',
-    find: ".replace(/^::$/, '::1')",
+    find: "['::', '::1'],",
     replace: '',
     spec: 'src/process/addresses',
   },
