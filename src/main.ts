@@ -30,8 +30,8 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
 };
 
 /**
- * Node's status where nothing is left to wait for, but the command has not ended: a driver has lost a promise.
- * https://nodejs.org/api/process.html#exit-codes
+ * Node's status where nothing is left to wait for, but the command has not ended: a driver has lost a promise. Node 20 says
+ * nothing then, and later versions only name a line of this program. https://nodejs.org/api/process.html#exit-codes
  */
 const UNSETTLED = 13;
 
@@ -57,11 +57,11 @@ for (const [name, { summary }] of Object.entries(COMMANDS)) {
   program.command(name).summary(summary);
 }
 
-try {
-  await program.parseAsync(parameters, { from: 'user' });
-} catch (error) {
-  // Exit explicitly: a database connection that failed to open may otherwise keep the process alive.
-  process.exit(report(error));
+await program.parseAsync(parameters, { from: 'user' }).catch(fail);
+
+/** Removes the value of a misspelled option, and the credentials in a URL that is no command. */
+function withoutValue(text: string): string {
+  return withoutCredentials(text.replace(/(unknown option '[^'=]*)=.*'/, "$1'"));
 }
 
 /** Sets how the program ends at a signal, without a reader of its output, and when a promise never settles. */
@@ -73,8 +73,8 @@ function handleEnds(): void {
     // Losing the reader of its log must not stop the service.
     if (isService) return;
     // A command ends: its reader, such as head, has read enough.
-    const isUnread = 'code' in error && error.code === 'EPIPE';
-    process.exit(isUnread ? EXIT_STATUS.done : report(unwritable('stdout', error)));
+    if ('code' in error && error.code === 'EPIPE') process.exit(EXIT_STATUS.done);
+    fail(unwritable('stdout', error));
   });
   process.stderr.on('error', () => undefined);
   process.on('exit', () => {
@@ -83,9 +83,9 @@ function handleEnds(): void {
   });
 }
 
-/** Removes the value of a misspelled option, and the credentials in a URL that is no command. */
-function withoutValue(text: string): string {
-  return withoutCredentials(text.replace(/(unknown option '[^'=]*)=.*'/, "$1'"));
+/** Ends the program at an error, at once: a database connection that failed to open may keep the process alive. */
+function fail(error: unknown): never {
+  process.exit(report(error));
 }
 
 /** Prints an error, and returns the exit status. */
