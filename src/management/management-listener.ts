@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
-import { type AddressInfo, isIP, type Socket } from 'node:net';
+import { type AddressInfo, isIP } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { onRequestHookHandler } from 'fastify';
 import { WITHOUT_SCHEMAS } from '../http/without-schemas.js';
-import { limitConnections } from './limit-connections.js';
+import { limitConnections, refusePipelining } from './connection-limits.js';
 import type { ManagedService } from './managed-service.js';
 import { ManagementModule } from './management.module.js';
 import { OpenApiDocument } from './openapi-document.js';
@@ -77,25 +77,6 @@ export async function startManagement(
   });
   await application.listen(port, host);
   return { application, port: (application.getHttpServer().address() as AddressInfo).port };
-}
-
-/**
- * Closes a connection with a request before the answer to the last one. Nothing but an attack pipelines here: each request
- * that waits would hold a whole answer in memory.
- */
-function refusePipelining(): onRequestHookHandler {
-  /** Connections whose request is not answered yet. */
-  const busy = new WeakSet<Socket>();
-  return ({ raw: { socket } }, reply, done) => {
-    if (busy.has(socket)) {
-      reply.hijack();
-      socket.destroy();
-      return;
-    }
-    busy.add(socket);
-    reply.raw.once('close', () => busy.delete(socket));
-    done();
-  };
 }
 
 /**

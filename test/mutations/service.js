@@ -1,4 +1,5 @@
 const BACKGROUND_STREAM = 'src/logging/background-stream.ts';
+const CONNECTION_LIMITS = 'src/management/connection-limits.ts';
 const FIRST_TOKEN = 'src/process/first-token.ts';
 const LISTENER = 'src/management/management-listener.ts';
 const LOGGER = 'src/logging/structured-logger.ts';
@@ -242,7 +243,7 @@ export default [
   {
     name: 'management: requests that wait for others',
     reason: 'Strangers at the management listener must not fill the memory with answers that nobody reads.',
-    file: 'src/management/management-listener.ts',
+    file: CONNECTION_LIMITS,
     find: 'if (busy.has(socket)) {',
     replace: 'if (busy.has(socket) && socket.destroyed) {',
     spec: 'test/management/listener',
@@ -565,7 +566,7 @@ export default [
   {
     name: 'management: idle since the first request',
     reason: 'A further connection closes the one that is idle the longest.',
-    file: 'src/management/limit-connections.ts',
+    file: CONNECTION_LIMITS,
     find: '    connections.delete(socket);\n    connections.add(socket);',
     replace: '',
     spec: 'test/management/listener',

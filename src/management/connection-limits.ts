@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import type { onRequestHookHandler } from 'fastify';
 
 /**
  * Keeps at most so many connections. A further one closes the one that is idle the longest, so that idle connections
@@ -21,4 +22,24 @@ export function limitConnections(server: Server, limit: number): void {
     connections.delete(socket);
     connections.add(socket);
   });
+}
+
+/**
+ * Closes a connection with a request before the answer to the last one. Nothing but an attack pipelines here: each request
+ * that waits would hold a whole answer in memory. `server.maxRequestsPerSocket` would end each connection after one answer,
+ * and does not count requests of HTTP/1.0.
+ */
+export function refusePipelining(): onRequestHookHandler {
+  /** Connections whose request is not answered yet. */
+  const busy = new WeakSet<Socket>();
+  return ({ raw: { socket } }, reply, done) => {
+    if (busy.has(socket)) {
+      reply.hijack();
+      socket.destroy();
+      return;
+    }
+    busy.add(socket);
+    reply.raw.once('close', () => busy.delete(socket));
+    done();
+  };
 }
