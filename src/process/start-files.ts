@@ -33,13 +33,16 @@ export function checkStartFiles(configuration: Configuration, { tokens }: StartF
 
 /** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
 export function openTokens(configuration: Configuration): ServiceTokens {
-  const { accessTokens, accessTokensFile, firstTokenFile } = configuration;
-  const configured = numberTokens(accessTokens);
-  if (accessTokensFile === undefined && configured.length > 0) return new StaticTokens(configured);
-  const mayBeMissing = accessTokensFile === undefined;
-  const tokens = new TokenFileVerifier(accessTokensFile ?? firstTokenFile, { configured, mayBeMissing });
-  if (mayBeMissing) tokens.read();
-  else forVariable('ACCESS_TOKENS_FILE', () => tokens.read());
+  const { accessTokensFile, firstTokenFile } = configuration;
+  const configured = numberTokens(configuration.accessTokens);
+  if (accessTokensFile !== undefined) {
+    const tokens = new TokenFileVerifier(accessTokensFile, { configured });
+    forVariable('ACCESS_TOKENS_FILE', () => tokens.read());
+    return tokens;
+  }
+  if (configured.length > 0) return new StaticTokens(configured);
+  const tokens = new TokenFileVerifier(firstTokenFile, { mayBeMissing: true });
+  tokens.read();
   return tokens;
 }
 
