@@ -7,7 +7,7 @@ import { ClientInput } from './client-input.js';
 import type { OpenConnection } from './open-connections.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from '../message/public-request.js';
-import type { Answer, PublicHandler, PublicResponse } from '../message/public-response.js';
+import { type Answer, type PublicHandler, PublicResponse } from '../message/public-response.js';
 import { type NextStep, writeAnswer, writeRefusal } from '../message/write-answer.js';
 
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
@@ -25,8 +25,8 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
  * | answering | waits until its answer is taken   | running with the next request, or waiting; closing with a refusal     |
  * | closing   | has sent its last answer, and FIN | none: it discards input until the client closes, or its time is over  |
  *
- * Input that is not a request gets a refusal, which is a last answer. If requests are before it, it follows the answer to the
- * last of them directly.
+ * Input that is not a request gets a refusal, which is a last answer. Behind requests, it waits for its turn in the same queue,
+ * and nothing that arrives after it is taken. It follows the answer to the request before it directly.
  *
  * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
  * loses its connection after some time.
@@ -39,10 +39,8 @@ export class ClientConnection implements OpenConnection {
   #timer: NodeJS.Timeout | undefined;
   /** The response to the request that runs, or whose answer the client takes. */
   #current: PublicResponse | undefined;
-  /** The responses to the requests behind it, in order. */
-  readonly #queue: PublicResponse[] = [];
-  /** The refusal that waits behind all these requests. */
-  #refusal: ContractException | undefined;
+  /** What waits behind it, in order: the responses to requests, and perhaps a refusal as the last. */
+  readonly #queue: (PublicResponse | ContractException)[] = [];
   #hasSucceeded = false;
   readonly #input: ClientInput;
 
@@ -61,7 +59,7 @@ export class ClientConnection implements OpenConnection {
     socket.on('close', () => clearTimeout(this.#timer));
     this.#input = new ClientInput(socket, timeout, {
       mustPause: () => this.#mustPause(),
-      refuseLate: () => this.refuse(new ContractException(408)),
+      refuseOverdue: () => this.refuse(new ContractException(408)),
     });
   }
 
@@ -88,23 +86,50 @@ export class ClientConnection implements OpenConnection {
     if (this.#state === 'answering' && this.#current !== undefined) await closeOf(this.#current);
   }
 
-  /** Takes a request from Node's parser. Only safe methods could run in parallel (RFC 9112 §9.3.2). */
+  /**
+   * Takes a request from Node's parser. It waits for those before it: RFC 9112 §9.3.2 lets only safe methods run in parallel,
+   * and POST is none.
+   */
   acceptRequest(response: PublicResponse): void {
     response.client = this;
     this.#input.noteHeaders(response.req);
-    if (this.#isEnding()) {
-      discardBody(response);
-    } else {
-      this.#queue.push(response);
-      if (this.#state === 'waiting') void this.#run();
-      else this.#input.readOrPause();
-    }
+    if (this.#isEnding()) discardBody(response);
+    else this.#enqueue(response);
+  }
+
+  /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
+  acceptError(error: ParserError): void {
+    const exception = exceptionFor(error);
+    if (exception === undefined) this.socket.destroy();
+    else if (exception.error === 408) this.#input.noteLate(this.#incompleteRequest());
+    else this.refuse(exception);
+  }
+
+  /** Refuses what has arrived last: the body of a request, and so this request, or input that is not a request. */
+  refuse(exception: ContractException): void {
+    if (this.#isEnding()) return;
+    const request = this.#incompleteRequest();
+    if (request === undefined) this.#enqueue(exception);
+    else request.destroy(exception);
+  }
+
+  /** Lets a request or a refusal wait for its turn, which may be now. */
+  #enqueue(arrival: PublicResponse | ContractException): void {
+    this.#queue.push(arrival);
+    if (this.#state === 'waiting') void this.#run();
+    // `#run` would be too late: at the end of the answer, Node closes the socket of a client that has half-closed.
+    else if (this.#state === 'answering' && this.#nextRefusal !== undefined) this.#close(this.#nextRefusal);
+    else this.#input.readOrPause();
   }
 
   /** Runs the requests that have arrived, one after another. */
   async #run(): Promise<void> {
     while (this.#state !== 'closing' && !this.socket.destroyed) {
       const next = this.#queue.shift();
+      if (next instanceof ContractException) {
+        this.#close(next);
+        return;
+      }
       this.#current = next;
       this.#enter(next === undefined ? 'waiting' : 'running');
       this.#input.readOrPause();
@@ -135,35 +160,19 @@ export class ClientConnection implements OpenConnection {
     writeAnswer(response, answer, next);
     this.#hasSucceeded ||= answer.status === 200;
     if (next === 'go on') this.#enter('answering');
-    else this.#close(next === 'refuse' ? this.#refusal : undefined);
+    else this.#close(next === 'refuse' ? this.#nextRefusal : undefined);
   }
 
   /** Decides what follows the answer to a request. */
   #nextStep(request: PublicRequest): NextStep {
     if (this.server.isDraining || endsConnection(request)) return 'close';
-    return this.#refusal !== undefined && this.#queue.length === 0 ? 'refuse' : 'go on';
+    return this.#nextRefusal === undefined ? 'go on' : 'refuse';
   }
 
-  /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
-  acceptError(error: ParserError): void {
-    const exception = exceptionFor(error);
-    if (exception === undefined) this.socket.destroy();
-    else if (exception.error === 408) this.#input.reportLate(this.#incompleteRequest());
-    else this.refuse(exception);
-  }
-
-  /** Refuses what has arrived last: the body of a request, and so this request, or input that is not a request. */
-  refuse(exception: ContractException): void {
-    if (this.#isEnding()) return;
-    const request = this.#incompleteRequest();
-    if (request !== undefined) {
-      request.destroy(exception);
-    } else if (this.#state === 'running' || this.#queue.length > 0) {
-      this.#refusal = exception;
-      this.#input.readOrPause();
-    } else {
-      this.#close(exception);
-    }
+  /** The refusal that follows what runs; undefined if a request does, or nothing. */
+  get #nextRefusal(): ContractException | undefined {
+    const [next] = this.#queue;
+    return next instanceof ContractException ? next : undefined;
   }
 
   /**
@@ -175,7 +184,7 @@ export class ClientConnection implements OpenConnection {
     if (refusal !== undefined) writeRefusal(socket, refusal);
     this.#enter('closing');
     if (this.#current !== undefined) discardBody(this.#current);
-    this.#queue.forEach(discardBody);
+    for (const waiting of this.#queue) if (waiting instanceof PublicResponse) discardBody(waiting);
     this.#queue.length = 0;
     socket.once('finish', () => this.#destroyAfter(LINGER));
     socket.end();
@@ -197,20 +206,19 @@ export class ClientConnection implements OpenConnection {
 
   /** Returns whether its last answer is sent, or waits to be sent. Nothing that arrives from then on is run. */
   #isEnding(): boolean {
-    return this.#state === 'closing' || this.#refusal !== undefined;
+    return this.#state === 'closing' || this.#queue.at(-1) instanceof ContractException;
   }
 
   /** Returns whether input must wait: something waits behind the request in progress, or chunks of its body do. */
   #mustPause(): boolean {
     if (this.#state === 'closing') return false;
-    const isBehind = this.#queue.length > 0 || this.#refusal !== undefined;
-    return isBehind || this.#current?.req.hasUnreadChunks === true;
+    return this.#queue.length > 0 || this.#current?.req.hasUnreadChunks === true;
   }
 
   /** Returns the last request that has arrived, unless its body is complete. */
   #incompleteRequest(): PublicRequest | undefined {
     const last = this.#queue.at(-1) ?? this.#current;
-    return last?.req.complete === false ? last.req : undefined;
+    return last instanceof PublicResponse && !last.req.complete ? last.req : undefined;
   }
 }
 

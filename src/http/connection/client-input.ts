@@ -7,11 +7,11 @@ interface Connection {
   /** Returns true while input must wait. */
   mustPause(): boolean;
   /** Refuses the input that is incomplete. */
-  refuseLate(): void;
+  refuseOverdue(): void;
 }
 
 /**
- * The input of a connection:
+ * The input of a connection, in a state that follows from `mustPause` and `discard`:
  *
  * | state     | what the client sends                                 | if it is late                       |
  * |-----------|-------------------------------------------------------|-------------------------------------|
@@ -27,8 +27,8 @@ interface Connection {
 export class ClientInput {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
-  /** When the last pause ended: -Infinity before the first one, Infinity while it goes on. */
-  #pauseEnd = -Infinity;
+  /** When the last pause ended. */
+  #pauseEnd: number | 'no pause yet' | 'pause goes on' = 'no pause yet';
   /** Waits until the time of late input is over. */
   #timer: NodeJS.Timeout | undefined;
 
@@ -38,12 +38,10 @@ export class ClientInput {
     private readonly timeout: number,
     private readonly connection: Connection,
   ) {
-    // Node's parser reads past the socket, unless that has another listener for `data`. With TLS, the parser would get what was
-    // decrypted before a pause, and refuse it (HPE_PAUSED). Without TLS, what arrives in a pause stays in the operating system.
-    if (socket instanceof TLSSocket) socket.on('data', () => undefined);
+    if (socket instanceof TLSSocket) readAsStream(socket);
     // Node pauses and resumes the socket, too: it pauses a body that nothing reads, and resumes at the end of a message, when
     // something reads a body (`readStart`), and when the client has taken what Node waited for (`socketOnDrain`).
-    socket.on('pause', () => (this.#pauseEnd = Infinity));
+    socket.on('pause', () => (this.#pauseEnd = 'pause goes on'));
     socket.on('resume', () => this.#resumed());
     socket.on('close', () => clearTimeout(this.#timer));
   }
@@ -68,13 +66,13 @@ export class ClientInput {
   }
 
   /**
-   * Takes a report of Node that input is late.
+   * Notes that input is late, as Node reports it.
    *
    * @param request undefined if its headers are not complete
    */
-  reportLate(request: PublicRequest | undefined): void {
+  noteLate(request: PublicRequest | undefined): void {
     this.#late = request ?? 'a head';
-    this.#refuseLate();
+    this.#refuseIfOverdue();
   }
 
   /** Notes a request whose headers are complete now. */
@@ -85,28 +83,38 @@ export class ClientInput {
   #resumed(): void {
     if (this.connection.mustPause()) this.socket.pause();
     // Node also resumes a new socket.
-    else if (this.#pauseEnd === Infinity) this.#pauseEnd = performance.now();
+    else if (this.#pauseEnd === 'pause goes on') this.#pauseEnd = performance.now();
   }
 
-  /** Refuses late input that is still incomplete, now or when its time is over. */
-  #refuseLate(): void {
+  /** Refuses late input that is still incomplete when its time is over, and looks again then if it is not over yet. */
+  #refuseIfOverdue(): void {
     clearTimeout(this.#timer);
     const isComplete = this.#late === undefined || (this.#late !== 'a head' && this.#late.complete);
     if (isComplete || this.socket.destroyed) return;
     const left = this.#timeLeft();
     if (left > 0) {
-      this.#timer = setTimeout(() => this.#refuseLate(), left);
+      this.#timer = setTimeout(() => this.#refuseIfOverdue(), left);
     } else {
       this.#late = undefined;
-      this.connection.refuseLate();
+      this.connection.refuseOverdue();
     }
   }
 
-  /** Returns the milliseconds that the client has left to complete late input. They begin when the pause ends. */
+  /** Returns the milliseconds that the client has left to complete late input. */
   #timeLeft(): number {
-    const isPaused = this.#pauseEnd === Infinity;
-    return isPaused ? this.timeout : this.#pauseEnd + this.timeout - performance.now();
+    if (this.#pauseEnd === 'no pause yet') return 0;
+    if (this.#pauseEnd === 'pause goes on') return this.timeout;
+    return this.#pauseEnd + this.timeout - performance.now();
   }
+}
+
+/**
+ * Makes Node read a TLS socket as a stream, as it does if there is another listener for `data`: what was decrypted before a
+ * pause then waits until the pause ends. Otherwise Node's parser gets it, and refuses it (HPE_PAUSED). Without TLS, what
+ * arrives in a pause stays in the operating system.
+ */
+function readAsStream(socket: TLSSocket): void {
+  socket.on('data', () => undefined);
 }
 
 /** Lets input go nowhere: Node's parser loses a socket to a new listener for `data` (`socketListenerWrap`), as in an upgrade. */

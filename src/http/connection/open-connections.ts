@@ -5,7 +5,7 @@ export interface OpenConnection {
   readonly socket: Socket;
   /** True if it must not be closed for a new one. */
   readonly isInUse: boolean;
-  /** When it began to do what it does. */
+  /** When its present wait began, or its work. */
   readonly since: number;
   /** True if its client has got a 200. */
   readonly hasSucceeded: boolean;
