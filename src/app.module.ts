@@ -20,10 +20,10 @@ interface ApplicationOptions {
 /** The standalone service: PlantsModule, whose guard and filter act on every path. */
 @Module({})
 export class AppModule {
-  static forRoot({ basePath, ...options }: PlantsModuleOptions & { readonly basePath: string }): DynamicModule {
+  static forRoot(basePath: string, plants: PlantsModuleOptions): DynamicModule {
     return {
       module: AppModule,
-      imports: [PlantsModule.forRoot(options), RouterModule.register([{ path: basePath, module: PlantsModule }])],
+      imports: [PlantsModule.forRoot(plants), RouterModule.register([{ path: basePath, module: PlantsModule }])],
       controllers: [NotFoundController],
       providers: [
         { provide: OperationPath, useValue: { path: `${basePath}/${PLANTS_PATH}` } satisfies OperationPath },
@@ -37,7 +37,7 @@ export class AppModule {
 
 /** Creates the standalone application, which then listens on the public port. */
 export function createApplication({ basePath, plants, http, logger }: ApplicationOptions): Promise<PublicApplication> {
-  return NestFactory.create<PublicApplication>(AppModule.forRoot({ basePath, ...plants }), createFastifyAdapter(http), {
+  return NestFactory.create<PublicApplication>(AppModule.forRoot(basePath, plants), createFastifyAdapter(http), {
     logger,
     abortOnError: false,
     bodyParser: false,

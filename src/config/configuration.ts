@@ -5,7 +5,7 @@ import { DEFAULT_JWT_TYPE, JWT_TYPES } from '../auth/jwt-settings.js';
 import { isBearerToken } from '../auth/token-verifier.js';
 import { badUsage, OperatorError } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
-import { DEFAULT_LIMITS } from '../http/connection/server-limits.js';
+import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
 import { DATABASE_URL_RULE, isDatabaseUrl, lacksSslMode, sqliteFile, SSL_MODE_RULE } from '../storage/database-url.js';
 import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';

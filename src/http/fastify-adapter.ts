@@ -1,4 +1,4 @@
-import { METHODS, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { METHODS, type IncomingMessage, type Server } from 'node:http';
 import proxyAddress from '@fastify/proxy-addr';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
@@ -8,7 +8,7 @@ import type { PublicRequest } from './message/public-request.js';
 import type { PublicHandler, PublicResponse } from './message/public-response.js';
 import { PublicServer } from './connection/public-server.js';
 import { toRouterPath } from './message/request-target.js';
-import { DEFAULT_LIMITS, type ServerLimits } from './connection/server-limits.js';
+import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
 class PublicFastifyAdapter extends FastifyAdapter {
@@ -23,13 +23,13 @@ class PublicFastifyAdapter extends FastifyAdapter {
     return reply;
   }
 
-  /** Ignores the middleware of PlantsModule: there is no parser that it must keep away from the body. */
+  /** Ignores all middleware. PlantsModule has the only one: it keeps parsers away from the body, and there are none here. */
   override use(): this {
     return this;
   }
 }
 
-/** An application with this adapter. */
+/** An application with this adapter. Rooms outside of http/ do not import Nest's platform. */
 export type PublicApplication = NestFastifyApplication;
 
 interface AdapterOptions {
@@ -48,14 +48,11 @@ export function createFastifyAdapter({
   certificate,
   trustProxy = [],
 }: AdapterOptions): FastifyAdapter {
-  let server: PublicServer | undefined;
+  const route: PublicHandler = (request, response) => adapter.getInstance().routing(request, response);
+  const handle = withForwardedAddress(withMessageRules(route, origins), trustProxy);
+  const server = new PublicServer(handle, { ...DEFAULT_LIMITS, ...limits }, certificate);
   const adapter = new PublicFastifyAdapter({
-    // Fastify calls it once, in its constructor.
-    serverFactory: (route: RequestListener): Server => {
-      const handle = withForwardedAddress(withMessageRules(route, origins), trustProxy);
-      server = new PublicServer(handle, { ...DEFAULT_LIMITS, ...limits }, certificate);
-      return server.node as Server;
-    },
+    serverFactory: () => server.node as Server,
     // The server answers input that is not HTTP.
     clientErrorHandler: () => undefined,
     // For a URL that the router refuses, and `rewriteUrl` leaves none. Fastify's default would answer in its own words.
@@ -76,7 +73,7 @@ export function createFastifyAdapter({
     // The guard runs for every method. Fastify would parse a body before it: NewPlantPipe reads the body afterwards.
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   }
-  fastify.addHook('preClose', async () => server?.drain());
+  fastify.addHook('preClose', () => server.drain());
   return adapter;
 }
 

@@ -1,4 +1,3 @@
-import { METHODS } from 'node:http';
 import { All, Controller, Req } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { FastifyAdapter } from '@nestjs/platform-fastify';
@@ -22,14 +21,9 @@ export class NotFoundController {
 
   @All('*')
   refuse(@Req() { url }: { readonly url: string }): never {
-    const allowed = METHODS.filter((method) => this.#hasRoute(method, url));
-    if (allowed.length === 0) throw new ContractException(404, `There is no such path: use POST ${this.plants.path}.`);
-    throw new ContractException(405, undefined, { Allow: allowed.join(', ') });
-  }
-
-  /** Returns whether there is a route besides the one of this controller, which alone has a wildcard. */
-  #hasRoute(method: string, url: string): boolean {
-    const { params } = this.adapterHost.httpAdapter.getInstance().findRoute({ method, url });
-    return !('*' in params);
+    const { params } = this.adapterHost.httpAdapter.getInstance().findRoute({ method: 'POST', url });
+    // The route of this controller alone has a wildcard.
+    if ('*' in params) throw new ContractException(404, `There is no such path: use POST ${this.plants.path}.`);
+    throw new ContractException(405, undefined, { Allow: 'POST' });
   }
 }

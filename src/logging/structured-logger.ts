@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { LoggerService } from '@nestjs/common';
 import { type Level, type Logger, pino, stdTimeFunctions } from 'pino';
-import { REQUEST_CHANNEL, type RequestMessage } from '../http/message/request-message.js';
+import { REQUEST_CHANNEL, type RequestEvent } from '../http/message/request-event.js';
 import { createBackgroundStream, type LogStream } from './background-stream.js';
 
 /**
@@ -55,7 +55,7 @@ export class StructuredLogger implements LoggerService {
   /** Logs the answers of the public port. */
   logRequests(requests: 'all' | 'failed'): void {
     subscribe(REQUEST_CHANNEL, (message) => {
-      const request = message as RequestMessage;
+      const request = message as RequestEvent;
       if (requests === 'all' || request.error !== undefined) this.#logRequest(request);
     });
   }
@@ -96,13 +96,13 @@ export class StructuredLogger implements LoggerService {
     this.#logger[level]({ context, stack: message instanceof Error ? message.stack : stack }, text);
   }
 
-  #logRequest(message: RequestMessage): void {
-    this.#logger[levelOf(message)](message, 'request');
+  #logRequest(event: RequestEvent): void {
+    this.#logger[levelOf(event)](event, 'request');
   }
 }
 
 /** Error 500 is a defect, and error 503 something for the operator. All others are the client's. */
-function levelOf({ error }: RequestMessage): Level {
+function levelOf({ error }: RequestEvent): Level {
   if (error === 500) return 'error';
   return error === 503 ? 'warn' : 'info';
 }

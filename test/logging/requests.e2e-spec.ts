@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { REQUEST_CHANNEL, type RequestMessage } from '../../src/http/message/request-message.js';
+import { REQUEST_CHANNEL, type RequestEvent } from '../../src/http/message/request-event.js';
 import { message } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
 import { TOKEN } from '../support/client.js';
@@ -25,8 +25,8 @@ describe('An answer of the public port', () => {
   let service: Service;
   /** Refuses requests that do not arrive in time; the other one must not, on a busy machine. */
   let impatient: Service;
-  let messages: RequestMessage[];
-  const note = (message: unknown): void => void messages.push(message as RequestMessage);
+  let messages: RequestEvent[];
+  const note = (message: unknown): void => void messages.push(message as RequestEvent);
 
   beforeAll(async () => {
     service = await startService();
@@ -52,7 +52,7 @@ describe('An answer of the public port', () => {
   const MISSING = { error: 401, refusal: 'missing', reason: undefined, principal: undefined } as const;
   const TWO_FIELDS = expect.stringMatching(/^id must be .+; tag must be /) as string;
 
-  it.each<[what: string, sent: string, published: Partial<RequestMessage>]>([
+  it.each<[what: string, sent: string, published: Partial<RequestEvent>]>([
     ['a created plant', creation(), { ...CREATE, ...SUCCESS, principal: 'tests' }],
     ['no token', 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n', { method: 'GET', path: '/a', ...MISSING }],
     ['two wrong fields', post('{"id":"secret","name":"a","tag":null}'), { ...CREATE, error: 422, reason: TWO_FIELDS }],

@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { EXIT_STATUS } from '../../src/operator-error.js';
 import { parseConfiguration } from '../../src/config/configuration.js';
 import { ERROR_TABLE } from '../../src/contract/error-table.js';
-import { findViolation } from '../../src/http/message/message-rules.js';
+import { findHttpViolation } from '../../src/http/message/message-rules.js';
 import { create, TOKEN } from '../support/client.js';
 import { MAIN, V8_FLAGS } from '../support/command.js';
 import { Paper } from '../support/paper.js';
@@ -230,6 +230,6 @@ describe('The files for proxies', () => {
     expect(caddy.map(([error]) => error)).toEqual([413, 400, 503, 400]);
     // nginx knows no more about an error 400 than that it is about HTTP or TLS.
     expect(rows).toEqual(expect.arrayContaining(nginx.filter(([error]) => error !== 400)));
-    expect([...rows, [400, findViolation(withoutHost)]]).toEqual(expect.arrayContaining([...caddy]));
+    expect([...rows, [400, findHttpViolation(withoutHost)]]).toEqual(expect.arrayContaining([...caddy]));
   });
 });

@@ -5,7 +5,7 @@ import type { TokenVerifier } from '../../src/auth/token-verifier.js';
 import { openRepository } from '../../src/storage/engines.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
 import type { Certificate } from '../../src/http/certificate.js';
-import type { ServerLimits } from '../../src/http/connection/server-limits.js';
+import type { ServerLimits } from '../../src/http/server-limits.js';
 import { TOKEN } from './client.js';
 import { everyConnectionIsClosed, observeConnections } from './raw-client.js';
 import { newStore, type Row, type Store } from './store.js';

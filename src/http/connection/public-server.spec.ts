@@ -8,7 +8,7 @@ import { readPem } from '../../../test/support/certificates.js';
 import type { Certificate } from '../certificate.js';
 import type { PublicHandler } from '../message/public-response.js';
 import { PublicServer } from './public-server.js';
-import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
+import { DEFAULT_LIMITS, type ServerLimits } from '../server-limits.js';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
 

@@ -10,7 +10,7 @@ import { OpenConnections } from './open-connections.js';
 import type { ParserError } from './parser-error.js';
 import { PublicRequest } from '../message/public-request.js';
 import { type PublicHandler, PublicResponse } from '../message/public-response.js';
-import type { ServerLimits } from './server-limits.js';
+import type { ServerLimits } from '../server-limits.js';
 import { TlsHandshakes } from './tls-handshakes.js';
 
 /** Bytes of the URL and of the names and values of the headers together, at which a request is refused. */
@@ -60,7 +60,9 @@ export class PublicServer {
     this.node.on('checkExpectation', accept);
     this.node.on('checkContinue', (request, response) => {
       // Asks the client for the body when something begins to read it.
-      request.once('resume', () => response.headersSent || response.writeContinue());
+      request.once('resume', () => {
+        if (!response.headersSent) response.writeContinue();
+      });
       accept(request, response);
     });
     this.node.on('connect', ({ socket }) => this.#clients.get(socket)?.refuse(new ContractException(400)));

@@ -29,7 +29,9 @@ export class TlsHandshakes {
     this.places.makeRoom();
     this.places.add(handshake);
     this.#byPeer.set(peer, handshake);
-    socket.once('close', () => this.#byPeer.get(peer) === handshake && this.#byPeer.delete(peer));
+    socket.once('close', () => {
+      if (this.#byPeer.get(peer) === handshake) this.#byPeer.delete(peer);
+    });
   }
 
   /** Ends the handshake that has secured a connection, unless its own connection has ended. */

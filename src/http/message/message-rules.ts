@@ -31,12 +31,13 @@ function findRefusal(request: IncomingMessage): ContractException | undefined {
   if (request.rawHeaders.length > 2 * MAX_HEADERS) {
     return new ContractException(431, `There are more than ${MAX_HEADERS} headers: send fewer.`);
   }
-  const violation = findViolation(request);
+  const violation = findHttpViolation(request);
   return violation === undefined ? undefined : new ContractException(400, violation);
 }
 
 /** Returns the first violation of RFC 9112 that Node's parser accepts, as a sentence for the client, or undefined. */
-export function findViolation({ httpVersion, headers, method = '', url = '' }: IncomingMessage): string | undefined {
+export function findHttpViolation(request: IncomingMessage): string | undefined {
+  const { httpVersion, headers, method = '', url = '' } = request;
   // Node's parser accepts the methods of RTSP.
   if (!KNOWN_METHODS.has(method)) return 'The request method is not one of HTTP (RFC 9110 §9).';
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The HTTP version must be 1.1 or 1.0 (RFC 9112 §2.3).';

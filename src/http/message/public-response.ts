@@ -19,8 +19,8 @@ interface Client {
 export class PublicResponse extends ServerResponse<PublicRequest> {
   /** Set when the connection takes the request. */
   client!: Client;
-  /** When the headers of the request were complete. */
-  readonly begun = performance.now();
+  /** When the headers of the request were complete, on the clock of `performance.now`. */
+  readonly headersCompleteAt = performance.now();
 
   /** Answers the request. Its connection sends the answer, and decides what follows. */
   answer(answer: Answer): void {

@@ -35,12 +35,17 @@ export function toRouterPath(target: string): string {
 
 /** Replaces escapes that are not UTF-8, which the router does not decode, by U+FFFD, which is in no path of ours. */
 function withUtf8Escapes(path: string): string {
-  if (!path.includes('%')) return path;
+  return isDecodable(path) ? path : path.replace(/%[89a-f][\da-f]/gi, '%EF%BF%BD');
+}
+
+/** Returns whether all escapes of a path that is not empty are UTF-8. */
+function isDecodable(path: string): boolean {
+  if (!path.includes('%')) return true;
   try {
-    // Uses the result, without which Rolldown 1.2 removes the call.
-    return decodeURI(path) && path;
+    // Compares the result: Rolldown 1.2 removes a call whose result is unused.
+    return decodeURI(path) !== '';
   } catch {
-    return path.replace(/%[89a-f][\da-f]/gi, '%EF%BF%BD');
+    return false;
   }
 }
 

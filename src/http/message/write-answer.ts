@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { ContractException } from '../../contract/contract.exception.js';
 import type { PublicRequest } from './public-request.js';
 import type { Answer, PublicResponse } from './public-response.js';
-import { describeAnswer, publishRequest, reasonOf } from './request-message.js';
+import { describeAnswer, publishRequest, reasonOf } from './request-event.js';
 
 /** Characters beyond which an answer waits for its client as bytes: as a string, it takes up to three times its bytes. */
 const LONG_ANSWER = 16_384;

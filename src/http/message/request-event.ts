@@ -7,8 +7,8 @@ import type { Answer, PublicResponse } from './public-response.js';
 /** The diagnostics channel with one message for every answer of the public port. */
 export const REQUEST_CHANNEL = 'plant-store:request';
 
-/** A message of the channel `plant-store:request`. Input that is not HTTP has no principal, method, path, duration or trace. */
-export interface RequestMessage {
+/** An answer, as the channel `plant-store:request` publishes it. Input that is not HTTP has no principal, method, path, duration or trace. */
+export interface RequestEvent {
   readonly requestId: string;
   /** The name of the principal, after authentication; the holder of an expired token, too. */
   readonly principal?: string | undefined;
@@ -38,12 +38,12 @@ const MAX_PATH = 256;
 const requests = channel(REQUEST_CHANNEL);
 
 /** Publishes an answer to the log and the metrics. */
-export function publishRequest(createMessage: () => RequestMessage): void {
-  if (requests.hasSubscribers) requests.publish(createMessage());
+export function publishRequest(createEvent: () => RequestEvent): void {
+  if (requests.hasSubscribers) requests.publish(createEvent());
 }
 
 /** Describes an answer for the log and the metrics. */
-export function describeAnswer({ req, begun }: PublicResponse, { status, body }: Answer): RequestMessage {
+export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { status, body }: Answer): RequestEvent {
   const { id, method, url = '', trace } = req;
   const principal = principalOf(req);
   const refused = refusalOf(req);
@@ -56,7 +56,7 @@ export function describeAnswer({ req, begun }: PublicResponse, { status, body }:
     status,
     ...(status === 400 && reasonOf(body as ErrorBody)),
     refusal: refused?.reason,
-    duration: Math.round((performance.now() - begun) * 1_000) / 1_000,
+    duration: Math.round((performance.now() - headersCompleteAt) * 1_000) / 1_000,
     address: req.forwardedAddress ?? req.socket.remoteAddress,
     traceId: trace?.traceId,
     spanId: trace?.spanId,
@@ -64,7 +64,7 @@ export function describeAnswer({ req, begun }: PublicResponse, { status, body }:
 }
 
 /** Returns what the log tells of a refusal: the message, unless it is that of every such answer. */
-export function reasonOf({ error, message }: ErrorBody): Pick<RequestMessage, 'error' | 'reason'> {
+export function reasonOf({ error, message }: ErrorBody): Pick<RequestEvent, 'error' | 'reason'> {
   return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
 }
 
