@@ -67,15 +67,20 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.authOptions.hostDecides) return true;
-    const request = requestOf(context);
-    // It has a principal the second time: the service binds the guard globally, and PlantsController binds it again. A host
-    // may also pass the request on to another route, which requires another scope.
-    if (principalOf(request) === undefined) await super.canActivate(context);
-    const principal = principalOf(request);
-    // Fails closed: AuthGuard has returned without a call of `handleRequest`.
-    if (principal === undefined) throw this.#refuse(context, null);
+    // The second run for a request finds the principal of the first: in the service, the guard is bound globally and again by
+    // PlantsController. A host may also pass the request on to another route, which requires another scope.
+    const principal = principalOf(requestOf(context)) ?? (await this.#authenticate(context));
     this.#authorize(context, principal);
     return true;
+  }
+
+  /** Lets AuthGuard find the principal. */
+  async #authenticate(context: ExecutionContext): Promise<Principal> {
+    await super.canActivate(context);
+    const principal = principalOf(requestOf(context));
+    // Fails closed: AuthGuard has returned without a call of `handleRequest`.
+    if (principal === undefined) throw this.#refuse(context, null);
+    return principal;
   }
 
   /** Returns what passport gets instead of the request. Hosts compile this type, but lack those of passport-http-bearer. */
@@ -84,7 +89,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /**
-   * Keeps the principal with the request, or refuses the request.
+   * Keeps the principal with the request, or refuses the request. `User` is the type that AuthGuard's declaration returns; it
+   * is always Principal here.
    *
    * @param error what BearerStrategy has thrown
    * @param principal what it has returned; false if passport has found no token
@@ -97,8 +103,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     _info: unknown,
     context: ExecutionContext,
   ): User {
-    // The verifier has failed.
-    if (error && !(error instanceof TokenRefused)) throw error;
+    const hasVerifierFailed = error !== null && !(error instanceof TokenRefused);
+    if (hasVerifierFailed) throw error;
     if (!principal) throw this.#refuse(context, error);
     const request = requestOf(context);
     request.user = principal;
@@ -118,7 +124,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     throw new ForbiddenException(ERROR_TABLE[403].message);
   }
 
-  /** @param refused null if passport has found no token */
+  /** @param refused null if passport has found no token, or has not called `handleRequest` */
   #refuse(context: ExecutionContext, refused: TokenRefused | null): UnauthorizedException {
     const request = requestOf(context);
     // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).

@@ -64,12 +64,13 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   }
 }
 
-/** @throws what the verifier throws; as an Error, if passport would take it for no error */
+/** @throws what the verifier throws, always as a value that passport takes for an error */
 async function askVerifier(verifier: TokenVerifier, token: string): Promise<ReturnType<typeof toVerificationResult>> {
   try {
     return toVerificationResult(await verifier.verify(token));
   } catch (error) {
     if (error) throw error;
+    // A verifier may reject with undefined: passport would see no error, and refuse the request with 401.
     throw new Error(`The verifier of tokens has thrown ${String(error)}`, { cause: error });
   }
 }

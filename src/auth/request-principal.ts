@@ -24,7 +24,10 @@ const PRINCIPAL = Symbol('principal');
 
 const REFUSAL = Symbol('refusal');
 
-/** Node's request, with one of these after its authentication; not in a WeakMap, all of whose entries each garbage collection visits. */
+/**
+ * Node's request, with one of these after its authentication. In symbols on the request: every garbage collection visits all
+ * entries of a WeakMap.
+ */
 type Authenticated = IncomingMessage & {
   [PRINCIPAL]?: Principal;
   [REFUSAL]?: AuthenticationRefused;
@@ -35,7 +38,7 @@ export function setPrincipal(request: object, principal: Principal): void {
   authenticated(request)[PRINCIPAL] = principal;
 }
 
-/** Returns the principal of a request that the guard has passed. Until then, the request waits for its verifier. */
+/** Returns the principal of a request that the guard has passed. */
 export function principalOf(request: object): Principal | undefined {
   return authenticated(request)[PRINCIPAL];
 }

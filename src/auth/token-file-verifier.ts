@@ -25,8 +25,13 @@ interface Content {
 
 /**
  * Verifies the static tokens of a file. PlantsModule reads the file when it starts. Later, it is reloaded when it has
- * changed, after each minute without a change, and when the service gets SIGHUP. A file that cannot be used then changes
- * nothing: the tokens that were read last stay valid.
+ * changed, after each minute without a change, and when the service gets SIGHUP.
+ *
+ * | the file                               | the valid tokens                  | the log when it is read next |
+ * |----------------------------------------|-----------------------------------|------------------------------|
+ * | was never read (no `#content`)         | those of the options              | is in use                    |
+ * | is in use                              | those of the options and the file | has changed, if it has       |
+ * | could not be used last (`#isFailing`)  | the same as before                | can be used again            |
  *
  * It belongs to one application: when that closes, the file is no longer reloaded.
  */

@@ -5,8 +5,9 @@ const logger = new Logger('PlantStore');
 
 /** Logs what was thrown, with all its causes, while a request was answered. */
 export function logDefect(requestId: unknown, thrown: unknown): void {
-  const [message, stack] = thrown instanceof Error ? [thrown.message, stackWithCauses(thrown)] : [textOf(thrown)];
-  logger.error(`The request ${typeof requestId === 'string' ? requestId : 'without an id'} failed: ${message}`, stack);
+  const request = `The request ${typeof requestId === 'string' ? requestId : 'without an id'} failed`;
+  if (thrown instanceof Error) logger.error(`${request}: ${thrown.message}`, stackWithCauses(thrown));
+  else logger.error(`${request}: ${textOf(thrown)}`);
 }
 
 /** Each error once: a host may have made a circle of causes. */
@@ -16,8 +17,9 @@ function stackWithCauses(error: Error): string {
   return Array.from(errors, ({ stack, message }) => stack ?? message).join('\nCaused by: ');
 }
 
-/** An object need not be convertible to a string. */
+/** Describes what is no Error. Of an object, it has only the names of the members: a value may be a token. */
 function textOf(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
-  return typeof thrown === 'object' ? Object.prototype.toString.call(thrown) : inspect(thrown);
+  if (typeof thrown !== 'object' || thrown === null) return inspect(thrown);
+  return `an object that is no Error: {${Object.keys(thrown).join(', ')}}`;
 }

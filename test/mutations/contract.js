@@ -95,6 +95,15 @@ export default [
     test: 'causes error 500',
   },
   {
+    name: 'contract: values of an object that is thrown',
+    reason: 'No token reaches the log, and an object may have one.',
+    file: DEFECT,
+    find: "Object.keys(thrown).join(', ')",
+    replace: "Object.values(thrown).join(', ')",
+    spec: 'src/contract/contract-exception.filter',
+    test: 'no values',
+  },
+  {
     name: 'contract: number of a host that the table does not have',
     reason: 'What the client has done wrong is no defect of the service.',
     file: FILTER,
