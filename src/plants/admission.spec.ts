@@ -63,12 +63,12 @@ describe('Admission', () => {
 
     expect(admission.chargeBody(first, 8 * MIB)).toBe(true);
     expect(admission.chargeBody(second, 4 * MIB)).toBe(true);
-    admission.admitPlant(4 * MIB + 1, first);
+    admission.admitPlant(first, 4 * MIB + 1);
     expect(fill(admission)).toHaveLength(0);
     expect(admission.chargeBody(second, 1)).toBe(false);
     const third = admission.admitClient(newAnswer());
     expect(admission.chargeBody(third, 4 * MIB - 1)).toBe(true);
-    admission.admitPlant(1, third);
+    admission.admitPlant(third, 1);
     admission.releasePlant(first);
     expect(admission.chargeBody(admission.admitClient(newAnswer()), 4 * MIB)).toBe(true);
     expect(admission.chargeBody(admission.admitClient(newAnswer()), 1)).toBe(false);
@@ -81,7 +81,7 @@ describe('Admission', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
     const place = admission.admitClient(answer);
-    admission.admitPlant(16 * MIB + 1, place);
+    admission.admitPlant(place, 16 * MIB + 1);
     answer.emit('close');
 
     expect(fill(admission)).toHaveLength(0);
@@ -96,12 +96,12 @@ describe('Admission', () => {
     answer.emit('close');
 
     expect(admission.chargeBody(place, 1)).toBe(false);
-    expect(() => admission.admitPlant(1, place)).toThrow(ContractException);
+    expect(() => admission.admitPlant(place, 1)).toThrow(ContractException);
   });
 
   it('counts calls of the host like requests, until their plants have left', () => {
     const admission = new Admission(MIB);
-    const calls = Array.from({ length: 2_048 }, () => admission.admitPlant(1));
+    const calls = Array.from({ length: 2_048 }, () => admission.admitCall(1));
 
     expect(fill(admission)).toHaveLength(0);
     for (const place of calls.slice(0, 2)) admission.releasePlant(place);
@@ -122,7 +122,7 @@ describe('Admission', () => {
       admission.chargeBody(place, 4 * MIB);
       return place;
     });
-    if (first !== undefined) admission.admitPlant(1, first);
+    if (first !== undefined) admission.admitPlant(first, 1);
     for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
     admission.admitClient(newAnswer());
 
@@ -146,8 +146,8 @@ describe('Admission', () => {
   it('closes when all plants have left, admits others meanwhile, and nothing afterwards', async () => {
     const admission = new Admission(MIB);
     const request = admission.admitClient(newAnswer());
-    admission.admitPlant(1, request);
-    const places = [admission.admitPlant(1), request];
+    admission.admitPlant(request, 1);
+    const places = [admission.admitCall(1), request];
     let isClosed = false;
     const closing = admission.close().then(() => (isClosed = true));
     for (const place of places) {
@@ -155,22 +155,22 @@ describe('Admission', () => {
       expect(isClosed).toBe(false);
       admission.releasePlant(place);
     }
-    const late = admission.admitPlant(1);
+    const late = admission.admitCall(1);
     await new Promise(setImmediate);
     expect(isClosed).toBe(false);
     admission.releasePlant(late);
     await closing;
 
-    expect(() => admission.admitPlant(1)).toThrow(ContractException);
+    expect(() => admission.admitCall(1)).toThrow(ContractException);
   });
 
   it('refuses calls of the host while their plants occupy too many bytes', () => {
     const admission = new Admission(MIB);
-    admission.admitPlant(16 * MIB);
-    const last = admission.admitPlant(1);
+    admission.admitCall(16 * MIB);
+    const last = admission.admitCall(1);
 
-    expect(() => admission.admitPlant(1)).toThrow(ContractException);
+    expect(() => admission.admitCall(1)).toThrow(ContractException);
     admission.releasePlant(last);
-    expect(() => admission.admitPlant(1)).not.toThrow();
+    expect(() => admission.admitCall(1)).not.toThrow();
   });
 });

@@ -12,10 +12,10 @@ const MAX_BYTES = 16_777_216;
  * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when neither the
  * client nor the plant holds it any more:
  *
- * | holder | holds it from               | until                                                |
- * |--------|-----------------------------|------------------------------------------------------|
- * | client | NewPlantPipe: `admitClient` | it takes the answer or goes, or its body is refused  |
- * | plant  | PlantsService: `admitPlant` | its outcome is known, and `onPlantCreated` has ended |
+ * | holder | holds it from                              | until                                                |
+ * |--------|--------------------------------------------|------------------------------------------------------|
+ * | client | NewPlantPipe: `admitClient`                | it takes the answer or goes, or its body is refused  |
+ * | plant  | PlantsService: `admitPlant` or `admitCall` | its outcome is known, and `onPlantCreated` has ended |
  *
  * In a call of the host, the plant is the only holder.
  */
@@ -42,8 +42,8 @@ export interface AdmittedPlant {
 export class Admission {
   readonly #maxBytes: number;
   /**
-   * In the order of their arrival. In a Map or a Set, requests that are answered would survive until the next full
-   * collection: each time it is rehashed, V8 keeps the old table, with what was in it.
+   * In the order of their arrival. To find and to remove one of 2,048 is cheap. In a Map or a Set, requests that are answered
+   * would survive until the next full collection: each time it is rehashed, V8 keeps the old table, with what was in it.
    */
   readonly #places: Place[] = [];
   /** The sum of the bytes of all holders. */
@@ -84,18 +84,23 @@ export class Admission {
   }
 
   /**
-   * Makes a plant hold a place, and counts its bytes. Room for them is not checked, because the plant is in memory already.
-   * So the total may exceed the limit, by about twice the bytes of the bodies that had room, and by a plant that the host has
-   * made or parsed. Nothing else is admitted until the total is within the limit again.
+   * Makes the plant of a request hold the request's place, too, and counts its bytes.
    *
-   * @param requestPlace undefined for a call of the host, which takes a new place
-   * @throws {ContractException} 503 if the client of the request has gone, or if there is no room for a new place
+   * @throws {ContractException} 503 if the client of the request has gone
    */
-  admitPlant(bytes: number, requestPlace?: Place): Place {
-    if (requestPlace !== undefined && isFree(requestPlace)) throw new ContractException(503);
-    const place = requestPlace ?? this.#admit(undefined);
-    place.plantBytes = bytes;
-    this.#bytes += bytes;
+  admitPlant(place: Place, bytes: number): void {
+    if (isFree(place)) throw new ContractException(503);
+    this.#hold(place, bytes);
+  }
+
+  /**
+   * Takes a place for a call of the host, and makes its plant hold it.
+   *
+   * @throws {ContractException} 503 if there is no room, or after `close`
+   */
+  admitCall(bytes: number): Place {
+    const place = this.#admit(undefined);
+    this.#hold(place, bytes);
     return place;
   }
 
@@ -130,6 +135,16 @@ export class Admission {
     if (this.#makeRoom()) return place;
     this.#remove(place);
     throw new ContractException(503);
+  }
+
+  /**
+   * Makes a plant hold a place. Room for its bytes is not checked, because it is in memory already. So the total may exceed
+   * the limit, by about twice the bytes of the bodies that had room, and by a plant that the host has made or parsed. Nothing
+   * else is admitted until the total is within the limit again.
+   */
+  #hold(place: Place, bytes: number): void {
+    place.plantBytes = bytes;
+    this.#bytes += bytes;
   }
 
   #remove(place: Place): void {

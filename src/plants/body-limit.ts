@@ -8,8 +8,7 @@ const UNITS: Readonly<Record<string, number>> = { b: 1, kb: 1_024, mb: 1_048_576
 export const BODY_LIMIT_RULE = 'a size from 1b to 255mb, for example 512kb';
 
 /**
- * Reads a size of up to 255 MiB, in bytes. In SQL, a text of quotation marks is twice as long, and V8 has no string of
- * 512 MiB.
+ * Reads a size in bytes. SQL doubles each quotation mark, and V8 has no string of 512 MiB, so 255 MiB is the most.
  */
 export function parseBodyLimit(text: string): number | undefined {
   const [, count, unit = 'b'] = /^(\d{1,9}(?:\.\d+)?)(b|kb|mb)?$/.exec(text.toLowerCase()) ?? [];

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { exactInteger } from './exact-json.js';
+import { exactInteger, visitTopLevelMembers } from './exact-json.js';
 
 const MEBIBYTE = 1_048_576;
 
@@ -45,5 +45,29 @@ describe('exactInteger', () => {
     { what: 'digits that are no number in the end', text: `${'7'.repeat(MEBIBYTE)}.7e7x`, value: undefined },
   ])('takes no more time than it must for a mebibyte of $what', ({ text, value }) => {
     expect(exactInteger(text)).toBe(value);
+  });
+});
+
+describe('visitTopLevelMembers', () => {
+  const ignore = (): void => undefined;
+
+  it.each(['', '1', '"a"', '[1]', '{', '{"a', '{"a":', '{"a":1', '{"a":"b', '{"a":[1}', '{"a":1,'])(
+    'throws at %s, which is no JSON object',
+    (text) => {
+      expect(() => visitTopLevelMembers(text, ignore)).toThrow(/^The text /);
+    },
+  );
+
+  it('ends with every text', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', ':', ',', '\\', ' ', '1') }), (text) => {
+        try {
+          visitTopLevelMembers(text, ignore);
+        } catch (error) {
+          expect((error as Error).name).toMatch(/^(?:Syntax)?Error$/);
+        }
+      }),
+      { numRuns: 10_000 },
+    );
   });
 });

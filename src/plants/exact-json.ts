@@ -32,13 +32,15 @@ export function exactInteger(text: string): bigint | undefined {
  * Visits the members of the top-level object of a JSON text, with the source text of each value: JSON.parse rounds
  * numbers to 53 bits and hides repeated names. The time is linear in the length of the text.
  *
- * @param json a text that JSON.parse has accepted, and whose value is an object: with any other, this may loop forever
+ * @param json a text that JSON.parse has accepted, and whose value is an object
  * @param visit called with the name of each member and the source text of its value, in order
+ * @throws {Error} at the end of any other text
  */
 export function visitTopLevelMembers(json: string, visit: (name: string, value: string) => void): void {
   let position = json.indexOf('{') + 1;
   for (;;) {
     position = skip(json, position, ',');
+    if (position >= json.length) throw new Error('The text is not a JSON object');
     if (json.charAt(position) === '}') return;
     const endOfName = endOfString(json, position);
     const startOfValue = skip(json, endOfName, ':');
@@ -51,32 +53,34 @@ export function visitTopLevelMembers(json: string, visit: (name: string, value: 
 /** Returns the position after white space and one mark, a comma or a colon. */
 function skip(json: string, from: number, mark: string): number {
   let position = from;
-  while (json.charAt(position) === mark || isSpace(json.charAt(position))) position += 1;
+  while (position < json.length && (json.charAt(position) === mark || isSpace(json.charAt(position)))) position += 1;
   return position;
 }
 
-/** Returns the position after the string whose opening quote is at `from`. Loops forever without a closing quote. */
+/** Returns the position after the string whose opening quote is at `from`. */
 function endOfString(json: string, from: number): number {
   let quote = from;
   for (;;) {
     quote = json.indexOf('"', quote + 1);
+    if (quote < 0) throw new Error('The text has no closing quote');
     let backslashes = 0;
     while (json.charAt(quote - 1 - backslashes) === '\\') backslashes += 1;
     if (backslashes % 2 === 0) return quote + 1;
   }
 }
 
-/** Returns the position after the value that begins at `from`. Loops forever in an array or object without its end. */
+/** Returns the position after the value that begins at `from`. */
 function endOfValue(json: string, from: number): number {
   let position = from;
   let depth = 0;
-  for (;;) {
+  while (position < json.length) {
     const character = json.charAt(position);
     if (depth === 0 && (character === ',' || character === '}' || isSpace(character))) return position;
     if (character === '{' || character === '[') depth += 1;
     if (character === '}' || character === ']') depth -= 1;
     position = character === '"' ? endOfString(json, position) : position + 1;
   }
+  throw new Error('The text ends within a value');
 }
 
 /** In valid JSON, outside of strings, no other characters come before the space. */

@@ -6,8 +6,7 @@ import { ContractExceptionFilter } from '../contract/contract-exception.filter.j
 import { PLANTS_PATH } from '../contract/plants-path.js';
 import type { AdmittedPlant } from './admission.js';
 import type { PlantDto } from './dto/plant.dto.js';
-import { CurrentExchange } from './pipes/exchange.js';
-import { NewPlantPipe } from './pipes/new-plant.pipe.js';
+import { RequestedPlant } from './pipes/new-plant.pipe.js';
 import { PlantsService } from './plants.service.js';
 
 /**
@@ -20,13 +19,13 @@ import { PlantsService } from './plants.service.js';
 export class PlantsController {
   constructor(private readonly plants: PlantsService) {}
 
-  // An interface is no class in the metadata of the parameter. A host's global ValidationPipe runs before our pipes, and
-  // with `validateCustomDecorators` it would validate the request as that class.
+  // AdmittedPlant must stay an interface: for a class, a host's global ValidationPipe with `validateCustomDecorators`, which
+  // runs before our pipe, would validate the request as that class.
   @Post()
   @HttpCode(HttpStatus.OK)
   @RequiresScope()
   create(
-    @CurrentExchange(NewPlantPipe) admitted: AdmittedPlant,
+    @RequestedPlant() admitted: AdmittedPlant,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
     return this.plants.createFromRequest(admitted, principal);

@@ -5,12 +5,13 @@ import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import {
   lengthOf,
+  type Outcome,
   PlantRepository,
   type PlantSnapshot,
   RepositoryUnavailableError,
 } from '../storage/plant-repository.js';
 import { Admission, type AdmittedPlant, type Place } from './admission.js';
-import { type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
+import { assertFields, type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
 import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } from './plants.module-definition.js';
 
 /** Bytes that a plant occupies besides its texts. */
@@ -45,7 +46,8 @@ export class PlantsService {
     newPlant: Readonly<NewPlantDto>,
     options?: { readonly principal?: Principal | undefined },
   ): Promise<PlantDto> {
-    return this.#create(toNewPlant(newPlant), options?.principal);
+    const plant = toNewPlant(assertFields(newPlant));
+    return this.#store(plant, options?.principal, this.admission.admitCall(costOf(plant)));
   }
 
   /**
@@ -54,8 +56,9 @@ export class PlantsService {
    * @param principal undefined if the host authenticates
    * @throws {ContractException} 409 or 503, as `create`
    */
-  createFromRequest({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
-    return this.#create(plant, principal, place);
+  async createFromRequest({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
+    this.admission.admitPlant(place, costOf(plant));
+    return this.#store(plant, principal, place);
   }
 
   /**
@@ -69,23 +72,27 @@ export class PlantsService {
     return this.repository.snapshot();
   }
 
-  /** @param requestPlace undefined for a call of the host */
-  async #create(plant: NewPlantDto, principal: Principal | undefined, requestPlace?: Place): Promise<PlantDto> {
-    const place = this.admission.admitPlant(costOf(plant), requestPlace);
-    let notified: Promise<void> | undefined;
-    try {
-      const outcome = await this.groupCommit.add(plant);
-      if (outcome === 'conflict') throw new ContractException(409);
-      const { onPlantCreated } = this.options;
-      if (outcome === 'created' && onPlantCreated) notified = this.#notify(onPlantCreated, plant, principal);
-      return toPlant(plant);
-    } catch (error) {
-      if (error instanceof RepositoryUnavailableError) throw new ContractException(503);
+  /** Stores a plant, and makes it release its place when nothing has it any more. */
+  async #store(plant: NewPlantDto, principal: Principal | undefined, place: Place): Promise<PlantDto> {
+    const release = (): void => this.admission.releasePlant(place);
+    const outcome = await this.#add(plant).catch((error: unknown) => {
+      release();
       throw error;
-    } finally {
-      if (notified === undefined) this.admission.releasePlant(place);
-      // The listener still has the plant.
-      else void notified.finally(() => this.admission.releasePlant(place));
+    });
+    const { onPlantCreated } = this.options;
+    // The listener still has the plant.
+    if (outcome === 'created' && onPlantCreated) void this.#notify(onPlantCreated, plant, principal).finally(release);
+    else release();
+    if (outcome === 'conflict') throw new ContractException(409);
+    return toPlant(plant);
+  }
+
+  /** @throws {ContractException} 503 if the plant may be stored or not */
+  async #add(plant: NewPlantDto): Promise<Outcome> {
+    try {
+      return await this.groupCommit.add(plant);
+    } catch (error) {
+      throw error instanceof RepositoryUnavailableError ? new ContractException(503) : error;
     }
   }
 

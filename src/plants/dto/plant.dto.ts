@@ -1,7 +1,7 @@
 import { Expose } from 'class-transformer';
 import { ValidateBy, ValidateIf, validateSync, type ValidationArguments } from 'class-validator';
 import { ContractException } from '../../contract/contract.exception.js';
-import { FIELD_NAMES, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
+import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
 
 const MIN_INT64 = -(2n ** 63n);
 const MAX_INT64 = 2n ** 63n - 1n;
@@ -42,8 +42,8 @@ export function assertFields(value: unknown): NewPlantFields {
  *
  * @throws {ContractException} 422 if they are not one
  */
-export function toNewPlant(fields: unknown): NewPlantDto {
-  const plant = copyFields(new NewPlantDto(), FIELD_NAMES, assertFields(fields));
+export function toNewPlant(fields: NewPlantFields): NewPlantDto {
+  const plant = copyFields(new NewPlantDto(), FIELD_NAMES, fields);
   if (!isNewPlant(plant)) throw new ContractException(422, describeFaults(plant));
   return plant;
 }
@@ -76,15 +76,10 @@ export function toPlant(newPlant: Readonly<PlantDto>): PlantDto {
   return copyFields(new PlantDto(), ANSWERED_FIELDS, newPlant);
 }
 
-/** Copies the fields of a DTO that an object has. */
-function copyFields<Dto>(
-  dto: Dto,
-  names: readonly (keyof Dto)[],
-  from: { readonly [Name in keyof Dto]?: unknown },
-): Dto {
-  for (const name of names) {
-    if (from[name] !== undefined) dto[name] = from[name] as Dto[typeof name];
-  }
+/** Copies the named fields that an object has into a DTO. */
+function copyFields<Dto extends NewPlantFields>(dto: Dto, names: readonly FieldName[], from: NewPlantFields): Dto {
+  const target: NewPlantFields = dto;
+  for (const name of names) if (from[name] !== undefined) target[name] = from[name];
   return dto;
 }
 

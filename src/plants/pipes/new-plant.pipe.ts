@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
 import { Admission, type AdmittedPlant } from '../admission.js';
-import type { Exchange, LazyExchange } from './exchange.js';
+import { CurrentExchange, type Exchange, type LazyExchange } from '../host/exchange.js';
 import { ParsedBodies } from '../host/parsed-body.js';
 import { parseNewPlant } from '../parse-new-plant.js';
 import { bodyTooLarge, collectBody, takeBody } from './read-body.js';
@@ -28,6 +28,9 @@ export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<Admitte
     return { plant: parseNewPlant(body), place };
   }
 }
+
+/** Passes the plant of the request, see {@link NewPlantPipe}. */
+export const RequestedPlant = (): ParameterDecorator => CurrentExchange(NewPlantPipe);
 
 /**
  * Checks the headers of a request that creates a plant. The limit does not apply to a body that a parser of the host has

@@ -1,8 +1,19 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { nodeRequest } from '../../node-request.js';
-import type { HostRequest } from '../host/parsed-body.js';
-import { sentHeaders } from '../host/unparsed-body.js';
+import { sentHeaders } from './unparsed-body.js';
+
+/** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
+export type HostRequest = (IncomingMessage | { readonly raw: IncomingMessage }) & {
+  /** The result of the application's body parser. */
+  readonly body?: unknown;
+  /** The bytes of the body, if the application sets Nest's option `rawBody`. */
+  readonly rawBody?: Uint8Array;
+  /** The route of Express, with its whole path. */
+  readonly route?: { readonly path: string };
+  /** The route of Fastify, with its whole path. */
+  readonly routeOptions?: { readonly url?: string };
+};
 
 /** The response to a HostRequest. */
 type HostResponse = ServerResponse | { readonly raw: ServerResponse };
