@@ -39,7 +39,7 @@ export class ClientConnection implements OpenConnection {
   #timer: NodeJS.Timeout | undefined;
   /** The response to the request that runs, or whose answer the client takes. */
   #current: PublicResponse | undefined;
-  /** What waits behind it, in order: the responses to requests, and perhaps a refusal as the last. */
+  /** What waits behind it, in order: the responses to requests, and perhaps a refusal as the last entry. */
   readonly #queue: (PublicResponse | ContractException)[] = [];
   #hasSucceeded = false;
   readonly #input: ClientInput;
@@ -169,7 +169,7 @@ export class ClientConnection implements OpenConnection {
     return this.#nextRefusal === undefined ? 'go on' : 'refuse';
   }
 
-  /** The refusal that follows what runs; undefined if a request does, or nothing. */
+  /** The refusal that follows the current request; undefined if another request follows it, or nothing. */
   get #nextRefusal(): ContractException | undefined {
     const [next] = this.#queue;
     return next instanceof ContractException ? next : undefined;

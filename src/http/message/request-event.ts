@@ -7,7 +7,10 @@ import type { Answer, PublicResponse } from './public-response.js';
 /** The diagnostics channel with one message for every answer of the public port. */
 export const REQUEST_CHANNEL = 'plant-store:request';
 
-/** An answer, as the channel `plant-store:request` publishes it. Input that is not HTTP has no principal, method, path, duration or trace. */
+/**
+ * An answer, as the channel `plant-store:request` publishes it. Input that is not HTTP has no principal, method, path,
+ * duration or trace.
+ */
 export interface RequestEvent {
   readonly requestId: string;
   /** The name of the principal, after authentication; the holder of an expired token, too. */
