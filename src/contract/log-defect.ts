@@ -5,9 +5,9 @@ const logger = new Logger('PlantStore');
 
 /** Logs what was thrown, with all its causes, while a request was answered. */
 export function logDefect(requestId: unknown, thrown: unknown): void {
-  const request = `The request ${typeof requestId === 'string' ? requestId : 'without an id'} failed`;
-  if (thrown instanceof Error) logger.error(`${request}: ${thrown.message}`, stackWithCauses(thrown));
-  else logger.error(`${request}: ${textOf(thrown)}`);
+  const id = typeof requestId === 'string' ? requestId : 'without an id';
+  if (thrown instanceof Error) logger.error(`The request ${id} failed: ${thrown.message}`, stackWithCauses(thrown));
+  else logger.error(`The request ${id} failed: ${textOf(thrown)}`);
 }
 
 /** Each error once: a host may have made a circle of causes. */
