@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer';
 import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Parser } from 'csv-parse';
 import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
@@ -10,6 +11,9 @@ import { type Row, type RowReader, tooLong, toRow } from './rows.js';
 
 /** The import rejects rows of up to this multiple of the maximum length. A longer one ends it, to bound memory. */
 const MAX_LENGTHS = 16;
+
+/** The same for a high BODY_LIMIT: csv-parse makes a string of a row, in which each quotation mark of a text is doubled. */
+const LONGEST_RECORD = Math.floor(constants.MAX_STRING_LENGTH / 2);
 
 const REQUIRED_NAMES = FIELD_NAMES.filter((name) => PLANT_FIELDS[name].isRequired);
 const OPTIONAL_NAMES = FIELD_NAMES.filter((name) => !PLANT_FIELDS[name].isRequired);
@@ -46,13 +50,15 @@ export class CsvReader implements RowReader {
   #header: { readonly names: readonly string[]; readonly source: ByteString } | undefined;
   /** The line on which the next record begins. csv-parse counts each CRLF between quotation marks twice. */
   #line = 1;
+  readonly #maxRecordLength: number;
 
   constructor(private readonly maxLength: number) {
+    this.#maxRecordLength = Math.min(MAX_LENGTHS * maxLength, LONGEST_RECORD);
     this.#parser = parse({
       cast: (field, { quoting }) => (field === '' && !quoting ? undefined : field),
       // Returns byte strings.
       encoding: 'latin1',
-      max_record_size: MAX_LENGTHS * maxLength,
+      max_record_size: this.#maxRecordLength,
       raw: true,
       record_delimiter: ['\r\n', '\n'],
       relax_column_count: true,
@@ -75,33 +81,37 @@ export class CsvReader implements RowReader {
     return `${line},"${toBytes(reason).replaceAll('"', '""')}",${source}\r\n`;
   }
 
-  /** Yields the records of each chunk. */
+  /** Yields the records of each chunk, up to an error of the parser, which it throws then. */
   async *#records(input: AsyncIterable<Buffer>): AsyncGenerator<CsvRecord[]> {
     let isLineEnded = false;
     for await (const chunk of withoutByteOrderMark(input)) {
-      if (this.#parser.errored !== null) break;
       this.#parser.write(chunk);
+      yield this.#parsed();
+      if (this.#parser.errored !== null) break;
       isLineEnded = chunk.at(-1) === '\n'.charCodeAt(0);
-      yield this.#drain();
     }
-    this.#parser.end();
-    await finished(this.#parser, { readable: false }).catch((error: unknown) => {
-      throw error instanceof CsvError ? this.#describe(error) : error;
-    });
-    const records = this.#drain();
+    await this.#end();
+    const records = this.#parsed();
     const cutOff = isLineEnded ? undefined : records.pop();
     yield cutOff === undefined ? records : [...records, { ...cutOff, isCutOff: true }];
   }
 
   /** Returns the records that the parser has found since the last call. */
-  #drain(): CsvRecord[] {
+  #parsed(): CsvRecord[] {
     const records: CsvRecord[] = [];
-    for (let record = this.#next(); record !== null; record = this.#next()) records.push(record);
+    let record: unknown;
+    while ((record = this.#parser.read()) !== null) records.push(record as CsvRecord);
     return records;
   }
 
-  #next(): CsvRecord | null {
-    return this.#parser.read() as CsvRecord | null;
+  /** Ends the input of the parser. */
+  async #end(): Promise<void> {
+    this.#parser.end();
+    try {
+      await finished(this.#parser, { readable: false });
+    } catch (error) {
+      throw error instanceof CsvError ? this.#describe(error) : error;
+    }
   }
 
   /** Returns the row of a record, or nothing if that is the header or a blank line. */
@@ -123,7 +133,7 @@ export class CsvReader implements RowReader {
   #describe(cause: CsvError): OperatorError {
     if (this.#header === undefined) return new OperatorError(WRONG_HEADER, { cause });
     return new OperatorError(
-      `line ${this.#line}: its quotation marks are wrong, or the row has more than ${MAX_LENGTHS * this.maxLength} ` +
+      `line ${this.#line}: its quotation marks are wrong, or the row has more than ${this.#maxRecordLength} ` +
         'bytes: write 5" pot as "5"" pot", and import the file again',
       { cause },
     );
