@@ -13,8 +13,8 @@ const PROGRAM =
 const SHARED =
   /[\\/]dist[\\/](?:files[\\/]|auth[\\/](?:static-tokens|token-file)\.|storage[\\/](?:errors|plants-table|retry|sqlite[\\/](?:database|errors|schema))\.)/;
 
-/** The rules of POST /plants, with the packages that they need: an import loads them without the service. */
-const RULES = /[\\/]dist[\\/]plants[\\/]parse-new-plant\.js$/;
+/** The rules of POST /plants and the group commit, with the packages that they need: an import loads them without the service. */
+const RULES = /[\\/]dist[\\/](?:plants[\\/]parse-new-plant|storage[\\/]group-commit)\.js$/;
 
 /** Keeps V8 from storing a file with two bytes a character, as it does for one with a character beyond Latin-1. */
 const asAscii = {

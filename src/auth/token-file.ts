@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { OperatorError } from '../operator-error.js';
-import { appendToFile, createFile, replaceFile } from '../files/durable-files.js';
+import { appendToFile, createFileAndDirectory, replaceFile } from '../files/durable-files.js';
 import { unwritable } from '../files/file-errors.js';
 import { readRegularFile } from '../files/regular-file.js';
 import type { StaticToken } from './static-tokens.js';
@@ -94,7 +94,7 @@ export function addToken(file: string, token: StaticToken): void {
 
 /** Creates a file with a token, or returns the text of the file that is there. */
 function createOrRead(file: string, token: StaticToken): string | undefined {
-  if (createFile(file, lineOf(token))) return undefined;
+  if (createFileAndDirectory(file, lineOf(token))) return undefined;
   return readTokenFile(file, 'it is a link that leads nowhere, so remove it');
 }
 

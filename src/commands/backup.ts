@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { assertFileName, unwritable } from '../files/file-errors.js';
 import { backUp } from '../storage/sqlite/backup.js';
-import { fileOf } from './open-store.js';
+import { assertFileName } from './file-name.js';
+import { requireSqliteFile } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
 export function configure(command: Command): void {
@@ -15,14 +15,12 @@ export function configure(command: Command): void {
 }
 
 async function run(target: string, options: ReportOptions): Promise<void> {
-  const file = fileOf(
+  const file = requireSqliteFile(
     loadConfiguration().databaseUrl,
     'back up PostgreSQL with its own tools: pg_dump, or pg_basebackup',
   );
   assertFileName(target);
   onInterruption(() => `there is no ${target}; ${RUN_AGAIN}`);
-  const plants = await backUp(file, target).catch((error: unknown) => {
-    throw unwritable(target, error);
-  });
+  const plants = await backUp(file, target);
   printSummary({ file: target, plants }, `${target} is a backup of ${counted(plants, 'plant')}`, options);
 }

@@ -4,11 +4,13 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { FIELD_NAMES } from '../contract/plant-fields.js';
-import { assertFileName, unwritable } from '../files/file-errors.js';
+import { unwritable } from '../files/file-errors.js';
 import { publishFile } from '../files/publish-file.js';
+import type { PlantSnapshot } from '../storage/plant-repository.js';
 import { inBatches } from './data/batches.js';
 import { encodePlants, type Format, formatOf, formatOption, HEADERS } from './data/formats.js';
 import { withProgress } from './data/progress.js';
+import { assertFileName } from './file-name.js';
 import { openExistingSnapshot } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
@@ -36,22 +38,36 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
   const snapshot = await openExistingSnapshot(configuration);
   const isFile = file !== '-';
   onInterruption(() => `${isFile ? `there is no ${file}` : 'the output is not complete'}; ${RUN_AGAIN}`);
-  const batches = inBatches(snapshot.plants());
+  const exported = { plants: 0 };
   // Not where the plants themselves go to the terminal.
-  const isSilent = !isFile && process.stdout.isTTY;
-  const shown = isSilent ? batches : withProgress(batches, 'plants', () => snapshot.count());
-  let plants = 0;
-  async function* chunks(): AsyncGenerator<string> {
-    yield HEADERS[format];
-    for await (const batch of shown) {
-      yield encodePlants(batch, format);
-      plants += batch.length;
-    }
+  const showsProgress = isFile || !process.stdout.isTTY;
+  const chunks = encoded(snapshot, format, showsProgress, exported);
+  await (isFile ? writeExport(file, chunks) : writeToStdout(chunks));
+  const count = counted(exported.plants, 'plant');
+  const words = isFile ? `${file} has ${count}` : `${count} exported`;
+  printSummary({ file: isFile ? file : undefined, ...exported }, words, { json, dataOnStdout: !isFile });
+}
+
+/**
+ * Yields the plants of a snapshot in a format, and closes the snapshot: before the file appears, because a server may not
+ * answer then, and a signal ends the export.
+ *
+ * @param exported counts the plants
+ */
+async function* encoded(
+  snapshot: PlantSnapshot,
+  format: Format,
+  showsProgress: boolean,
+  exported: { plants: number },
+): AsyncGenerator<string> {
+  yield HEADERS[format];
+  const batches = inBatches(snapshot.plants());
+  const shown = showsProgress ? withProgress(batches, 'plants', () => snapshot.count()) : batches;
+  for await (const batch of shown) {
+    yield encodePlants(batch, format);
+    exported.plants += batch.length;
   }
-  await (isFile ? writeExport(file, chunks()) : writeToStdout(chunks()));
   await snapshot.close();
-  const words = isFile ? `${file} has ${counted(plants, 'plant')}` : `${counted(plants, 'plant')} exported`;
-  printSummary({ file: isFile ? file : undefined, plants }, words, { json, dataOnStdout: !isFile });
 }
 
 /** Creates a file atomically and durably; only its owner can read it. If a chunk fails, there is no file. */

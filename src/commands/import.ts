@@ -8,11 +8,11 @@ import { unreadable } from '../files/file-errors.js';
 import { listed } from '../listed.js';
 import { inShell } from '../in-shell.js';
 import { badUsage, EXIT_STATUS, OperatorError } from '../operator-error.js';
-import { errorMessage, PlantsKeptOutError } from '../storage/errors.js';
-import { type Outcome, type PlantRepository, RepositoryUnavailableError } from '../storage/plant-repository.js';
+import { RepositoryUnavailableError } from '../storage/errors.js';
 import { type Format, formatOf, formatOption } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { Rejects } from './data/rejects.js';
+import type { Counts, RowStore } from './data/row-store.js';
 import type { Row, RowReader } from './data/rows.js';
 import { openStore } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
@@ -29,15 +29,6 @@ interface ImportOptions extends ReportOptions {
   readonly format?: Format;
   readonly rejects?: string;
 }
-
-/** What became of a row. */
-interface Result {
-  readonly name: Outcome | 'rejected';
-  /** Why the plant of the row is not in the store. */
-  readonly reason?: string;
-}
-
-type Counts = Record<Result['name'], number>;
 
 export function configure(command: Command): void {
   command
@@ -70,19 +61,14 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   onInterruption(() => `${describe(counts)}; ${goOn}`);
   try {
     const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
-    for await (const rows of withProgress(reader.rows(input), 'rows')) {
-      for await (const results of add(repository, rows, goOn)) {
-        for (const [row, { name, reason }] of results) {
-          counts[name] += 1;
-          if (reason !== undefined) rejected.add(row, reason, reader);
-        }
-      }
-    }
+    const report = (row: Row, reason: string): void => rejected.add(row, reason, reader);
+    await addAll(withProgress(reader.rows(input), 'rows'), await createRowStore(repository, counts, report));
   } catch (error) {
     if (Object.values(counts).some((count) => count > 0)) process.stderr.write(`${describe(counts)}\n`);
-    // The error above says how to go on; that of the store that cannot close would hide it.
+    // The error of the import says how to go on; that of the store that cannot close would hide it.
     await repository.close().catch(() => undefined);
-    throw error;
+    if (!(error instanceof RepositoryUnavailableError)) throw error;
+    throw new OperatorError(`${error.message}; ${goOn}`, { cause: error });
   }
   await repository.close();
   printSummary(counts, describe(counts), { json });
@@ -95,54 +81,18 @@ async function createReader(format: Format, maxLength: number): Promise<RowReade
   return new (await import('./data/ndjson.js')).NdjsonReader(maxLength);
 }
 
-/**
- * Adds the plants of rows. If the database does not take one, for example because of a CHECK of the operator, the rows are
- * added in halves, so that only its row is rejected in the end.
- *
- * @param goOn what to do if the store is unavailable
- * @returns the rows with their results, as soon as these are known
- */
-async function* add(repository: PlantRepository, rows: readonly Row[], goOn: string): AsyncGenerator<[Row, Result][]> {
-  const plants = rows.filter((row) => row.kind === 'plant').map(({ plant }) => plant);
-  let results: [Row, Result][];
-  try {
-    results = withResults(rows, plants.length === 0 ? [] : await repository.add(plants));
-  } catch (error) {
-    if (error instanceof RepositoryUnavailableError) {
-      throw new OperatorError(`${error.message}; ${goOn}`, { cause: error });
-    }
-    if (error instanceof PlantsKeptOutError) {
-      // The other plants are stored.
-      results = withResults(rows, error.outcomes, error);
-    } else if (plants.length === 1) {
-      results = withResults(rows, [undefined], error);
-    } else {
-      const middle = Math.ceil(rows.length / 2);
-      yield* add(repository, rows.slice(0, middle), goOn);
-      yield* add(repository, rows.slice(middle), goOn);
-      return;
-    }
-  }
-  yield results;
+/** Imports it now, too. */
+async function createRowStore(...parameters: ConstructorParameters<typeof RowStore>): Promise<RowStore> {
+  return new (await import('./data/row-store.js')).RowStore(...parameters);
 }
 
-/**
- * @param outcomes of the plants among the rows, in their order; undefined for a plant that the database does not take
- * @param error of such a plant
- */
-function withResults(
-  rows: readonly Row[],
-  outcomes: readonly (Outcome | undefined)[],
-  error?: unknown,
-): [Row, Result][] {
-  const left = [...outcomes];
-  return rows.map((row) => {
-    if (row.kind === 'rejected') return [row, { name: 'rejected', reason: row.reason }];
-    const name = left.shift();
-    if (name === undefined)
-      return [row, { name: 'rejected', reason: `The database refuses it: ${errorMessage(error)}` }];
-    return [row, name === 'conflict' ? { name, reason: `The id ${row.plant.id} belongs to another plant.` } : { name }];
-  });
+/** Adds all rows, also those before an error in the file. */
+async function addAll(chunks: AsyncIterable<readonly Row[]>, store: RowStore): Promise<void> {
+  try {
+    for await (const rows of chunks) await store.add(rows);
+  } finally {
+    await store.end();
+  }
 }
 
 function describe({ created, repeated, conflict, rejected }: Readonly<Counts>): string {

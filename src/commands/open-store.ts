@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
 import { badUsage, OperatorError } from '../operator-error.js';
-import { databaseName, sqliteFile } from '../storage/database-url.js';
+import { databaseName, isInMemory, sqliteFile } from '../storage/database-url.js';
 import { openRepository, openSnapshot } from '../storage/engines.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 
@@ -31,7 +31,7 @@ export async function openExistingSnapshot({ databaseUrl, store }: Configuration
  *
  * @param advice for an operator whose database is not SQLite
  */
-export function fileOf(url: string, advice: string): string {
+export function requireSqliteFile(url: string, advice: string): string {
   assertOnDisk(url);
   const file = sqliteFile(url);
   if (file === undefined) throw badUsage(advice);
@@ -39,6 +39,5 @@ export function fileOf(url: string, advice: string): string {
 }
 
 function assertOnDisk(url: string): void {
-  if (sqliteFile(url) !== ':memory:') return;
-  throw badUsage('a database in memory ends with its process: name a file');
+  if (isInMemory(url)) throw badUsage('a database in memory ends with its process: name a file');
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { restore } from '../storage/sqlite/backup.js';
-import { fileOf } from './open-store.js';
+import { requireSqliteFile } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
 export function configure(command: Command): void {
@@ -14,7 +14,7 @@ export function configure(command: Command): void {
 }
 
 async function run(backup: string, options: ReportOptions): Promise<void> {
-  const file = fileOf(
+  const file = requireSqliteFile(
     loadConfiguration().databaseUrl,
     'fill a PostgreSQL database with plant-store import, or with pg_restore',
   );

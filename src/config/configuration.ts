@@ -7,7 +7,14 @@ import { badUsage, OperatorError } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
-import { DATABASE_URL_RULE, isDatabaseUrl, lacksSslMode, sqliteFile, SSL_MODE_RULE } from '../storage/database-url.js';
+import {
+  DATABASE_URL_RULE,
+  isDatabaseUrl,
+  isInMemory,
+  lacksSslMode,
+  sqliteFile,
+  SSL_MODE_RULE,
+} from '../storage/database-url.js';
 import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';
 import { readEnvFile } from './env-file.js';
 import {
@@ -212,7 +219,7 @@ function assertConsistent(settings: Settings): void {
     throw badUsage(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
   }
   if (lacksSslMode(settings.databaseUrl)) throw badUsage(`DATABASE_URL must have ${SSL_MODE_RULE}`);
-  if (settings.workers > 1 && sqliteFile(settings.databaseUrl) === ':memory:') {
+  if (settings.workers > 1 && isInMemory(settings.databaseUrl)) {
     throw badUsage('WORKERS must be 1 with a database in memory, which processes cannot share');
   }
   if (settings.workers > 1 && port === 0) {
@@ -277,5 +284,5 @@ export function forVariable<Result>(variable: string, read: () => Result): Resul
 
 function tokenFileBeside(databaseUrl: string): string {
   const file = sqliteFile(databaseUrl);
-  return join(file === undefined || file === ':memory:' ? 'data' : dirname(file), 'tokens');
+  return join(file === undefined ? 'data' : dirname(file), 'tokens');
 }

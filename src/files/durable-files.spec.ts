@@ -12,20 +12,20 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { appendToFile, createFile, makeDirectory, replaceFile, takeOwnerOf } from './durable-files.js';
+import { appendToFile, createFileAndDirectory, makeDirectory, replaceFile, takeOwnerOf } from './durable-files.js';
 
 /** Returns the permissions of a file. */
 function modeOf(path: string): number {
   return statSync(path).mode & 0o777;
 }
 
-describe('createFile', () => {
+describe('createFileAndDirectory', () => {
   it('creates a file and its directories, which only its owner can read, and leaves one that exists', () => {
     const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
     const file = join(directory, 'a', 'b', 'file');
 
-    expect(createFile(file, 'first')).toBe(true);
-    expect(createFile(file, 'second')).toBe(false);
+    expect(createFileAndDirectory(file, 'first')).toBe(true);
+    expect(createFileAndDirectory(file, 'second')).toBe(false);
 
     expect(readFileSync(file, 'utf8')).toBe('first');
     expect(modeOf(file)).toBe(0o600);
@@ -37,7 +37,7 @@ describe('createFile', () => {
     const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
     writeFileSync(join(directory, 'file'), '');
 
-    expect(() => createFile(join(directory, 'file', 'a', 'b'))).toThrow('ENOTDIR');
+    expect(() => createFileAndDirectory(join(directory, 'file', 'a', 'b'))).toThrow('ENOTDIR');
     rmSync(directory, { recursive: true });
   });
 });
@@ -50,7 +50,7 @@ describe('makeDirectory', () => {
 
     makeDirectory(join(directory, 'a', 'b'));
     makeDirectory(join(directory, 'a', 'b'));
-    createFile(join(directory, 'a', 'file'));
+    createFileAndDirectory(join(directory, 'a', 'file'));
 
     for (const path of ['a', 'a/b', 'a/file']) expect(statSync(join(directory, path))).toMatchObject({ uid, gid });
     rmSync(directory, { recursive: true });

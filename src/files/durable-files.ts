@@ -49,7 +49,7 @@ export function existingDirectory(path: string): string {
  *
  * @returns false if the file exists already, which is left as it is
  */
-export function createFile(path: string, text = ''): boolean {
+export function createFileAndDirectory(path: string, text = ''): boolean {
   const directory = dirname(path);
   makeDirectory(directory);
   const isNew = succeeds('EEXIST', () => writeNewFile(path, text));

@@ -13,12 +13,6 @@ export function unreadable(file: string, cause: unknown, ifMissing = 'name one t
   return badUsage(`${file} cannot be read (${code}): this user must be able to read it`, cause);
 }
 
-/** @throws {OperatorError} unless a file that is to be created can have this name */
-export function assertFileName(name: string): void {
-  if (name === '') throw badUsage('the name of the file is empty: name a file');
-  if (name.endsWith('/')) throw badUsage(`${name} is the name of a directory: name a file`);
-}
-
 /** Returns an error for the operator instead of one of the system, if it is one, after writing a file failed. */
 export function unwritable(file: string, cause: unknown): unknown {
   const code = systemCodeOf(cause);

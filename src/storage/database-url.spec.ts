@@ -1,4 +1,4 @@
-import { databaseName, isDatabaseUrl, isPostgresUrl, lacksSslMode, sqliteFile } from './database-url.js';
+import { databaseName, isDatabaseUrl, isInMemory, isPostgresUrl, lacksSslMode, sqliteFile } from './database-url.js';
 
 describe('The URL of a database', () => {
   it.each([
@@ -50,7 +50,8 @@ describe('The URL of a database', () => {
   it.each([
     ['sqlite:data/plants.db', 'data/plants.db'],
     ['sqlite:/data/my plants.db  ', '/data/my plants.db'],
-    ['sqlite::memory:', ':memory:'],
+    ['sqlite::memory:', undefined],
+    ['sqlite::memory: ', undefined],
     ['sqlite:///data/plants.db', '///data/plants.db'],
     ['sqlite://data/plants.db', undefined],
     ['sqlite:', undefined],
@@ -60,6 +61,15 @@ describe('The URL of a database', () => {
     ['SQLITE:a', undefined],
     ['a sqlite:b', undefined],
   ])('%j leads to the file %j', (url, file) => expect(sqliteFile(url)).toBe(file));
+
+  it.each([
+    ['sqlite::memory:', true],
+    ['sqlite::memory: ', true],
+    ['sqlite::memory:/plants.db', false],
+    ['sqlite:memory', false],
+  ])('%j names a database, in memory: %s', (url, expected) => {
+    expect([isDatabaseUrl(url), isInMemory(url)]).toEqual([true, expected]);
+  });
 
   it('is shown to operators without user, password and parameters', () => {
     expect(databaseName('postgresql://user:secret@db.example.com:5433/plants?sslmode=disable')).toBe(

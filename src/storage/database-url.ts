@@ -29,26 +29,32 @@ export const SSL_MODE_RULE =
 
 /** Returns whether a URL names a database of one of the engines. */
 export function isDatabaseUrl(url: string): boolean {
-  return sqliteFile(url) !== undefined || isPostgresUrl(url);
+  return isSqliteUrl(url) || isPostgresUrl(url);
 }
 
 /** Returns the URL of a database for an operator, without user, password and parameters. */
 export function databaseName(url: string): string {
-  return sqliteFile(url) === undefined ? postgresName(url) : url;
+  return isSqliteUrl(url) ? url : postgresName(url);
 }
 
 /**
- * Returns the path in a SQLite URL, or `:memory:`; undefined for another URL. With two slashes, the first name would be that
- * of a host (RFC 3986 §3.2), and a relative path is meant: taken as an absolute one, it would be outside the volume. With a
+ * Returns whether a URL names a SQLite database: in memory, or by a path. With two slashes, the first name would be that of
+ * a host (RFC 3986 §3.2), and a relative path is meant: taken as an absolute one, it would be outside the volume. With a
  * slash at its end, it is that of a directory.
  */
-export function sqliteFile(url: string): string | undefined {
-  const path = sqlitePath(url);
-  return /^sqlite:(?!\/\/[^/])\S.*$/.test(url) && !path.endsWith('/') ? path : undefined;
+export function isSqliteUrl(url: string): boolean {
+  return /^sqlite:(?!\/\/[^/])\S.*$/.test(url) && !url.trimEnd().endsWith('/');
 }
 
-/** Returns the path in a SQLite URL. Spaces at the end are a slip, and would name another file than the operator sees. */
-export function sqlitePath(url: string): string {
+/** Returns whether a URL names a SQLite database in memory, which ends with its process. */
+export function isInMemory(url: string): boolean {
+  return url.trimEnd() === 'sqlite::memory:';
+}
+
+/** Returns the path in a SQLite URL; undefined for a database in memory, and for another URL. */
+export function sqliteFile(url: string): string | undefined {
+  if (!isSqliteUrl(url) || isInMemory(url)) return undefined;
+  // Spaces at the end are a slip, and would name another file than the operator sees.
   return url.slice('sqlite:'.length).trimEnd();
 }
 

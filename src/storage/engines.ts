@@ -1,6 +1,6 @@
 import { OperatorError } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
-import { DATABASE_URL_RULE, isPostgresUrl, lacksSslMode, SSL_MODE_RULE, sqliteFile } from './database-url.js';
+import { DATABASE_URL_RULE, isPostgresUrl, isSqliteUrl, lacksSslMode, SSL_MODE_RULE } from './database-url.js';
 import type { PlantRepository, PlantSnapshot } from './plant-repository.js';
 
 /** Settings of a store beside its URL. */
@@ -56,14 +56,15 @@ export async function checkDatabase(url: string, options: DatabaseOptions): Prom
 
 /** Loads the engine of a URL, with its driver, on demand: a host without PostgreSQL does not install `pg`. */
 async function engineOf(url: string): Promise<Engine> {
-  if (sqliteFile(url) !== undefined) return (await import('./sqlite/engine.js')).sqliteEngine;
+  if (isSqliteUrl(url)) return (await import('./sqlite/engine.js')).sqliteEngine;
   if (!isPostgresUrl(url)) throw new OperatorError(`a database URL must be ${DATABASE_URL_RULE}`);
   if (lacksSslMode(url)) throw new OperatorError(`a database URL must have ${SSL_MODE_RULE}`);
   checkTlsFiles(url);
   try {
     return (await import('./postgres/engine.js')).postgresEngine;
   } catch (error) {
-    if (!(error instanceof Error && error.message.includes("'pg'"))) throw error;
+    const { code, message } = Object(error) as NodeJS.ErrnoException;
+    if (code !== 'ERR_MODULE_NOT_FOUND' || !message.includes("'pg'")) throw error;
     throw new OperatorError('the package pg is not installed: npm install pg', { cause: error });
   }
 }

@@ -1,11 +1,18 @@
 import { OperatorError } from '../operator-error.js';
-import { type Outcome, RepositoryUnavailableError } from './plant-repository.js';
 
 /**
  * How a repository handles an error of its database: `transient` errors are retried until the timeout; `unavailable`
  * means that no plant can be stored until an operator acts, for example on a full disk. Other errors are defects.
  */
 export type Failure = 'transient' | 'unavailable';
+
+/**
+ * The store cannot be reached in time, or cannot take more now. Plants that were to be added may be stored or not, because
+ * the answer of the database may be lost: add them again.
+ */
+export class RepositoryUnavailableError extends Error {
+  override readonly name = 'RepositoryUnavailableError';
+}
 
 /** The database is not one that the service can use. The message begins with "it", which is the database. */
 export class UnusableDatabaseError extends Error {
@@ -23,24 +30,6 @@ export class NoAnswerError extends Error {
   }
 }
 
-/** The outcome of each plant of a batch, which is stored; undefined for plants that the table keeps out. */
-type Outcomes = readonly (Outcome | undefined)[];
-
-/** The table has no plants with some ids, and does not take those that have them: a defect, of these plants alone. */
-export class PlantsKeptOutError extends Error {
-  override readonly name = 'PlantsKeptOutError';
-
-  constructor(readonly outcomes: Outcomes) {
-    super('the table plants does not take a plant, although its id is free: look at the triggers of the table');
-  }
-}
-
-/** @throws {PlantsKeptOutError} when a plant has no outcome */
-export function requireOutcomes(outcomes: Outcomes): readonly Outcome[] {
-  if (outcomes.every((outcome) => outcome !== undefined)) return outcomes;
-  throw new PlantsKeptOutError(outcomes);
-}
-
 /**
  * Makes the line for the operator after a database could not be opened.
  *
@@ -52,18 +41,21 @@ export function startError(database: string, error: unknown, reason: string): Op
 }
 
 /**
- * Makes the error of a snapshot.
+ * Makes the error of `PlantRepository.snapshot`.
+ *
+ * @param error with a line for the operator, which names the database
+ */
+export function snapshotError(error: unknown): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(errorMessage(error), { cause: error });
+}
+
+/**
+ * Makes the error of a snapshot that cannot be read.
  *
  * @param database as the operator names it, without a password
  */
-export function snapshotError(
-  database: string,
-  error: unknown,
-  reason = errorMessage(error),
-): RepositoryUnavailableError {
-  // A line for an operator names the database itself.
-  const message = error instanceof OperatorError ? reason : `the database ${database} cannot be read: ${reason}`;
-  return new RepositoryUnavailableError(message, { cause: error });
+export function readError(database: string, error: unknown, reason: string): RepositoryUnavailableError {
+  return new RepositoryUnavailableError(`the database ${database} cannot be read: ${reason}`, { cause: error });
 }
 
 /** Makes the error of `PlantRepository.add`. */

@@ -6,7 +6,8 @@ import { Logger } from '@nestjs/common';
 import { until } from '../../test/support/until.js';
 import { BATCH_CHANNEL, GroupCommit } from './group-commit.js';
 import { openRepository } from './engines.js';
-import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
+import { RepositoryUnavailableError } from './errors.js';
+import { type BatchOutcome, PlantRepository, type StoredPlant } from './plant-repository.js';
 
 /** Passes batches on to a real repository, and records the size of each. */
 class CountingRepository extends PlantRepository {
@@ -21,7 +22,7 @@ class CountingRepository extends PlantRepository {
     super();
   }
 
-  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+  override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
     this.sizes.push(batch.length);
     this.#inProgress += 1;
     this.mostAtOnce = Math.max(this.mostAtOnce, this.#inProgress);
@@ -78,13 +79,32 @@ describe('group commit', () => {
     unsubscribe(BATCH_CHANNEL, listener);
 
     expect(outcomes).toEqual(['created', 'conflict', 'repeated', 'conflict']);
+    const anyTime = expect.any(Number) as number;
     expect(messages).toEqual([
-      { size: 4, seconds: expect.any(Number) as number, created: 1, repeated: 1, conflict: 2 },
+      { size: 2, seconds: anyTime, created: 1, repeated: 1, conflict: 0 },
+      { size: 1, seconds: anyTime, created: 0, repeated: 0, conflict: 1 },
+      { size: 1, seconds: anyTime, created: 0, repeated: 0, conflict: 1 },
     ]);
     const [{ seconds }] = messages as [{ seconds: number }];
     // Node's timers may be a millisecond early.
     expect(seconds).toBeGreaterThan(0.018);
     expect(seconds).toBeLessThanOrEqual(most);
+  });
+
+  it('stores a plant that is repeated thousands of times in as few batches as can hold its repetitions', async () => {
+    const outcomes = await Promise.all(Array.from({ length: 2_100 }, () => commit.add({ id: 1n, name: 'Monstera' })));
+
+    expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === 'repeated')).toHaveLength(2_099);
+    expect(repository.sizes).toEqual([1, 1, 1]);
+  });
+
+  it('stores a plant with another id soon, however many plants with one id are waiting', async () => {
+    const added = Array.from({ length: 1_100 }, (_, index) => commit.add({ id: 1n, name: `plant ${index}` }));
+    await commit.add({ id: 2n, name: 'Ficus' });
+    expect(repository.sizes).toEqual([1, 2]);
+
+    expect((await Promise.all(added)).filter((outcome) => outcome === 'conflict')).toHaveLength(1_099);
   });
 
   it('rejects only the plant at fault of a batch', async () => {

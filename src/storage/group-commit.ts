@@ -2,13 +2,14 @@ import { AsyncResource } from 'node:async_hooks';
 import { channel } from 'node:diagnostics_channel';
 import { setImmediate } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
-import { PlantsKeptOutError } from './errors.js';
+import { RepositoryUnavailableError } from './errors.js';
 import {
+  type BatchOutcome,
+  isSamePlant,
   lengthOf,
   type Outcome,
   OUTCOMES,
   PlantRepository,
-  RepositoryUnavailableError,
   type StoredPlant,
 } from './plant-repository.js';
 
@@ -21,7 +22,7 @@ const BATCH_LENGTH = 262_144;
 /** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
 export const BATCH_CHANNEL = 'plant-store:batch';
 
-/** A stored batch, without plants that the table keeps out: how many of its plants have each outcome. */
+/** A stored batch, without refused plants: how many of its plants, each repetition included, have each outcome. */
 export interface BatchMessage extends Readonly<Record<Outcome, number>> {
   /** Number of plants: the sum of the three outcomes. */
   readonly size: number;
@@ -31,24 +32,32 @@ export interface BatchMessage extends Readonly<Record<Outcome, number>> {
 
 const batches = channel(BATCH_CHANNEL);
 
-/** A plant in the queue or in a batch, and the promise of its outcome. */
-interface PendingPlant {
+const BATCH_OUTCOMES: readonly BatchOutcome[] = [...OUTCOMES, 'refused'];
+
+const REFUSED = 'the table plants does not take a plant, although its id is free: look at the triggers of the table';
+
+/** A call of `add`, which waits for the outcome of its plant. */
+interface Call {
   readonly plant: StoredPlant;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (reason: unknown) => void;
 }
 
-/** The outcome of each plant of a stored batch; an error for a plant that the table keeps out. */
-type StoredOutcomes = readonly (Outcome | PlantsKeptOutError)[];
+/** A plant of a batch, and the calls that add it: more than one if a client repeats it at the same moment. */
+interface BatchedPlant {
+  readonly plant: StoredPlant;
+  readonly calls: Call[];
+}
 
 /**
- * Group commit: plants that arrive while a batch is in flight share the next one. So no plant waits for a timer. The queue
+ * Group commit: plants that arrive while a batch is in flight share the next one. So no plant waits for a timer. A batch has
+ * each id once: another plant with this id waits for a later batch, and is then compared with the stored one. The queue
  * needs no limit: Admission bounds the plants in flight.
  */
 @Injectable()
 export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
-  #queue: PendingPlant[] = [];
+  readonly #queue: Call[] = [];
   #isRunning = false;
   /** Plants that the store has refused since it last took some. */
   #refused = 0;
@@ -62,6 +71,7 @@ export class GroupCommit {
    * Resolves when the plant is durable.
    *
    * @throws {RepositoryUnavailableError} when it may be stored or not: add it again
+   * @throws {Error} when the store refuses this plant alone, or cannot add it because of a defect
    */
   add(plant: StoredPlant): Promise<Outcome> {
     return new Promise((resolve, reject) => {
@@ -88,7 +98,21 @@ export class GroupCommit {
     this.#isRunning = false;
   }
 
-  #takeBatch(): PendingPlant[] {
+  /** Takes the plants that have waited for longest. Of different ones with the same id, it takes the first. */
+  #takeBatch(): BatchedPlant[] {
+    const batch = new Map<bigint, BatchedPlant>();
+    for (const call of this.#takeCalls()) {
+      const { plant } = call;
+      const first = batch.get(plant.id);
+      if (first === undefined) batch.set(plant.id, { plant, calls: [call] });
+      else if (isSamePlant(first.plant, plant)) first.calls.push(call);
+      // Behind all others, whom it must not delay.
+      else this.#queue.push(call);
+    }
+    return [...batch.values()];
+  }
+
+  #takeCalls(): Call[] {
     let size = 0;
     let length = 0;
     for (const { plant } of this.#queue) {
@@ -99,22 +123,23 @@ export class GroupCommit {
     return this.#queue.splice(0, size);
   }
 
-  /** Stores a batch, and settles the promise of each plant. */
-  async #store(batch: readonly PendingPlant[]): Promise<void> {
+  /** Stores a batch, and settles the promises of its calls. */
+  async #store(batch: readonly BatchedPlant[]): Promise<void> {
     const started = performance.now();
     try {
-      const outcomes = await this.#addToRepository(batch);
-      publishBatch(outcomes, (performance.now() - started) / 1_000);
-      this.#settle(batch, outcomes);
+      const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
+      assertOutcomes(outcomes, batch.length);
+      const seconds = (performance.now() - started) / 1_000;
+      publishBatch(this.#settle(batch, outcomes), seconds);
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
       else if (batch.length > 1) await this.#storeInHalves(batch);
-      else batch.forEach(({ reject }) => reject(error));
+      else callsOf(batch).forEach(({ reject }) => reject(error));
     }
   }
 
   /** Stores a batch in two, so that a defect with one plant fails in the end that plant alone. */
-  async #storeInHalves(batch: readonly PendingPlant[]): Promise<void> {
+  async #storeInHalves(batch: readonly BatchedPlant[]): Promise<void> {
     const middle = Math.ceil(batch.length / 2);
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
       await this.#store(half);
@@ -123,36 +148,34 @@ export class GroupCommit {
     }
   }
 
-  #refuse(batch: readonly PendingPlant[], error: RepositoryUnavailableError): void {
-    this.#refused += batch.length;
-    this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);
-    batch.forEach(({ reject }) => reject(error));
+  #refuse(batch: readonly BatchedPlant[], error: RepositoryUnavailableError): void {
+    const count = callsOf(batch).length;
+    this.#refused += count;
+    this.#logger.warn(`Plants refused with 503: ${count}; ${error.message}`);
+    callsOf(batch).forEach(({ reject }) => reject(error));
   }
 
-  /** Returns the outcome of each plant of a batch that is stored. */
-  async #addToRepository(batch: readonly PendingPlant[]): Promise<StoredOutcomes> {
-    try {
-      const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
-      assertOutcomes(outcomes, batch.length);
-      return outcomes;
-    } catch (error) {
-      if (!(error instanceof PlantsKeptOutError)) throw error;
-      // The other plants are stored. Added again, in halves, they would be repeated.
-      return error.outcomes.map((outcome) => outcome ?? error);
-    }
-  }
-
-  #settle(batch: readonly PendingPlant[], outcomes: StoredOutcomes): void {
+  /** Tells each call the outcome of its plant, and returns how many calls have each outcome. */
+  #settle(batch: readonly BatchedPlant[], outcomes: readonly BatchOutcome[]): Record<BatchOutcome, number> {
     if (this.#refused > 0) {
       this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#refused}`);
       this.#refused = 0;
     }
-    batch.forEach(({ resolve, reject }, index) => {
-      const outcome = outcomes[index];
-      if (typeof outcome === 'string') resolve(outcome);
-      else reject(outcome);
+    const counts = { created: 0, repeated: 0, conflict: 0, refused: 0 };
+    outcomes.forEach((outcome, index) => {
+      batch[index]?.calls.forEach(({ resolve, reject }, repetitions) => {
+        const own = outcome === 'created' && repetitions > 0 ? 'repeated' : outcome;
+        counts[own] += 1;
+        if (own === 'refused') reject(new Error(REFUSED));
+        else resolve(own);
+      });
     });
+    return counts;
   }
+}
+
+function callsOf(batch: readonly BatchedPlant[]): readonly Call[] {
+  return batch.flatMap(({ calls }) => calls);
 }
 
 /**
@@ -164,21 +187,18 @@ async function waitForArrivals(turns: 1 | 2): Promise<void> {
   for (let turn = 0; turn < turns; turn += 1) await setImmediate();
 }
 
-/** A repository of a host may return anything. A plant without one of the three outcomes must not count as stored. */
-function assertOutcomes(outcomes: readonly Outcome[], count: number): void {
+/** A repository of a host may return anything. A plant without one of these outcomes must not count as stored. */
+function assertOutcomes(outcomes: readonly BatchOutcome[], count: number): void {
   // `Array.from` turns holes into undefined, which `every` would skip.
-  const returned = Array.isArray(outcomes) ? Array.from<Outcome>(outcomes) : [];
-  if (returned.length !== count || !returned.every((outcome) => OUTCOMES.includes(outcome))) {
-    throw new Error(`The repository must return an outcome for each plant: ${OUTCOMES.join(', ')}`);
+  const returned = Array.isArray(outcomes) ? Array.from<BatchOutcome>(outcomes) : [];
+  if (returned.length !== count || !returned.every((outcome) => BATCH_OUTCOMES.includes(outcome))) {
+    throw new Error(`The repository must return an outcome for each plant: ${BATCH_OUTCOMES.join(', ')}`);
   }
 }
 
 /** Publishes a stored batch to the metrics. */
-function publishBatch(outcomes: StoredOutcomes, seconds: number): void {
-  if (!batches.hasSubscribers) return;
-  const count = { created: 0, repeated: 0, conflict: 0 };
-  for (const outcome of outcomes) if (typeof outcome === 'string') count[outcome] += 1;
-  const size = count.created + count.repeated + count.conflict;
-  const message: BatchMessage = { size, seconds, ...count };
+function publishBatch({ created, repeated, conflict }: Record<Outcome, number>, seconds: number): void {
+  const size = created + repeated + conflict;
+  const message: BatchMessage = { size, seconds, created, repeated, conflict };
   if (size > 0) batches.publish(message);
 }

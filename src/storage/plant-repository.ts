@@ -20,6 +20,11 @@ export function lengthOf(plant: StoredPlant): number {
   return length;
 }
 
+/** Returns whether two plants have the same id, name and tag. */
+export function isSamePlant(one: StoredPlant, other: StoredPlant): boolean {
+  return FIELD_NAMES.every((name) => one[name] === other[name]);
+}
+
 /**
  * The outcomes of adding one plant: `created`; `repeated` if the same plant was there already; `conflict` if its id
  * belongs to another plant, which stays as it is.
@@ -27,6 +32,9 @@ export function lengthOf(plant: StoredPlant): number {
 export const OUTCOMES = ['created', 'repeated', 'conflict'] as const;
 
 export type Outcome = (typeof OUTCOMES)[number];
+
+/** What became of one plant of a batch: also `refused` if the table does not take it, although its id is free. */
+export type BatchOutcome = Outcome | 'refused';
 
 /**
  * The plants of a store at one moment, without those that are created later. Its methods are called one after another, and
@@ -55,16 +63,14 @@ export const CHECK_TIMEOUT = 1_000;
 /** The store of plants: the port that each storage engine implements, and its own injection token. */
 export abstract class PlantRepository {
   /**
-   * Adds a batch, all or nothing, and resolves when it is durable. If the batch has an id more than once, the first
-   * plant counts, as if they had been added one after another.
+   * Adds a batch, all or nothing, and resolves when it is durable. Refused plants are left out of it.
    *
+   * @param batch has each id once
    * @returns the outcome of each plant, in the order of the batch
    * @throws {RepositoryUnavailableError} when the store is not available. The outcome is unknown: the batch is stored as a
    *   whole, or not at all. Adding it again is safe.
-   * @throws {PlantsKeptOutError} by the engines of this package, when the table does not take some of the plants. The others
-   *   are stored: the error has their outcomes.
    */
-  abstract add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]>;
+  abstract add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]>;
 
   /**
    * Resolves when the store can take a plant, as far as a transaction tells that is rolled back. The health check of the
@@ -84,12 +90,4 @@ export abstract class PlantRepository {
 
   /** Releases the store, which is not used afterwards. */
   abstract close(): Promise<void>;
-}
-
-/**
- * The store cannot be reached in time, or cannot take more now. Plants that were to be added may be stored or not, because
- * the answer of the database may be lost: add them again.
- */
-export class RepositoryUnavailableError extends Error {
-  override readonly name = 'RepositoryUnavailableError';
 }

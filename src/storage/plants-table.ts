@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { UnusableDatabaseError } from './errors.js';
+import { startError, UnusableDatabaseError } from './errors.js';
 import type { StoredPlant } from './plant-repository.js';
 
 /** A value of a row, for both drivers; null for an absent one. */
@@ -51,8 +51,15 @@ export function assertNotNewer(version: number, current: number): void {
   );
 }
 
-/** Returns a snapshot of a running store, whose table must be there. */
-export function requireTable<Snapshot>(snapshot: Snapshot | undefined): Snapshot {
-  if (snapshot === undefined) throw new UnusableDatabaseError('it has no table of plants');
+/** Completes "the database … cannot be used:" in a message. */
+export const NO_TABLE = 'it has no table of plants';
+
+/**
+ * Returns a snapshot of a running store, whose table must be there.
+ *
+ * @param database as the operator names it, without a password
+ */
+export function requireTable<Snapshot>(snapshot: Snapshot | undefined, database: string): Snapshot {
+  if (snapshot === undefined) throw startError(database, undefined, NO_TABLE);
   return snapshot;
 }

@@ -9,17 +9,21 @@ interface RetryOptions {
   readonly pause: () => number;
 }
 
-/** The time since work began to fail. */
+/** A time in which work fails, over one run or several. */
 interface Outage {
-  /** When the run began that was the first to fail. */
+  /** When its first run began. */
   readonly since: number;
   readonly lastFailure: number;
 }
 
 /**
- * Runs work again until it succeeds, or its outage has lasted for the patience. Each kind of work has a Retry of its own,
- * whose runs share the outage: once it has lasted that long, each further run is one attempt, and so fails fast. The outage
- * is over when a run succeeds, or when nothing has failed for the patience.
+ * Runs work again until it succeeds. Each kind of work has a Retry of its own, whose runs share an outage:
+ *
+ * | the outage         | when                                                                              |
+ * |--------------------|-----------------------------------------------------------------------------------|
+ * | begins             | an attempt of a run fails: it lasts since this run began                          |
+ * | ends the run       | it has lasted for the patience; so each further run is one attempt, and fails fast |
+ * | is over            | a run succeeds, or nothing has failed for the patience                            |
  */
 export class Retry {
   /** Undefined while the work succeeds. */
@@ -39,24 +43,23 @@ export class Retry {
     work: () => Result | Promise<Result>,
     onFailure?: (error: unknown, lasted: number) => void,
   ): Promise<Result> {
-    const began = performance.now();
-    this.#forgetOldOutage(began);
+    const runBegan = performance.now();
+    this.#forgetOldOutage(runBegan);
     for (;;) {
       try {
         const result = await work();
         this.#outage = undefined;
         return result;
       } catch (error) {
-        const now = performance.now();
-        // Its caller has given up by now: a failure that comes so late must not begin an outage.
-        const isLate = now - began > this.patience;
+        const failed = performance.now();
+        // No outage for an attempt that fails so late: `runInTime` has given up on it, and the next run has all its time.
+        const isLate = failed - runBegan > this.patience;
         if (isLate || !this.options.isTransient(error)) throw error;
-        this.#outage = { since: this.#outage?.since ?? began, lastFailure: now };
-        const lasted = now - this.#outage.since;
+        this.#outage = { since: this.#outage?.since ?? runBegan, lastFailure: failed };
+        const lasted = failed - this.#outage.since;
         onFailure?.(error, lasted);
         const pause = this.options.pause();
-        const hasTimeLeft = lasted + pause < this.patience;
-        if (!hasTimeLeft) throw error;
+        if (lasted + pause >= this.patience) throw error;
         await wait(pause);
       }
     }

@@ -120,6 +120,7 @@ describe('plant-store import', () => {
     running.child.stdin.end('{"id":2,"name":"Aloe"}\n');
 
     expect(await running.ended).toBe(1);
+    expect(running.stdout).toBe('');
     expect(running.stderr).toMatch(
       /^1 created, .+\nplant-store: .+ the files of the database were removed or replaced; run the same command again: it goes on .+\n$/,
     );

@@ -29,6 +29,7 @@ const VALUES = [
 ];
 const TYPES = [
   'AuthenticationRefused',
+  'BatchOutcome',
   'ErrorNumber',
   'JwtSettings',
   'JwtType',

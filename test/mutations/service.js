@@ -163,7 +163,7 @@ export default [
     name: 'process: workers with a database in memory',
     reason: 'Processes cannot share a database in memory.',
     file: 'src/config/configuration.ts',
-    find: "settings.workers > 1 && sqliteFile(settings.databaseUrl) === ':memory:'",
+    find: 'settings.workers > 1 && isInMemory(settings.databaseUrl)',
     replace: "settings.workers > 1 && settings.databaseUrl === ':memory:'",
     spec: 'test/process/workers',
     test: 'a database in memory',

@@ -110,14 +110,17 @@ describe('A statement', () => {
 
   it('that compares the taken ids of a batch is retried, and the other plants of the batch are still created', async () => {
     const repository = await openRepository(proxy.url(database));
-    await repository.add([{ id: 1n, name: 'Monstera' }]);
+    await repository.add([
+      { id: 1n, name: 'Monstera' },
+      { id: 3n, name: 'Aloe' },
+    ]);
     proxy.fault = { sqlState: '40001', times: 2, of: 'comparisons' };
 
     expect(
       await repository.add([
         { id: 1n, name: 'Monstera' },
         { id: 2n, name: 'Ficus' },
-        { id: 2n, name: 'Aloe' },
+        { id: 3n, name: 'Agave' },
       ]),
     ).toEqual(['repeated', 'created', 'conflict']);
     expect(proxy.hits).toBe(2);

@@ -1,33 +1,38 @@
 import { closeSync, fstatSync, openSync, statSync, writeFileSync } from 'node:fs';
 import { badUsage, OperatorError } from '../../operator-error.js';
-import { assertFileName, unwritable } from '../../files/file-errors.js';
+import { unwritable } from '../../files/file-errors.js';
+import { assertFileName } from '../file-name.js';
 import { printAboveProgress } from './progress.js';
 import type { Row, RowReader } from './rows.js';
+
+/** The file of --rejects. */
+interface Target {
+  readonly file: string;
+  readonly descriptor: number;
+}
 
 /** Tells of the rows that an import rejects: their line and reason on stderr, or also the rows themselves in a file. */
 export class Rejects {
   #hasHeader = false;
 
-  private constructor(
-    private readonly file: string | undefined,
-    private readonly descriptor: number | undefined,
-  ) {}
+  /** @param target stderr without one */
+  private constructor(private readonly target: Target | undefined) {}
 
   /**
    * @param file stderr without one
    * @throws {OperatorError} if the file has something, which may be the plants or the database
    */
   static open(file: string | undefined): Rejects {
-    if (file === undefined) return new Rejects(undefined, undefined);
+    if (file === undefined) return new Rejects(undefined);
     assertFileName(file);
     const descriptor = openForAppending(file);
-    if (fstatSync(descriptor).size === 0) return new Rejects(file, descriptor);
+    if (fstatSync(descriptor).size === 0) return new Rejects({ file, descriptor });
     closeSync(descriptor);
     throw new OperatorError(`${file} already exists: name another file for the rejected rows`);
   }
 
   add(row: Row, reason: string, reader: RowReader): void {
-    if (this.file === undefined || this.descriptor === undefined) {
+    if (this.target === undefined) {
       printAboveProgress(`line ${row.line}: ${reason}`);
       return;
     }
@@ -35,9 +40,9 @@ export class Rejects {
     this.#hasHeader = true;
     try {
       // Unlike writeSync, it writes the rest, or fails, if a full disk takes a part of the row.
-      writeFileSync(this.descriptor, text, 'latin1');
+      writeFileSync(this.target.descriptor, text, 'latin1');
     } catch (error) {
-      throw unwritable(this.file, error);
+      throw unwritable(this.target.file, error);
     }
   }
 }

@@ -23,11 +23,6 @@ const WATCH_TIMEOUT = 1_000;
 /** The server cancels a statement after this share of the time that the client waits for it. */
 const SERVER_SHARE = 0.8;
 
-interface ExecuteOptions {
-  readonly timeout?: number | undefined;
-  readonly leavesTransactionOpen?: boolean;
-}
-
 /**
  * Transactions on at most two connections:
  *
@@ -81,8 +76,7 @@ export class PostgresPool {
    */
   async transactAndRollBack(statements: readonly string[], timeout?: number): Promise<unknown[][]> {
     const transaction = `BEGIN; ${statements.join('; ')}; ROLLBACK`;
-    // After an error, the server has not executed ROLLBACK.
-    const results = await this.#execute(transaction, { timeout, leavesTransactionOpen: true });
+    const results = await this.#execute(transaction, timeout);
     // The last result is that of ROLLBACK.
     return results.at(-2)?.rows ?? [];
   }
@@ -94,13 +88,9 @@ export class PostgresPool {
   /**
    * Sends the statements of a transaction in one message, and returns the result of each.
    *
-   * @param options.timeout milliseconds that the caller waits
-   * @param options.leavesTransactionOpen true if an error leaves the transaction open
+   * @param timeout milliseconds that the caller waits
    */
-  async #execute(
-    transaction: string,
-    { timeout = Infinity, leavesTransactionOpen = false }: ExecuteOptions = {},
-  ): Promise<pg.QueryArrayResult<unknown[]>[]> {
+  async #execute(transaction: string, timeout = Infinity): Promise<pg.QueryArrayResult<unknown[]>[]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
@@ -111,10 +101,10 @@ export class PostgresPool {
       // The types of the driver lack the array that it returns for several statements.
       return [results].flat();
     } catch (error) {
-      const state = connectionAfter(error);
-      const mustClose = state === 'closed' || leavesTransactionOpen;
-      if (state === 'unanswered') void this.#closeOnceEnded(client, mark);
-      else client.release(mustClose);
+      const after = connectionAfter(error);
+      if (after === 'unanswered') void this.#closeOnceEnded(client, mark);
+      // An error leaves an explicit transaction open: it must not go back into the pool.
+      else client.release(after === 'closed' || transaction.startsWith('BEGIN'));
       throw error;
     }
   }
@@ -129,8 +119,8 @@ export class PostgresPool {
     try {
       return await this.#isExecuting(mark);
     } catch (error) {
-      // A frozen server may go on with the statement later. If it refuses the question, or this pool has been closed, no later
-      // question has an answer.
+      // If the server cannot be asked now, it may still go on with the statement: ask again. Any other error, such as that of
+      // this pool after `close`, would come each time.
       return isTransient(error);
     }
   }

@@ -1,16 +1,15 @@
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { batchError, checkError, requireOutcomes, snapshotError } from '../errors.js';
+import { batchError, checkError, snapshotError } from '../errors.js';
 import {
+  type BatchOutcome,
   CHECK_TIMEOUT,
-  type Outcome,
   PlantRepository,
   type PlantSnapshot,
   type StoredPlant,
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
 import { requireTable } from '../plants-table.js';
-import { BatchProgress } from './batch-progress.js';
 import { describePostgresError, isTransient, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';
 import { addTrialPlants, comparisonOf, insertionOf } from './schema.js';
@@ -43,10 +42,13 @@ export class PostgresRepository extends PlantRepository {
     this.#batches = retryWithin(options.timeout);
   }
 
-  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const progress = new BatchProgress(batch);
+  override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
+    // Of two plants with one id, the server would insert one, and both would count as created.
+    if (new Set(batch.map(({ id }) => id)).size < batch.length) throw new Error('The batch has an id more than once');
+    // Outlives an attempt that fails: the next one finds the ids of these plants taken.
+    const inserted = new Set<unknown>();
     try {
-      return requireOutcomes(await this.#batches.runInTime(() => this.#attempt(progress)));
+      return await this.#batches.runInTime(() => this.#attempt(batch, inserted));
     } catch (error) {
       throw postgresFailure(error) === undefined ? error : batchError(error, describePostgresError(error));
     }
@@ -63,9 +65,9 @@ export class PostgresRepository extends PlantRepository {
 
   override async snapshot(): Promise<PlantSnapshot> {
     try {
-      return requireTable(await openPostgresSnapshot(this.url, this.options));
+      return requireTable(await openPostgresSnapshot(this.url, this.options), postgresName(this.url));
     } catch (error) {
-      throw snapshotError(postgresName(this.url), error);
+      throw snapshotError(error);
     }
   }
 
@@ -73,33 +75,43 @@ export class PostgresRepository extends PlantRepository {
     await this.pool.close();
   }
 
-  /** Adds the plants that are missing, so that it can be repeated after any failure. */
-  async #attempt(progress: BatchProgress): Promise<readonly (Outcome | undefined)[]> {
-    for (;;) {
-      const outcomes = await this.#insertAndCompare(progress);
-      if (!outcomes.includes(undefined)) return outcomes;
-      // The second time, the id of a plant that was deleted between the two statements is free.
-      const again = await this.#insertAndCompare(progress);
-      if (!progress.noteKeptOut(again)) return again;
-    }
+  /**
+   * Adds a batch.
+   *
+   * @param inserted the ids of the plants that attempts have inserted
+   */
+  async #attempt(batch: readonly StoredPlant[], inserted: Set<unknown>): Promise<readonly BatchOutcome[]> {
+    const outcomes = await this.#insertAndCompare(batch, inserted);
+    // The second time, the id of a plant that was deleted between the two statements is free.
+    return outcomes.includes('refused') ? this.#insertAndCompare(batch, inserted) : outcomes;
   }
 
-  /** Returns the outcome of each plant; undefined if it was not inserted, and its id is not there. */
-  async #insertAndCompare(progress: BatchProgress): Promise<readonly (Outcome | undefined)[]> {
-    progress.noteInserted(await this.#insert(progress.toInsert()));
-    return progress.outcomes(await this.#compare(progress.toCompare()));
+  /** Inserts the plants that are missing, and compares those whose ids are taken with the stored ones. */
+  async #insertAndCompare(batch: readonly StoredPlant[], inserted: Set<unknown>): Promise<readonly BatchOutcome[]> {
+    const isMissing = ({ id }: StoredPlant): boolean => !inserted.has(id);
+    for (const id of await this.#insert(batch.filter(isMissing))) inserted.add(id);
+    const isSame = new Map(await this.#compare(batch.filter(isMissing)));
+    return batch.map(({ id }) => {
+      if (inserted.has(id)) return 'created';
+      if (!isSame.has(id)) return 'refused';
+      return isSame.get(id) === true ? 'repeated' : 'conflict';
+    });
   }
 
   /** Inserts the plants whose ids are free, and returns these ids. */
   async #insert(plants: readonly StoredPlant[]): Promise<readonly unknown[]> {
     if (plants.length === 0) return [];
-    const rows = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(plants)} RETURNING id`);
+    // Two batches that wait for each other's ids would deadlock.
+    const sorted = [...plants].sort((one, other) => (one.id < other.id ? -1 : 1));
+    const rows = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(sorted)} RETURNING id`);
     return rows.map(([id]) => id);
   }
 
-  /** Compares plants with the stored ones that have their ids; see `comparisonOf`. */
-  async #compare(taken: ReturnType<BatchProgress['toCompare']>): Promise<unknown[][]> {
-    return taken.length === 0 ? [] : this.pool.transact(comparisonOf(taken));
+  /** Returns the ids of the plants that are taken, each with whether the stored plant is the same. */
+  async #compare(plants: readonly StoredPlant[]): Promise<[id: unknown, isSame: unknown][]> {
+    if (plants.length === 0) return [];
+    const rows = await this.pool.transact(comparisonOf(plants));
+    return rows.map(([id, isSame]) => [id, isSame]);
   }
 }
 

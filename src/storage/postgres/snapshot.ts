@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { snapshotError } from '../errors.js';
+import { readError } from '../errors.js';
 import { plantOf } from '../plants-table.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describePostgresError, postgresStartError } from './errors.js';
@@ -9,7 +9,7 @@ import { literal } from './literal.js';
 import { connectionSettings } from './pool.js';
 import { findTables } from './schema.js';
 
-/** Milliseconds that a query may take, locks apart: to count 100 million plants takes a minute. */
+/** Milliseconds that a query may take: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
 
 /**
@@ -45,7 +45,11 @@ export async function openPostgresSnapshot(
   try {
     await client.connect();
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    await client.query(`SET LOCAL lock_timeout = ${timeout}`);
+    await client.query(
+      `SET LOCAL lock_timeout = ${timeout}; ` +
+        // Limits that an operator has set for short transactions would end an export, or one whose reader is slow.
+        `SET LOCAL statement_timeout = ${QUERY_TIMEOUT}; SET LOCAL idle_in_transaction_session_timeout = 0`,
+    );
     // The transaction takes its snapshot with its first query.
     const { hasPlants } = await findTables((statement) => query(client, statement));
     if (hasPlants) return new PostgresSnapshot(client, url);
@@ -102,7 +106,7 @@ class PostgresSnapshot implements PlantSnapshot {
     try {
       return await query(this.client, statement);
     } catch (error) {
-      throw snapshotError(postgresName(this.url), error, describePostgresError(error));
+      throw readError(postgresName(this.url), error, describePostgresError(error));
     }
   }
 }

@@ -69,6 +69,14 @@ describe('A backup', () => {
 });
 
 describe('A restore', () => {
+  it('to a path that has a file for a directory says so, in one line', async () => {
+    await backUp(file, target);
+
+    await expect(restore(join(file, 'restored.db'), target)).rejects.toThrow(
+      `${file} is not a directory: name a file elsewhere`,
+    );
+  });
+
   it('refuses a table that a start would refuse, and leaves nothing behind', async () => {
     await backUp(file, target);
     await openSqliteDatabase(target, (database) => {

@@ -2,10 +2,11 @@ import { existsSync, lstatSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { OperatorError } from '../../operator-error.js';
-import { createFile, existingDirectory, makeDirectory } from '../../files/durable-files.js';
-import { unreadable } from '../../files/file-errors.js';
+import { createFileAndDirectory, existingDirectory, makeDirectory } from '../../files/durable-files.js';
+import { unreadable, unwritable } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
 import { errorMessage, UnusableDatabaseError } from '../errors.js';
+import { NO_TABLE } from '../plants-table.js';
 import {
   assertSound,
   databaseExists,
@@ -42,18 +43,24 @@ export async function backUp(file: string, target: string): Promise<number> {
  * @throws {OperatorError} when nothing was stored, for example because a start would refuse the database
  */
 export async function restore(file: string, backup: string): Promise<number> {
-  if (statSync(backup, { throwIfNoEntry: false })?.isFile() !== true) {
-    throw new OperatorError(`there is no file ${backup}: name a backup`);
-  }
-  const isCopyOfLog = await usesLog(backup).catch((error: unknown) => {
-    throw unreadable(backup, error);
-  });
-  if (isCopyOfLog) {
-    throw new OperatorError(
-      `${backup} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
-    );
-  }
+  await assertBackup(backup);
   return copy(backup, file, 'it may have plants, so move it away first, or import into it', trySqliteSchema);
+}
+
+/** @throws {OperatorError} if a file cannot be a backup, or cannot be read */
+async function assertBackup(file: string): Promise<void> {
+  try {
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) {
+      throw new OperatorError(`there is no file ${file}: name a backup`);
+    }
+    if (await usesLog(file)) {
+      throw new OperatorError(
+        `${file} is not a backup, but a database of a service, or a copy of one: make a backup of it with plant-store backup`,
+      );
+    }
+  } catch (error) {
+    throw unreadable(file, error);
+  }
 }
 
 /** Returns whether a database uses a write-ahead log, so that a copy of its file may lack plants. No backup uses one. */
@@ -76,14 +83,12 @@ async function copy(
   advice: string,
   assertUsable?: (copied: SqliteDatabase) => unknown,
 ): Promise<number> {
-  assertFree(target, advice);
   const directory = dirname(resolve(target));
   const write = async (draft: string): Promise<number> => {
     const database = await openSound(source);
     try {
-      createFile(draft);
-      // A signal ends the program, but not while SQLite copies or checks.
-      prepare(database, 'VACUUM INTO ?').run(draft);
+      createFileAndDirectory(draft);
+      writeCopy(database, draft, target);
     } finally {
       database.close();
     }
@@ -93,12 +98,21 @@ async function copy(
     return plants;
   };
   try {
+    assertFree(target, advice);
     return await publishFile(target, write, { directory: existingDirectory(directory), companions: COMPANIONS });
   } catch (error) {
-    if (error instanceof OperatorError) throw error;
+    throw unwritable(target, error);
+  }
+}
+
+/** @param target the file that the draft becomes, for the message */
+function writeCopy(database: SqliteDatabase, draft: string, target: string): void {
+  try {
+    // A signal ends the program, but not while SQLite copies or checks.
+    prepare(database, 'VACUUM INTO ?').run(draft);
+  } catch (error) {
     throw new OperatorError(
-      `nothing was copied, because ${target} could not be written (${errorMessage(error)}): check that this user may write ` +
-        'there, and that the disk has room and its file system hard links',
+      `nothing was copied, because ${target} could not be written (${errorMessage(error)}): check that its disk has room`,
       { cause: error },
     );
   }
@@ -138,7 +152,7 @@ function assertFree(target: string, advice: string): void {
 function openSound(file: string): Promise<SqliteDatabase> {
   return openSqliteDatabase(file, (database) => {
     assertSound(database);
-    if (!findTables(database).hasPlants) throw new UnusableDatabaseError('it has no table of plants');
+    if (!findTables(database).hasPlants) throw new UnusableDatabaseError(NO_TABLE);
     return database;
   });
 }

@@ -1,13 +1,14 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type * as Sqlite from '@photostructure/sqlite';
-import { createFile, makeDirectory } from '../../files/durable-files.js';
+import { createFileAndDirectory, makeDirectory } from '../../files/durable-files.js';
+import type { OperatorError } from '../../operator-error.js';
 import { UnusableDatabaseError } from '../errors.js';
 import type { ColumnValue } from '../plants-table.js';
 import { Retry } from '../retry.js';
 import { sqliteFailure, sqliteStartError } from './errors.js';
 
-export type { DatabaseSyncInstance as SqliteDatabase } from '@photostructure/sqlite';
+export type SqliteDatabase = Sqlite.DatabaseSyncInstance;
 
 /** Node has SQLite itself from 24 on. For older versions, a package has the same API. */
 const DRIVER = Number.parseInt(process.versions.node) >= 24 ? 'node:sqlite' : '@photostructure/sqlite';
@@ -27,40 +28,47 @@ interface OpenOptions {
   readonly onWait?: ((reason: string) => void) | undefined;
 }
 
+/** Work on an open database. */
+type Work<Result> = (database: SqliteDatabase) => Result;
+
 /**
  * Opens a database, or creates it, and does the first work on it.
  *
- * @param file a path, or `:memory:`
- * @param work takes over the database, and must close it in the end. If it throws, the database is closed. It runs again
- *   while another process has a lock that it needs.
+ * @param file undefined for a database in memory
+ * @param work closes the database, or leaves that to the caller. If it throws, the database is closed. It runs again while
+ *   another process has a lock that it needs.
  * @param options.createsDirectory whether the directory of the database is created if it is missing
  * @param options.onWait called if there is such a lock for longer than a second, with the reason in one line for the operator
  * @throws {OperatorError} when the database cannot be opened, or `work` fails
  */
 export async function openSqliteDatabase<Result>(
-  file: string,
-  work: (database: Sqlite.DatabaseSyncInstance) => Result,
+  file: string | undefined,
+  work: Work<Result>,
   { createsDirectory = false, onWait }: OpenOptions = {},
 ): Promise<Result> {
+  // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
+  const path = file === undefined ? ':memory:' : resolve(file);
+  const startError = (error: unknown): OperatorError => sqliteStartError(file ?? path, error);
+  const open = (): Promise<Result> => {
+    if (file !== undefined) prepareFile(path, createsDirectory);
+    return openAndWork(path, work);
+  };
+  const tellOperator = (error: unknown, lasted: number): void => {
+    if (lasted > QUIET_TIME) onWait?.(startError(error).message);
+  };
   const retry = new Retry(OPEN_TIMEOUT, {
     isTransient: (error) => sqliteFailure(error) === 'transient',
     pause: () => OPEN_PAUSE,
   });
-  const tellOperator = (error: unknown, lasted: number): void => {
-    if (lasted > QUIET_TIME) onWait?.(sqliteStartError(file, error).message);
-  };
   try {
-    return await retry.run(() => tryToOpen(file, work, createsDirectory), tellOperator);
+    return await retry.run(open, tellOperator);
   } catch (error) {
-    throw sqliteStartError(file, error);
+    throw startError(error);
   }
 }
 
 /** Opens a database, does work on it, and closes it. See `openSqliteDatabase`. */
-export function useSqliteDatabase<Result>(
-  file: string,
-  work: (database: Sqlite.DatabaseSyncInstance) => Result,
-): Promise<Result> {
+export function useSqliteDatabase<Result>(file: string, work: Work<Result>): Promise<Result> {
   return openSqliteDatabase(file, (database) => {
     const result = work(database);
     database.close();
@@ -69,14 +77,7 @@ export function useSqliteDatabase<Result>(
 }
 
 /** Opens a database for work, and closes it if that fails. */
-async function tryToOpen<Result>(
-  file: string,
-  work: (database: Sqlite.DatabaseSyncInstance) => Result,
-  createsDirectory: boolean,
-): Promise<Result> {
-  // An absolute path, because SQLite takes a name that begins with `file:` as a URI.
-  const path = file === ':memory:' ? file : resolve(file);
-  if (path !== ':memory:') makeFile(path, createsDirectory);
+async function openAndWork<Result>(path: string, work: Work<Result>): Promise<Result> {
   const { DatabaseSync } = await loadDriver();
   const database = new DatabaseSync(path);
   try {
@@ -103,7 +104,7 @@ export function databaseExists(file: string): boolean {
  *
  * @throws {UnusableDatabaseError} if there is no directory, or if there is anything but a file
  */
-function makeFile(path: string, createsDirectory: boolean): void {
+function prepareFile(path: string, createsDirectory: boolean): void {
   if (existsSync(path)) {
     // A device such as /dev/null would keep no plant.
     if (!statSync(path).isFile()) throw new UnusableDatabaseError('it is not a regular file; name another one');
@@ -117,7 +118,7 @@ function makeFile(path: string, createsDirectory: boolean): void {
       `it is in a directory that does not exist; create ${directory}, or correct its URL`,
     );
   }
-  if (process.getuid?.() === 0) createFile(path);
+  if (process.getuid?.() === 0) createFileAndDirectory(path);
 }
 
 /**
@@ -125,11 +126,7 @@ function makeFile(path: string, createsDirectory: boolean): void {
  *
  * @param end `ROLLBACK` leaves nothing of what the work has written
  */
-export function transact<Result>(
-  database: Sqlite.DatabaseSyncInstance,
-  end: 'COMMIT' | 'ROLLBACK',
-  work: () => Result,
-): Result {
+export function transact<Result>(database: SqliteDatabase, end: 'COMMIT' | 'ROLLBACK', work: () => Result): Result {
   // The transaction of an earlier call, if it could not be rolled back.
   rollBack(database);
   // A deferred transaction could not wait for another writer once it has read.
@@ -145,7 +142,7 @@ export function transact<Result>(
 }
 
 /** Rolls a transaction back, unless SQLite has done so itself: https://sqlite.org/lang_transaction.html */
-function rollBack(database: Sqlite.DatabaseSyncInstance): void {
+function rollBack(database: SqliteDatabase): void {
   try {
     if (database.isTransaction) database.exec('ROLLBACK');
   } catch {
@@ -154,7 +151,7 @@ function rollBack(database: Sqlite.DatabaseSyncInstance): void {
 }
 
 /** Prepares a statement. Its rows are arrays, with integers as bigint, because a number cannot hold an int64. */
-export function prepare(database: Sqlite.DatabaseSyncInstance, sql: string): Sqlite.StatementSyncInstance {
+export function prepare(database: SqliteDatabase, sql: string): Sqlite.StatementSyncInstance {
   const statement = database.prepare(sql);
   // For statements that only write, too: Node 26 throws a RangeError for the rowid of a large id.
   statement.setReadBigInts(true);
@@ -171,12 +168,12 @@ export function firstRow(
 }
 
 /** Returns the first column of the first row; undefined without a row. */
-export function firstValue(database: Sqlite.DatabaseSyncInstance, sql: string): unknown {
+export function firstValue(database: SqliteDatabase, sql: string): unknown {
   return firstRow(prepare(database, sql))[0];
 }
 
 /** @throws {UnusableDatabaseError} if any page of the database is damaged */
-export function assertSound(database: Sqlite.DatabaseSyncInstance): void {
+export function assertSound(database: SqliteDatabase): void {
   // Reads all of it, and describes the first error.
   const found = String(firstValue(database, 'PRAGMA integrity_check(1)'));
   if (found === 'ok') return;

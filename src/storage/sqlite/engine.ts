@@ -1,9 +1,9 @@
 import { accessSync, constants } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { existingDirectory } from '../../files/durable-files.js';
-import { sqlitePath } from '../database-url.js';
+import { sqliteFile } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engines.js';
-import type { PlantRepository } from '../plant-repository.js';
+import type { PlantRepository, PlantSnapshot } from '../plant-repository.js';
 import {
   assertSound,
   databaseExists,
@@ -32,45 +32,47 @@ const SETTINGS = [
 
 export const sqliteEngine: Engine = {
   open: openSqliteRepository,
-  snapshot: (url) => openSqliteSnapshot(sqlitePath(url)),
+  snapshot: takeSqliteSnapshot,
   check: checkSqliteDatabase,
 };
 
 /** Opens or creates a database whose commits are on disk when they return. */
 function openSqliteRepository(url: string, { timeout, ...options }: DatabaseOptions): Promise<PlantRepository> {
-  const file = sqlitePath(url);
+  const file = sqliteFile(url);
   const open = (database: SqliteDatabase): PlantRepository => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
-    const path = file === ':memory:' ? undefined : resolve(file);
     // SQLite follows symbolic links to the file.
     const realPath = firstValue(database, "SELECT file FROM pragma_database_list WHERE name = 'main'");
-    const files = path === undefined ? undefined : new FilesInPlace(path, String(realPath));
+    const files = file === undefined ? undefined : new FilesInPlace(resolve(file), String(realPath));
     files?.syncLog();
-    return new SqliteRepository(database, path, files, timeout);
+    return new SqliteRepository(database, files, timeout);
   };
   return openSqliteDatabase(file, open, options);
 }
 
+async function takeSqliteSnapshot(url: string): Promise<PlantSnapshot | undefined> {
+  const file = sqliteFile(url);
+  return file === undefined ? undefined : openSqliteSnapshot(file);
+}
+
 async function checkSqliteDatabase(url: string): Promise<boolean> {
-  const file = sqlitePath(url);
-  if (file === ':memory:' || !isThere(file)) return false;
+  const file = sqliteFile(url);
+  if (file === undefined) return false;
+  if (!databaseExists(file)) {
+    assertCreatable(file);
+    return false;
+  }
   // Apart, because it takes longer in a large database than the trial plants may wait for a running service.
   await useSqliteDatabase(file, assertSound);
   return useSqliteDatabase(file, trySqliteSchema);
 }
 
-/**
- * Returns whether there is a database.
- *
- * @throws {OperatorError} if this user cannot look for it or create it
- */
-function isThere(file: string): boolean {
-  if (databaseExists(file)) return true;
+/** @throws {OperatorError} if this user cannot create the database */
+function assertCreatable(file: string): void {
   try {
     // With the slash, a file instead of the directory is refused, too.
     accessSync(`${existingDirectory(dirname(resolve(file)))}/`, constants.W_OK | constants.X_OK);
-    return false;
   } catch (error) {
     throw sqliteStartError(file, error);
   }

@@ -18,15 +18,15 @@ export class FilesInPlace {
   readonly #log: string;
   /** Device and inode of each file, by its path. */
   readonly #identities: ReadonlyMap<string, string>;
-  /** When the log was last seen to be the one that SQLite has opened; -Infinity since it was another one, or missing. */
-  #logSeenAt = performance.now();
+  /** When the log must be looked at again; 0 until it is the right one again. */
+  #logDueAt = performance.now() + LOG_INTERVAL;
 
   /**
    * @param path of the database, absolute, as the operator named it
    * @param realPath of the database, without symbolic links: SQLite puts the other files beside it
    */
   constructor(
-    private readonly path: string,
+    readonly path: string,
     realPath: string,
   ) {
     this.#index = `${realPath}-shm`;
@@ -43,23 +43,19 @@ export class FilesInPlace {
   }
 
   /**
-   * Looks at the database, the index, and whether there is a log. At most once a second, and after each failure, it also
-   * looks whether that log is the one that SQLite has opened: another process makes a new one.
+   * Looks at the database, the index, and whether there is a log. At most once a second, after each failure, and before the
+   * database closes, it also looks whether that log is the one that SQLite has opened: another process makes a new one.
    *
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
-  assertInPlace(): void {
-    const isLogDue = performance.now() - this.#logSeenAt >= LOG_INTERVAL;
-    if (isLogDue || !existsSync(this.#log)) this.assertLogInPlace();
+  assertInPlace({ isClosing = false } = {}): void {
+    if (isClosing || performance.now() >= this.#logDueAt || !existsSync(this.#log)) {
+      this.#logDueAt = 0;
+      this.#assertSame(this.#log);
+      this.#logDueAt = performance.now() + LOG_INTERVAL;
+    }
     this.#assertSame(this.path);
     this.#assertSame(this.#index);
-  }
-
-  /** @throws {FilesNotInPlaceError} when the log was removed or replaced */
-  assertLogInPlace(): void {
-    this.#logSeenAt = -Infinity;
-    this.#assertSame(this.#log);
-    this.#logSeenAt = performance.now();
   }
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */

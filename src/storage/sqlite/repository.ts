@@ -1,15 +1,15 @@
-import { batchError, checkError, requireOutcomes, snapshotError } from '../errors.js';
+import { batchError, checkError, snapshotError, startError } from '../errors.js';
 import { requireTable, rowOf } from '../plants-table.js';
 import {
+  type BatchOutcome,
   CHECK_TIMEOUT,
-  type Outcome,
   PlantRepository,
   type PlantSnapshot,
   type StoredPlant,
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
 import { firstRow, prepare, type SqliteDatabase, transact } from './database.js';
-import { describeSqliteError, sqliteFailure } from './errors.js';
+import { describeSqliteError, sqliteFailure, sqliteStartError } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
 import { leaveOpen } from './leave-open.js';
 import { addTrialPlants, COMPARE, INSERT } from './schema.js';
@@ -25,13 +25,9 @@ export class SqliteRepository extends PlantRepository {
   readonly #insert;
   readonly #compare;
 
-  /**
-   * @param path of the database, absolute; undefined for one in memory
-   * @param files undefined for a database in memory
-   */
+  /** @param files undefined for a database in memory */
   constructor(
     private readonly database: SqliteDatabase,
-    private readonly path: string | undefined,
     private readonly files: FilesInPlace | undefined,
     timeout: number,
   ) {
@@ -42,9 +38,9 @@ export class SqliteRepository extends PlantRepository {
     this.#compare = prepare(database, COMPARE);
   }
 
-  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+  override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
     try {
-      return requireOutcomes(await this.#batches.run(() => this.#attempt(batch)));
+      return await this.#batches.run(() => this.#attempt(batch));
     } catch (error) {
       throw sqliteFailure(error) === undefined ? error : batchError(error, describeSqliteError(error));
     }
@@ -64,11 +60,9 @@ export class SqliteRepository extends PlantRepository {
 
   override async snapshot(): Promise<PlantSnapshot> {
     try {
-      if (this.path === undefined) throw new Error('no other connection can open a database in memory');
-      this.files?.assertInPlace();
-      return requireTable(await openSqliteSnapshot(this.path));
+      return await this.#openSnapshot();
     } catch (error) {
-      throw snapshotError(this.path ?? ':memory:', error);
+      throw snapshotError(error);
     }
   }
 
@@ -79,8 +73,7 @@ export class SqliteRepository extends PlantRepository {
    */
   override async close(): Promise<void> {
     try {
-      this.files?.assertInPlace();
-      this.files?.assertLogInPlace();
+      this.files?.assertInPlace({ isClosing: true });
     } catch (error) {
       leaveOpen(this.database);
       throw error;
@@ -93,20 +86,31 @@ export class SqliteRepository extends PlantRepository {
    * Adds a batch in a transaction, and checks the files before and after it. Before, because the locks in a replaced index
    * no longer keep other processes from writing to the same log; after, because clients are answered next.
    */
-  #attempt(batch: readonly StoredPlant[]): (Outcome | undefined)[] {
+  #attempt(batch: readonly StoredPlant[]): BatchOutcome[] {
     this.files?.assertInPlace();
     const outcomes = transact(this.database, 'COMMIT', () => batch.map((plant) => this.#addPlant(plant)));
     this.files?.assertInPlace();
     return outcomes;
   }
 
-  /** Returns undefined if the table keeps the plant out. */
-  #addPlant(plant: StoredPlant): Outcome | undefined {
+  #addPlant(plant: StoredPlant): BatchOutcome {
     const row = rowOf(plant);
     if (this.#insert.run(...row).changes > 0) return 'created';
     const [isSame] = firstRow(this.#compare, ...row);
-    if (isSame === undefined) return undefined;
+    if (isSame === undefined) return 'refused';
     return isSame === 1n ? 'repeated' : 'conflict';
+  }
+
+  /** @throws {OperatorError} */
+  async #openSnapshot(): Promise<PlantSnapshot> {
+    if (this.files === undefined) throw startError('in memory', undefined, 'no other connection can open it');
+    const { path } = this.files;
+    try {
+      this.files.assertInPlace();
+    } catch (error) {
+      throw sqliteStartError(path, error);
+    }
+    return requireTable(await openSqliteSnapshot(path), path);
   }
 }
 

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { snapshotError } from '../errors.js';
+import { readError } from '../errors.js';
 import { plantOf } from '../plants-table.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describeSqliteError } from './errors.js';
@@ -62,7 +62,7 @@ class SqliteSnapshot implements PlantSnapshot {
         if (rows % ROWS_IN_A_TURN === 0) await setImmediate();
       }
     } catch (error) {
-      throw snapshotError(this.file, error, describeSqliteError(error));
+      throw readError(this.file, error, describeSqliteError(error));
     } finally {
       this.#reading.delete(all);
     }
@@ -79,7 +79,7 @@ class SqliteSnapshot implements PlantSnapshot {
     try {
       return query();
     } catch (error) {
-      throw snapshotError(this.file, error, describeSqliteError(error));
+      throw readError(this.file, error, describeSqliteError(error));
     }
   }
 }
