@@ -13,7 +13,7 @@ import { type Format, formatOf, formatOption } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { Rejects } from './data/rejects.js';
 import type { Counts, RowStore } from './data/row-store.js';
-import type { Row, RowReader } from './data/rows.js';
+import type { RowReader } from './data/rows.js';
 import { openStore } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
@@ -61,8 +61,8 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   onInterruption(() => `${describe(counts)}; ${goOn}`);
   try {
     const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
-    const report = (row: Row, reason: string): void => rejected.add(row, reason, reader);
-    await addAll(withProgress(reader.rows(input), 'rows'), await createRowStore(repository, counts, report));
+    const store = await createRowStore(repository, counts, (row, reason) => rejected.add(row, reason, reader));
+    for await (const rows of withProgress(reader.rows(input), 'rows')) await store.add(rows);
   } catch (error) {
     if (Object.values(counts).some((count) => count > 0)) process.stderr.write(`${describe(counts)}\n`);
     // The error of the import says how to go on; that of the store that cannot close would hide it.
@@ -84,15 +84,6 @@ async function createReader(format: Format, maxLength: number): Promise<RowReade
 /** Imports it now, too. */
 async function createRowStore(...parameters: ConstructorParameters<typeof RowStore>): Promise<RowStore> {
   return new (await import('./data/row-store.js')).RowStore(...parameters);
-}
-
-/** Adds all rows, also those before an error in the file. */
-async function addAll(chunks: AsyncIterable<readonly Row[]>, store: RowStore): Promise<void> {
-  try {
-    for await (const rows of chunks) await store.add(rows);
-  } finally {
-    await store.end();
-  }
 }
 
 function describe({ created, repeated, conflict, rejected }: Readonly<Counts>): string {

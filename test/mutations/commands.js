@@ -433,16 +433,6 @@ export default [
     isBuilt: true,
   },
   {
-    name: 'commands: rows before an error in a file',
-    reason: 'An import that ends at a wrong row has added those before it, and says so.',
-    file: IMPORT,
-    find: 'await store.end();',
-    replace: '',
-    spec: 'test/commands/import',
-    test: 'wrong quotation marks',
-    isBuilt: true,
-  },
-  {
     name: 'commands: log of a service in an import',
     reason: 'Data goes to stdout, and an import has none.',
     file: 'src/commands/data/row-store.ts',

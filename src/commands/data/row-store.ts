@@ -1,24 +1,15 @@
 import { Logger } from '@nestjs/common';
 import { errorMessage, RepositoryUnavailableError } from '../../storage/errors.js';
 import { GroupCommit } from '../../storage/group-commit.js';
-import type { Outcome, PlantRepository, StoredPlant } from '../../storage/plant-repository.js';
+import type { Outcome, PlantRepository } from '../../storage/plant-repository.js';
 import type { Row } from './rows.js';
 
-/** What became of a row. */
-interface Result {
-  readonly name: Outcome | 'rejected';
-  /** Why the plant of the row is not in the store. */
-  readonly reason?: string;
-}
-
 /** How many rows have each result. */
-export type Counts = Record<Result['name'], number>;
+export type Counts = Record<Outcome | 'rejected', number>;
 
 /** Adds the plants of rows to a repository. */
 export class RowStore {
   readonly #plants: GroupCommit;
-  /** Settles when all rows so far are added and reported. */
-  #last: Promise<void> = Promise.resolve();
 
   /**
    * @param counts counts each row once its result is known, so that an interrupted import says what is stored
@@ -34,51 +25,31 @@ export class RowStore {
     this.#plants = new GroupCommit(repository);
   }
 
-  /**
-   * Adds rows, and waits for those of the call before: a batch has rows of both, and few rows are in memory.
-   *
-   * @throws {RepositoryUnavailableError} when some of those may be stored or not
-   */
+  /** @throws {RepositoryUnavailableError} when some of the plants may be stored or not */
   async add(rows: readonly Row[]): Promise<void> {
-    const before = this.#last;
-    this.#last = this.#addAndReport(rows, before);
-    // The next call or `end` throws it.
-    this.#last.catch(() => undefined);
-    await before;
-  }
-
-  /**
-   * Waits for the rows of the last call.
-   *
-   * @throws {RepositoryUnavailableError} when some of them may be stored or not
-   */
-  async end(): Promise<void> {
-    await this.#last;
-  }
-
-  async #addAndReport(rows: readonly Row[], before: Promise<void>): Promise<void> {
-    const results = await Promise.all(rows.map((row) => this.#addRow(row)));
-    await before;
+    const reasons = await Promise.all(rows.map((row) => this.#addRow(row)));
     rows.forEach((row, index) => {
-      const reason = results[index]?.reason;
+      const reason = reasons[index];
       if (reason !== undefined) this.report(row, reason);
     });
   }
 
-  async #addRow(row: Row): Promise<Result> {
-    const result = row.kind === 'plant' ? await this.#addPlant(row.plant) : { name: row.kind, reason: row.reason };
-    this.counts[result.name] += 1;
-    return result;
-  }
-
-  async #addPlant(plant: StoredPlant): Promise<Result> {
+  /** Adds and counts a row, and returns why its plant is not in the store, if it is not. */
+  async #addRow(row: Row): Promise<string | undefined> {
+    if (row.kind === 'rejected') return this.#reject(row.reason);
     try {
-      const name = await this.#plants.add(plant);
-      return name === 'conflict' ? { name, reason: `The id ${plant.id} belongs to another plant.` } : { name };
+      const outcome = await this.#plants.add(row.plant);
+      this.counts[outcome] += 1;
+      return outcome === 'conflict' ? `The id ${row.plant.id} belongs to another plant.` : undefined;
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) throw error;
       // For example, because of a CHECK of the operator.
-      return { name: 'rejected', reason: `The database refuses it: ${errorMessage(error)}` };
+      return this.#reject(`The database refuses it: ${errorMessage(error)}`);
     }
+  }
+
+  #reject(reason: string): string {
+    this.counts.rejected += 1;
+    return reason;
   }
 }
