@@ -8,7 +8,7 @@ import { killWorkers, WORKERS } from '../support/workers.js';
 import { randomOf, Workload } from '../support/workload.js';
 
 /** `npm run test:crash` sets it to 200, unless it is set already. */
-const KILLS = Number(process.env.KILLS ?? 5);
+const KILLS = Number(process.env.KILLS ?? 3);
 /** The title of the suite shows the seed; set SEED to it to repeat a run. */
 const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
 
