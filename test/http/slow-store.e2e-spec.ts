@@ -55,7 +55,7 @@ describe('Pipelined requests are all answered with 200', () => {
   it('although together they take longer than REQUEST_TIMEOUT', async () => {
     const service = await startService({
       repository: (inner) => new SlowRepository(inner, () => wait(10)),
-      limits: { request: 1_000 },
+      limits: { request: 2_000 },
     });
     const bytes = Array.from({ length: COUNT }, (_, id) => message({ body: plant(id) })).join('');
 
