@@ -88,9 +88,10 @@ export class PostgresRepository extends PlantRepository {
 
   /** Inserts the plants that are missing, and compares those whose ids are taken with the stored ones. */
   async #insertAndCompare(batch: readonly StoredPlant[], inserted: Set<unknown>): Promise<readonly BatchOutcome[]> {
-    const isMissing = ({ id }: StoredPlant): boolean => !inserted.has(id);
-    for (const id of await this.#insert(batch.filter(isMissing))) inserted.add(id);
-    const isSame = new Map(await this.#compare(batch.filter(isMissing)));
+    const missing = batch.filter(({ id }) => !inserted.has(id));
+    for (const id of await this.#insert(missing)) inserted.add(id);
+    const taken = missing.filter(({ id }) => !inserted.has(id));
+    const isSame = new Map(await this.#compare(taken));
     return batch.map(({ id }) => {
       if (inserted.has(id)) return 'created';
       if (!isSame.has(id)) return 'refused';
