@@ -52,9 +52,9 @@ export class Retry {
         return result;
       } catch (error) {
         const failed = performance.now();
-        // No outage for an attempt that fails so late: `runInTime` has given up on it, and the next run has all its time.
-        const isLate = failed - runBegan > this.patience;
-        if (isLate || !this.options.isTransient(error)) throw error;
+        if (!this.options.isTransient(error)) throw error;
+        // `runInTime` has given up on this attempt: it must not shorten the next run.
+        if (failed - runBegan > this.patience) throw error;
         this.#outage = { since: this.#outage?.since ?? runBegan, lastFailure: failed };
         const lasted = failed - this.#outage.since;
         onFailure?.(error, lasted);

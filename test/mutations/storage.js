@@ -597,7 +597,7 @@ export default [
     name: 'storage: failure after the timeout',
     reason: 'It begins no outage, which would make the next deadlock a 503.',
     file: 'src/storage/retry.ts',
-    find: 'isLate || ',
+    find: 'if (failed - runBegan > this.patience) throw error;',
     replace: '',
     spec: 'src/storage/retry',
     test: 'for no outage',
