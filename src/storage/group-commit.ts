@@ -98,7 +98,10 @@ export class GroupCommit {
     this.#isRunning = false;
   }
 
-  /** Takes the plants that have waited for longest. Of different ones with the same id, it takes the first. */
+  /**
+   * Takes the plants that have waited for longest. Of different ones with the same id, it takes the first: so N of them need
+   * N batches. These take other plants along, so none waits longer. Admission bounds N to its 2,048 places.
+   */
   #takeBatch(): BatchedPlant[] {
     const batch = new Map<bigint, BatchedPlant>();
     for (const call of this.#takeCalls()) {
@@ -163,8 +166,9 @@ export class GroupCommit {
     }
     const counts = { created: 0, repeated: 0, conflict: 0, refused: 0 };
     outcomes.forEach((outcome, index) => {
-      batch[index]?.calls.forEach(({ resolve, reject }, repetitions) => {
-        const own = outcome === 'created' && repetitions > 0 ? 'repeated' : outcome;
+      batch[index]?.calls.forEach(({ resolve, reject }, position) => {
+        // Only the first call creates the plant: the others repeat it.
+        const own = outcome === 'created' && position > 0 ? 'repeated' : outcome;
         counts[own] += 1;
         if (own === 'refused') reject(new Error(REFUSED));
         else resolve(own);
