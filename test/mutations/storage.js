@@ -403,7 +403,7 @@ export default [
     name: 'storage: connection of a canceled check',
     reason: 'After an error inside BEGIN, the connection closes: the next batch would be refused.',
     file: POOL,
-    find: "after === 'closed' || transaction.startsWith('BEGIN')",
+    find: "after === 'closed' || isExplicit",
     replace: "after === 'closed'",
     spec: 'test/storage/database-repository',
     test: 'check that has been canceled inside its transaction',

@@ -65,7 +65,7 @@ export class PostgresPool {
    * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#execute(statements);
+    const results = await this.#execute(statements, { isExplicit: false });
     return results.at(-1)?.rows ?? [];
   }
 
@@ -76,7 +76,7 @@ export class PostgresPool {
    */
   async transactAndRollBack(statements: readonly string[], timeout?: number): Promise<unknown[][]> {
     const transaction = `BEGIN; ${statements.join('; ')}; ROLLBACK`;
-    const results = await this.#execute(transaction, timeout);
+    const results = await this.#execute(transaction, { isExplicit: true, timeout });
     // The last result is that of ROLLBACK.
     return results.at(-2)?.rows ?? [];
   }
@@ -88,9 +88,13 @@ export class PostgresPool {
   /**
    * Sends the statements of a transaction in one message, and returns the result of each.
    *
-   * @param timeout milliseconds that the caller waits
+   * @param options.isExplicit whether the statements begin the transaction themselves: an error then leaves it open
+   * @param options.timeout milliseconds that the caller waits
    */
-  async #execute(transaction: string, timeout = Infinity): Promise<pg.QueryArrayResult<unknown[]>[]> {
+  async #execute(
+    transaction: string,
+    { isExplicit, timeout = Infinity }: { readonly isExplicit: boolean; readonly timeout?: number | undefined },
+  ): Promise<pg.QueryArrayResult<unknown[]>[]> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
@@ -103,8 +107,8 @@ export class PostgresPool {
     } catch (error) {
       const after = connectionAfter(error);
       if (after === 'unanswered') void this.#closeOnceEnded(client, mark);
-      // An error leaves an explicit transaction open: it must not go back into the pool.
-      else client.release(after === 'closed' || transaction.startsWith('BEGIN'));
+      // An open transaction must not go back into the pool.
+      else client.release(after === 'closed' || isExplicit);
       throw error;
     }
   }
