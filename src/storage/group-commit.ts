@@ -100,7 +100,7 @@ export class GroupCommit {
 
   /**
    * Takes the plants that have waited for longest. Of different ones with the same id, it takes the first: so N of them need
-   * N batches. These take other plants along, so none waits longer. Admission bounds N to its 2,048 places.
+   * N batches, at most the 2,048 that Admission has places for. Other plants wait no longer: they join these batches.
    */
   #takeBatch(): BatchedPlant[] {
     const batch = new Map<bigint, BatchedPlant>();

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { backUp, restore } from './backup.js';
 import { openRepository } from '../engines.js';
-import { openSqliteDatabase } from './database.js';
+import { withSqliteDatabase } from './database.js';
 
 let directory: string;
 let file: string;
@@ -45,10 +45,7 @@ describe('A backup', () => {
   it('is not made of a database with a newer schema, nor restored', async () => {
     await backUp(file, target);
     for (const made of [file, target]) {
-      await openSqliteDatabase(made, (database) => {
-        database.exec('PRAGMA user_version = 9999');
-        database.close();
-      });
+      await withSqliteDatabase(made, (database) => database.exec('PRAGMA user_version = 9999'));
     }
     const before = readdirSync(directory);
     const newer = 'it has a schema that is newer than this version';
@@ -79,10 +76,9 @@ describe('A restore', () => {
 
   it('refuses a table that a start would refuse, and leaves nothing behind', async () => {
     await backUp(file, target);
-    await openSqliteDatabase(target, (database) => {
+    await withSqliteDatabase(target, (database) => {
       // The same columns without a primary key.
       database.exec('CREATE TABLE copy AS SELECT * FROM plants; DROP TABLE plants; ALTER TABLE copy RENAME TO plants');
-      database.close();
     });
     const before = readdirSync(directory);
 

@@ -32,16 +32,41 @@ interface OpenOptions {
 type Work<Result> = (database: SqliteDatabase) => Result;
 
 /**
- * Opens a database, or creates it, and does the first work on it.
+ * Opens a database, or creates it, for an owner, which the caller closes.
  *
  * @param file undefined for a database in memory
- * @param work closes the database, or leaves that to the caller. If it throws, the database is closed. It runs again while
- *   another process has a lock that it needs.
+ * @param makeOwner does the first work, and returns the database, or what closes it. See `openAndWork`.
  * @param options.createsDirectory whether the directory of the database is created if it is missing
- * @param options.onWait called if there is such a lock for longer than a second, with the reason in one line for the operator
+ * @param options.onWait called if another process has a lock for longer than a second, with the reason in one line for the
+ *   operator
+ * @throws {OperatorError} when the database cannot be opened, or `makeOwner` fails
+ */
+export function openSqliteDatabase<Owner extends { close(): unknown }>(
+  file: string | undefined,
+  makeOwner: Work<Owner>,
+  options: OpenOptions = {},
+): Promise<Owner> {
+  return openAndWork(file, makeOwner, options);
+}
+
+/**
+ * Opens a database, or creates it, does work on it, and closes it.
+ *
  * @throws {OperatorError} when the database cannot be opened, or `work` fails
  */
-export async function openSqliteDatabase<Result>(
+export function withSqliteDatabase<Result>(file: string, work: Work<Result>): Promise<Result> {
+  return openAndWork(file, (database) => {
+    const result = work(database);
+    database.close();
+    return result;
+  });
+}
+
+/**
+ * Opens a database for work, which runs again while another process has a lock that it needs. If the work fails, the
+ * database is closed.
+ */
+async function openAndWork<Result>(
   file: string | undefined,
   work: Work<Result>,
   { createsDirectory = false, onWait }: OpenOptions = {},
@@ -51,7 +76,7 @@ export async function openSqliteDatabase<Result>(
   const startError = (error: unknown): OperatorError => sqliteStartError(file ?? path, error);
   const open = (): Promise<Result> => {
     if (file !== undefined) prepareFile(path, createsDirectory);
-    return openAndWork(path, work);
+    return attempt(path, work);
   };
   const tellOperator = (error: unknown, lasted: number): void => {
     if (lasted > QUIET_TIME) onWait?.(startError(error).message);
@@ -67,17 +92,8 @@ export async function openSqliteDatabase<Result>(
   }
 }
 
-/** Opens a database, does work on it, and closes it. See `openSqliteDatabase`. */
-export function useSqliteDatabase<Result>(file: string, work: Work<Result>): Promise<Result> {
-  return openSqliteDatabase(file, (database) => {
-    const result = work(database);
-    database.close();
-    return result;
-  });
-}
-
-/** Opens a database for work, and closes it if that fails. */
-async function openAndWork<Result>(path: string, work: Work<Result>): Promise<Result> {
+/** Opens a database for work once, and closes it if that fails. */
+async function attempt<Result>(path: string, work: Work<Result>): Promise<Result> {
   const { DatabaseSync } = await loadDriver();
   const database = new DatabaseSync(path);
   try {

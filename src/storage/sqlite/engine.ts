@@ -10,7 +10,7 @@ import {
   firstValue,
   openSqliteDatabase,
   type SqliteDatabase,
-  useSqliteDatabase,
+  withSqliteDatabase,
 } from './database.js';
 import { sqliteStartError } from './errors.js';
 import { FilesInPlace } from './files-in-place.js';
@@ -64,8 +64,8 @@ async function checkSqliteDatabase(url: string): Promise<boolean> {
     return false;
   }
   // Apart, because it takes longer in a large database than the trial plants may wait for a running service.
-  await useSqliteDatabase(file, assertSound);
-  return useSqliteDatabase(file, trySqliteSchema);
+  await withSqliteDatabase(file, assertSound);
+  return withSqliteDatabase(file, trySqliteSchema);
 }
 
 /** @throws {OperatorError} if this user cannot create the database */

@@ -226,15 +226,16 @@ describe('the SQLite database', () => {
     other.exec('BEGIN IMMEDIATE');
     let attempts = 0;
     let isSaid = false;
-    const work = (database: SqliteDatabase): void => {
+    const begin = (database: SqliteDatabase): SqliteDatabase => {
       attempts += 1;
       if (isReleased(attempts, isSaid)) other.exec('ROLLBACK');
       database.exec('BEGIN IMMEDIATE');
-      database.close();
+      return database;
     };
 
-    await openSqliteDatabase(file, work, { onWait: () => (isSaid = true) });
+    const opened = await openSqliteDatabase(file, begin, { onWait: () => (isSaid = true) });
 
+    opened.close();
     expect(isSaid).toBe(expected);
   });
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { readError } from '../errors.js';
-import { plantOf } from '../plants-table.js';
+import { plantOf, type Tables } from '../plants-table.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describeSqliteError } from './errors.js';
 import { databaseExists, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
@@ -17,13 +17,14 @@ const ROWS_IN_A_TURN = 100;
  */
 export async function openSqliteSnapshot(file: string): Promise<PlantSnapshot | undefined> {
   if (!databaseExists(file)) return undefined;
-  return openSqliteDatabase(file, (database) => {
+  const snapshot = await openSqliteDatabase(file, (database) => {
     // The transaction takes its snapshot when it reads for the first time.
     database.exec('BEGIN');
-    if (findTables(database).hasPlants) return new SqliteSnapshot(database, file);
-    database.close();
-    return undefined;
+    return new SqliteSnapshot(database, file, findTables(database));
   });
+  if (snapshot.tables.hasPlants) return snapshot;
+  await snapshot.close();
+  return undefined;
 }
 
 class SqliteSnapshot implements PlantSnapshot {
@@ -36,6 +37,7 @@ class SqliteSnapshot implements PlantSnapshot {
   constructor(
     private readonly database: SqliteDatabase,
     private readonly file: string,
+    readonly tables: Tables,
   ) {}
 
   count(): Promise<number> {
