@@ -40,32 +40,29 @@ export function startError(database: string, error: unknown, reason: string): Op
   return new OperatorError(`the database ${database} cannot be used: ${reason}`, { cause: error });
 }
 
-/**
- * Makes the error of `PlantRepository.snapshot`.
- *
- * @param error with a line for the operator, which names the database
- */
-export function snapshotError(error: unknown): RepositoryUnavailableError {
-  return new RepositoryUnavailableError(errorMessage(error), { cause: error });
-}
+/** What the message of `unavailable` says about the database. */
+const FAULTS = {
+  open: 'cannot be used',
+  read: 'cannot be read',
+  add: 'did not confirm them',
+  check: 'cannot store plants',
+} as const;
 
 /**
- * Makes the error of a snapshot that cannot be read.
+ * Makes the error of a repository or a snapshot.
  *
- * @param database as the operator names it, without a password
+ * @param doing what has failed
+ * @param reason the message of the error, perhaps with advice
+ * @param database as the operator names it, without a password, if the message names it
  */
-export function readError(database: string, error: unknown, reason: string): RepositoryUnavailableError {
-  return new RepositoryUnavailableError(`the database ${database} cannot be read: ${reason}`, { cause: error });
-}
-
-/** Makes the error of `PlantRepository.add`. */
-export function batchError(error: unknown, reason: string): RepositoryUnavailableError {
-  return new RepositoryUnavailableError(`the database did not confirm them: ${reason}`, { cause: error });
-}
-
-/** Makes the error of `PlantRepository.check`. */
-export function checkError(error: unknown, reason: string): RepositoryUnavailableError {
-  return new RepositoryUnavailableError(`the database cannot store plants: ${reason}`, { cause: error });
+export function unavailable(
+  doing: keyof typeof FAULTS,
+  error: unknown,
+  reason: string,
+  database?: string,
+): RepositoryUnavailableError {
+  const subject = database === undefined ? 'the database' : `the database ${database}`;
+  return new RepositoryUnavailableError(`${subject} ${FAULTS[doing]}: ${reason}`, { cause: error });
 }
 
 /**

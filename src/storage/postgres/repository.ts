@@ -1,6 +1,6 @@
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { batchError, checkError, snapshotError } from '../errors.js';
+import { errorMessage, RepositoryUnavailableError, unavailable } from '../errors.js';
 import {
   type BatchOutcome,
   CHECK_TIMEOUT,
@@ -50,7 +50,7 @@ export class PostgresRepository extends PlantRepository {
     try {
       return await this.#batches.runInTime(() => this.#attempt(batch, inserted));
     } catch (error) {
-      throw postgresFailure(error) === undefined ? error : batchError(error, describePostgresError(error));
+      throw postgresFailure(error) === undefined ? error : unavailable('add', error, describePostgresError(error));
     }
   }
 
@@ -59,7 +59,7 @@ export class PostgresRepository extends PlantRepository {
     try {
       await retryWithin(timeout).runInTime(() => addTrialPlants(this.pool, { timeout }));
     } catch (error) {
-      throw checkError(error, describePostgresError(error));
+      throw unavailable('check', error, describePostgresError(error));
     }
   }
 
@@ -67,7 +67,7 @@ export class PostgresRepository extends PlantRepository {
     try {
       return requireTable(await openPostgresSnapshot(this.url, this.options), postgresName(this.url));
     } catch (error) {
-      throw snapshotError(error);
+      throw new RepositoryUnavailableError(errorMessage(error), { cause: error });
     }
   }
 

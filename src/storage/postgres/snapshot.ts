@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { readError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import { plantOf } from '../plants-table.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describePostgresError, postgresStartError } from './errors.js';
@@ -106,7 +106,7 @@ class PostgresSnapshot implements PlantSnapshot {
     try {
       return await query(this.client, statement);
     } catch (error) {
-      throw readError(postgresName(this.url), error, describePostgresError(error));
+      throw unavailable('read', error, describePostgresError(error), postgresName(this.url));
     }
   }
 }

@@ -1,4 +1,4 @@
-import { batchError, checkError, snapshotError, startError } from '../errors.js';
+import { errorMessage, RepositoryUnavailableError, unavailable } from '../errors.js';
 import { requireTable, rowOf } from '../plants-table.js';
 import {
   type BatchOutcome,
@@ -9,7 +9,7 @@ import {
 } from '../plant-repository.js';
 import { Retry } from '../retry.js';
 import { firstRow, prepare, type SqliteDatabase, transact } from './database.js';
-import { describeSqliteError, sqliteFailure, sqliteStartError } from './errors.js';
+import { describeSqliteError, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
 import { leaveOpen } from './leave-open.js';
 import { addTrialPlants, COMPARE, INSERT } from './schema.js';
@@ -42,7 +42,7 @@ export class SqliteRepository extends PlantRepository {
     try {
       return await this.#batches.run(() => this.#attempt(batch));
     } catch (error) {
-      throw sqliteFailure(error) === undefined ? error : batchError(error, describeSqliteError(error));
+      throw sqliteFailure(error) === undefined ? error : unavailable('add', error, describeSqliteError(error));
     }
   }
 
@@ -54,15 +54,16 @@ export class SqliteRepository extends PlantRepository {
     try {
       await retryWithin(this.#checkTimeout).run(attempt);
     } catch (error) {
-      throw checkError(error, describeSqliteError(error));
+      throw unavailable('check', error, describeSqliteError(error));
     }
   }
 
   override async snapshot(): Promise<PlantSnapshot> {
+    const file = this.#fileInPlace();
     try {
-      return await this.#openSnapshot();
+      return requireTable(await openSqliteSnapshot(file), file);
     } catch (error) {
-      throw snapshotError(error);
+      throw new RepositoryUnavailableError(errorMessage(error), { cause: error });
     }
   }
 
@@ -101,16 +102,22 @@ export class SqliteRepository extends PlantRepository {
     return isSame === 1n ? 'repeated' : 'conflict';
   }
 
-  /** @throws {OperatorError} */
-  async #openSnapshot(): Promise<PlantSnapshot> {
-    if (this.files === undefined) throw startError('in memory', undefined, 'no other connection can open it');
+  /**
+   * Returns the file that another connection can open.
+   *
+   * @throws {RepositoryUnavailableError} if there is none, or if it is not that of this database
+   */
+  #fileInPlace(): string {
+    if (this.files === undefined) {
+      throw unavailable('open', undefined, 'no other connection can open it', 'in memory');
+    }
     const { path } = this.files;
     try {
       this.files.assertInPlace();
     } catch (error) {
-      throw sqliteStartError(path, error);
+      throw unavailable('open', error, describeSqliteError(error), path);
     }
-    return requireTable(await openSqliteSnapshot(path), path);
+    return path;
   }
 }
 

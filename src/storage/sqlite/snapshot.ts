@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { readError } from '../errors.js';
+import { unavailable } from '../errors.js';
 import { plantOf, type Tables } from '../plants-table.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describeSqliteError } from './errors.js';
@@ -64,7 +64,7 @@ class SqliteSnapshot implements PlantSnapshot {
         if (rows % ROWS_IN_A_TURN === 0) await setImmediate();
       }
     } catch (error) {
-      throw readError(this.file, error, describeSqliteError(error));
+      throw unavailable('read', error, describeSqliteError(error), this.file);
     } finally {
       this.#reading.delete(all);
     }
@@ -81,7 +81,7 @@ class SqliteSnapshot implements PlantSnapshot {
     try {
       return query();
     } catch (error) {
-      throw readError(this.file, error, describeSqliteError(error));
+      throw unavailable('read', error, describeSqliteError(error), this.file);
     }
   }
 }
