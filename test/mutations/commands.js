@@ -430,6 +430,14 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'commands: batches after the end of an import',
+    reason: 'No batch is added to a repository that has been closed.',
+    file: 'src/commands/data/row-store.ts',
+    find: 'await Promise.allSettled(results);',
+    replace: '',
+    spec: 'src/commands/data/row-store',
+  },
+  {
     name: 'commands: log of a service in an import',
     reason: 'Data goes to stdout, and an import has none.',
     file: 'src/commands/data/row-store.ts',

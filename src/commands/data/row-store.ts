@@ -27,7 +27,10 @@ export class RowStore {
 
   /** @throws {RepositoryUnavailableError} when some of the plants may be stored or not */
   async add(rows: readonly Row[]): Promise<void> {
-    const reasons = await Promise.all(rows.map((row) => this.#addRow(row)));
+    const results = rows.map((row) => this.#addRow(row));
+    // Also after an error: the caller then closes the repository, which must have no more batches to add.
+    await Promise.allSettled(results);
+    const reasons = await Promise.all(results);
     rows.forEach((row, index) => {
       const reason = reasons[index];
       if (reason !== undefined) this.report(row, reason);

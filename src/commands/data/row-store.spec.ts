@@ -1,0 +1,35 @@
+import { RepositoryUnavailableError } from '../../storage/errors.js';
+import { type BatchOutcome, PlantRepository, type StoredPlant } from '../../storage/plant-repository.js';
+import { RowStore } from './row-store.js';
+import type { Row } from './rows.js';
+
+/** Is not available for its first batch, and records how many plants each batch has. */
+class RecoveringRepository extends PlantRepository {
+  readonly sizes: number[] = [];
+
+  override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
+    this.sizes.push(batch.length);
+    if (this.sizes.length === 1) throw new RepositoryUnavailableError('it is away');
+    return Promise.resolve(batch.map(() => 'created'));
+  }
+
+  override close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+describe('The rows of a chunk', () => {
+  it('are all added or refused before the import ends, which closes the store', async () => {
+    const repository = new RecoveringRepository();
+    const counts = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
+    const store = new RowStore(repository, counts, () => undefined);
+    const rows = Array.from({ length: 1_500 }, (_, index): Row => {
+      return { kind: 'plant', line: index + 1, source: '', plant: { id: BigInt(index), name: 'Monstera' } };
+    });
+
+    await expect(store.add(rows)).rejects.toThrow('it is away');
+
+    expect(repository.sizes).toEqual([1_024, 476]);
+    expect(counts).toEqual({ created: 476, repeated: 0, conflict: 0, rejected: 0 });
+  });
+});
