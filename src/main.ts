@@ -4,7 +4,7 @@ import { unwritable } from './files/file-errors.js';
 import { describeError } from './process/describe-error.js';
 import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
-import { withoutCredentials } from './without-credentials.js';
+import { withoutCredentials } from './operator-text.js';
 
 /** Each command is in a file of its own, which adds its options, help and action when it is used. */
 interface CommandEntry {

@@ -2,7 +2,7 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { nodeRequest } from '../node-request.js';
+import { nodeRequest } from './node-request.js';
 import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
 import { BearerRequest, STRATEGY, TokenRefused } from './bearer.strategy.js';
 import { principalOf, setPrincipal, setRefusal } from './request-principal.js';

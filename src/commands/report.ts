@@ -1,5 +1,5 @@
 import { EXIT_STATUS } from '../operator-error.js';
-import { withoutCredentials } from '../without-credentials.js';
+import { withoutCredentials } from '../operator-text.js';
 
 /** How a command reports its result. */
 export interface ReportOptions {

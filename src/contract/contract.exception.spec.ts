@@ -1,4 +1,3 @@
-import { listed } from '../listed.js';
 import { ContractException } from './contract.exception.js';
 import { ERROR_TABLE, type ErrorNumber, isErrorNumber } from './error-table.js';
 
@@ -31,15 +30,5 @@ describe('The error table', () => {
   it('has no other numbers', () => {
     for (const number of [0, 200, 399, 402, 406, 411, 412, 418, 501, 502, 504])
       expect(isErrorNumber(number)).toBe(false);
-  });
-});
-
-describe('A list of words', () => {
-  it('has its conjunction before the last one', () => {
-    expect([['a'], ['a', 'b'], ['a', 'b', 'c']].map((words) => listed(words, 'or'))).toEqual([
-      'a',
-      'a or b',
-      'a, b or c',
-    ]);
   });
 });

@@ -1,4 +1,4 @@
-import { listed } from '../listed.js';
+import { listed } from '../operator-text.js';
 import { FIELD_NAMES, PLANT_FIELDS } from './plant-fields.js';
 
 export interface ErrorRow {

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs';
-import { inShell } from '../in-shell.js';
+import { inShell } from '../operator-text.js';
 import { badUsage } from '../operator-error.js';
 import { unreadable } from './file-errors.js';
 

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from '../operator-error.js';
 import { RepositoryUnavailableError } from '../storage/errors.js';
-import { withoutCredentials } from '../without-credentials.js';
+import { withoutCredentials } from '../operator-text.js';
 
 /** How a process has ended; the text is for the operator. */
 interface ProcessEnd {

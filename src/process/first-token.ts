@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
 import { createTokenFile } from '../auth/token-file.js';
 import type { Configuration } from '../config/configuration.js';
-import { inShell } from '../in-shell.js';
+import { inShell } from '../operator-text.js';
 
 /** The name of the token that the first start creates. */
 const NAME = 'first-start';

@@ -234,7 +234,7 @@ export default [
   {
     name: 'commands: password in a wrong parameter',
     reason: 'User and password are removed from whatever is printed.',
-    file: 'src/without-credentials.ts',
+    file: 'src/operator-text.ts',
     find: "(/^\\w+$/.test(user) ? found : '://')",
     replace: 'found',
     spec: 'test/commands/refusals',
@@ -244,7 +244,7 @@ export default [
   {
     name: 'commands: example without its user',
     reason: 'A message about DATABASE_URL shows where the user stands.',
-    file: 'src/without-credentials.ts',
+    file: 'src/operator-text.ts',
     find: "(/^\\w+$/.test(user) ? found : '://')",
     replace: "'://'",
     spec: 'src/process/describe-error',

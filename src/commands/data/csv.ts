@@ -2,7 +2,7 @@ import { constants } from 'node:buffer';
 import { finished } from 'node:stream/promises';
 import { CsvError, parse, type Parser } from 'csv-parse';
 import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
-import { listed } from '../../listed.js';
+import { listed } from '../../operator-text.js';
 import { OperatorError } from '../../operator-error.js';
 import { toNewPlant } from '../../plants/dto/plant.dto.js';
 import { exactInteger } from '../../plants/exact-json.js';

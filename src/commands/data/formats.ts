@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { stringify } from 'csv-stringify/sync';
 import { Option } from 'commander';
 import { FIELD_NAMES } from '../../contract/plant-fields.js';
-import { listed } from '../../listed.js';
+import { listed } from '../../operator-text.js';
 import { badUsage } from '../../operator-error.js';
 import type { StoredPlant } from '../../storage/plant-repository.js';
 

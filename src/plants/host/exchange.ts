@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { nodeRequest } from '../../node-request.js';
+import { nodeRequest } from '../../auth/node-request.js';
 import { sentHeaders } from './unparsed-body.js';
 
 /** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
