@@ -30,16 +30,6 @@ export class ClusterService extends Service {
     private readonly checkFiles: () => void,
   ) {
     super(repository);
-    // The system gives a connection to an idle worker. With round robin, this process would accept them, and one that it
-    // hands to a worker that ends would stay open without an answer.
-    cluster.schedulingPolicy = cluster.SCHED_NONE;
-    cluster.on('listening', (worker) => this.#listening.add(worker));
-    cluster.on('exit', (worker) => {
-      this.#listening.delete(worker);
-      this.#exited(worker);
-    });
-    // Workers end with this process, those that no longer react included.
-    process.once('exit', () => signal(running(), 'SIGKILL'));
   }
 
   /**
@@ -47,6 +37,7 @@ export class ClusterService extends Service {
    * docs page from their configuration.
    */
   override async listen(): Promise<Address> {
+    this.#watchWorkers();
     const listens = once(cluster, 'listening') as Promise<[Worker, Address]>;
     this.#fork();
     const [, address] = await listens;
@@ -87,6 +78,19 @@ export class ClusterService extends Service {
     await this.repository.close();
     const failed = workers.find((worker) => !hasEndedInOrder(worker));
     if (failed !== undefined) throw new Error(`a worker could not close: ${causeOfEnd(failed)}`);
+  }
+
+  #watchWorkers(): void {
+    // The system gives a connection to an idle worker. With round robin, this process would accept them, and one that it
+    // hands to a worker that ends would stay open without an answer.
+    cluster.schedulingPolicy = cluster.SCHED_NONE;
+    cluster.on('listening', (worker) => this.#listening.add(worker));
+    cluster.on('exit', (worker) => {
+      this.#listening.delete(worker);
+      this.#exited(worker);
+    });
+    // Workers end with this process, those that no longer react included.
+    process.once('exit', () => signal(running(), 'SIGKILL'));
   }
 
   /** Forks a worker. Events of `cluster` tell when it listens and when it ends. */

@@ -60,8 +60,8 @@ export abstract class Service implements ManagedService {
   abstract listen(docsOrigins: readonly string[]): Promise<Address>;
 
   /** Starts the other processes that serve the port, if there are any. Resolves when they listen, or after five seconds. */
-  startOthers(): Promise<void> {
-    return Promise.resolve();
+  async startOthers(): Promise<void> {
+    // By default, there are none.
   }
 
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */

@@ -80,7 +80,6 @@ export class SqliteRepository extends PlantRepository {
       throw error;
     }
     this.database.close();
-    return Promise.resolve();
   }
 
   /**

@@ -70,9 +70,8 @@ class SqliteSnapshot implements PlantSnapshot {
     }
   }
 
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.database.close();
-    return Promise.resolve();
   }
 
   async #read<Result>(query: () => Result): Promise<Result> {
