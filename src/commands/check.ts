@@ -17,7 +17,7 @@ export function configure(command: Command): void {
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
   // TLS takes longer to load than the help.
-  const { expiryOf, loadValidCertificate, openTokens } = await import('../process/start-files.js');
+  const { expiryOf, loadValidCertificate, openTokens } = await import('../process/tokens-and-certificate.js');
   const tokens = openTokens(configuration).count;
   const expires = expiryOf(loadValidCertificate(configuration));
   const isPresent = await checkDatabase(configuration.databaseUrl, configuration.store);

@@ -15,7 +15,7 @@ import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { type Address, addressError } from './addresses.js';
 import { Service } from './service.js';
-import { expiryOf, loadCertificate, type StartFiles } from './start-files.js';
+import { expiryOf, loadCertificate, type TokensAndCertificate } from './tokens-and-certificate.js';
 import { readVersion } from './version.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
@@ -35,7 +35,7 @@ export class InProcessService extends Service {
 
   constructor(
     private readonly configuration: Configuration,
-    files: StartFiles,
+    files: TokensAndCertificate,
     repository: PlantRepository,
     private readonly logger: StructuredLogger,
   ) {

@@ -16,7 +16,11 @@ import { createFirstToken } from './first-token.js';
 import { InProcessService } from './in-process-service.js';
 import type { Service } from './service.js';
 import { onSignals } from './signals.js';
-import { checkStartFiles, openStartFiles, type StartFiles } from './start-files.js';
+import {
+  checkTokensAndCertificate,
+  openTokensAndCertificate,
+  type TokensAndCertificate,
+} from './tokens-and-certificate.js';
 import { stopPrimary, stopWorker } from './stop.js';
 import { readVersion } from './version.js';
 
@@ -49,7 +53,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   const { log, files, repository } = await openParts(configuration);
   const service =
     configuration.workers > 1
-      ? new ClusterService(configuration.workers, repository, () => checkStartFiles(configuration, files))
+      ? new ClusterService(configuration.workers, repository, () => checkTokensAndCertificate(configuration, files))
       : new InProcessService(configuration, files, repository, log);
   const management = await listenForOperators(service, configuration);
   const address = await service.listen(docsOrigins(configuration.managementHost, management?.port ?? 'off'));
@@ -88,7 +92,7 @@ async function startWorker(worker: Worker, configuration: Configuration): Promis
 /** The parts that each process opens before it serves. */
 interface Parts {
   readonly log: StructuredLogger;
-  readonly files: StartFiles;
+  readonly files: TokensAndCertificate;
   readonly repository: PlantRepository;
 }
 
@@ -98,7 +102,7 @@ async function openParts(configuration: Configuration, workerId?: number): Promi
     worker: workerId,
   });
   Logger.overrideLogger(log);
-  const files = openStartFiles(configuration);
+  const files = openTokensAndCertificate(configuration);
   // Creates the store if it does not exist.
   const repository = await openRepository(configuration.databaseUrl, {
     ...configuration.store,

@@ -281,7 +281,7 @@ export default [
   {
     name: 'commands: certificate that has expired',
     reason: 'check says with status 1 that a certificate has expired.',
-    file: 'src/process/start-files.ts',
+    file: 'src/process/tokens-and-certificate.ts',
     find: 'if (fault !== undefined) throw',
     replace: 'if (certificate === null) throw',
     spec: 'test/commands/check',

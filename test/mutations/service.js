@@ -233,10 +233,10 @@ export default [
     name: 'process: store before the files of the start',
     reason: 'A start whose token file or certificate cannot be read creates no store.',
     file: START,
-    find: 'const files = openStartFiles(configuration);',
+    find: 'const files = openTokensAndCertificate(configuration);',
     replace:
       'await openRepository(configuration.databaseUrl, { createsDirectory: true });\n' +
-      '  const files = openStartFiles(configuration);',
+      '  const files = openTokensAndCertificate(configuration);',
     spec: 'test/process/start-files',
     isBuilt: true,
   },
@@ -290,10 +290,10 @@ export default [
   {
     name: 'process: worker without a certificate',
     reason: 'A worker starts again only when it can use the files of the service.',
-    file: 'src/process/start-files.ts',
+    file: 'src/process/tokens-and-certificate.ts',
     find: '    );\n  }\n  loadCertificate(configuration);',
     replace: '    );\n  }',
-    spec: 'src/process/start-files',
+    spec: 'src/process/tokens-and-certificate',
     test: 'a certificate and its key',
   },
   {

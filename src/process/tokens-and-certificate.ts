@@ -4,14 +4,14 @@ import { type Configuration, forVariable } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { type Certificate, certificateExpiry, readCertificate, validityFault } from '../http/certificate.js';
 
-/** The files that a start reads before it opens the store, so that a fault in them leaves no new store. */
-export interface StartFiles {
+/** A start reads both before it opens the store, so that a fault in their files leaves no new store. */
+export interface TokensAndCertificate {
   readonly tokens: ServiceTokens;
   readonly certificate: Certificate | undefined;
 }
 
 /** @throws {OperatorError} if the token file or the certificate cannot be used */
-export function openStartFiles(configuration: Configuration): StartFiles {
+export function openTokensAndCertificate(configuration: Configuration): TokensAndCertificate {
   return { tokens: openTokens(configuration), certificate: loadCertificate(configuration) };
 }
 
@@ -21,7 +21,7 @@ export function openStartFiles(configuration: Configuration): StartFiles {
  * @param files of the primary, read at its start
  * @throws {OperatorError} if the worker could not use them, or would know no token
  */
-export function checkStartFiles(configuration: Configuration, { tokens }: StartFiles): void {
+export function checkTokensAndCertificate(configuration: Configuration, { tokens }: TokensAndCertificate): void {
   tokens.read?.();
   if (tokens.count === 0 && configuration.jwtIssuer === undefined) {
     throw new OperatorError(

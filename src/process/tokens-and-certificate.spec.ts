@@ -5,7 +5,7 @@ import { readPem } from '../../test/support/certificates.js';
 import { digestToken } from '../auth/static-tokens.js';
 import { formatToken } from '../auth/token-file.js';
 import { parseConfiguration } from '../config/configuration.js';
-import { checkStartFiles, openStartFiles, openTokens } from './start-files.js';
+import { checkTokensAndCertificate, openTokensAndCertificate, openTokens } from './tokens-and-certificate.js';
 
 describe('The tokens of a service', () => {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
@@ -52,10 +52,10 @@ describe('The files of a worker that replaces another one', () => {
   it('are a certificate and its key that can be used', () => {
     writeFileSync(file('tls.crt'), readPem('first.crt'));
     writeFileSync(file('tls.key'), readPem('first.key'), { mode: 0o600 });
-    const files = openStartFiles(configuration);
+    const files = openTokensAndCertificate(configuration);
 
-    expect(() => checkStartFiles(configuration, files)).not.toThrow();
+    expect(() => checkTokensAndCertificate(configuration, files)).not.toThrow();
     writeFileSync(file('tls.crt'), readPem('second.crt'));
-    expect(() => checkStartFiles(configuration, files)).toThrow('TLS_CERT_FILE and TLS_KEY_FILE');
+    expect(() => checkTokensAndCertificate(configuration, files)).toThrow('TLS_CERT_FILE and TLS_KEY_FILE');
   });
 });
