@@ -13,10 +13,14 @@ import { type NextStep, writeAnswer, writeRefusal } from '../message/write-answe
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
 const LINGER = 2_000;
 
-type State = 'waiting' | 'running' | 'answering' | 'closing';
+type State =
+  | { readonly name: 'waiting'; readonly response?: undefined }
+  | { readonly name: 'running' | 'answering'; readonly response: PublicResponse }
+  | { readonly name: 'closing'; readonly response: PublicResponse | undefined };
 
 /**
- * One connection of a client. `#run` is the loop over its requests, and `send` decides what follows an answer.
+ * One connection of a client. `#run` is the loop over its requests. Each answer to a request leaves through `send`, which
+ * decides what follows, and each refusal of other input through `#close`.
  *
  * | state     | the connection                    | next state                                                            |
  * |-----------|-----------------------------------|-----------------------------------------------------------------------|
@@ -32,14 +36,13 @@ type State = 'waiting' | 'running' | 'answering' | 'closing';
  * loses its connection after some time.
  */
 export class ClientConnection implements OpenConnection {
-  #state: State = 'waiting';
+  /** Its response is that to the request which runs, or whose answer is written. */
+  #state: State = { name: 'waiting' };
   /** When this state began. */
   #since = performance.now();
   /** Ends the time of this state, if it has one. */
   #timer: NodeJS.Timeout | undefined;
-  /** The response to the request that runs, or whose answer the client takes. */
-  #current: PublicResponse | undefined;
-  /** What waits behind it, in order: the responses to requests, and perhaps a refusal as the last entry. */
+  /** What waits behind that response, in order: the responses to requests, and perhaps a refusal as the last entry. */
   readonly #queue: (PublicResponse | ContractException)[] = [];
   #hasSucceeded = false;
   readonly #input: ClientInput;
@@ -65,12 +68,13 @@ export class ClientConnection implements OpenConnection {
 
   /** True while nothing has arrived that needs an answer. */
   get isWaiting(): boolean {
-    return this.#state === 'waiting';
+    return this.#state.name === 'waiting';
   }
 
   /** True while it runs a request of a known client. Otherwise it waits for its client, or for an identity provider. */
   get isInUse(): boolean {
-    return this.#state === 'running' && this.#current !== undefined && principalOf(this.#current.req) !== undefined;
+    const { name, response } = this.#state;
+    return name === 'running' && principalOf(response.req) !== undefined;
   }
 
   get since(): number {
@@ -83,7 +87,9 @@ export class ClientConnection implements OpenConnection {
 
   /** Resolves when the client has taken the answer that is written. */
   async answerTaken(): Promise<void> {
-    if (this.#state === 'answering' && this.#current !== undefined) await closeOf(this.#current);
+    const { name, response } = this.#state;
+    // A finished one has emitted `close` already.
+    if (name === 'answering' && !response.writableFinished) await closeOf(response);
   }
 
   /**
@@ -116,28 +122,28 @@ export class ClientConnection implements OpenConnection {
   /** Lets a request or a refusal wait for its turn, which may be now. */
   #enqueue(arrival: PublicResponse | ContractException): void {
     this.#queue.push(arrival);
-    if (this.#state === 'waiting') void this.#run();
-    // `#run` would be too late: at the end of the answer, Node closes the socket of a client that has half-closed.
-    else if (this.#state === 'answering' && this.#nextRefusal !== undefined) this.#close(this.#nextRefusal);
+    const { name } = this.#state;
+    if (name === 'waiting') void this.#run();
+    // A refusal right behind an answer goes out while the client still takes that answer. When the answer ends, Node closes
+    // the socket of a half-closed client, before `#run` could send the refusal.
+    else if (name === 'answering' && this.#nextRefusal !== undefined) this.#close(this.#nextRefusal);
     else this.#input.readOrPause();
   }
 
   /** Runs the requests that have arrived, one after another. */
   async #run(): Promise<void> {
-    while (this.#state !== 'closing' && !this.socket.destroyed) {
+    while (this.#state.name !== 'closing' && !this.socket.destroyed) {
       const next = this.#queue.shift();
       if (next instanceof ContractException) {
         this.#close(next);
         return;
       }
-      this.#current = next;
-      this.#enter(next === undefined ? 'waiting' : 'running');
+      this.#enter(next === undefined ? { name: 'waiting' } : { name: 'running', response: next });
       this.#input.readOrPause();
       if (next === undefined) return;
       const closed = closeOf(next);
       this.#pass(next);
       await closed;
-      this.#current = undefined;
       // One packet may hold thousands of requests: other connections have their turns between them.
       if (this.#queue.length > 0) await setImmediate();
     }
@@ -154,12 +160,12 @@ export class ClientConnection implements OpenConnection {
     }
   }
 
-  /** Sends the answer to a request, and decides what follows. Each answer to a request leaves through this function. */
+  /** Sends the answer to a request, and decides what follows. */
   send(response: PublicResponse, answer: Answer): void {
     const next = this.#nextStep(response.req);
     writeAnswer(response, answer, next);
     this.#hasSucceeded ||= answer.status === 200;
-    if (next === 'go on') this.#enter('answering');
+    if (next === 'go on') this.#enter({ name: 'answering', response });
     else this.#close(next === 'refuse' ? this.#nextRefusal : undefined);
   }
 
@@ -181,9 +187,10 @@ export class ClientConnection implements OpenConnection {
    */
   #close(refusal?: ContractException): void {
     const { socket } = this;
+    const { response } = this.#state;
     if (refusal !== undefined) writeRefusal(socket, refusal);
-    this.#enter('closing');
-    if (this.#current !== undefined) discardBody(this.#current);
+    this.#enter({ name: 'closing', response });
+    if (response !== undefined) discardBody(response);
     for (const waiting of this.#queue) if (waiting instanceof PublicResponse) discardBody(waiting);
     this.#queue.length = 0;
     socket.once('finish', () => this.#destroyAfter(LINGER));
@@ -195,7 +202,7 @@ export class ClientConnection implements OpenConnection {
     this.#state = state;
     this.#since = performance.now();
     clearTimeout(this.#timer);
-    if (state === 'answering' || state === 'closing') this.#destroyAfter(this.timeout);
+    if (state.name === 'answering' || state.name === 'closing') this.#destroyAfter(this.timeout);
   }
 
   #destroyAfter(milliseconds: number): void {
@@ -206,18 +213,19 @@ export class ClientConnection implements OpenConnection {
 
   /** Returns whether its last answer is sent, or waits to be sent. Nothing that arrives from then on is run. */
   #isEnding(): boolean {
-    return this.#state === 'closing' || this.#queue.at(-1) instanceof ContractException;
+    return this.#state.name === 'closing' || this.#queue.at(-1) instanceof ContractException;
   }
 
   /** Returns whether input must wait: something waits behind the request in progress, or chunks of its body do. */
   #mustPause(): boolean {
-    if (this.#state === 'closing') return false;
-    return this.#queue.length > 0 || this.#current?.req.hasUnreadChunks === true;
+    const { name, response } = this.#state;
+    if (name === 'closing') return false;
+    return this.#queue.length > 0 || response?.req.hasUnreadChunks === true;
   }
 
   /** Returns the last request that has arrived, unless its body is complete. */
   #incompleteRequest(): PublicRequest | undefined {
-    const last = this.#queue.at(-1) ?? this.#current;
+    const last = this.#queue.at(-1) ?? this.#state.response;
     return last instanceof PublicResponse && !last.req.complete ? last.req : undefined;
   }
 }
