@@ -4,7 +4,7 @@ const CONNECTION = 'src/http/connection/client-connection.ts';
 const CONNECTIONS = 'src/http/connection/open-connections.ts';
 const CROSS_ORIGIN = 'src/http/message/cross-origin.ts';
 const ERROR = 'src/http/connection/parser-error.ts';
-const INPUT = 'src/http/connection/client-input.ts';
+const PAUSES = 'src/http/connection/input-pauses.ts';
 const HANDSHAKES = 'src/http/connection/tls-handshakes.ts';
 const NOT_FOUND = 'src/http/not-found.controller.ts';
 const REQUEST = 'src/http/message/public-request.ts';
@@ -490,7 +490,7 @@ export default [
   {
     name: 'http: late headers on a connection that was never kept unread',
     reason: 'The headers of a request have 10 seconds, whatever REQUEST_TIMEOUT is.',
-    file: INPUT,
+    file: PAUSES,
     find: "else if (this.#pauseEnd === 'pause goes on') this.#pauseEnd",
     replace: 'else this.#pauseEnd',
     spec: 'test/http/timeouts',
@@ -499,7 +499,7 @@ export default [
   {
     name: 'http: late request that was kept unread',
     reason: 'A request that the service keeps unread is not late.',
-    file: INPUT,
+    file: PAUSES,
     find: "socket.on('pause', () => (this.#pauseEnd = 'pause goes on'));",
     replace: '',
     spec: 'test/http/slow-store',
@@ -508,7 +508,7 @@ export default [
   {
     name: 'http: time of a late request that was kept unread',
     reason: 'It has its whole REQUEST_TIMEOUT from when the service reads again.',
-    file: INPUT,
+    file: PAUSES,
     find: 'return this.#pauseEnd + this.timeout - performance.now();',
     replace: 'return 0;',
     spec: 'test/http/timeouts',
@@ -517,7 +517,7 @@ export default [
   {
     name: 'http: late request that is never refused',
     reason: 'It has no longer than that: Node reports a late request once.',
-    file: INPUT,
+    file: PAUSES,
     find: 'this.#timer = setTimeout(() => this.#refuseIfOverdue(), left);',
     replace: ';',
     spec: 'test/http/timeouts',
@@ -556,7 +556,7 @@ export default [
     name: 'http: parsing of what follows the last answer',
     reason: 'Strangers have one answer a connection, and hold no memory.',
     file: CONNECTION,
-    find: 'this.#input.discard();',
+    find: 'discardInput(socket);',
     replace: 'socket.resume();',
     spec: 'test/http/memory',
     test: 'pipeline requests without a valid token',
@@ -566,7 +566,7 @@ export default [
     name: 'http: reading on while requests wait',
     reason: 'Clients that pipeline without end take bounded memory.',
     file: CONNECTION,
-    find: 'this.#close(this.#nextRefusal);\n    else this.#input.readOrPause();',
+    find: 'this.#close(this.#nextRefusal);\n    else this.#pauses.readOrPause();',
     replace: 'this.#close(this.#nextRefusal);',
     spec: 'test/http/pipelining',
     test: 'waits behind another one',
@@ -574,7 +574,7 @@ export default [
   {
     name: 'http: requests of a client of TLS that takes its answer late',
     reason: 'Input that TLS has decrypted while the socket is paused is not refused.',
-    file: INPUT,
+    file: PAUSES,
     find: 'if (socket instanceof TLSSocket) readAsStream(socket);',
     replace: '',
     spec: 'test/http/tls',
@@ -584,7 +584,7 @@ export default [
   {
     name: 'http: reading on after a body while requests wait',
     reason: 'Clients that pipeline without end take bounded memory.',
-    file: INPUT,
+    file: PAUSES,
     find: 'if (this.connection.mustPause()) this.socket.pause();\n    // Node also',
     replace: 'if (this.connection.mustPause()) return;\n    // Node also',
     spec: 'test/http/slow-store',
@@ -621,7 +621,7 @@ export default [
     name: 'http: place of those who wait for an identity provider',
     reason: 'A connection that waits for an identity provider can be closed for a newcomer.',
     file: CONNECTION,
-    find: '&& principalOf(this.#current.req) !== undefined;',
+    find: '&& principalOf(response.req) !== undefined;',
     replace: ';',
     spec: 'test/http/max-connections',
     test: 'wait for an identity provider',

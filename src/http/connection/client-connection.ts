@@ -3,7 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 import { principalOf } from '../../auth/request-principal.js';
 import { ContractException } from '../../contract/contract.exception.js';
 import { logDefect } from '../../contract/log-defect.js';
-import { ClientInput } from './client-input.js';
+import { discardInput } from './discard-input.js';
+import { InputPauses } from './input-pauses.js';
 import type { OpenConnection } from './open-connections.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from '../message/public-request.js';
@@ -45,7 +46,7 @@ export class ClientConnection implements OpenConnection {
   /** What waits behind that response, in order: the responses to requests, and perhaps a refusal as the last entry. */
   readonly #queue: (PublicResponse | ContractException)[] = [];
   #hasSucceeded = false;
-  readonly #input: ClientInput;
+  readonly #pauses: InputPauses;
 
   /**
    * @param handle answers a request; called for one request at a time
@@ -60,7 +61,7 @@ export class ClientConnection implements OpenConnection {
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
-    this.#input = new ClientInput(socket, timeout, {
+    this.#pauses = new InputPauses(socket, timeout, {
       mustPause: () => this.#mustPause(),
       refuseOverdue: () => this.refuse(new ContractException(408)),
     });
@@ -98,7 +99,7 @@ export class ClientConnection implements OpenConnection {
    */
   acceptRequest(response: PublicResponse): void {
     response.client = this;
-    this.#input.noteHeaders(response.req);
+    this.#pauses.noteHeaders(response.req);
     if (this.#isEnding()) discardBody(response);
     else this.#enqueue(response);
   }
@@ -107,7 +108,7 @@ export class ClientConnection implements OpenConnection {
   acceptError(error: ParserError): void {
     const exception = exceptionFor(error);
     if (exception === undefined) this.socket.destroy();
-    else if (exception.error === 408) this.#input.noteLate(this.#incompleteRequest());
+    else if (exception.error === 408) this.#pauses.noteLate(this.#incompleteRequest());
     else this.refuse(exception);
   }
 
@@ -127,7 +128,7 @@ export class ClientConnection implements OpenConnection {
     // A refusal right behind an answer goes out while the client still takes that answer. When the answer ends, Node closes
     // the socket of a half-closed client, before `#run` could send the refusal.
     else if (name === 'answering' && this.#nextRefusal !== undefined) this.#close(this.#nextRefusal);
-    else this.#input.readOrPause();
+    else this.#pauses.readOrPause();
   }
 
   /** Runs the requests that have arrived, one after another. */
@@ -139,7 +140,7 @@ export class ClientConnection implements OpenConnection {
         return;
       }
       this.#enter(next === undefined ? { name: 'waiting' } : { name: 'running', response: next });
-      this.#input.readOrPause();
+      this.#pauses.readOrPause();
       if (next === undefined) return;
       const closed = closeOf(next);
       this.#pass(next);
@@ -195,7 +196,7 @@ export class ClientConnection implements OpenConnection {
     this.#queue.length = 0;
     socket.once('finish', () => this.#destroyAfter(LINGER));
     socket.end();
-    this.#input.discard();
+    discardInput(socket);
   }
 
   #enter(state: State): void {

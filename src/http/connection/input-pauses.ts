@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { PublicRequest } from '../message/public-request.js';
 
-/** What the input of a connection asks of it. */
+/** What InputPauses asks of its connection. */
 interface Connection {
   /** Returns true while input must wait. */
   mustPause(): boolean;
@@ -11,20 +11,19 @@ interface Connection {
 }
 
 /**
- * The input of a connection, in a state that follows from `mustPause` and `discard`:
+ * Pauses the input of a connection while `mustPause`:
  *
- * | state     | what the client sends                                 | if it is late                       |
- * |-----------|-------------------------------------------------------|-------------------------------------|
- * | read      | goes to Node's parser                                 | it is refused                       |
- * | paused    | waits in the operating system, and so with the client | it has a timeout from the next read |
- * | discarded | goes nowhere                                          | it is not refused                   |
+ * | state  | what the client sends                                 | if it is late                       |
+ * |--------|-------------------------------------------------------|-------------------------------------|
+ * | read   | goes to Node's parser                                 | it is refused                       |
+ * | paused | waits in the operating system, and so with the client | it has a timeout from the next read |
  *
  * Node reports late input once, by a clock that also runs while input is paused: hence that timeout.
  *
  * The functions of Node that are named here are in https://github.com/nodejs/node/blob/main/lib/_http_server.js and
  * https://github.com/nodejs/node/blob/main/lib/_http_incoming.js.
  */
-export class ClientInput {
+export class InputPauses {
   /** The incomplete input that Node has reported. A head becomes a request when its headers are complete. */
   #late: 'a head' | PublicRequest | undefined;
   /** When the last pause ended. */
@@ -50,19 +49,6 @@ export class ClientInput {
   readOrPause(): void {
     if (this.connection.mustPause()) this.socket.pause();
     else this.socket.resume();
-  }
-
-  /**
-   * Discards all input from now on. To leave it unread would reset the connection when the socket closes, and the client
-   * would lose the last answer (RFC 9112 §9.6). Node's parser does not get it, so that strangers cost nothing after their one
-   * answer: two of them that send chunks of one byte would otherwise make the creates of others 20 times slower.
-   */
-  discard(): void {
-    const { socket } = this;
-    // Only Node's own listener for `resume` (`onSocketResume`) lets a socket read again that the parser has read: it runs first.
-    socket.once('resume', () => takeFromParser(socket));
-    // Pauses first, because a socket that is not paused emits no `resume`.
-    socket.pause().resume();
   }
 
   /**
@@ -115,9 +101,4 @@ export class ClientInput {
  */
 function readAsStream(socket: TLSSocket): void {
   socket.on('data', () => undefined);
-}
-
-/** Lets input go nowhere: Node's parser loses a socket to a new listener for `data` (`socketListenerWrap`), as in an upgrade. */
-function takeFromParser(socket: Socket): void {
-  socket.removeAllListeners('data').on('data', () => undefined);
 }
