@@ -9,8 +9,8 @@ const MAX_PLACES = 2_048;
 const MAX_BYTES = 16_777_216;
 
 /**
- * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when neither the
- * client nor the plant holds it any more:
+ * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when it has no holder
+ * any more:
  *
  * | holder | holds it from                              | until                                                |
  * |--------|--------------------------------------------|------------------------------------------------------|
@@ -20,12 +20,9 @@ const MAX_BYTES = 16_777_216;
  * In a call of the host, the plant is the only holder.
  */
 export interface Place {
-  /** The answer to the client; undefined while the client does not hold the place. */
-  answer: ServerResponse | undefined;
-  /** Bytes of the client's body, as far as it has arrived. */
-  bodyBytes: number;
-  /** Bytes of the plant, which are never 0 while the plant holds the place. */
-  plantBytes: number;
+  /** The answer to the client, and the bytes of its body, as far as it has arrived. */
+  client?: { readonly answer: ServerResponse; bytes: number } | undefined;
+  plant?: { readonly bytes: number } | undefined;
 }
 
 /** The plant of a request, and the request's place. */
@@ -65,7 +62,7 @@ export class Admission {
   admitClient(answer: ServerResponse): Place {
     // Its `close` may have been emitted: nothing would release the place.
     if (answer.writableEnded || answer.req.socket.destroyed) throw new ContractException(503);
-    const place = this.#admit(answer);
+    const place = this.#admit({ client: { answer, bytes: 0 } });
     answer.once('close', () => this.releaseClient(place));
     return place;
   }
@@ -75,8 +72,8 @@ export class Admission {
    * the place: its connection may stay open for seconds, but its body is discarded.
    */
   chargeBody(place: Place, bytes: number): boolean {
-    if (place.answer === undefined) return false;
-    place.bodyBytes += bytes;
+    if (place.client === undefined) return false;
+    place.client.bytes += bytes;
     this.#bytes += bytes;
     if (this.#makeRoom()) return true;
     this.releaseClient(place);
@@ -90,7 +87,7 @@ export class Admission {
    */
   admitPlant(place: Place, bytes: number): void {
     if (isFree(place)) throw new ContractException(503);
-    this.#hold(place, bytes);
+    this.#holdForPlant(place, bytes);
   }
 
   /**
@@ -99,38 +96,36 @@ export class Admission {
    * @throws {ContractException} 503 if there is no room, or after `close`
    */
   admitCall(bytes: number): Place {
-    const place = this.#admit(undefined);
-    this.#hold(place, bytes);
+    const place = this.#admit({});
+    this.#holdForPlant(place, bytes);
     return place;
   }
 
   /** Says that the client holds the place no longer, if it still did. */
   releaseClient(place: Place): void {
-    this.#bytes -= place.bodyBytes;
-    place.bodyBytes = 0;
-    place.answer = undefined;
+    this.#bytes -= place.client?.bytes ?? 0;
+    place.client = undefined;
     if (isFree(place)) this.#remove(place);
   }
 
   /** Says that the plant holds the place no longer, if it still did. */
   releasePlant(place: Place): void {
-    this.#bytes -= place.plantBytes;
-    place.plantBytes = 0;
+    this.#bytes -= place.plant?.bytes ?? 0;
+    place.plant = undefined;
     if (isFree(place)) this.#remove(place);
     this.#onPlantReleased();
   }
 
   /** Waits until clients alone hold places, and admits nothing from then on. */
   async close(): Promise<void> {
-    while (this.#places.some(({ plantBytes }) => plantBytes > 0)) {
+    while (this.#places.some(({ plant }) => plant !== undefined)) {
       await new Promise<void>((resolve) => (this.#onPlantReleased = resolve));
     }
     this.#isClosed = true;
   }
 
-  #admit(answer: ServerResponse | undefined): Place {
+  #admit(place: Place): Place {
     if (this.#isClosed) throw new ContractException(503);
-    const place: Place = { answer, bodyBytes: 0, plantBytes: 0 };
     this.#places.push(place);
     if (this.#makeRoom()) return place;
     this.#remove(place);
@@ -142,8 +137,8 @@ export class Admission {
    * the limit, by about twice the bytes of the bodies that had room, and by a plant that the host has made or parsed. Nothing
    * else is admitted until the total is within the limit again.
    */
-  #hold(place: Place, bytes: number): void {
-    place.plantBytes = bytes;
+  #holdForPlant(place: Place, bytes: number): void {
+    place.plant = { bytes };
     this.#bytes += bytes;
   }
 
@@ -162,17 +157,18 @@ export class Admission {
 
   /** Closes the oldest connection whose client does not take its answer, and releases its place. Returns false without one. */
   #closeOldestAnswered(): boolean {
-    const place = this.#places.find(({ answer }) => answer !== undefined && isAnswered(answer));
-    if (place?.answer === undefined) return false;
+    const place = this.#places.find(({ client }) => client !== undefined && isAnswered(client.answer));
+    if (place?.client === undefined) return false;
+    const { answer } = place.client;
     // A client that has taken a last answer may close its side later, and its response emits `close` only then.
-    if (place.answer.writableLength > 0) place.answer.destroy();
+    if (answer.writableLength > 0) answer.destroy();
     this.releaseClient(place);
     return true;
   }
 }
 
-function isFree({ answer, plantBytes }: Place): boolean {
-  return answer === undefined && plantBytes === 0;
+function isFree({ client, plant }: Place): boolean {
+  return client === undefined && plant === undefined;
 }
 
 /** Returns whether the answer to a client is written, or will never be. */
