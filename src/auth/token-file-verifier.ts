@@ -23,25 +23,36 @@ interface Content {
   readonly readAt: Date;
 }
 
+type State =
+  | { readonly name: 'unread'; readonly content?: undefined }
+  | { readonly name: 'in use'; readonly content: Content }
+  | { readonly name: 'failing'; readonly content: Content | undefined };
+
+/** What the log says of a file that is read, by its state before. */
+const NEWS: Readonly<Record<State['name'], string>> = {
+  unread: 'is in use',
+  'in use': 'has changed',
+  failing: 'can be used again',
+};
+
 /**
  * Verifies the static tokens of a file. PlantsModule reads the file when it starts. Later, it is reloaded when it has
  * changed, after each minute without a change, and when the service gets SIGHUP.
  *
- * | the file                               | the valid tokens                  | the log when it is read next |
- * |----------------------------------------|-----------------------------------|------------------------------|
- * | was never read (no `#content`)         | those of the options              | is in use                    |
- * | is in use                              | those of the options and the file | has changed, if it has       |
- * | could not be used last (`#isFailing`)  | the same as before                | can be used again            |
+ * | state   | the file               | the valid tokens                  | the log when it is read next |
+ * |---------|------------------------|-----------------------------------|------------------------------|
+ * | unread  | was never read         | those of the options              | is in use                    |
+ * | in use  | was read last time     | those of the options and the file | has changed, if it has       |
+ * | failing | could not be used then | the same as before                | can be used again            |
+ *
+ * From each state, it is in use once it is read, and failing if a reload cannot use it.
  *
  * It belongs to one application: when that closes, the file is no longer reloaded.
  */
 export class TokenFileVerifier extends TokenVerifier implements ServiceTokens {
   readonly #logger = new Logger('Authentication');
   readonly #configured: StaticTokens;
-  /** Undefined until the file is read for the first time. */
-  #content: Content | undefined;
-  /** True if the file could not be used when it was looked at last. */
-  #isFailing = false;
+  #state: State = { name: 'unread' };
   #stopReloading = (): void => undefined;
 
   constructor(
@@ -54,7 +65,7 @@ export class TokenFileVerifier extends TokenVerifier implements ServiceTokens {
 
   /** When the file was last read in full; undefined before. Without a fault, this is less than a minute ago. */
   get lastRead(): Date | undefined {
-    return this.#content?.readAt;
+    return this.#state.content?.readAt;
   }
 
   /** Number of tokens, expired ones included. */
@@ -77,34 +88,34 @@ export class TokenFileVerifier extends TokenVerifier implements ServiceTokens {
    * @throws {OperatorError} if it cannot be used
    */
   read(): void {
-    if (this.#content === undefined && this.options.mayBeMissing === true && !existsSync(this.file)) return;
+    const { content } = this.#state;
+    if (content === undefined && this.options.mayBeMissing === true && !existsSync(this.file)) return;
     const text = readTokenFile(this.file);
-    const tokens = text === this.#content?.text ? this.#content.tokens : this.#parse(text);
-    this.#content = { text, tokens, readAt: new Date() };
+    const tokens = text === content?.text ? content.tokens : this.#parse(text);
+    this.#state = { name: 'in use', content: { text, tokens, readAt: new Date() } };
   }
 
   /** Reads the file again. If it cannot be used, the log says why, and the tokens stay as they are. */
   reload(): void {
-    const before = this.#content;
+    const before = this.#state;
     try {
       this.read();
     } catch (error) {
-      this.#isFailing = true;
+      this.#state = { name: 'failing', content: before.content };
       this.#logger.error(`${(error as Error).message}; keeping the tokens read before`);
       return;
     }
     // It is still missing, and may be.
-    if (this.#content === undefined) return;
-    const change = this.#changeBetween(before, this.#content);
-    if (change !== undefined) this.#logger.log(`${this.file} ${change}; number of tokens now: ${this.count}`);
-    this.#isFailing = false;
+    if (this.#state === before) return;
+    if (before.name === 'in use' && before.content.text === this.#state.content?.text) return;
+    this.#logger.log(`${this.file} ${NEWS[before.name]}; number of tokens now: ${this.count}`);
   }
 
   override onModuleInit(): void {
     // Nest calls it twice if the verifier is also a provider of the host.
     this.#stopReloading();
     // The program has read the file already, to report a fault before it opens its ports.
-    if (this.#content === undefined) this.read();
+    if (this.#state.content === undefined) this.read();
     const stopWatching = watchFiles([this.file], () => this.reload());
     const timer = setInterval(() => this.reload(), READ_INTERVAL).unref();
     this.#stopReloading = () => {
@@ -117,15 +128,8 @@ export class TokenFileVerifier extends TokenVerifier implements ServiceTokens {
     this.#stopReloading();
   }
 
-  /** Returns what the log says of a file that was read; undefined if there is nothing new. */
-  #changeBetween(before: Content | undefined, now: Content): string | undefined {
-    if (this.#isFailing) return 'can be used again';
-    if (before === undefined) return 'is in use';
-    return now.text === before.text ? undefined : 'has changed';
-  }
-
   get #tokens(): StaticTokens {
-    return this.#content?.tokens ?? this.#configured;
+    return this.#state.content?.tokens ?? this.#configured;
   }
 
   #parse(text: string): StaticTokens {
