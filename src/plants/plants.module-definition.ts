@@ -49,9 +49,6 @@ export interface PlantsModuleOptions {
 /** The injection token of the options. */
 export const PLANTS_OPTIONS = Symbol('PLANTS_OPTIONS');
 
-/** The injection token of the options after their check. */
-export const CHECKED_OPTIONS = Symbol('CHECKED_OPTIONS');
-
 /** A class for `useClass` or `useExisting` of `PlantsModule.forRootAsync`. */
 export interface PlantsOptionsFactory {
   create(): PlantsModuleOptions | Promise<PlantsModuleOptions>;

@@ -1,57 +1,49 @@
 import { type FactoryProvider, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE } from '../auth/bearer-auth-options.js';
+import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { DATABASE_DEFAULTS, openRepository } from '../storage/engines.js';
+import { openRepository } from '../storage/engines.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
-import { DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
-import { checkOptions } from './check-options.js';
 import { UnparsedBodyRegistration } from './host/unparsed-body.js';
 import { PlantsController } from './plants.controller.js';
-import {
-  CHECKED_OPTIONS,
-  ConfigurableModuleClass,
-  PLANTS_OPTIONS,
-  type PlantsModuleOptions,
-} from './plants.module-definition.js';
+import { ConfigurableModuleClass, PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions, resolveOptions } from './resolve-options.js';
 
 /** The providers of what the module's options describe. */
 const optionProviders: FactoryProvider[] = [
   {
-    provide: CHECKED_OPTIONS,
+    provide: RESOLVED_OPTIONS,
     inject: [PLANTS_OPTIONS, ModuleRef],
-    useFactory: (options: PlantsModuleOptions, module: ModuleRef): PlantsModuleOptions => {
+    useFactory: (options: PlantsModuleOptions, module: ModuleRef): ResolvedOptions => {
       // Express would serve the plants of the first registration alone, without a word.
       if (module.get<unknown[]>(PLANTS_OPTIONS, { strict: false, each: true }).length > 1) {
         throw new TypeError('PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal');
       }
-      checkOptions(options);
-      return options;
+      return resolveOptions(options);
     },
   },
   {
     provide: PlantRepository,
-    inject: [CHECKED_OPTIONS],
-    useFactory: async ({ repository, database = {} }: PlantsModuleOptions): Promise<PlantRepository> => {
+    inject: [RESOLVED_OPTIONS],
+    useFactory: async ({ repository, database }: ResolvedOptions): Promise<PlantRepository> => {
       if (typeof repository !== 'string') return repository;
-      const { timeout = DATABASE_DEFAULTS.timeout, startTimeout = DATABASE_DEFAULTS.startTimeout } = database;
       const onWait = (reason: string): void =>
         new Logger('PlantStore').warn(`The start waits for the database: ${reason}`);
-      return openRepository(repository, { timeout, startTimeout, onWait });
+      return openRepository(repository, { ...database, onWait });
     },
   },
   {
     // A provider of its own, so that Nest calls its lifecycle hooks.
     provide: TokenVerifier,
-    inject: [CHECKED_OPTIONS],
-    useFactory: ({ authentication }: PlantsModuleOptions): TokenVerifier => {
+    inject: [RESOLVED_OPTIONS],
+    useFactory: ({ authentication }: ResolvedOptions): TokenVerifier => {
       // The host's guard does not ask it. It knows no token.
       if (authentication === false) return new StaticTokens([]);
       if ('verifier' in authentication) return authentication.verifier;
@@ -60,19 +52,18 @@ const optionProviders: FactoryProvider[] = [
   },
   {
     provide: BearerAuthOptions,
-    inject: [CHECKED_OPTIONS, TokenVerifier],
-    useFactory: (options: PlantsModuleOptions, verifier: TokenVerifier): BearerAuthOptions => ({
+    inject: [RESOLVED_OPTIONS, TokenVerifier],
+    useFactory: ({ authentication, scope, realm }: ResolvedOptions, verifier: TokenVerifier): BearerAuthOptions => ({
       verifier,
-      hostDecides: options.authentication === false,
-      scope: options.scope ?? DEFAULT_SCOPE,
-      realm: options.realm ?? DEFAULT_REALM,
+      hostDecides: authentication === false,
+      scope,
+      realm,
     }),
   },
   {
     provide: Admission,
-    inject: [CHECKED_OPTIONS],
-    useFactory: ({ body }: PlantsModuleOptions): Admission =>
-      new Admission(parseBodyLimit(`${body?.limit ?? DEFAULT_BODY_LIMIT}`) ?? DEFAULT_BODY_LIMIT),
+    inject: [RESOLVED_OPTIONS],
+    useFactory: ({ bodyLimit }: ResolvedOptions): Admission => new Admission(bodyLimit),
   },
 ];
 

@@ -7,7 +7,8 @@ import { GroupCommit } from '../storage/group-commit.js';
 import { lengthOf, type Outcome, PlantRepository, type PlantSnapshot } from '../storage/plant-repository.js';
 import { Admission, type AdmittedPlant, type Place } from './admission.js';
 import { assertFields, type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
-import { CHECKED_OPTIONS, type PlantCreatedListener, type PlantsModuleOptions } from './plants.module-definition.js';
+import type { PlantCreatedListener } from './plants.module-definition.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
 
 /** Bytes that a plant occupies besides its texts. */
 const PLANT_COST = 512;
@@ -26,7 +27,7 @@ export class PlantsService {
     private readonly repository: PlantRepository,
     private readonly groupCommit: GroupCommit,
     private readonly admission: Admission,
-    @Inject(CHECKED_OPTIONS) private readonly options: Pick<PlantsModuleOptions, 'onPlantCreated'>,
+    @Inject(RESOLVED_OPTIONS) private readonly options: Pick<ResolvedOptions, 'onPlantCreated'>,
   ) {}
 
   /**

@@ -41,8 +41,8 @@ export default [
   {
     name: 'plants: realm that no header can hold',
     reason: 'A realm that a challenge cannot hold stops the start.',
-    file: 'src/plants/check-options.ts',
-    find: 'realm === undefined || isRealm(realm)',
+    file: 'src/plants/resolve-options.ts',
+    find: 'isRealm(resolvedRealm)',
     replace: 'true',
     spec: 'test/embedding/options',
     test: 'as realm',
@@ -50,7 +50,7 @@ export default [
   {
     name: 'plants: token of a variable that is missing',
     reason: 'An environment variable that is missing is no token.',
-    file: 'src/plants/check-options.ts',
+    file: 'src/plants/resolve-options.ts',
     find: "typeof token === 'string' && isBearerToken(token)",
     replace: 'isBearerToken(`${String(token)}`)',
     spec: 'test/embedding/options',
@@ -59,7 +59,7 @@ export default [
   {
     name: 'plants: authentication that is missing',
     reason: 'Only the literal false opens the route.',
-    file: 'src/plants/check-options.ts',
+    file: 'src/plants/resolve-options.ts',
     find: 'if (authentication === false) return true;',
     replace: 'if (!authentication) return true;',
     spec: 'test/embedding/options',
@@ -68,7 +68,7 @@ export default [
   {
     name: 'plants: misspelt scope',
     reason: 'An unknown option stops the start: with `scopes`, the default scope would suffice.',
-    file: 'src/plants/check-options.ts',
+    file: 'src/plants/resolve-options.ts',
     find: 'if (unknown !== undefined) throw',
     replace: 'if (unknown === null) throw',
     spec: 'test/embedding/options',
