@@ -76,6 +76,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
 
   /** Lets AuthGuard find the principal. */
   async #authenticate(context: ExecutionContext): Promise<Principal> {
+    // AuthGuard returns only `true`, and sets `user` on the BearerRequest, which is thrown away. `handleRequest` has left the
+    // principal on the real request.
     await super.canActivate(context);
     const principal = principalOf(requestOf(context));
     // Fails closed: AuthGuard has returned without a call of `handleRequest`.

@@ -16,10 +16,10 @@ const TIMEOUT = 5_000;
 const MAX_DOCUMENT = 1_048_576;
 
 /**
- * Requests that wait for a reload, at most. Each holds a connection and, if strangers send chunks of one byte, 6 MB: what
+ * Requests that may wait for one reload. Each holds a connection and, if strangers send chunks of one byte, 6 MB: what
  * Node has parsed of the body.
  */
-const MAX_WAITING = 20;
+const MAX_ADMITTED = 20;
 
 /** Milliseconds after which keys are reloaded: five minutes are promised, of which a reload may take seconds. */
 const MAX_AGE = 240_000;
@@ -30,8 +30,8 @@ interface Reload {
   readonly begun: number;
   /** Resolves when it has ended: to false if the keys could not be fetched. */
   readonly succeeded: Promise<boolean>;
-  /** Requests that have waited for it. */
-  waiting: number;
+  /** Requests that it has let wait for it, those included whose clients have gone since. */
+  admitted: number;
 }
 
 /**
@@ -48,7 +48,7 @@ interface Reload {
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
   readonly #keySet: RemoteJWKSet;
-  #lastReload: Reload = { begun: -Infinity, succeeded: Promise.resolve(true), waiting: 0 };
+  #lastReload: Reload = { begun: -Infinity, succeeded: Promise.resolve(true), admitted: 0 };
   /** True if the reload that ended last has failed. */
   #isFailing = false;
   /** The keys in use, as JSON. */
@@ -81,7 +81,7 @@ export class IssuerKeys {
   /**
    * Returns the key of a token to jose. A token waits for the issuer only if its key is unknown.
    *
-   * @throws {ContractException} 503 if the key is unknown and the issuer cannot be reached, or too many requests wait
+   * @throws {ContractException} 503 if the key is unknown and the issuer cannot be reached, or too many requests have waited
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     // `cacheMaxAge` is infinite: keys are fresh as soon as they are loaded.
@@ -104,15 +104,15 @@ export class IssuerKeys {
   }
 
   /**
-   * Waits for the current reload. While it runs, the request counts towards those that wait for it.
+   * Waits for the current reload. While it runs, the request counts towards those that it admits.
    *
-   * @throws {ContractException} 503 if too many requests wait for it, or if it fails
+   * @throws {ContractException} 503 if it has admitted too many requests, or if it fails
    */
   async #waitForReload(): Promise<void> {
     const reload = this.#currentReload();
     if (this.#keySet.reloading) {
-      reload.waiting += 1;
-      if (reload.waiting > MAX_WAITING) throw new ContractException(503);
+      reload.admitted += 1;
+      if (reload.admitted > MAX_ADMITTED) throw new ContractException(503);
     }
     if (!(await reload.succeeded)) throw new ContractException(503);
   }
@@ -121,7 +121,7 @@ export class IssuerKeys {
   #currentReload(): Reload {
     const begun = performance.now();
     const isPast = !this.#keySet.reloading && begun - this.#lastReload.begun >= COOLDOWN;
-    if (isPast) this.#lastReload = { begun, succeeded: this.#load(), waiting: 0 };
+    if (isPast) this.#lastReload = { begun, succeeded: this.#load(), admitted: 0 };
     return this.#lastReload;
   }
 
