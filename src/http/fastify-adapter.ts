@@ -48,6 +48,7 @@ export function createFastifyAdapter({
   certificate,
   trustProxy = [],
 }: AdapterOptions): FastifyAdapter {
+  // Called only once the server listens: there is an adapter then.
   const route: PublicHandler = (request, response) => adapter.getInstance().routing(request, response);
   const handle = withForwardedAddress(withMessageRules(route, origins), trustProxy);
   const server = new PublicServer(handle, { ...DEFAULT_LIMITS, ...limits }, certificate);

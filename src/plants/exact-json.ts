@@ -22,8 +22,9 @@ export function exactInteger(text: string): bigint | undefined {
   while (start < end && digits.startsWith('0', start)) start += 1;
   while (end > start && digits.startsWith('0', end - 1)) end -= 1;
   if (start === end) return 0n;
+  const removedZeros = digits.length - end;
   // The number of zeros after the remaining digits; Number() turns an exponent that is too long into Infinity.
-  const zeros = Number(exponent) - fraction.length + digits.length - end;
+  const zeros = Number(exponent) - fraction.length + removedZeros;
   if (zeros < 0 || end - start + zeros > MAX_DIGITS) return undefined;
   return BigInt(sign + digits.slice(start, end) + '0'.repeat(zeros));
 }

@@ -6,7 +6,7 @@ import { ContractExceptionFilter } from '../contract/contract-exception.filter.j
 import { PLANTS_PATH } from '../contract/plants-path.js';
 import type { AdmittedPlant } from './admission.js';
 import type { PlantDto } from './dto/plant.dto.js';
-import { RequestedPlant } from './pipes/new-plant.pipe.js';
+import { PlantFromRequest } from './pipes/new-plant.pipe.js';
 import { PlantsService } from './plants.service.js';
 
 /**
@@ -25,7 +25,7 @@ export class PlantsController {
   @HttpCode(HttpStatus.OK)
   @RequiresScope()
   create(
-    @RequestedPlant() admitted: AdmittedPlant,
+    @PlantFromRequest() admitted: AdmittedPlant,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
     return this.plants.createFromRequest(admitted, principal);

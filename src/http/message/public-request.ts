@@ -61,8 +61,11 @@ export class PublicRequest extends IncomingMessage {
 
   /** A body that ends with a refusal leaves the socket open, which Node's own function would close. */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    if (!(error instanceof ContractException)) super._destroy(error, callback);
-    // As in Node's own: an event `error` without a listener would end the process.
-    else callback(this.listenerCount('error') > 0 ? error : null);
+    if (error instanceof ContractException) {
+      // As in Node's own: an event `error` without a listener would end the process.
+      callback(this.listenerCount('error') > 0 ? error : null);
+      return;
+    }
+    super._destroy(error, callback);
   }
 }

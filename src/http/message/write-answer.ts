@@ -49,6 +49,7 @@ export function writeRefusal(socket: Socket, exception: ContractException): void
 }
 
 function connectionOption({ headers }: PublicRequest, next: NextStep): 'close' | 'keep-alive' | undefined {
+  // Not before a refusal: a client reads nothing after `close`. The refusal itself has it.
   if (next === 'close') return 'close';
   // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
   return headers.expect === undefined ? undefined : 'keep-alive';

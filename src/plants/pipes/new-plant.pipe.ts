@@ -30,7 +30,7 @@ export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<Admitte
 }
 
 /** Passes the plant of the request, see {@link NewPlantPipe}. */
-export const RequestedPlant = (): ParameterDecorator => CurrentExchange(NewPlantPipe);
+export const PlantFromRequest = (): ParameterDecorator => CurrentExchange(NewPlantPipe);
 
 /**
  * Checks the headers of a request that creates a plant. The limit does not apply to a body that a parser of the host has
