@@ -80,31 +80,11 @@ describe('group commit', () => {
 
     expect(outcomes).toEqual(['created', 'conflict', 'repeated', 'conflict']);
     const anyTime = expect.any(Number) as number;
-    expect(messages).toEqual([
-      { size: 2, seconds: anyTime, created: 1, repeated: 1, conflict: 0 },
-      { size: 1, seconds: anyTime, created: 0, repeated: 0, conflict: 1 },
-      { size: 1, seconds: anyTime, created: 0, repeated: 0, conflict: 1 },
-    ]);
+    expect(messages).toEqual([{ size: 4, seconds: anyTime, created: 1, repeated: 1, conflict: 2 }]);
     const [{ seconds }] = messages as [{ seconds: number }];
     // Node's timers may be a millisecond early.
     expect(seconds).toBeGreaterThan(0.018);
     expect(seconds).toBeLessThanOrEqual(most);
-  });
-
-  it('stores a plant that is repeated thousands of times in as few batches as can hold its repetitions', async () => {
-    const outcomes = await Promise.all(Array.from({ length: 2_100 }, () => commit.add({ id: 1n, name: 'Monstera' })));
-
-    expect(outcomes.filter((outcome) => outcome === 'created')).toHaveLength(1);
-    expect(outcomes.filter((outcome) => outcome === 'repeated')).toHaveLength(2_099);
-    expect(repository.sizes).toEqual([1, 1, 1]);
-  });
-
-  it('stores a plant with another id soon, however many plants with one id are waiting', async () => {
-    const added = Array.from({ length: 1_100 }, (_, index) => commit.add({ id: 1n, name: `plant ${index}` }));
-    await commit.add({ id: 2n, name: 'Ficus' });
-    expect(repository.sizes).toEqual([1, 2]);
-
-    expect((await Promise.all(added)).filter((outcome) => outcome === 'conflict')).toHaveLength(1_099);
   });
 
   it('rejects only the plant at fault of a batch', async () => {

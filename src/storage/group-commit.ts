@@ -5,7 +5,6 @@ import { Injectable, Logger } from '@nestjs/common';
 import { RepositoryUnavailableError } from './errors.js';
 import {
   type BatchOutcome,
-  isSamePlant,
   lengthOf,
   type Outcome,
   OUTCOMES,
@@ -43,15 +42,8 @@ interface Call {
   readonly reject: (reason: unknown) => void;
 }
 
-/** A plant of a batch, and the calls that add it: more than one if a client repeats it at the same moment. */
-interface BatchedPlant {
-  readonly plant: StoredPlant;
-  readonly calls: Call[];
-}
-
 /**
- * Group commit: plants that arrive while a batch is in flight share the next one. So no plant waits for a timer. A batch has
- * each id once: another plant with this id waits for a later batch, and is then compared with the stored one. The queue
+ * Group commit: plants that arrive while a batch is in flight share the next one. So no plant waits for a timer. The queue
  * needs no limit: Admission bounds the plants in flight.
  */
 @Injectable()
@@ -98,24 +90,8 @@ export class GroupCommit {
     this.#isRunning = false;
   }
 
-  /**
-   * Takes the plants that have waited for longest. Of different ones with the same id, it takes the first: so N of them need
-   * N batches, at most the 2,048 that Admission has places for. Other plants wait no longer: they join these batches.
-   */
-  #takeBatch(): BatchedPlant[] {
-    const batch = new Map<bigint, BatchedPlant>();
-    for (const call of this.#takeCalls()) {
-      const { plant } = call;
-      const first = batch.get(plant.id);
-      if (first === undefined) batch.set(plant.id, { plant, calls: [call] });
-      else if (isSamePlant(first.plant, plant)) first.calls.push(call);
-      // Behind all others, whom it must not delay.
-      else this.#queue.push(call);
-    }
-    return [...batch.values()];
-  }
-
-  #takeCalls(): Call[] {
+  /** Takes the calls that have waited for longest. */
+  #takeBatch(): Call[] {
     let size = 0;
     let length = 0;
     for (const { plant } of this.#queue) {
@@ -127,22 +103,22 @@ export class GroupCommit {
   }
 
   /** Stores a batch, and settles the promises of its calls. */
-  async #store(batch: readonly BatchedPlant[]): Promise<void> {
+  async #store(batch: readonly Call[]): Promise<void> {
     const started = performance.now();
     try {
       const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
       assertOutcomes(outcomes, batch.length);
-      const seconds = (performance.now() - started) / 1_000;
-      publishBatch(this.#settle(batch, outcomes), seconds);
+      publishBatch(outcomes, (performance.now() - started) / 1_000);
+      this.#settle(batch, outcomes);
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
       else if (batch.length > 1) await this.#storeInHalves(batch);
-      else callsOf(batch).forEach(({ reject }) => reject(error));
+      else batch.forEach(({ reject }) => reject(error));
     }
   }
 
   /** Stores a batch in two, so that a defect with one plant fails in the end that plant alone. */
-  async #storeInHalves(batch: readonly BatchedPlant[]): Promise<void> {
+  async #storeInHalves(batch: readonly Call[]): Promise<void> {
     const middle = Math.ceil(batch.length / 2);
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
       await this.#store(half);
@@ -151,35 +127,28 @@ export class GroupCommit {
     }
   }
 
-  #refuse(batch: readonly BatchedPlant[], error: RepositoryUnavailableError): void {
-    const count = callsOf(batch).length;
-    this.#refused += count;
-    this.#logger.warn(`Plants refused with 503: ${count}; ${error.message}`);
-    callsOf(batch).forEach(({ reject }) => reject(error));
+  #refuse(batch: readonly Call[], error: RepositoryUnavailableError): void {
+    this.#refused += batch.length;
+    this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);
+    batch.forEach(({ reject }) => reject(error));
   }
 
-  /** Tells each call the outcome of its plant, and returns how many calls have each outcome. */
-  #settle(batch: readonly BatchedPlant[], outcomes: readonly BatchOutcome[]): Record<BatchOutcome, number> {
+  /** Tells each call the outcome of its plant. */
+  #settle(batch: readonly Call[], outcomes: readonly BatchOutcome[]): void {
     if (this.#refused > 0) {
       this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#refused}`);
       this.#refused = 0;
     }
-    const counts = { created: 0, repeated: 0, conflict: 0, refused: 0 };
-    outcomes.forEach((outcome, index) => {
-      batch[index]?.calls.forEach(({ resolve, reject }, position) => {
-        // Only the first call creates the plant: the others repeat it.
-        const own = outcome === 'created' && position > 0 ? 'repeated' : outcome;
-        counts[own] += 1;
-        if (own === 'refused') reject(new Error(REFUSED));
-        else resolve(own);
-      });
+    const ids = new Set<bigint>();
+    batch.forEach((call, index) => {
+      const outcome = outcomes[index];
+      if (outcome !== undefined && outcome !== 'refused') call.resolve(outcome);
+      // The table may take it without the one before it.
+      else if (ids.has(call.plant.id)) this.#queue.push(call);
+      else call.reject(new Error(REFUSED));
+      ids.add(call.plant.id);
     });
-    return counts;
   }
-}
-
-function callsOf(batch: readonly BatchedPlant[]): readonly Call[] {
-  return batch.flatMap(({ calls }) => calls);
 }
 
 /**
@@ -201,8 +170,15 @@ function assertOutcomes(outcomes: readonly BatchOutcome[], count: number): void 
 }
 
 /** Publishes a stored batch to the metrics. */
-function publishBatch({ created, repeated, conflict }: Record<Outcome, number>, seconds: number): void {
-  const size = created + repeated + conflict;
-  const message: BatchMessage = { size, seconds, created, repeated, conflict };
-  if (size > 0) batches.publish(message);
+function publishBatch(outcomes: readonly BatchOutcome[], seconds: number): void {
+  if (!batches.hasSubscribers) return;
+  const { refused, ...counts } = countsOf(outcomes);
+  const message: BatchMessage = { size: outcomes.length - refused, seconds, ...counts };
+  if (message.size > 0) batches.publish(message);
+}
+
+function countsOf(outcomes: readonly BatchOutcome[]): Record<BatchOutcome, number> {
+  const counts = { created: 0, repeated: 0, conflict: 0, refused: 0 };
+  for (const outcome of outcomes) counts[outcome] += 1;
+  return counts;
 }

@@ -20,11 +20,6 @@ export function lengthOf(plant: StoredPlant): number {
   return length;
 }
 
-/** Returns whether two plants have the same id, name and tag. */
-export function isSamePlant(one: StoredPlant, other: StoredPlant): boolean {
-  return FIELD_NAMES.every((name) => one[name] === other[name]);
-}
-
 /**
  * The outcomes of adding one plant: `created`; `repeated` if the same plant was there already; `conflict` if its id
  * belongs to another plant, which stays as it is.
@@ -65,7 +60,8 @@ export abstract class PlantRepository {
   /**
    * Adds a batch, all or nothing, and resolves when it is durable. Refused plants are left out of it.
    *
-   * @param batch has each id once
+   * @param batch may have an id more than once: the first of these plants is added, and the others are compared with it. If
+   *   the first is refused, so may be the others.
    * @returns the outcome of each plant, in the order of the batch
    * @throws {RepositoryUnavailableError} when the store is not available. The outcome is unknown: the batch is stored as a
    *   whole, or not at all. Adding it again is safe.

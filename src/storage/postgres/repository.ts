@@ -43,12 +43,12 @@ export class PostgresRepository extends PlantRepository {
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
-    // Of two plants with one id, the server would insert one, and both would count as created.
-    if (new Set(batch.map(({ id }) => id)).size < batch.length) throw new Error('The batch has an id more than once');
     // Outlives an attempt that fails: the next one finds the ids of these plants taken.
-    const inserted = new Set<unknown>();
+    const inserted = new Set<StoredPlant>();
+    // Of its own, because the caller may pass one object twice.
+    const plants = batch.map((plant) => ({ ...plant }));
     try {
-      return await this.#batches.runInTime(() => this.#attempt(batch, inserted));
+      return await this.#batches.runInTime(() => this.#attempt(plants, inserted));
     } catch (error) {
       throw postgresFailure(error) === undefined ? error : unavailable('add', error, describePostgresError(error));
     }
@@ -78,42 +78,50 @@ export class PostgresRepository extends PlantRepository {
   /**
    * Adds a batch.
    *
-   * @param inserted the ids of the plants that attempts have inserted
+   * @param inserted the plants that attempts have inserted
    */
-  async #attempt(batch: readonly StoredPlant[], inserted: Set<unknown>): Promise<readonly BatchOutcome[]> {
+  async #attempt(batch: readonly StoredPlant[], inserted: Set<StoredPlant>): Promise<readonly BatchOutcome[]> {
     const outcomes = await this.#insertAndCompare(batch, inserted);
     // The second time, the id of a plant that was deleted between the two statements is free.
     return outcomes.includes('refused') ? this.#insertAndCompare(batch, inserted) : outcomes;
   }
 
-  /** Inserts the plants that are missing, and compares those whose ids are taken with the stored ones. */
-  async #insertAndCompare(batch: readonly StoredPlant[], inserted: Set<unknown>): Promise<readonly BatchOutcome[]> {
-    const missing = batch.filter(({ id }) => !inserted.has(id));
-    for (const id of await this.#insert(missing)) inserted.add(id);
-    const taken = missing.filter(({ id }) => !inserted.has(id));
-    const isSame = new Map(await this.#compare(taken));
-    return batch.map(({ id }) => {
-      if (inserted.has(id)) return 'created';
-      if (!isSame.has(id)) return 'refused';
-      return isSame.get(id) === true ? 'repeated' : 'conflict';
+  /** Inserts the first plant of each id, if the id is free, and compares the others with the stored ones. */
+  async #insertAndCompare(batch: readonly StoredPlant[], inserted: Set<StoredPlant>): Promise<readonly BatchOutcome[]> {
+    const missing = batch.filter((plant) => !inserted.has(plant));
+    for (const plant of await this.#insert(firstOfEachId(missing))) inserted.add(plant);
+    const others = missing.filter((plant) => !inserted.has(plant));
+    const isSame = await this.#compare(others);
+    return batch.map((plant) => {
+      if (inserted.has(plant)) return 'created';
+      const same = isSame.get(plant);
+      if (same === undefined) return 'refused';
+      return same ? 'repeated' : 'conflict';
     });
   }
 
-  /** Inserts the plants whose ids are free, and returns these ids. */
-  async #insert(plants: readonly StoredPlant[]): Promise<readonly unknown[]> {
+  /** Inserts the plants whose ids are free, and returns them. */
+  async #insert(plants: readonly StoredPlant[]): Promise<readonly StoredPlant[]> {
     if (plants.length === 0) return [];
     // Two batches that wait for each other's ids would deadlock.
     const sorted = [...plants].sort((one, other) => (one.id < other.id ? -1 : 1));
     const rows = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(sorted)} RETURNING id`);
-    return rows.map(([id]) => id);
+    const ids = new Set(rows.map(([id]) => String(id)));
+    return plants.filter(({ id }) => ids.has(String(id)));
   }
 
-  /** Returns the ids of the plants that are taken, each with whether the stored plant is the same. */
-  async #compare(plants: readonly StoredPlant[]): Promise<[id: unknown, isSame: unknown][]> {
-    if (plants.length === 0) return [];
+  /** Compares the plants whose ids are taken with the stored ones: true if both are the same. */
+  async #compare(plants: readonly StoredPlant[]): Promise<ReadonlyMap<StoredPlant | undefined, boolean>> {
+    if (plants.length === 0) return new Map();
     const rows = await this.pool.transact(comparisonOf(plants));
-    return rows.map(([id, isSame]) => [id, isSame]);
+    return new Map(rows.map(([index, isSame]) => [plants[Number(index)], isSame === true]));
   }
+}
+
+function firstOfEachId(plants: readonly StoredPlant[]): readonly StoredPlant[] {
+  const firsts = new Map<bigint, StoredPlant>();
+  for (const plant of plants) if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
+  return [...firsts.values()];
 }
 
 /** Returns a Retry for errors that may be over at the next attempt. */

@@ -101,19 +101,19 @@ export function insertionOf(plants: readonly StoredPlant[]): string {
 }
 
 /**
- * Returns a statement that compares plants with the stored ones that have their ids. Each row is an id, and whether the two
- * are the same. PostgreSQL reads no stored text of another length: its comparison looks at the lengths first (`texteq` in
- * https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/varlena.c). The casts are for columns of an
- * operator with other types or collations, such as one that ignores case.
+ * Returns a statement that compares plants with the stored ones that have their ids. Each row is the index of a plant, and
+ * whether the two are the same. PostgreSQL reads no stored text of another length: its comparison looks at the lengths first
+ * (`texteq` in https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/varlena.c). The casts are for columns
+ * of an operator with other types or collations, such as one that ignores case.
  */
 export function comparisonOf(plants: readonly StoredPlant[]): string {
-  const rows = plants.map((plant) => `(${valuesOf(plant)})`);
+  const rows = plants.map((plant, index) => `(${index}, ${valuesOf(plant)})`);
   return `
     SELECT
-      plants.id,
+      sent.index,
       plants.name::text COLLATE "C" IS NOT DISTINCT FROM sent.name::text AND
       plants.tag::text COLLATE "C" IS NOT DISTINCT FROM sent.tag::text
-    FROM (VALUES ${rows.join()}) AS sent (id, name, tag)
+    FROM (VALUES ${rows.join()}) AS sent (index, id, name, tag)
     JOIN plants ON plants.id = sent.id::bigint`;
 }
 
