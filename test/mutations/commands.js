@@ -433,8 +433,8 @@ export default [
     name: 'commands: batches after the end of an import',
     reason: 'No batch is added to a repository that has been closed.',
     file: 'src/commands/data/row-store.ts',
-    find: 'await Promise.allSettled(results);',
-    replace: '',
+    find: 'Promise.allSettled(rows',
+    replace: 'Promise.all(rows',
     spec: 'src/commands/data/row-store',
   },
   {

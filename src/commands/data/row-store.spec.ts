@@ -19,17 +19,21 @@ class RecoveringRepository extends PlantRepository {
 }
 
 describe('The rows of a chunk', () => {
-  it('are all added or refused before the import ends, which closes the store', async () => {
+  it('are all added, reported or refused before the import ends, which closes the store', async () => {
     const repository = new RecoveringRepository();
     const counts = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
-    const store = new RowStore(repository, counts, () => undefined);
-    const rows = Array.from({ length: 1_500 }, (_, index): Row => {
+    const reported: [number, string][] = [];
+    const store = new RowStore(repository, counts, ({ line }, reason) => reported.push([line, reason]));
+    const plants = Array.from({ length: 1_500 }, (_, index): Row => {
       return { kind: 'plant', line: index + 1, source: '', plant: { id: BigInt(index), name: 'Monstera' } };
     });
 
-    await expect(store.add(rows)).rejects.toThrow('it is away');
+    const wrong: Row = { kind: 'rejected', line: 1_501, source: '', reason: 'It is wrong.' };
+
+    await expect(store.add([...plants, wrong])).rejects.toThrow('it is away');
 
     expect(repository.sizes).toEqual([1_024, 476]);
-    expect(counts).toEqual({ created: 476, repeated: 0, conflict: 0, rejected: 0 });
+    expect(counts).toEqual({ created: 476, repeated: 0, conflict: 0, rejected: 1 });
+    expect(reported).toEqual([[1_501, 'It is wrong.']]);
   });
 });

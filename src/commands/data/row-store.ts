@@ -4,15 +4,22 @@ import { GroupCommit } from '../../storage/group-commit.js';
 import type { Outcome, PlantRepository } from '../../storage/plant-repository.js';
 import type { Row } from './rows.js';
 
+/** What became of a row. */
+interface Result {
+  readonly name: Outcome | 'rejected';
+  /** Why its plant is not in the store. */
+  readonly reason?: string;
+}
+
 /** How many rows have each result. */
-export type Counts = Record<Outcome | 'rejected', number>;
+export type Counts = Record<Result['name'], number>;
 
 /** Adds the plants of rows to a repository. */
 export class RowStore {
   readonly #plants: GroupCommit;
 
   /**
-   * @param counts counts each row once its result is known, so that an interrupted import says what is stored
+   * @param counts counts the rows that are added or reported
    * @param report called with each row whose plant is not in the store, in the order of the file
    */
   constructor(
@@ -27,32 +34,30 @@ export class RowStore {
 
   /** @throws {RepositoryUnavailableError} when some of the plants may be stored or not */
   async add(rows: readonly Row[]): Promise<void> {
-    const results = rows.map((row) => this.#addRow(row));
-    // Also after an error: the caller then closes the repository, which must have no more batches to add.
-    await Promise.allSettled(results);
-    const reasons = await Promise.all(results);
+    // All, also after an error: the caller then closes the repository, which must have no more batches to add.
+    const results = await Promise.allSettled(rows.map((row) => this.#addRow(row)));
     rows.forEach((row, index) => {
-      const reason = reasons[index];
-      if (reason !== undefined) this.report(row, reason);
+      const result = results[index];
+      if (result?.status === 'fulfilled') this.#count(row, result.value);
     });
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 
-  /** Adds and counts a row, and returns why its plant is not in the store, if it is not. */
-  async #addRow(row: Row): Promise<string | undefined> {
-    if (row.kind === 'rejected') return this.#reject(row.reason);
+  #count(row: Row, { name, reason }: Result): void {
+    this.counts[name] += 1;
+    if (reason !== undefined) this.report(row, reason);
+  }
+
+  async #addRow(row: Row): Promise<Result> {
+    if (row.kind === 'rejected') return { name: 'rejected', reason: row.reason };
     try {
-      const outcome = await this.#plants.add(row.plant);
-      this.counts[outcome] += 1;
-      return outcome === 'conflict' ? `The id ${row.plant.id} belongs to another plant.` : undefined;
+      const name = await this.#plants.add(row.plant);
+      return name === 'conflict' ? { name, reason: `The id ${row.plant.id} belongs to another plant.` } : { name };
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) throw error;
       // For example, because of a CHECK of the operator.
-      return this.#reject(`The database refuses it: ${errorMessage(error)}`);
+      return { name: 'rejected', reason: `The database refuses it: ${errorMessage(error)}` };
     }
-  }
-
-  #reject(reason: string): string {
-    this.counts.rejected += 1;
-    return reason;
   }
 }
