@@ -22,7 +22,7 @@ export class NotFoundController {
   @All('*')
   refuse(@Req() { url }: { readonly url: string }): never {
     const { params } = this.adapterHost.httpAdapter.getInstance().findRoute({ method: 'POST', url });
-    // The route of this controller alone has a wildcard.
+    // The route that POST would take. Only that of this controller has a wildcard: any other means a wrong method.
     if ('*' in params) throw new ContractException(404, `There is no such path: use POST ${this.plants.path}.`);
     throw new ContractException(405, undefined, { Allow: 'POST' });
   }

@@ -8,7 +8,7 @@ import { createBackgroundStream, type LogStream } from './background-stream.js';
  * The contexts of Nest's own lines about a start, which are not logged, errors included: the program reports a failed start
  * on stderr.
  */
-const NEST_START_CONTEXTS = new Set([
+const UNLOGGED_NEST_CONTEXTS = new Set([
   'NestFactory',
   'InstanceLoader',
   'RoutesResolver',
@@ -91,7 +91,7 @@ export class StructuredLogger implements LoggerService {
   }
 
   #write(level: Level, message: unknown, context: unknown, stack?: unknown): void {
-    if (typeof context === 'string' && NEST_START_CONTEXTS.has(context)) return;
+    if (typeof context === 'string' && UNLOGGED_NEST_CONTEXTS.has(context)) return;
     const text = message instanceof Error ? message.message : String(message);
     this.#logger[level]({ context, stack: message instanceof Error ? message.stack : stack }, text);
   }

@@ -87,6 +87,14 @@ describe('group commit', () => {
     expect(seconds).toBeLessThanOrEqual(most);
   });
 
+  it('adds no batch again for which a repository of a host returns no outcomes: it may be stored', async () => {
+    const add = jest.spyOn(repository, 'add').mockResolvedValue([]);
+    const added = await Promise.allSettled(plants(4).map((plant) => commit.add(plant)));
+
+    expect(added.map(({ status }) => status)).toEqual(Array(4).fill('rejected'));
+    expect(add).toHaveBeenCalledTimes(1);
+  });
+
   it('rejects only the plant at fault of a batch', async () => {
     const huge = { id: 2n ** 63n, name: 'an id beyond int64' };
     const failed = Promise.allSettled([commit.add(huge), commit.add({ id: 1n, name: 'Monstera' })]);

@@ -35,6 +35,8 @@ const BATCH_OUTCOMES: readonly BatchOutcome[] = [...OUTCOMES, 'refused'];
 
 const REFUSED = 'the table plants does not take a plant, although its id is free: look at the triggers of the table';
 
+const WRONG_OUTCOMES = `The repository must return an outcome for each plant: ${BATCH_OUTCOMES.join(', ')}`;
+
 /** A call of `add`, which waits for the outcome of its plant. */
 interface Call {
   readonly plant: StoredPlant;
@@ -51,8 +53,8 @@ export class GroupCommit {
   readonly #logger = new Logger('PlantStore');
   readonly #queue: Call[] = [];
   #isRunning = false;
-  /** Plants that the store has refused since it last took some. */
-  #refused = 0;
+  /** Plants that were answered with 503 since the store last took some. */
+  #unavailable = 0;
 
   /** Bound to the context of the constructor: a batch must not run in the AsyncLocalStorage context of one request. */
   readonly #start = AsyncResource.bind(() => void this.#run());
@@ -107,13 +109,16 @@ export class GroupCommit {
     const started = performance.now();
     try {
       const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
-      assertOutcomes(outcomes, batch.length);
-      publishBatch(outcomes, (performance.now() - started) / 1_000);
-      this.#settle(batch, outcomes);
+      if (areOutcomes(outcomes, batch.length)) {
+        publishBatch(outcomes, (performance.now() - started) / 1_000);
+        this.#settle(batch, outcomes);
+      } else {
+        rejectAll(batch, new Error(WRONG_OUTCOMES));
+      }
     } catch (error) {
-      if (error instanceof RepositoryUnavailableError) this.#refuse(batch, error);
+      if (error instanceof RepositoryUnavailableError) this.#rejectUnavailable(batch, error);
       else if (batch.length > 1) await this.#storeInHalves(batch);
-      else batch.forEach(({ reject }) => reject(error));
+      else rejectAll(batch, error);
     }
   }
 
@@ -127,23 +132,23 @@ export class GroupCommit {
     }
   }
 
-  #refuse(batch: readonly Call[], error: RepositoryUnavailableError): void {
-    this.#refused += batch.length;
+  #rejectUnavailable(batch: readonly Call[], error: RepositoryUnavailableError): void {
+    this.#unavailable += batch.length;
     this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);
-    batch.forEach(({ reject }) => reject(error));
+    rejectAll(batch, error);
   }
 
   /** Tells each call the outcome of its plant. */
   #settle(batch: readonly Call[], outcomes: readonly BatchOutcome[]): void {
-    if (this.#refused > 0) {
-      this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#refused}`);
-      this.#refused = 0;
+    if (this.#unavailable > 0) {
+      this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#unavailable}`);
+      this.#unavailable = 0;
     }
     const ids = new Set<bigint>();
     batch.forEach((call, index) => {
       const outcome = outcomes[index];
       if (outcome !== undefined && outcome !== 'refused') call.resolve(outcome);
-      // The table may take it without the one before it.
+      // The first plant with this id was refused. Without it, the table may take this one.
       else if (ids.has(call.plant.id)) this.#queue.push(call);
       else call.reject(new Error(REFUSED));
       ids.add(call.plant.id);
@@ -161,12 +166,14 @@ async function waitForArrivals(turns: 1 | 2): Promise<void> {
 }
 
 /** A repository of a host may return anything. A plant without one of these outcomes must not count as stored. */
-function assertOutcomes(outcomes: readonly BatchOutcome[], count: number): void {
+function areOutcomes(outcomes: readonly BatchOutcome[], count: number): boolean {
   // `Array.from` turns holes into undefined, which `every` would skip.
   const returned = Array.isArray(outcomes) ? Array.from<BatchOutcome>(outcomes) : [];
-  if (returned.length !== count || !returned.every((outcome) => BATCH_OUTCOMES.includes(outcome))) {
-    throw new Error(`The repository must return an outcome for each plant: ${BATCH_OUTCOMES.join(', ')}`);
-  }
+  return returned.length === count && returned.every((outcome) => BATCH_OUTCOMES.includes(outcome));
+}
+
+function rejectAll(batch: readonly Call[], error: unknown): void {
+  for (const { reject } of batch) reject(error);
 }
 
 /** Publishes a stored batch to the metrics. */

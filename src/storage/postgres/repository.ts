@@ -43,9 +43,9 @@ export class PostgresRepository extends PlantRepository {
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
-    // Outlives an attempt that fails: the next one finds the ids of these plants taken.
+    // Of all attempts: a later one finds the ids of these plants taken.
     const inserted = new Set<StoredPlant>();
-    // Of its own, because the caller may pass one object twice.
+    // Copies, because the steps tell plants apart by object, and the caller may pass one twice.
     const plants = batch.map((plant) => ({ ...plant }));
     try {
       return await this.#batches.runInTime(() => this.#attempt(plants, inserted));
