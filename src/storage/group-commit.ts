@@ -144,14 +144,12 @@ export class GroupCommit {
       this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#unavailable}`);
       this.#unavailable = 0;
     }
-    const ids = new Set<bigint>();
     batch.forEach((call, index) => {
       const outcome = outcomes[index];
       if (outcome !== undefined && outcome !== 'refused') call.resolve(outcome);
       // The first plant with this id was refused. Without it, the table may take this one.
-      else if (ids.has(call.plant.id)) this.#queue.push(call);
+      else if (batch.findIndex(({ plant }) => plant.id === call.plant.id) < index) this.#queue.push(call);
       else call.reject(new Error(REFUSED));
-      ids.add(call.plant.id);
     });
   }
 }

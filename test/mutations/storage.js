@@ -140,7 +140,7 @@ export default [
     name: 'storage: plant behind one that is kept out',
     reason: 'A plant is not refused because of another one with its id.',
     file: COMMIT,
-    find: 'else if (ids.has(call.plant.id)) this.#queue.push(call);',
+    find: 'else if (batch.findIndex(({ plant }) => plant.id === call.plant.id) < index) this.#queue.push(call);',
     replace: '',
     spec: 'src/storage/plant-repository',
     test: 'leaves its id to another plant',
