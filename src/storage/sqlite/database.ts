@@ -32,41 +32,16 @@ interface OpenOptions {
 type Work<Result> = (database: SqliteDatabase) => Result;
 
 /**
- * Opens a database, or creates it, for an owner, which the caller closes.
+ * Opens a database, or creates it, and does the first work on it, again while another process has a lock that it needs. If
+ * the work fails, the database is closed. Otherwise, the caller closes it.
  *
  * @param file undefined for a database in memory
- * @param makeOwner does the first work, and returns the database, or what closes it. See `openAndWork`.
  * @param options.createsDirectory whether the directory of the database is created if it is missing
  * @param options.onWait called if another process has a lock for longer than a second, with the reason in one line for the
  *   operator
- * @throws {OperatorError} when the database cannot be opened, or `makeOwner` fails
+ * @throws {OperatorError} when the database cannot be opened, or the work fails
  */
-export function openSqliteDatabase<Owner extends { close(): unknown }>(
-  file: string | undefined,
-  makeOwner: Work<Owner>,
-  options: OpenOptions = {},
-): Promise<Owner> {
-  return openAndWork(file, makeOwner, options);
-}
-
-/**
- * Opens a database, or creates it, does work on it, and closes it.
- *
- * @throws {OperatorError} when the database cannot be opened, or `work` fails
- */
-export function withSqliteDatabase<Result>(file: string, work: Work<Result>): Promise<Result> {
-  return openAndWork(file, (database) => {
-    const result = work(database);
-    database.close();
-    return result;
-  });
-}
-
-/**
- * Opens a database for work, which runs again while another process has a lock that it needs. If the work fails, the
- * database is closed.
- */
-async function openAndWork<Result>(
+export async function openSqliteDatabase<Result>(
   file: string | undefined,
   work: Work<Result>,
   { createsDirectory = false, onWait }: OpenOptions = {},
@@ -90,6 +65,15 @@ async function openAndWork<Result>(
   } catch (error) {
     throw startError(error);
   }
+}
+
+/** Opens a database as `openSqliteDatabase` does, and closes it after the work. */
+export function withSqliteDatabase<Result>(file: string, work: Work<Result>): Promise<Result> {
+  return openSqliteDatabase(file, (database) => {
+    const result = work(database);
+    database.close();
+    return result;
+  });
 }
 
 /** Opens a database for work once, and closes it if that fails. */
