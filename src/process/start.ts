@@ -85,7 +85,8 @@ async function startWorker(worker: Worker, configuration: Configuration): Promis
   service.serve(baseUrlOf(configuration, address));
   onSignals({
     stop: (signal) => stopWorker(signal, { service, log }),
-    reload: () => reloadAfterSignal(service),
+    // The primary tells the operator why.
+    reload: () => service.reload(),
   });
 }
 
