@@ -9,34 +9,18 @@ export interface StaticToken {
   readonly expires?: Date | undefined;
 }
 
-/** The static tokens of the service: those of the environment alone, or also those of a file. */
-export interface ServiceTokens extends TokenVerifier {
-  /** Number of tokens, expired ones included. */
-  readonly count: number;
-  /** When the file was last read in full; undefined before, or without a file. */
-  readonly lastRead?: Date | undefined;
-  /** Returns when the next token expires; undefined if none will. */
-  nextExpiry(): Date | undefined;
-  /**
-   * Reads the file.
-   *
-   * @throws {OperatorError} if it cannot be used
-   */
-  read?(): void;
-  /** Reads the file again. If it cannot be used, the log says why, and the tokens stay as they are. */
-  reload?(): void;
-}
-
 /** Verifies tokens against a list, in a time that does not depend on how much of a token is right. */
-export class StaticTokens extends TokenVerifier implements ServiceTokens {
+export class StaticTokens extends TokenVerifier {
   constructor(private readonly tokens: readonly StaticToken[]) {
     super();
   }
 
+  /** Number of tokens, expired ones included. */
   get count(): number {
     return this.tokens.length;
   }
 
+  /** Returns when the next token expires; undefined if none will. */
   nextExpiry(): Date | undefined {
     const now = new Date();
     const expiries = this.tokens.flatMap(({ expires }) => (expires !== undefined && expires > now ? expires : []));

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
 import { watchFiles } from '../files/watch-files.js';
-import { type ServiceTokens, type StaticToken, StaticTokens } from './static-tokens.js';
+import { type StaticToken, StaticTokens } from './static-tokens.js';
 import { parseTokens, readTokenFile } from './token-file.js';
 import { TokenVerifier, type VerificationResult } from './token-verifier.js';
 
@@ -49,7 +49,7 @@ const NEWS: Readonly<Record<State['name'], string>> = {
  *
  * It belongs to one application: when that closes, the file is no longer reloaded.
  */
-export class TokenFileVerifier extends TokenVerifier implements ServiceTokens {
+export class TokenFileVerifier extends TokenVerifier {
   readonly #logger = new Logger('Authentication');
   readonly #configured: StaticTokens;
   #state: State = { name: 'unread' };

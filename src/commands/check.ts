@@ -17,15 +17,20 @@ export function configure(command: Command): void {
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
   // TLS takes longer to load than the help.
-  const { expiryOf, loadValidCertificate, openTokens } = await import('../process/tokens-and-certificate.js');
-  const tokens = openTokens(configuration).count;
-  const expires = expiryOf(loadValidCertificate(configuration));
+  const { openTokensAndCertificate } = await import('../process/tokens-and-certificate.js');
+  const { tokens, certificate } = openTokensAndCertificate(configuration);
+  certificate?.assertValid();
+  const expires = certificate?.expires;
   const isPresent = await checkDatabase(configuration.databaseUrl, configuration.store);
   printSummary(
-    { tokens, certificate: expires === undefined ? null : { expires }, database: isPresent ? 'present' : 'new' },
+    {
+      tokens: tokens.count,
+      certificate: expires === undefined ? null : { expires },
+      database: isPresent ? 'present' : 'new',
+    },
     [
       'configuration: ok',
-      `tokens: ${tokens}`,
+      `tokens: ${tokens.count}`,
       `certificate: ${expires === undefined ? 'none' : `ok, it expires at ${expires.toISOString()}`}`,
       `database: ${isPresent ? 'ok' : 'ok, a start creates it'}`,
     ].join('\n'),

@@ -1,8 +1,8 @@
 import { METHODS, type IncomingMessage, type Server } from 'node:http';
+import type { SecureContextOptions } from 'node:tls';
 import proxyAddress from '@fastify/proxy-addr';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
-import type { Certificate } from './certificate.js';
 import { withMessageRules } from './message/message-rules.js';
 import type { PublicRequest } from './message/public-request.js';
 import type { PublicHandler, PublicResponse } from './message/public-response.js';
@@ -36,7 +36,7 @@ interface AdapterOptions {
   readonly limits?: Partial<ServerLimits>;
   /** See {@link withMessageRules}. */
   readonly origins?: ReadonlySet<string>;
-  readonly certificate?: Certificate | undefined;
+  readonly certificate?: SecureContextOptions | undefined;
   /** Addresses and networks of proxies that are trusted to name the client's address, in the syntax of proxy-addr. */
   readonly trustProxy?: readonly string[];
 }

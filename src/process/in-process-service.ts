@@ -1,12 +1,8 @@
 import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { closeApplication, createApplication } from '../app.module.js';
-import type { ServiceTokens } from '../auth/static-tokens.js';
 import { FirstKnownVerifier, type TokenVerifier } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
-import { OperatorError } from '../operator-error.js';
-import { watchFiles } from '../files/watch-files.js';
-import { type Certificate, certificateExpiry, isSameCertificate, validityFault } from '../http/certificate.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import { Metrics } from '../management/metrics.js';
@@ -15,7 +11,7 @@ import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { type Address, addressError } from './addresses.js';
 import { Service } from './service.js';
-import { expiryOf, loadCertificate, type TokensAndCertificate } from './tokens-and-certificate.js';
+import type { TokensAndCertificate } from './tokens-and-certificate.js';
 import { readVersion } from './version.js';
 
 /** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
@@ -24,45 +20,39 @@ const BACKLOG = 4_096;
 /** Serves the public port with this process, which is the only one, or a worker. */
 export class InProcessService extends Service {
   #app: PublicApplication | undefined;
-  #certificate: Certificate | undefined;
-  readonly #tokens: ServiceTokens;
   readonly #metrics = new Metrics(readVersion(), {
     queueDepth: () => this.#app?.get(GroupCommit, { strict: false }).depth,
-    certificateExpiry: () => expiryOf(this.#certificate),
-    tokenExpiry: () => this.#tokens.nextExpiry(),
-    tokenFileRead: () => this.#tokens.lastRead,
+    certificateExpiry: () => this.files.certificate?.expires,
+    tokenExpiry: () => this.files.tokens.nextExpiry(),
+    tokenFileRead: () => this.files.tokenFile?.lastRead,
   });
 
   constructor(
     private readonly configuration: Configuration,
-    files: TokensAndCertificate,
+    private readonly files: TokensAndCertificate,
     repository: PlantRepository,
     private readonly logger: StructuredLogger,
   ) {
     super(repository);
-    this.#tokens = files.tokens;
-    this.#certificate = files.certificate;
     // Without workers, no process asks for them.
     shareMetrics(this.#metrics.registry);
   }
 
   override async listen(docsOrigins: readonly string[]): Promise<Address> {
-    const { host, port, logRequests, tlsCertFile, tlsKeyFile } = this.configuration;
+    const { host, port, logRequests } = this.configuration;
     const app = await this.#createApplication(docsOrigins);
     this.#app = app;
     this.logger.logRequests(logRequests);
     await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
       throw addressError('HOST and PORT', `${host}:${port}`, error);
     });
-    if (tlsCertFile !== undefined && tlsKeyFile !== undefined) {
-      watchFiles([tlsCertFile, tlsKeyFile], () => this.#reloadCertificate());
-    }
+    this.files.certificate?.watch((certificate) => (app.getHttpServer() as Server).setSecureContext(certificate));
     return app.getHttpServer().address() as AddressInfo;
   }
 
   override reload(): void {
-    this.#reloadCertificate();
-    this.#tokens.reload?.();
+    this.files.certificate?.reload();
+    this.files.tokenFile?.reload();
   }
 
   override metrics(): Promise<string> {
@@ -79,7 +69,7 @@ export class InProcessService extends Service {
       basePath: configuration.basePath,
       plants: {
         repository: this.repository,
-        authentication: { verifier: await createVerifier(this.#tokens, configuration) },
+        authentication: { verifier: await createVerifier(this.files.tokens, configuration) },
         scope: configuration.requiredScope,
         body: { limit: configuration.bodyLimit },
       },
@@ -91,27 +81,10 @@ export class InProcessService extends Service {
         },
         trustProxy: configuration.trustProxy,
         origins: new Set([...configuration.corsOrigins, ...docsOrigins]),
-        certificate: this.#certificate,
+        certificate: this.files.certificate?.current,
       },
       logger: this.logger,
     });
-  }
-
-  #reloadCertificate(): void {
-    const { logger } = this;
-    try {
-      const read = loadCertificate(this.configuration);
-      if (read === undefined || this.#certificate === undefined || isSameCertificate(read, this.#certificate)) return;
-      const fault = validityFault(read);
-      // If the previous one is no better, the new one is what the operator wants.
-      if (fault !== undefined && validityFault(this.#certificate) === undefined) throw new OperatorError(fault);
-      (this.#app?.getHttpServer() as Server).setSecureContext(read);
-      this.#certificate = read;
-      const expiry = certificateExpiry(read).toISOString();
-      logger.log(`The certificate has changed: the new one is valid until ${expiry}`, 'Certificate');
-    } catch (error) {
-      logger.error(`${(error as Error).message}; keeping the previous certificate`, undefined, 'Certificate');
-    }
   }
 }
 

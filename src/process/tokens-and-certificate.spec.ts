@@ -5,7 +5,7 @@ import { readPem } from '../../test/support/certificates.js';
 import { digestToken } from '../auth/static-tokens.js';
 import { formatToken } from '../auth/token-file.js';
 import { parseConfiguration } from '../config/configuration.js';
-import { checkTokensAndCertificate, openTokensAndCertificate, openTokens } from './tokens-and-certificate.js';
+import { checkTokensAndCertificate, openTokensAndCertificate } from './tokens-and-certificate.js';
 
 describe('The tokens of a service', () => {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
@@ -29,7 +29,8 @@ describe('The tokens of a service', () => {
     { variables: { ACCESS_TOKENS_FILE: named }, valid: ['of-the-file'] },
     { variables: { ACCESS_TOKENS: 'one', ACCESS_TOKENS_FILE: named }, valid: ['one', 'of-the-file'] },
   ])('with $variables are $valid alone', ({ variables, valid }) => {
-    const tokens = openTokens(parseConfiguration({ DATABASE_URL: `sqlite:${directory}/plants.db`, ...variables }));
+    const configuration = parseConfiguration({ DATABASE_URL: `sqlite:${directory}/plants.db`, ...variables });
+    const { tokens } = openTokensAndCertificate(configuration);
 
     const all = ['one', 'two', 'of-the-file', 'of-the-default'];
     expect(all.filter((token) => tokens.verify(token) !== 'unknown')).toEqual(valid);

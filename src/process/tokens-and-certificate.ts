@@ -1,18 +1,23 @@
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
-import { numberTokens, type ServiceTokens, StaticTokens } from '../auth/static-tokens.js';
+import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { type Configuration, forVariable } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
-import { type Certificate, certificateExpiry, readCertificate, validityFault } from '../http/certificate.js';
+import { CertificateFiles } from './certificate-files.js';
 
 /** A start reads both before it opens the store, so that a fault in their files leaves no new store. */
 export interface TokensAndCertificate {
-  readonly tokens: ServiceTokens;
-  readonly certificate: Certificate | undefined;
+  /** The static tokens: those of the environment alone, or also those of a file. */
+  readonly tokens: StaticTokens | TokenFileVerifier;
+  /** The same as `tokens`, if they are in a file. */
+  readonly tokenFile: TokenFileVerifier | undefined;
+  readonly certificate: CertificateFiles | undefined;
 }
 
 /** @throws {OperatorError} if the token file or the certificate cannot be used */
 export function openTokensAndCertificate(configuration: Configuration): TokensAndCertificate {
-  return { tokens: openTokens(configuration), certificate: loadCertificate(configuration) };
+  const tokens = openTokens(configuration);
+  const tokenFile = tokens instanceof TokenFileVerifier ? tokens : undefined;
+  return { tokens, tokenFile, certificate: openCertificate(configuration) };
 }
 
 /**
@@ -21,18 +26,21 @@ export function openTokensAndCertificate(configuration: Configuration): TokensAn
  * @param files of the primary, read at its start
  * @throws {OperatorError} if the worker could not use them, or would know no token
  */
-export function checkTokensAndCertificate(configuration: Configuration, { tokens }: TokensAndCertificate): void {
-  tokens.read?.();
-  if (tokens.count === 0 && configuration.jwtIssuer === undefined) {
+export function checkTokensAndCertificate(
+  { jwtIssuer }: Configuration,
+  { tokens, tokenFile, certificate }: TokensAndCertificate,
+): void {
+  tokenFile?.read();
+  if (tokens.count === 0 && jwtIssuer === undefined) {
     throw new OperatorError(
       'there are no tokens: restore the token file, or create a token with plant-store token create',
     );
   }
-  loadCertificate(configuration);
+  certificate?.read();
 }
 
 /** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
-export function openTokens(configuration: Configuration): ServiceTokens {
+function openTokens(configuration: Configuration): StaticTokens | TokenFileVerifier {
   const { accessTokensFile, firstTokenFile } = configuration;
   const configured = numberTokens(configuration.accessTokens);
   if (accessTokensFile !== undefined) {
@@ -46,31 +54,8 @@ export function openTokens(configuration: Configuration): ServiceTokens {
   return tokens;
 }
 
-/**
- * Reads the certificate of the public port.
- *
- * @returns undefined if none is configured
- * @throws {OperatorError} if it cannot be used
- */
-export function loadCertificate({ tlsCertFile, tlsKeyFile }: Configuration): Certificate | undefined {
+/** @returns undefined if no certificate is configured */
+function openCertificate({ tlsCertFile, tlsKeyFile }: Configuration): CertificateFiles | undefined {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
-  return forVariable('TLS_CERT_FILE and TLS_KEY_FILE', () => readCertificate(tlsCertFile, tlsKeyFile));
-}
-
-/**
- * Reads the certificate of the public port, which must be valid now. The start accepts any: a renewed one replaces it.
- *
- * @returns undefined if none is configured
- * @throws {OperatorError} if it cannot be used
- */
-export function loadValidCertificate(configuration: Configuration): Certificate | undefined {
-  const certificate = loadCertificate(configuration);
-  const fault = certificate && validityFault(certificate);
-  if (fault !== undefined) throw new OperatorError(`TLS_CERT_FILE: ${fault}`);
-  return certificate;
-}
-
-/** Returns when a certificate expires; undefined without one. */
-export function expiryOf(certificate: Certificate | undefined): Date | undefined {
-  return certificate && certificateExpiry(certificate);
+  return new CertificateFiles(tlsCertFile, tlsKeyFile);
 }

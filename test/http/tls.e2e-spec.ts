@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
-import { readCertificate } from '../../src/http/certificate.js';
+import { CertificateFiles } from '../../src/process/certificate-files.js';
 import { installCertificate, readPem } from '../support/certificates.js';
 import { message, plant } from '../support/http-messages.js';
 import { RawClient } from '../support/raw-client.js';
@@ -52,7 +52,7 @@ describe('A service with a certificate', () => {
 
   beforeEach(async () => {
     installCertificate(directory);
-    const certificate = readCertificate(directory.file('tls.crt'), directory.file('tls.key'));
+    const { current: certificate } = new CertificateFiles(directory.file('tls.crt'), directory.file('tls.key'));
     service = await startService({ certificate, limits: { headers: 1_000, request: 3_600_000, connections: 2 } });
   });
 

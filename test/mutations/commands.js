@@ -281,9 +281,9 @@ export default [
   {
     name: 'commands: certificate that has expired',
     reason: 'check says with status 1 that a certificate has expired.',
-    file: 'src/process/tokens-and-certificate.ts',
+    file: 'src/process/certificate-files.ts',
     find: 'if (fault !== undefined) throw',
-    replace: 'if (certificate === null) throw',
+    replace: 'if (fault === null) throw',
     spec: 'test/commands/check',
     test: 'a certificate that is',
     isBuilt: true,
@@ -291,8 +291,8 @@ export default [
   {
     name: 'http: certificate that replaces a valid one',
     reason: 'A reload keeps the certificate that is valid.',
-    file: 'src/process/in-process-service.ts',
-    find: 'if (fault !== undefined && validityFault(this.#certificate) === undefined) throw',
+    file: 'src/process/certificate-files.ts',
+    find: 'if (fault !== undefined && validityFault(this.#inUse) === undefined) throw',
     replace: 'if (fault === null) throw',
     spec: 'test/http/tls',
     test: 'keep a valid certificate',

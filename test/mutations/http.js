@@ -1,5 +1,5 @@
 const ADAPTER = 'src/http/fastify-adapter.ts';
-const CERTIFICATE = 'src/http/certificate.ts';
+const CERTIFICATE = 'src/process/certificate-files.ts';
 const CONNECTION = 'src/http/connection/client-connection.ts';
 const CONNECTIONS = 'src/http/connection/open-connections.ts';
 const CROSS_ORIGIN = 'src/http/message/cross-origin.ts';
@@ -640,9 +640,9 @@ export default [
   {
     name: 'http: renewed certificate for the same key',
     reason: 'A certificate that was renewed with its old key is used.',
-    file: 'src/http/certificate.ts',
+    file: CERTIFICATE,
     find: 'one.cert.equals(other.cert) && ',
     replace: '',
-    spec: 'src/http/certificate',
+    spec: 'src/process/certificate-files',
   },
 ];

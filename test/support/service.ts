@@ -1,10 +1,10 @@
 import type { AddressInfo, Server } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
 import { createApplication } from '../../src/app.module.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import type { TokenVerifier } from '../../src/auth/token-verifier.js';
 import { openRepository } from '../../src/storage/engines.js';
 import type { PlantRepository } from '../../src/storage/plant-repository.js';
-import type { Certificate } from '../../src/http/certificate.js';
 import type { ServerLimits } from '../../src/http/server-limits.js';
 import { TOKEN } from './client.js';
 import { everyConnectionIsClosed, observeConnections } from './raw-client.js';
@@ -30,7 +30,7 @@ interface ServiceOptions {
   readonly limits?: Partial<ServerLimits>;
   readonly verifier?: TokenVerifier;
   readonly origins?: ReadonlySet<string>;
-  readonly certificate?: Certificate;
+  readonly certificate?: SecureContextOptions;
   /** Wraps the repository. */
   readonly repository?: (inner: PlantRepository, store: Store) => PlantRepository;
 }

@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, type SecureContextOptions } from 'node:tls';
 import { Logger } from '@nestjs/common';
 import { readPem } from '../../../test/support/certificates.js';
-import type { Certificate } from '../certificate.js';
 import type { PublicHandler } from '../message/public-response.js';
 import { PublicServer } from './public-server.js';
 import { DEFAULT_LIMITS, type ServerLimits } from '../server-limits.js';
@@ -14,7 +13,11 @@ const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 const answer: PublicHandler = (_request, response) => response.answer({ status: 200, body: {}, headers: {} });
 
-function createServer(limits?: Partial<ServerLimits>, handle = answer, certificate?: Certificate): PublicServer {
+function createServer(
+  limits?: Partial<ServerLimits>,
+  handle = answer,
+  certificate?: SecureContextOptions,
+): PublicServer {
   return new PublicServer(handle, { ...DEFAULT_LIMITS, ...limits }, certificate);
 }
 

@@ -1,9 +1,9 @@
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
 import { setImmediate } from 'node:timers/promises';
 import { ContractException } from '../../contract/contract.exception.js';
-import type { Certificate } from '../certificate.js';
 import { ClientConnection } from './client-connection.js';
 import { MAX_HEADERS } from '../message/message-rules.js';
 import { OpenConnections } from './open-connections.js';
@@ -44,7 +44,7 @@ export class PublicServer {
   constructor(
     private readonly handle: PublicHandler,
     private readonly limits: ServerLimits,
-    certificate?: Certificate,
+    certificate?: SecureContextOptions,
   ) {
     this.#places = new OpenConnections(limits.connections);
     this.#handshakes = new TlsHandshakes(this.#places);
@@ -88,7 +88,7 @@ export class PublicServer {
     this.#handshakes.closeAll();
   }
 
-  #createServer(certificate: Certificate | undefined): NodeServer {
+  #createServer(certificate: SecureContextOptions | undefined): NodeServer {
     const { headers, request: requestTimeout, keepAlive: keepAliveTimeout } = this.limits;
     const headersTimeout = Math.min(headers, requestTimeout);
     const options: ServerOptions<typeof PublicRequest, typeof PublicResponse> = {

@@ -1,4 +1,4 @@
-import { isSameCertificate } from './certificate.js';
+import { isSameCertificate } from './certificate-files.js';
 
 describe('isSameCertificate', () => {
   const pair = { cert: Buffer.from('certificate'), key: Buffer.from('key'), minVersion: 'TLSv1.2' } as const;
