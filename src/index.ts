@@ -26,10 +26,4 @@ export {
 export { PlantsService } from './plants/plants.service.js';
 export { unparsedBody } from './plants/host/unparsed-body.js';
 export { RepositoryUnavailableError } from './storage/errors.js';
-export {
-  type BatchOutcome,
-  type Outcome,
-  PlantRepository,
-  type PlantSnapshot,
-  type StoredPlant,
-} from './storage/plant-repository.js';
+export { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './storage/plant-repository.js';

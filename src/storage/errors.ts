@@ -65,6 +65,13 @@ export function unavailable(
   return new RepositoryUnavailableError(`${subject} ${FAULTS[doing]}: ${reason}`, { cause: error });
 }
 
+/** Makes the error of a plant that was neither inserted nor found: a trigger of an operator has dropped its row. */
+export function keptOut(): Error {
+  return new Error(
+    'the table plants does not take a plant, although its id is free: look at the triggers of the table',
+  );
+}
+
 /**
  * Reads the message of an error. It does not use `instanceof`, which fails for errors of another realm, as in Jest; older
  * Nodes than 24 have no `Error.isError`.

@@ -7,7 +7,7 @@ import { until } from '../../test/support/until.js';
 import { BATCH_CHANNEL, GroupCommit } from './group-commit.js';
 import { openRepository } from './engines.js';
 import { RepositoryUnavailableError } from './errors.js';
-import { type BatchOutcome, PlantRepository, type StoredPlant } from './plant-repository.js';
+import { type Outcome, PlantRepository, type StoredPlant } from './plant-repository.js';
 
 /** Passes batches on to a real repository, and records the size of each. */
 class CountingRepository extends PlantRepository {
@@ -22,7 +22,7 @@ class CountingRepository extends PlantRepository {
     super();
   }
 
-  override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
+  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     this.sizes.push(batch.length);
     this.#inProgress += 1;
     this.mostAtOnce = Math.max(this.mostAtOnce, this.#inProgress);

@@ -3,14 +3,7 @@ import { channel } from 'node:diagnostics_channel';
 import { setImmediate } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { RepositoryUnavailableError } from './errors.js';
-import {
-  type BatchOutcome,
-  lengthOf,
-  type Outcome,
-  OUTCOMES,
-  PlantRepository,
-  type StoredPlant,
-} from './plant-repository.js';
+import { lengthOf, type Outcome, OUTCOMES, PlantRepository, type StoredPlant } from './plant-repository.js';
 
 /** Maximum plants in a batch: enough that the clients of a busy service share one round trip and one sync to disk. */
 const BATCH_SIZE = 1_024;
@@ -21,7 +14,7 @@ const BATCH_LENGTH = 262_144;
 /** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
 export const BATCH_CHANNEL = 'plant-store:batch';
 
-/** A stored batch, without refused plants: how many of its plants, each repetition included, have each outcome. */
+/** A stored batch: how many of its plants, each repetition included, have each outcome. */
 export interface BatchMessage extends Readonly<Record<Outcome, number>> {
   /** Number of plants: the sum of the three outcomes. */
   readonly size: number;
@@ -31,11 +24,7 @@ export interface BatchMessage extends Readonly<Record<Outcome, number>> {
 
 const batches = channel(BATCH_CHANNEL);
 
-const BATCH_OUTCOMES: readonly BatchOutcome[] = [...OUTCOMES, 'refused'];
-
-const REFUSED = 'the table plants does not take a plant, although its id is free: look at the triggers of the table';
-
-const WRONG_OUTCOMES = `The repository must return an outcome for each plant: ${BATCH_OUTCOMES.join(', ')}`;
+const WRONG_OUTCOMES = `The repository must return an outcome for each plant: ${OUTCOMES.join(', ')}`;
 
 /** A call of `add`, which waits for the outcome of its plant. */
 interface Call {
@@ -139,18 +128,12 @@ export class GroupCommit {
   }
 
   /** Tells each call the outcome of its plant. */
-  #settle(batch: readonly Call[], outcomes: readonly BatchOutcome[]): void {
+  #settle(batch: readonly Call[], outcomes: readonly Outcome[]): void {
     if (this.#unavailable > 0) {
       this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#unavailable}`);
       this.#unavailable = 0;
     }
-    batch.forEach((call, index) => {
-      const outcome = outcomes[index];
-      if (outcome !== undefined && outcome !== 'refused') call.resolve(outcome);
-      // The first plant with this id was refused. Without it, the table may take this one.
-      else if (batch.findIndex(({ plant }) => plant.id === call.plant.id) < index) this.#queue.push(call);
-      else call.reject(new Error(REFUSED));
-    });
+    outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
   }
 }
 
@@ -164,10 +147,10 @@ async function waitForArrivals(turns: 1 | 2): Promise<void> {
 }
 
 /** A repository of a host may return anything. A plant without one of these outcomes must not count as stored. */
-function areOutcomes(outcomes: readonly BatchOutcome[], count: number): boolean {
+function areOutcomes(outcomes: readonly Outcome[], count: number): boolean {
   // `Array.from` turns holes into undefined, which `every` would skip.
-  const returned = Array.isArray(outcomes) ? Array.from<BatchOutcome>(outcomes) : [];
-  return returned.length === count && returned.every((outcome) => BATCH_OUTCOMES.includes(outcome));
+  const returned = Array.isArray(outcomes) ? Array.from<Outcome>(outcomes) : [];
+  return returned.length === count && returned.every((outcome) => OUTCOMES.includes(outcome));
 }
 
 function rejectAll(batch: readonly Call[], error: unknown): void {
@@ -175,15 +158,13 @@ function rejectAll(batch: readonly Call[], error: unknown): void {
 }
 
 /** Publishes a stored batch to the metrics. */
-function publishBatch(outcomes: readonly BatchOutcome[], seconds: number): void {
+function publishBatch(outcomes: readonly Outcome[], seconds: number): void {
   if (!batches.hasSubscribers) return;
-  const { refused, ...counts } = countsOf(outcomes);
-  const message: BatchMessage = { size: outcomes.length - refused, seconds, ...counts };
-  if (message.size > 0) batches.publish(message);
+  batches.publish({ size: outcomes.length, seconds, ...countsOf(outcomes) } satisfies BatchMessage);
 }
 
-function countsOf(outcomes: readonly BatchOutcome[]): Record<BatchOutcome, number> {
-  const counts = { created: 0, repeated: 0, conflict: 0, refused: 0 };
+function countsOf(outcomes: readonly Outcome[]): Record<Outcome, number> {
+  const counts = { created: 0, repeated: 0, conflict: 0 };
   for (const outcome of outcomes) counts[outcome] += 1;
   return counts;
 }

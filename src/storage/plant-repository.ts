@@ -28,9 +28,6 @@ export const OUTCOMES = ['created', 'repeated', 'conflict'] as const;
 
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** What became of one plant of a batch: also `refused` if the table does not take it, although its id is free. */
-export type BatchOutcome = Outcome | 'refused';
-
 /**
  * The plants of a store at one moment, without those that are created later. Its methods are called one after another, and
  * throw a RepositoryUnavailableError when the store cannot be read.
@@ -58,15 +55,15 @@ export const CHECK_TIMEOUT = 1_000;
 /** The store of plants: the port that each storage engine implements, and its own injection token. */
 export abstract class PlantRepository {
   /**
-   * Adds a batch, all or nothing, and resolves when it is durable. Refused plants are left out of it.
+   * Adds a batch, all or nothing, and resolves when it is durable.
    *
-   * @param batch may have an id more than once: the first of these plants is added, and the others are compared with it. If
-   *   the first is refused, so may be the others.
+   * @param batch may have an id more than once: the first of these plants is added, and the others are compared with it
    * @returns the outcome of each plant, in the order of the batch
    * @throws {RepositoryUnavailableError} when the store is not available. The outcome is unknown: the batch is stored as a
    *   whole, or not at all. Adding it again is safe.
+   * @throws {Error} when the store does not take one of the plants. The others may be stored: add them again without it.
    */
-  abstract add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]>;
+  abstract add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]>;
 
   /**
    * Resolves when the store can take a plant, as far as a transaction tells that is rolled back. The health check of the

@@ -29,7 +29,6 @@ const VALUES = [
 ];
 const TYPES = [
   'AuthenticationRefused',
-  'BatchOutcome',
   'ErrorNumber',
   'JwtSettings',
   'JwtType',

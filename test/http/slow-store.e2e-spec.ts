@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { type BatchOutcome, PlantRepository, type StoredPlant } from '../../src/storage/plant-repository.js';
+import { type Outcome, PlantRepository, type StoredPlant } from '../../src/storage/plant-repository.js';
 import { expectPlant, KEEP_ALIVE } from '../support/http-answers.js';
 import { creation, message, plant } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
@@ -20,7 +20,7 @@ class SlowRepository extends PlantRepository {
     super();
   }
 
-  override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
+  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     await this.delay();
     return this.inner.add(batch);
   }

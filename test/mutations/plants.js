@@ -33,7 +33,7 @@ export default [
     name: 'plants: outcome that is none',
     reason: 'An unknown outcome of a repository is error 500, never a success.',
     file: 'src/storage/group-commit.ts',
-    find: ' && returned.every((outcome) => BATCH_OUTCOMES.includes(outcome))',
+    find: ' && returned.every((outcome) => OUTCOMES.includes(outcome))',
     replace: '',
     spec: 'test/embedding/plants-module',
     test: 'instead of an outcome',

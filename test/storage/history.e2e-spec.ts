@@ -1,5 +1,5 @@
 import { contentOf, type Operation, storeFrom, violationsIn } from '../support/history.js';
-import { type BatchOutcome, PlantRepository, type StoredPlant } from '../../src/storage/plant-repository.js';
+import { type Outcome, PlantRepository, type StoredPlant } from '../../src/storage/plant-repository.js';
 import { TOKEN } from '../support/client.js';
 import { startService } from '../support/service.js';
 import { Workload } from '../support/workload.js';
@@ -46,7 +46,7 @@ describe('The history checker, with a service that acknowledges batches before t
       super();
     }
 
-    override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
+    override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
       this.#waiting.push(batch);
       const due = this.#waiting.length > 20 ? this.#waiting.shift() : undefined;
       if (due !== undefined) await this.inner.add(due);

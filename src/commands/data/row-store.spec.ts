@@ -1,5 +1,5 @@
 import { RepositoryUnavailableError } from '../../storage/errors.js';
-import { type BatchOutcome, PlantRepository, type StoredPlant } from '../../storage/plant-repository.js';
+import { type Outcome, PlantRepository, type StoredPlant } from '../../storage/plant-repository.js';
 import { RowStore } from './row-store.js';
 import type { Row } from './rows.js';
 
@@ -7,7 +7,7 @@ import type { Row } from './rows.js';
 class RecoveringRepository extends PlantRepository {
   readonly sizes: number[] = [];
 
-  override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
+  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     this.sizes.push(batch.length);
     if (this.sizes.length === 1) throw new RepositoryUnavailableError('it is away');
     return Promise.resolve(batch.map(() => 'created'));

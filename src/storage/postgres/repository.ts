@@ -1,9 +1,9 @@
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { errorMessage, RepositoryUnavailableError, unavailable } from '../errors.js';
+import { errorMessage, keptOut, RepositoryUnavailableError, unavailable } from '../errors.js';
 import {
-  type BatchOutcome,
   CHECK_TIMEOUT,
+  type Outcome,
   PlantRepository,
   type PlantSnapshot,
   type StoredPlant,
@@ -42,7 +42,7 @@ export class PostgresRepository extends PlantRepository {
     this.#batches = retryWithin(options.timeout);
   }
 
-  override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
+  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     // Of all attempts: a later one finds the ids of these plants taken.
     const inserted = new Set<StoredPlant>();
     // Copies, because the steps tell plants apart by object, and the caller may pass one twice.
@@ -80,14 +80,23 @@ export class PostgresRepository extends PlantRepository {
    *
    * @param inserted the plants that attempts have inserted
    */
-  async #attempt(batch: readonly StoredPlant[], inserted: Set<StoredPlant>): Promise<readonly BatchOutcome[]> {
+  async #attempt(batch: readonly StoredPlant[], inserted: Set<StoredPlant>): Promise<readonly Outcome[]> {
     const outcomes = await this.#insertAndCompare(batch, inserted);
-    // The second time, the id of a plant that was deleted between the two statements is free.
-    return outcomes.includes('refused') ? this.#insertAndCompare(batch, inserted) : outcomes;
+    if (areKnown(outcomes)) return outcomes;
+    // The id of a plant that was deleted between the two statements is free now.
+    const secondOutcomes = await this.#insertAndCompare(batch, inserted);
+    if (areKnown(secondOutcomes)) return secondOutcomes;
+    throw keptOut();
   }
 
-  /** Inserts the first plant of each id, if the id is free, and compares the others with the stored ones. */
-  async #insertAndCompare(batch: readonly StoredPlant[], inserted: Set<StoredPlant>): Promise<readonly BatchOutcome[]> {
+  /**
+   * Inserts the first plant of each id, if the id is free, and compares the others with the stored ones. A plant that was
+   * neither inserted nor found has no outcome.
+   */
+  async #insertAndCompare(
+    batch: readonly StoredPlant[],
+    inserted: Set<StoredPlant>,
+  ): Promise<readonly (Outcome | undefined)[]> {
     const missing = batch.filter((plant) => !inserted.has(plant));
     for (const plant of await this.#insert(firstOfEachId(missing))) inserted.add(plant);
     const others = missing.filter((plant) => !inserted.has(plant));
@@ -95,7 +104,7 @@ export class PostgresRepository extends PlantRepository {
     return batch.map((plant) => {
       if (inserted.has(plant)) return 'created';
       const same = isSame.get(plant);
-      if (same === undefined) return 'refused';
+      if (same === undefined) return undefined;
       return same ? 'repeated' : 'conflict';
     });
   }
@@ -116,6 +125,10 @@ export class PostgresRepository extends PlantRepository {
     const rows = await this.pool.transact(comparisonOf(plants));
     return new Map(rows.map(([index, isSame]) => [plants[Number(index)], isSame === true]));
   }
+}
+
+function areKnown(outcomes: readonly (Outcome | undefined)[]): outcomes is readonly Outcome[] {
+  return !outcomes.includes(undefined);
 }
 
 function firstOfEachId(plants: readonly StoredPlant[]): readonly StoredPlant[] {

@@ -1,8 +1,8 @@
-import { errorMessage, RepositoryUnavailableError, unavailable } from '../errors.js';
+import { errorMessage, keptOut, RepositoryUnavailableError, unavailable } from '../errors.js';
 import { requireTable, rowOf } from '../plants-table.js';
 import {
-  type BatchOutcome,
   CHECK_TIMEOUT,
+  type Outcome,
   PlantRepository,
   type PlantSnapshot,
   type StoredPlant,
@@ -38,7 +38,7 @@ export class SqliteRepository extends PlantRepository {
     this.#compare = prepare(database, COMPARE);
   }
 
-  override async add(batch: readonly StoredPlant[]): Promise<readonly BatchOutcome[]> {
+  override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     try {
       return await this.#batches.run(() => this.#attempt(batch));
     } catch (error) {
@@ -86,18 +86,18 @@ export class SqliteRepository extends PlantRepository {
    * Adds a batch in a transaction, and checks the files before and after it. Before, because the locks in a replaced index
    * no longer keep other processes from writing to the same log; after, because clients are answered next.
    */
-  #attempt(batch: readonly StoredPlant[]): BatchOutcome[] {
+  #attempt(batch: readonly StoredPlant[]): Outcome[] {
     this.files?.assertInPlace();
     const outcomes = transact(this.database, 'COMMIT', () => batch.map((plant) => this.#addPlant(plant)));
     this.files?.assertInPlace();
     return outcomes;
   }
 
-  #addPlant(plant: StoredPlant): BatchOutcome {
+  #addPlant(plant: StoredPlant): Outcome {
     const row = rowOf(plant);
     if (this.#insert.run(...row).changes > 0) return 'created';
     const [isSame] = firstRow(this.#compare, ...row);
-    if (isSame === undefined) return 'refused';
+    if (isSame === undefined) throw keptOut();
     return isSame === 1n ? 'repeated' : 'conflict';
   }
 
