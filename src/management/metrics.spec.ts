@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { AggregatorRegistry } from 'prom-client';
 import { REQUEST_CHANNEL, type RequestEvent } from '../http/message/request-event.js';
-import { BATCH_CHANNEL, type BatchMessage } from '../storage/group-commit.js';
+import { BATCH_CHANNEL, type BatchEvent } from '../storage/batch-event.js';
 import { Metrics } from './metrics.js';
 
 const ANSWER: RequestEvent = { requestId: 'an-id', status: 200, address: '192.0.2.1' };
@@ -59,9 +59,9 @@ describe('The metrics', () => {
 
   it('have the sizes, the outcomes and the times of batches', async () => {
     const { registry } = createMetrics();
-    const batch: BatchMessage = { size: 9, created: 4, repeated: 3, conflict: 2, seconds: 0.25 };
+    const batch: BatchEvent = { size: 9, created: 4, repeated: 3, conflict: 2, seconds: 0.25 };
     channel(BATCH_CHANNEL).publish(batch);
-    channel(BATCH_CHANNEL).publish({ ...batch, size: 1_024 } satisfies BatchMessage);
+    channel(BATCH_CHANNEL).publish({ ...batch, size: 1_024 } satisfies BatchEvent);
 
     const text = await registry.metrics();
     expect(valueOf(text, 'plant_store_batch_size_plants_count')).toBe(2);

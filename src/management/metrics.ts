@@ -3,7 +3,7 @@ import { type Aggregator, collectDefaultMetrics, Counter, Gauge, Histogram, Regi
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { REQUEST_CHANNEL, type RequestEvent } from '../http/message/request-event.js';
-import { BATCH_CHANNEL, type BatchMessage } from '../storage/group-commit.js';
+import { BATCH_CHANNEL, type BatchEvent } from '../storage/batch-event.js';
 import { OUTCOMES } from '../storage/plant-repository.js';
 
 /** Buckets in seconds: from an answer without the store to the longest wait of a request. */
@@ -104,7 +104,7 @@ export class Metrics {
     for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, 0);
     for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
     subscribe(REQUEST_CHANNEL, (message) => this.#countRequest(message as RequestEvent));
-    subscribe(BATCH_CHANNEL, (message) => this.#countBatch(message as BatchMessage));
+    subscribe(BATCH_CHANNEL, (message) => this.#countBatch(message as BatchEvent));
   }
 
   /** @param read called at each scrape; the series is missing while it returns undefined */
@@ -128,7 +128,7 @@ export class Metrics {
     if (duration !== undefined) this.#durations.observe(duration / 1_000);
   }
 
-  #countBatch(batch: BatchMessage): void {
+  #countBatch(batch: BatchEvent): void {
     this.#batchSizes.observe(batch.size);
     this.#commitDurations.observe(batch.seconds);
     for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, batch[outcome]);

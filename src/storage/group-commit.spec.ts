@@ -4,9 +4,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { until } from '../../test/support/until.js';
-import { BATCH_CHANNEL, GroupCommit } from './group-commit.js';
+import { BATCH_CHANNEL } from './batch-event.js';
 import { openRepository } from './engines.js';
 import { RepositoryUnavailableError } from './errors.js';
+import { GroupCommit } from './group-commit.js';
 import { type Outcome, PlantRepository, type StoredPlant } from './plant-repository.js';
 
 /** Passes batches on to a real repository, and records the size of each. */
@@ -149,6 +150,19 @@ describe('group commit', () => {
       'Plants refused with 503: 2; the disk is full',
       'The store takes plants again; plants refused meanwhile: 5',
     ]);
+  });
+
+  it('answers the plants of a batch before it writes a line, so that a logger of a host that throws does not stop it', async () => {
+    let isAnswered = false;
+    const answered: boolean[] = [];
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => void answered.push(isAnswered));
+    repository.hold = () => Promise.reject(new RepositoryUnavailableError('the disk is full'));
+    const added = commit.add({ id: 1n, name: 'Monstera' }).catch(() => (isAnswered = true));
+    await until('the line is written', () => answered.length > 0);
+    await added;
+    warn.mockRestore();
+
+    expect(answered).toEqual([true]);
   });
 
   it('knows how many plants wait for their batch', async () => {

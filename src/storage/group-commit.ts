@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
-import { channel } from 'node:diagnostics_channel';
 import { setImmediate } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
+import { publishBatch } from './batch-event.js';
 import { RepositoryUnavailableError } from './errors.js';
 import { lengthOf, type Outcome, OUTCOMES, PlantRepository, type StoredPlant } from './plant-repository.js';
 
@@ -10,19 +10,6 @@ const BATCH_SIZE = 1_024;
 
 /** UTF-16 units of its texts, at which a batch takes no further plant: a driver holds several copies of them. */
 const BATCH_LENGTH = 262_144;
-
-/** Name of the diagnostics channel that gets a `BatchMessage` for each stored batch. */
-export const BATCH_CHANNEL = 'plant-store:batch';
-
-/** A stored batch: how many of its plants, each repetition included, have each outcome. */
-export interface BatchMessage extends Readonly<Record<Outcome, number>> {
-  /** Number of plants: the sum of the three outcomes. */
-  readonly size: number;
-  /** Time until the batch was durable. */
-  readonly seconds: number;
-}
-
-const batches = channel(BATCH_CHANNEL);
 
 const WRONG_OUTCOMES = `The repository must return an outcome for each plant: ${OUTCOMES.join(', ')}`;
 
@@ -39,6 +26,7 @@ interface Call {
  */
 @Injectable()
 export class GroupCommit {
+  /** Writes in the next tick: a logger of a host that throws must not end `#run`. */
   readonly #logger = new Logger('PlantStore');
   readonly #queue: Call[] = [];
   #isRunning = false;
@@ -73,7 +61,7 @@ export class GroupCommit {
     this.#isRunning = true;
     await waitForArrivals(1);
     for (;;) {
-      await this.#store(this.#takeBatch());
+      await this.#commit(this.#takeBatch());
       if (this.#queue.length === 0) break;
       await waitForArrivals(2);
     }
@@ -94,46 +82,49 @@ export class GroupCommit {
   }
 
   /** Stores a batch, and settles the promises of its calls. */
-  async #store(batch: readonly Call[]): Promise<void> {
+  async #commit(batch: readonly Call[]): Promise<void> {
     const started = performance.now();
+    let outcomes: readonly Outcome[];
     try {
-      const outcomes = await this.repository.add(batch.map(({ plant }) => plant));
-      if (areOutcomes(outcomes, batch.length)) {
-        publishBatch(outcomes, (performance.now() - started) / 1_000);
-        this.#settle(batch, outcomes);
-      } else {
-        rejectAll(batch, new Error(WRONG_OUTCOMES));
-      }
+      outcomes = await this.repository.add(batch.map(({ plant }) => plant));
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) this.#rejectUnavailable(batch, error);
-      else if (batch.length > 1) await this.#storeInHalves(batch);
+      else if (batch.length > 1) await this.#commitHalves(batch);
       else rejectAll(batch, error);
+      return;
+    }
+    if (areOutcomes(outcomes, batch.length)) {
+      publishBatch(outcomes, (performance.now() - started) / 1_000);
+      this.#settle(batch, outcomes);
+    } else {
+      // Not in halves: the batch may be stored.
+      rejectAll(batch, new Error(WRONG_OUTCOMES));
     }
   }
 
   /** Stores a batch in two, so that a defect with one plant fails in the end that plant alone. */
-  async #storeInHalves(batch: readonly Call[]): Promise<void> {
+  async #commitHalves(batch: readonly Call[]): Promise<void> {
     const middle = Math.ceil(batch.length / 2);
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
-      await this.#store(half);
+      await this.#commit(half);
       // A SQLite repository blocks the process during each commit. Other requests run in between.
       await setImmediate();
     }
   }
 
   #rejectUnavailable(batch: readonly Call[], error: RepositoryUnavailableError): void {
-    this.#unavailable += batch.length;
-    this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);
     rejectAll(batch, error);
+    this.#unavailable += batch.length;
+    process.nextTick(() => this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`));
   }
 
   /** Tells each call the outcome of its plant. */
   #settle(batch: readonly Call[], outcomes: readonly Outcome[]): void {
-    if (this.#unavailable > 0) {
-      this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#unavailable}`);
-      this.#unavailable = 0;
-    }
     outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
+    const refused = this.#unavailable;
+    this.#unavailable = 0;
+    if (refused === 0) return;
+    process.nextTick(() => this.#logger.log(`The store takes plants again; plants refused meanwhile: ${refused}`));
   }
 }
 
@@ -155,16 +146,4 @@ function areOutcomes(outcomes: readonly Outcome[], count: number): boolean {
 
 function rejectAll(batch: readonly Call[], error: unknown): void {
   for (const { reject } of batch) reject(error);
-}
-
-/** Publishes a stored batch to the metrics. */
-function publishBatch(outcomes: readonly Outcome[], seconds: number): void {
-  if (!batches.hasSubscribers) return;
-  batches.publish({ size: outcomes.length, seconds, ...countsOf(outcomes) } satisfies BatchMessage);
-}
-
-function countsOf(outcomes: readonly Outcome[]): Record<Outcome, number> {
-  const counts = { created: 0, repeated: 0, conflict: 0 };
-  for (const outcome of outcomes) counts[outcome] += 1;
-  return counts;
 }

@@ -1,9 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { HOSTILE_PLANTS } from '../../test/support/hostile-plants.js';
 import { newStore, type Store } from '../../test/support/store.js';
+import { BATCH_CHANNEL, type BatchEvent } from './batch-event.js';
 import { openRepository } from './engines.js';
-import { BATCH_CHANNEL, type BatchMessage, GroupCommit } from './group-commit.js';
 import { RepositoryUnavailableError } from './errors.js';
+import { GroupCommit } from './group-commit.js';
 import { lengthOf, type PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
 
 let store: Store;
@@ -109,7 +110,7 @@ describe('a trigger that keeps one plant of a batch out', () => {
     await repository.add([{ id: 1n, name: 'Monstera' }]);
     const commit = new GroupCommit(repository);
     let size = 0;
-    const listener = (message: unknown): void => void (size += (message as BatchMessage).size);
+    const listener = (message: unknown): void => void (size += (message as BatchEvent).size);
     subscribe(BATCH_CHANNEL, listener);
     const names = ['Weed', 'Ficus', 'Aloe'];
     const results = await Promise.allSettled([

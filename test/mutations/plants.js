@@ -87,11 +87,11 @@ export default [
     name: 'plants: answer before the commit',
     reason: 'A 200 leaves only after the plant is on disk.',
     file: 'src/storage/group-commit.ts',
-    find: 'const outcomes = await this.repository.add(batch.map(({ plant }) => plant));',
+    find: 'outcomes = await this.repository.add(batch.map(({ plant }) => plant));',
     replace:
       'const stored = this.repository.add(batch.map(({ plant }) => plant));\n' +
       "      for (const { resolve } of batch) resolve('created');\n" +
-      '      const outcomes = await stored;',
+      '      outcomes = await stored;',
     spec: 'src/storage/group-commit',
   },
   {
