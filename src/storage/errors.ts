@@ -19,17 +19,6 @@ export class UnusableDatabaseError extends Error {
   override readonly name = 'UnusableDatabaseError';
 }
 
-/** The time of a batch or a check is over. */
-export class NoAnswerError extends Error {
-  override readonly name = 'NoAnswerError';
-  readonly code = 'NO_ANSWER';
-
-  /** @param timeout milliseconds */
-  constructor(timeout: number) {
-    super(`it did not answer within ${timeout} ms`);
-  }
-}
-
 /**
  * Makes the line for the operator after a database could not be opened.
  *

@@ -1,6 +1,6 @@
 import type { DatabaseOptions, Engine } from '../engines.js';
 import type { PlantRepository } from '../plant-repository.js';
-import { Retry } from '../retry.js';
+import { retry } from '../retry.js';
 import { isTransient, mayPassAtStart, postgresStartError } from './errors.js';
 import { PostgresPool } from './pool.js';
 import { PostgresRepository } from './repository.js';
@@ -21,16 +21,17 @@ export const postgresEngine: Engine = {
 async function openPostgresRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
   const { timeout, startTimeout, onWait } = options;
   const pool = new PostgresPool(url, timeout);
-  const retry = new Retry(startTimeout, {
-    isTransient: mayPassAtStart,
-    pause: () => Math.random() * MAX_START_PAUSE,
-  });
   const tellOperator = (error: unknown): void => {
     // Another instance that creates the same tables is no reason to wait for long.
     if (isTransient(error)) onWait?.(postgresStartError(url, error).message);
   };
   try {
-    await retry.run(() => updatePostgresSchema(pool), tellOperator);
+    await retry(() => updatePostgresSchema(pool), {
+      patience: startTimeout,
+      isTransient: mayPassAtStart,
+      pause: () => Math.random() * MAX_START_PAUSE,
+      onFailure: tellOperator,
+    });
   } catch (error) {
     await pool.close();
     throw postgresStartError(url, error);

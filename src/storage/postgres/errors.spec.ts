@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { NoAnswerError, UnusableDatabaseError } from '../errors.js';
+import { UnusableDatabaseError } from '../errors.js';
 import {
   describePostgresError,
   connectionAfter,
@@ -7,6 +7,7 @@ import {
   postgresFailure,
   postgresStartError,
 } from './errors.js';
+import { NoAnswerError } from './retry-in-time.js';
 
 /** Returns an error of the server. */
 function errorOf(code: string): Error {

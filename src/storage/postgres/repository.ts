@@ -8,15 +8,13 @@ import {
   type PlantSnapshot,
   type StoredPlant,
 } from '../plant-repository.js';
-import { Retry } from '../retry.js';
+import { Outage } from '../outage.js';
 import { requireTable } from '../plants-table.js';
 import { describePostgresError, isTransient, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';
+import { retryInTime } from './retry-in-time.js';
 import { addTrialPlants, comparisonOf, insertionOf } from './schema.js';
 import { openPostgresSnapshot } from './snapshot.js';
-
-/** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
-const MAX_PAUSE = 20;
 
 /**
  * Makes the transaction wait for the disk if the server, the database or the role has turned that off. It travels with
@@ -28,7 +26,8 @@ const COMMIT_TO_DISK =
 
 /** Plants on a PostgreSQL server. Its batches wait for locks, and for a server that cannot be reached. */
 export class PostgresRepository extends PlantRepository {
-  readonly #batches: Retry;
+  /** What the batches remember; a check that succeeds must not end it. */
+  readonly #outage: Outage;
   /** Milliseconds that a check may take. */
   readonly #checkTimeout: number;
 
@@ -39,7 +38,7 @@ export class PostgresRepository extends PlantRepository {
   ) {
     super();
     this.#checkTimeout = Math.min(options.timeout, CHECK_TIMEOUT);
-    this.#batches = retryWithin(options.timeout);
+    this.#outage = new Outage(options.timeout, isTransient);
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
@@ -48,7 +47,9 @@ export class PostgresRepository extends PlantRepository {
     // Copies, because the steps tell plants apart by object, and the caller may pass one twice.
     const plants = batch.map((plant) => ({ ...plant }));
     try {
-      return await this.#batches.runInTime(() => this.#attempt(plants, inserted));
+      return await this.#outage.run((patience) =>
+        retryInTime(() => this.#attempt(plants, inserted), this.options.timeout, patience),
+      );
     } catch (error) {
       throw postgresFailure(error) === undefined ? error : unavailable('add', error, describePostgresError(error));
     }
@@ -57,7 +58,7 @@ export class PostgresRepository extends PlantRepository {
   override async check(): Promise<void> {
     const timeout = this.#checkTimeout;
     try {
-      await retryWithin(timeout).runInTime(() => addTrialPlants(this.pool, { timeout }));
+      await retryInTime(() => addTrialPlants(this.pool, { timeout }), timeout);
     } catch (error) {
       throw unavailable('check', error, describePostgresError(error));
     }
@@ -135,9 +136,4 @@ function firstOfEachId(plants: readonly StoredPlant[]): readonly StoredPlant[] {
   const firsts = new Map<bigint, StoredPlant>();
   for (const plant of plants) if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
   return [...firsts.values()];
-}
-
-/** Returns a Retry for errors that may be over at the next attempt. */
-function retryWithin(timeout: number): Retry {
-  return new Retry(timeout, { isTransient, pause: () => Math.random() * MAX_PAUSE });
 }

@@ -5,8 +5,8 @@ import { createFileAndDirectory, makeDirectory } from '../../files/durable-files
 import type { OperatorError } from '../../operator-error.js';
 import { UnusableDatabaseError } from '../errors.js';
 import type { ColumnValue } from '../plants-table.js';
-import { Retry } from '../retry.js';
-import { sqliteFailure, sqliteStartError } from './errors.js';
+import { retry } from '../retry.js';
+import { isTransient, sqliteStartError } from './errors.js';
 
 export type SqliteDatabase = Sqlite.DatabaseSyncInstance;
 
@@ -56,12 +56,13 @@ export async function openSqliteDatabase<Result>(
   const tellOperator = (error: unknown, lasted: number): void => {
     if (lasted > QUIET_TIME) onWait?.(startError(error).message);
   };
-  const retry = new Retry(OPEN_TIMEOUT, {
-    isTransient: (error) => sqliteFailure(error) === 'transient',
-    pause: () => OPEN_PAUSE,
-  });
   try {
-    return await retry.run(open, tellOperator);
+    return await retry(open, {
+      patience: OPEN_TIMEOUT,
+      isTransient,
+      pause: () => OPEN_PAUSE,
+      onFailure: tellOperator,
+    });
   } catch (error) {
     throw startError(error);
   }

@@ -46,6 +46,11 @@ export function sqliteFailure(error: unknown): Failure | undefined {
   return knownError(error)?.failure;
 }
 
+/** Returns whether another attempt may succeed: another process has a lock. */
+export function isTransient(error: unknown): boolean {
+  return sqliteFailure(error) === 'transient';
+}
+
 /** Explains an error to the operator. */
 export function describeSqliteError(error: unknown): string {
   const advice = knownError(error)?.advice;

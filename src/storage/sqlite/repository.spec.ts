@@ -203,6 +203,18 @@ describe('the SQLite database', () => {
     await patient.close();
   }, 20_000);
 
+  it('takes the first batch after a long lock, although another process still locks it for a moment', async () => {
+    const patient = await openRepository(`sqlite:${file}`, { timeout: 2_000 });
+    const batch = [{ id: 1n, name: 'Monstera' }];
+    other.exec('BEGIN IMMEDIATE');
+    await expect(patient.add(batch)).rejects.toThrow('database is locked');
+    const added = patient.add(batch);
+    other.exec('ROLLBACK');
+
+    expect(await added).toEqual(['created']);
+    await patient.close();
+  });
+
   it('is waited for at the start while another process locks it, with the reason', async () => {
     other.exec('PRAGMA user_version = 0; DROP TABLE plants; BEGIN IMMEDIATE');
     const reasons: string[] = [];

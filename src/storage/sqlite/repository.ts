@@ -7,9 +7,10 @@ import {
   type PlantSnapshot,
   type StoredPlant,
 } from '../plant-repository.js';
-import { Retry } from '../retry.js';
+import { Outage } from '../outage.js';
+import { retry } from '../retry.js';
 import { firstRow, prepare, type SqliteDatabase, transact } from './database.js';
-import { describeSqliteError, sqliteFailure } from './errors.js';
+import { describeSqliteError, isTransient, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
 import { leaveOpen } from './leave-open.js';
 import { addTrialPlants, COMPARE, INSERT } from './schema.js';
@@ -20,7 +21,8 @@ const PAUSE = 1;
 
 /** Plants in a SQLite database. Its batches wait for the locks of other processes. */
 export class SqliteRepository extends PlantRepository {
-  readonly #batches: Retry;
+  /** What the batches remember; a check that succeeds must not end it. */
+  readonly #outage: Outage;
   readonly #checkTimeout: number;
   readonly #insert;
   readonly #compare;
@@ -32,7 +34,7 @@ export class SqliteRepository extends PlantRepository {
     timeout: number,
   ) {
     super();
-    this.#batches = retryWithin(timeout);
+    this.#outage = new Outage(timeout, isTransient);
     this.#checkTimeout = Math.min(timeout, CHECK_TIMEOUT);
     this.#insert = prepare(database, INSERT);
     this.#compare = prepare(database, COMPARE);
@@ -40,7 +42,7 @@ export class SqliteRepository extends PlantRepository {
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     try {
-      return await this.#batches.run(() => this.#attempt(batch));
+      return await this.#outage.run((patience) => retryWithin(patience, () => this.#attempt(batch)));
     } catch (error) {
       throw sqliteFailure(error) === undefined ? error : unavailable('add', error, describeSqliteError(error));
     }
@@ -52,7 +54,7 @@ export class SqliteRepository extends PlantRepository {
       addTrialPlants(this.database);
     };
     try {
-      await retryWithin(this.#checkTimeout).run(attempt);
+      await retryWithin(this.#checkTimeout, attempt);
     } catch (error) {
       throw unavailable('check', error, describeSqliteError(error));
     }
@@ -120,8 +122,7 @@ export class SqliteRepository extends PlantRepository {
   }
 }
 
-/** Returns a Retry for errors that a lock of another process causes. */
-function retryWithin(timeout: number): Retry {
-  const isTransient = (error: unknown): boolean => sqliteFailure(error) === 'transient';
-  return new Retry(timeout, { isTransient, pause: () => PAUSE });
+/** Repeats work while another process has a lock. */
+function retryWithin<Result>(patience: number, work: () => Result): Promise<Result> {
+  return retry(work, { patience, isTransient, pause: () => PAUSE });
 }

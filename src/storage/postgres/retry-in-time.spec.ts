@@ -1,0 +1,28 @@
+import { retryInTime } from './retry-in-time.js';
+
+describe('retryInTime', () => {
+  const silent = (): Promise<never> => new Promise<never>(() => undefined);
+  const refused = Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' });
+
+  it('gives up while its first attempt goes on', async () => {
+    await expect(retryInTime(silent, 50)).rejects.toThrow('it did not answer within 50 ms');
+  });
+
+  it('gives up while a later attempt goes on, with the error of the last one that has ended', async () => {
+    let attempts = 0;
+    const work = (): Promise<never> => {
+      attempts += 1;
+      return attempts === 1 ? Promise.reject(refused) : silent();
+    };
+
+    await expect(retryInTime(work, 100)).rejects.toBe(refused);
+    expect(attempts).toBe(2);
+  });
+
+  it('gives up after its patience if its attempts end', async () => {
+    const began = performance.now();
+
+    await expect(retryInTime(() => Promise.reject(refused), 60_000, 20)).rejects.toBe(refused);
+    expect(performance.now() - began).toBeLessThan(30_000);
+  });
+});
