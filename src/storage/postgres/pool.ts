@@ -23,6 +23,14 @@ const WATCH_TIMEOUT = 1_000;
 /** The server cancels a statement after this share of the time that the client waits for it. */
 const SERVER_SHARE = 0.8;
 
+/** The result of each statement of a message. */
+type Results = readonly pg.QueryArrayResult<unknown[]>[];
+
+interface ExecuteOptions {
+  readonly isOpenAfterError: boolean;
+  readonly timeout?: number | undefined;
+}
+
 /**
  * Transactions on at most two connections:
  *
@@ -65,7 +73,7 @@ export class PostgresPool {
    * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#execute(statements, { isExplicit: false });
+    const results = await this.#execute(statements, { isOpenAfterError: false });
     return results.at(-1)?.rows ?? [];
   }
 
@@ -76,9 +84,9 @@ export class PostgresPool {
    */
   async transactAndRollBack(statements: readonly string[], timeout?: number): Promise<unknown[][]> {
     const transaction = `BEGIN; ${statements.join('; ')}; ROLLBACK`;
-    const results = await this.#execute(transaction, { isExplicit: true, timeout });
-    // The last result is that of ROLLBACK.
-    return results.at(-2)?.rows ?? [];
+    const results = await this.#execute(transaction, { isOpenAfterError: true, timeout });
+    const [lastOfStatements] = results.slice(-2);
+    return lastOfStatements?.rows ?? [];
   }
 
   async close(): Promise<void> {
@@ -88,13 +96,10 @@ export class PostgresPool {
   /**
    * Sends the statements of a transaction in one message, and returns the result of each.
    *
-   * @param options.isExplicit whether the statements begin the transaction themselves: an error then leaves it open
+   * @param options.isOpenAfterError whether an error leaves the transaction open, because it begins with BEGIN
    * @param options.timeout milliseconds that the caller waits
    */
-  async #execute(
-    transaction: string,
-    { isExplicit, timeout = Infinity }: { readonly isExplicit: boolean; readonly timeout?: number | undefined },
-  ): Promise<pg.QueryArrayResult<unknown[]>[]> {
+  async #execute(transaction: string, { isOpenAfterError, timeout = Infinity }: ExecuteOptions): Promise<Results> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the begin of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
@@ -102,13 +107,12 @@ export class PostgresPool {
     try {
       const results = await client.query<unknown[]>({ text, rowMode: 'array' });
       client.release();
-      // The types of the driver lack the array that it returns for several statements.
-      return [results].flat();
+      return ofEachStatement(results);
     } catch (error) {
       const after = connectionAfter(error);
       if (after === 'unanswered') void this.#closeOnceEnded(client, mark);
       // An open transaction must not go back into the pool.
-      else client.release(after === 'closed' || isExplicit);
+      else client.release(after === 'closed' || isOpenAfterError);
       throw error;
     }
   }
@@ -130,13 +134,18 @@ export class PostgresPool {
   }
 
   async #isExecuting(mark: string): Promise<boolean> {
-    const results = await this.#watch.query(
-      `${limitOnServer(WATCH_TIMEOUT)}; ` +
-        `SELECT FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, ${literal(mark)})`,
-    );
-    // The last result is that of SELECT.
-    return [results].flat().at(-1)?.rowCount !== 0;
+    const question = `SELECT FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, ${literal(mark)})`;
+    const results = await this.#watch.query<unknown[]>({
+      text: `${limitOnServer(WATCH_TIMEOUT)}; ${question}`,
+      rowMode: 'array',
+    });
+    return ofEachStatement(results).at(-1)?.rowCount !== 0;
   }
+}
+
+/** Returns the result of each statement of a message. The types of the driver lack this array. */
+function ofEachStatement(results: unknown): Results {
+  return results as Results;
 }
 
 /**

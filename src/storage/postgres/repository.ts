@@ -24,6 +24,13 @@ import { openPostgresSnapshot } from './snapshot.js';
 const COMMIT_TO_DISK =
   "SELECT CASE current_setting('synchronous_commit', true) WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END";
 
+/** A plant of a batch. */
+interface Addition {
+  readonly plant: StoredPlant;
+  /** Set by the attempt that finds it, so that a later one neither inserts nor compares this plant again. */
+  outcome: Outcome | undefined;
+}
+
 /** Plants on a PostgreSQL server. Its batches wait for locks, and for a server that cannot be reached. */
 export class PostgresRepository extends PlantRepository {
   /** What the batches remember; a check that succeeds must not end it. */
@@ -42,14 +49,10 @@ export class PostgresRepository extends PlantRepository {
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    // Of all attempts: a later one finds the ids of these plants taken.
-    const inserted = new Set<StoredPlant>();
-    // Copies, because the steps tell plants apart by object, and the caller may pass one twice.
-    const plants = batch.map((plant) => ({ ...plant }));
+    const additions = batch.map((plant): Addition => ({ plant, outcome: undefined }));
+    const { timeout } = this.options;
     try {
-      return await this.#outage.run((patience) =>
-        retryInTime(() => this.#attempt(plants, inserted), this.options.timeout, patience),
-      );
+      return await this.#outage.run((patience) => retryInTime(() => this.#attempt(additions), timeout, patience));
     } catch (error) {
       throw postgresFailure(error) === undefined ? error : unavailable('add', error, describePostgresError(error));
     }
@@ -76,64 +79,50 @@ export class PostgresRepository extends PlantRepository {
     await this.pool.close();
   }
 
-  /**
-   * Adds a batch.
-   *
-   * @param inserted the plants that attempts have inserted
-   */
-  async #attempt(batch: readonly StoredPlant[], inserted: Set<StoredPlant>): Promise<readonly Outcome[]> {
-    const outcomes = await this.#insertAndCompare(batch, inserted);
-    if (areKnown(outcomes)) return outcomes;
-    // The id of a plant that was deleted between the two statements is free now.
-    const secondOutcomes = await this.#insertAndCompare(batch, inserted);
-    if (areKnown(secondOutcomes)) return secondOutcomes;
-    throw keptOut();
-  }
-
-  /**
-   * Inserts the first plant of each id, if the id is free, and compares the others with the stored ones. A plant that was
-   * neither inserted nor found has no outcome.
-   */
-  async #insertAndCompare(
-    batch: readonly StoredPlant[],
-    inserted: Set<StoredPlant>,
-  ): Promise<readonly (Outcome | undefined)[]> {
-    const missing = batch.filter((plant) => !inserted.has(plant));
-    for (const plant of await this.#insert(firstOfEachId(missing))) inserted.add(plant);
-    const others = missing.filter((plant) => !inserted.has(plant));
-    const isSame = await this.#compare(others);
-    return batch.map((plant) => {
-      if (inserted.has(plant)) return 'created';
-      const same = isSame.get(plant);
-      if (same === undefined) return undefined;
-      return same ? 'repeated' : 'conflict';
+  /** Finds the outcomes that earlier attempts have not found. */
+  async #attempt(batch: readonly Addition[]): Promise<readonly Outcome[]> {
+    // Twice, because another program may delete a stored plant between the two statements: its id is free then.
+    for (let round = 1; round <= 2; round += 1) {
+      await this.#insert(batch.filter(hasNoOutcome));
+      await this.#compare(batch.filter(hasNoOutcome));
+    }
+    return batch.map(({ outcome }) => {
+      if (outcome === undefined) throw keptOut();
+      return outcome;
     });
   }
 
-  /** Inserts the plants whose ids are free, and returns them. */
-  async #insert(plants: readonly StoredPlant[]): Promise<readonly StoredPlant[]> {
-    if (plants.length === 0) return [];
+  /** Inserts the first plant of each id, if the id is free. */
+  async #insert(additions: readonly Addition[]): Promise<void> {
+    if (additions.length === 0) return;
+    const firsts = firstOfEachId(additions);
     // Two batches that wait for each other's ids would deadlock.
-    const sorted = [...plants].sort((one, other) => (one.id < other.id ? -1 : 1));
-    const rows = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(sorted)} RETURNING id`);
-    const ids = new Set(rows.map(([id]) => String(id)));
-    return plants.filter(({ id }) => ids.has(String(id)));
+    const plants = [...firsts.values()].map(({ plant }) => plant).sort((one, other) => (one.id < other.id ? -1 : 1));
+    const inserted = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(plants)} RETURNING id`);
+    for (const [id] of inserted) setOutcome(firsts.get(id), 'created');
   }
 
-  /** Compares the plants whose ids are taken with the stored ones: true if both are the same. */
-  async #compare(plants: readonly StoredPlant[]): Promise<ReadonlyMap<StoredPlant | undefined, boolean>> {
-    if (plants.length === 0) return new Map();
-    const rows = await this.pool.transact(comparisonOf(plants));
-    return new Map(rows.map(([index, isSame]) => [plants[Number(index)], isSame === true]));
+  /** Compares the plants with the stored ones that have their ids. */
+  async #compare(additions: readonly Addition[]): Promise<void> {
+    if (additions.length === 0) return;
+    const compared = await this.pool.transact(comparisonOf(additions.map(({ plant }) => plant)));
+    for (const [index, isSame] of compared) {
+      setOutcome(additions[Number(index)], isSame === true ? 'repeated' : 'conflict');
+    }
   }
 }
 
-function areKnown(outcomes: readonly (Outcome | undefined)[]): outcomes is readonly Outcome[] {
-  return !outcomes.includes(undefined);
+function hasNoOutcome({ outcome }: Addition): boolean {
+  return outcome === undefined;
 }
 
-function firstOfEachId(plants: readonly StoredPlant[]): readonly StoredPlant[] {
-  const firsts = new Map<bigint, StoredPlant>();
-  for (const plant of plants) if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
-  return [...firsts.values()];
+function setOutcome(addition: Addition | undefined, outcome: Outcome): void {
+  if (addition !== undefined) addition.outcome = outcome;
+}
+
+/** Returns the first plant of each id. */
+function firstOfEachId(additions: readonly Addition[]): ReadonlyMap<unknown, Addition> {
+  const firsts = new Map<bigint, Addition>();
+  for (const addition of additions) if (!firsts.has(addition.plant.id)) firsts.set(addition.plant.id, addition);
+  return firsts;
 }

@@ -127,7 +127,11 @@ function prepareFile(path: string, createsDirectory: boolean): void {
  *
  * @param end `ROLLBACK` leaves nothing of what the work has written
  */
-export function transact<Result>(database: SqliteDatabase, end: 'COMMIT' | 'ROLLBACK', work: () => Result): Result {
+export function inTransaction<Result>(
+  database: SqliteDatabase,
+  end: 'COMMIT' | 'ROLLBACK',
+  work: () => Result,
+): Result {
   // The transaction of an earlier call, if it could not be rolled back.
   rollBack(database);
   // A deferred transaction could not wait for another writer once it has read.

@@ -9,7 +9,7 @@ import {
 } from '../plant-repository.js';
 import { Outage } from '../outage.js';
 import { retry } from '../retry.js';
-import { firstRow, prepare, type SqliteDatabase, transact } from './database.js';
+import { firstRow, prepare, type SqliteDatabase, inTransaction } from './database.js';
 import { describeSqliteError, isTransient, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
 import { leaveOpen } from './leave-open.js';
@@ -90,7 +90,7 @@ export class SqliteRepository extends PlantRepository {
    */
   #attempt(batch: readonly StoredPlant[]): Outcome[] {
     this.files?.assertInPlace();
-    const outcomes = transact(this.database, 'COMMIT', () => batch.map((plant) => this.#addPlant(plant)));
+    const outcomes = inTransaction(this.database, 'COMMIT', () => batch.map((plant) => this.#addPlant(plant)));
     this.files?.assertInPlace();
     return outcomes;
   }

@@ -1,6 +1,6 @@
 import { UnusableDatabaseError } from '../errors.js';
 import { assertNotNewer, isSameRow, rowOf, type Tables, trialPlants } from '../plants-table.js';
-import { firstRow, firstValue, prepare, type SqliteDatabase, transact } from './database.js';
+import { firstRow, firstValue, prepare, type SqliteDatabase, inTransaction } from './database.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
 
 /**
@@ -39,7 +39,7 @@ const FIND_TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 
 export function updateSqliteSchema(database: SqliteDatabase): void {
   // Tried first, so that a table that another program has made stays as it is if the start fails.
   trySqliteSchema(database);
-  transact(database, 'COMMIT', () => makeSteps(database));
+  inTransaction(database, 'COMMIT', () => makeSteps(database));
 }
 
 /**
@@ -49,7 +49,7 @@ export function updateSqliteSchema(database: SqliteDatabase): void {
  * @throws as `updateSqliteSchema`
  */
 export function trySqliteSchema(database: SqliteDatabase): boolean {
-  return transact(database, 'ROLLBACK', () => {
+  return inTransaction(database, 'ROLLBACK', () => {
     const { hasPlants } = findTables(database);
     makeSteps(database);
     tryPlants(database);
@@ -74,7 +74,7 @@ export function findTables(database: SqliteDatabase): Tables {
 
 /** Adds trial plants, in a transaction that is rolled back. See `tryPlants`. */
 export function addTrialPlants(database: SqliteDatabase): void {
-  transact(database, 'ROLLBACK', () => tryPlants(database));
+  inTransaction(database, 'ROLLBACK', () => tryPlants(database));
 }
 
 /** Adds plants and reads them: fails if the table does not take them, or returns others. */
