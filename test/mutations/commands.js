@@ -214,7 +214,7 @@ export default [
   {
     name: 'commands: directory of a store',
     reason: 'A slip in the URL must not make another store.',
-    file: 'src/storage/sqlite/database.ts',
+    file: 'src/storage/sqlite/open.ts',
     find: 'if (createsDirectory) makeDirectory(directory);',
     replace: 'makeDirectory(directory);',
     spec: 'test/commands/import',

@@ -6,7 +6,8 @@ const POOL = 'src/storage/postgres/pool.ts';
 const SQLITE_ENGINE = 'src/storage/sqlite/engine.ts';
 const SQLITE = 'src/storage/sqlite/repository.ts';
 const FILES = 'src/storage/sqlite/files-in-place.ts';
-const DATABASE = 'src/storage/sqlite/database.ts';
+const STATEMENTS = 'src/storage/sqlite/statements.ts';
+const OPEN = 'src/storage/sqlite/open.ts';
 
 export default [
   {
@@ -217,7 +218,7 @@ export default [
   {
     name: 'storage: rest of a failed batch',
     reason: 'A batch is stored whole, or not at all.',
-    file: DATABASE,
+    file: STATEMENTS,
     find: "database.exec('ROLLBACK');",
     replace: "database.exec('COMMIT');",
     spec: 'src/storage/sqlite/repository',
@@ -290,7 +291,7 @@ export default [
   {
     name: 'storage: start that blocks',
     reason: 'A signal ends a start that waits for a lock.',
-    file: DATABASE,
+    file: OPEN,
     find: "database.exec('PRAGMA busy_timeout = 0');",
     replace: "database.exec('PRAGMA busy_timeout = 5000');",
     spec: 'test/storage/store-faults',
@@ -300,7 +301,7 @@ export default [
   {
     name: 'storage: process that blocks',
     reason: 'While a batch waits for the lock of SQLite, the process goes on serving.',
-    file: DATABASE,
+    file: OPEN,
     find: "database.exec('PRAGMA busy_timeout = 0');",
     replace: "database.exec('PRAGMA busy_timeout = 5000');",
     spec: 'test/storage/store-faults',
@@ -595,7 +596,7 @@ export default [
   {
     name: 'storage: start that complains of the lock of a worker',
     reason: 'A line that advises to stop the other process would frighten the operator of a busy service.',
-    file: 'src/storage/sqlite/database.ts',
+    file: OPEN,
     find: 'lasted > QUIET_TIME',
     replace: 'lasted > 0',
     spec: 'src/storage/sqlite/repository',
@@ -621,7 +622,7 @@ export default [
   {
     name: 'storage: backup of a damaged database',
     reason: 'A backup appears checked, or not at all.',
-    file: DATABASE,
+    file: STATEMENTS,
     find: "if (found === 'ok') return;",
     replace: 'return;',
     spec: 'test/commands/backup',

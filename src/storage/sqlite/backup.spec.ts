@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { backUp, restore } from './backup.js';
 import { openRepository } from '../engines.js';
-import { withSqliteDatabase } from './database.js';
+import { withSqliteDatabase } from './open.js';
 
 let directory: string;
 let file: string;

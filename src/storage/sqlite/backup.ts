@@ -7,16 +7,10 @@ import { unreadable, unwritable } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
 import { errorMessage, UnusableDatabaseError } from '../errors.js';
 import { NO_TABLE } from '../plants-table.js';
-import {
-  assertSound,
-  databaseExists,
-  firstValue,
-  openSqliteDatabase,
-  prepare,
-  type SqliteDatabase,
-} from './database.js';
 import { sqliteStartError } from './errors.js';
+import { databaseExists, openSqliteDatabase } from './open.js';
 import { trySqliteSchema, findTables } from './schema.js';
+import { assertSound, firstValue, prepare, type SqliteDatabase } from './statements.js';
 
 /** Endings of the files that SQLite keeps beside a database. */
 const COMPANIONS = ['-journal', '-wal', '-shm'] as const;

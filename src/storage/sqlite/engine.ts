@@ -4,19 +4,13 @@ import { existingDirectory } from '../../files/durable-files.js';
 import { sqliteFile } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engines.js';
 import type { PlantRepository, PlantSnapshot } from '../plant-repository.js';
-import {
-  assertSound,
-  databaseExists,
-  firstValue,
-  openSqliteDatabase,
-  type SqliteDatabase,
-  withSqliteDatabase,
-} from './database.js';
 import { sqliteStartError } from './errors.js';
 import { FilesInPlace } from './files-in-place.js';
+import { databaseExists, openSqliteDatabase, withSqliteDatabase } from './open.js';
 import { SqliteRepository } from './repository.js';
 import { trySqliteSchema, updateSqliteSchema } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
+import { assertSound, firstValue, type SqliteDatabase } from './statements.js';
 
 const SETTINGS = [
   'journal_mode = WAL',

@@ -18,7 +18,7 @@ export class FilesInPlace {
   readonly #log: string;
   /** Device and inode of each file, by its path. */
   readonly #identities: ReadonlyMap<string, string>;
-  /** When the log must be looked at again; 0 until it is the right one again. */
+  /** When the log must be looked at again. */
   #logDueAt = performance.now() + LOG_INTERVAL;
 
   /**
@@ -49,13 +49,16 @@ export class FilesInPlace {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace({ isClosing = false } = {}): void {
-    if (isClosing || performance.now() >= this.#logDueAt || !existsSync(this.#log)) {
-      this.#logDueAt = 0;
-      this.#assertSame(this.#log);
-      this.#logDueAt = performance.now() + LOG_INTERVAL;
-    }
+    if (isClosing || performance.now() >= this.#logDueAt || !existsSync(this.#log)) this.#assertSameLog();
     this.#assertSame(this.path);
     this.#assertSame(this.#index);
+  }
+
+  /** If it throws, each later call of `assertInPlace` looks again, until the log is the right one. */
+  #assertSameLog(): void {
+    this.#logDueAt = 0;
+    this.#assertSame(this.#log);
+    this.#logDueAt = performance.now() + LOG_INTERVAL;
   }
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */

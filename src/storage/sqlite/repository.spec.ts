@@ -19,7 +19,8 @@ import { until } from '../../../test/support/until.js';
 import { checkDatabase, DATABASE_DEFAULTS, openRepository, openSnapshot } from '../engines.js';
 import { RepositoryUnavailableError } from '../errors.js';
 import type { PlantRepository } from '../plant-repository.js';
-import { firstValue, openSqliteDatabase, type SqliteDatabase } from './database.js';
+import { openSqliteDatabase } from './open.js';
+import { firstValue, type SqliteDatabase } from './statements.js';
 
 /** The result of an authorizer: https://sqlite.org/c3ref/c_deny.html */
 const [SQLITE_OK, SQLITE_DENY] = [0, 1];

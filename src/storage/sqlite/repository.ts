@@ -9,18 +9,20 @@ import {
 } from '../plant-repository.js';
 import { Outage } from '../outage.js';
 import { retry } from '../retry.js';
-import { firstRow, prepare, type SqliteDatabase, inTransaction } from './database.js';
 import { describeSqliteError, isTransient, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
-import { leaveOpen } from './leave-open.js';
 import { addTrialPlants, COMPARE, INSERT } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
+import { firstRow, inTransaction, prepare, type SqliteDatabase } from './statements.js';
 
 /** Milliseconds between two attempts: another process holds the lock for about as long. */
 const PAUSE = 1;
 
 /** Plants in a SQLite database. Its batches wait for the locks of other processes. */
 export class SqliteRepository extends PlantRepository {
+  /** The garbage collection would close a database that nothing refers to. */
+  static readonly #leftOpen = new Set<SqliteDatabase>();
+
   /** What the batches remember; a check that succeeds must not end it. */
   readonly #outage: Outage;
   readonly #checkTimeout: number;
@@ -78,10 +80,21 @@ export class SqliteRepository extends PlantRepository {
     try {
       this.files?.assertInPlace({ isClosing: true });
     } catch (error) {
-      leaveOpen(this.database);
+      this.#leaveOpen();
       throw error;
     }
     this.database.close();
+  }
+
+  /**
+   * Keeps the database open: closing it would write its log over what another process has made since. Node closes all
+   * databases when a process ends by itself, but not after `process.exit`
+   * (https://github.com/nodejs/node/blob/v24.0.0/lib/internal/process/per_thread.js, function exit). The service and the
+   * commands call that anyway. The listener is for hosts, whose later `exit` listeners it skips.
+   */
+  #leaveOpen(): void {
+    if (SqliteRepository.#leftOpen.size === 0) process.once('exit', () => process.exit());
+    SqliteRepository.#leftOpen.add(this.database);
   }
 
   /**

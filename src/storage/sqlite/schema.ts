@@ -1,7 +1,7 @@
 import { UnusableDatabaseError } from '../errors.js';
 import { assertNotNewer, isSameRow, rowOf, type Tables, trialPlants } from '../plants-table.js';
-import { firstRow, firstValue, prepare, type SqliteDatabase, inTransaction } from './database.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
+import { firstRow, firstValue, inTransaction, prepare, type SqliteDatabase } from './statements.js';
 
 /**
  * The steps from an empty database to the current schema. Published steps never change. The first one accepts a table that

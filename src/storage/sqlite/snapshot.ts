@@ -3,8 +3,9 @@ import { unavailable } from '../errors.js';
 import { plantOf, type Tables } from '../plants-table.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describeSqliteError } from './errors.js';
-import { databaseExists, firstValue, openSqliteDatabase, prepare, type SqliteDatabase } from './database.js';
+import { databaseExists, openSqliteDatabase } from './open.js';
 import { findTables, SELECT } from './schema.js';
+import { firstValue, prepare, type SqliteDatabase } from './statements.js';
 
 /** Rows that are read before the process does other work: reading from SQLite never waits. */
 const ROWS_IN_A_TURN = 100;

@@ -4,11 +4,9 @@ import type * as Sqlite from '@photostructure/sqlite';
 import { createFileAndDirectory, makeDirectory } from '../../files/durable-files.js';
 import type { OperatorError } from '../../operator-error.js';
 import { UnusableDatabaseError } from '../errors.js';
-import type { ColumnValue } from '../plants-table.js';
 import { retry } from '../retry.js';
 import { isTransient, sqliteStartError } from './errors.js';
-
-export type SqliteDatabase = Sqlite.DatabaseSyncInstance;
+import type { SqliteDatabase } from './statements.js';
 
 /** Node has SQLite itself from 24 on. For older versions, a package has the same API. */
 const DRIVER = Number.parseInt(process.versions.node) >= 24 ? 'node:sqlite' : '@photostructure/sqlite';
@@ -69,12 +67,10 @@ export async function openSqliteDatabase<Result>(
 }
 
 /** Opens a database as `openSqliteDatabase` does, and closes it after the work. */
-export function withSqliteDatabase<Result>(file: string, work: Work<Result>): Promise<Result> {
-  return openSqliteDatabase(file, (database) => {
-    const result = work(database);
-    database.close();
-    return result;
-  });
+export async function withSqliteDatabase<Result>(file: string, work: Work<Result>): Promise<Result> {
+  const [database, result] = await openSqliteDatabase(file, (opened) => [opened, work(opened)] as const);
+  database.close();
+  return result;
 }
 
 /** Opens a database for work once, and closes it if that fails. */
@@ -120,69 +116,6 @@ function prepareFile(path: string, createsDirectory: boolean): void {
     );
   }
   if (process.getuid?.() === 0) createFileAndDirectory(path);
-}
-
-/**
- * Runs work in a transaction, which makes other writers wait.
- *
- * @param end `ROLLBACK` leaves nothing of what the work has written
- */
-export function inTransaction<Result>(
-  database: SqliteDatabase,
-  end: 'COMMIT' | 'ROLLBACK',
-  work: () => Result,
-): Result {
-  // The transaction of an earlier call, if it could not be rolled back.
-  rollBack(database);
-  // A deferred transaction could not wait for another writer once it has read.
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    const result = work();
-    database.exec(end);
-    return result;
-  } catch (error) {
-    rollBack(database);
-    throw error;
-  }
-}
-
-/** Rolls a transaction back, unless SQLite has done so itself: https://sqlite.org/lang_transaction.html */
-function rollBack(database: SqliteDatabase): void {
-  try {
-    if (database.isTransaction) database.exec('ROLLBACK');
-  } catch {
-    // The error of the work says more, and the next transaction tries again.
-  }
-}
-
-/** Prepares a statement. Its rows are arrays, with integers as bigint, because a number cannot hold an int64. */
-export function prepare(database: SqliteDatabase, sql: string): Sqlite.StatementSyncInstance {
-  const statement = database.prepare(sql);
-  // For statements that only write, too: Node 26 throws a RangeError for the rowid of a large id.
-  statement.setReadBigInts(true);
-  statement.setReturnArrays(true);
-  return statement;
-}
-
-/** Returns the first row; an empty one if there is none. */
-export function firstRow(
-  statement: Sqlite.StatementSyncInstance,
-  ...values: readonly ColumnValue[]
-): readonly unknown[] {
-  return (statement.get(...values) ?? []) as readonly unknown[];
-}
-
-/** Returns the first column of the first row; undefined without a row. */
-export function firstValue(database: SqliteDatabase, sql: string): unknown {
-  return firstRow(prepare(database, sql))[0];
-}
-
-/** @throws {UnusableDatabaseError} if any page of the database is damaged */
-export function assertSound(database: SqliteDatabase): void {
-  // Reads all of it, and describes the first error.
-  const found = String(firstValue(database, 'PRAGMA integrity_check(1)'));
-  if (found === 'ok') return;
-  throw new UnusableDatabaseError(`it is damaged: ${found.replaceAll('\n', ' ')}; restore a backup`);
 }
 
 async function loadDriver(): Promise<typeof Sqlite> {
