@@ -1,5 +1,4 @@
 import { randomInt } from 'node:crypto';
-import { startError, UnusableDatabaseError } from './errors.js';
 import type { StoredPlant } from './plant-repository.js';
 
 /** A value of a row, for both drivers; null for an absent one. */
@@ -34,32 +33,4 @@ export function trialPlants(): StoredPlant[] {
   const name = `a${'\u{1fab4}'.repeat(1_000)}`;
   const complete: Required<StoredPlant> = { id, name, tag: name };
   return [complete, { id: id + 1n, name }];
-}
-
-/** The tables of a database that the service can use. */
-export interface Tables {
-  readonly hasPlants: boolean;
-  /** Number of steps of the schema that the service has made. */
-  readonly version: number;
-}
-
-/** @throws {UnusableDatabaseError} when a newer version of the program has made the schema */
-export function assertNotNewer(version: number, current: number): void {
-  if (version <= current) return;
-  throw new UnusableDatabaseError(
-    'it has a schema that is newer than this version; run the version that made it, or a newer one',
-  );
-}
-
-/** Completes "the database … cannot be used:" in a message. */
-export const NO_TABLE = 'it has no table of plants';
-
-/**
- * Returns a snapshot of a running store, whose table must be there.
- *
- * @param database as the operator names it, without a password
- */
-export function requireTable<Snapshot>(snapshot: Snapshot | undefined, database: string): Snapshot {
-  if (snapshot === undefined) throw startError(database, undefined, NO_TABLE);
-  return snapshot;
 }

@@ -7,6 +7,8 @@ export const USE_ANOTHER_SCHEMA =
   "if another program made its table plants, create a schema for the service's tables, and name it in the URL: " +
   '?options=-csearch_path=plant_store';
 
+const CHECK_PASSWORD = 'check user and password in its URL, both percent-encoded';
+
 const CHECK_SERVER = 'check its server and its URL';
 
 /**
@@ -30,14 +32,8 @@ interface KnownError {
   readonly advice?: string;
 }
 
-/** The first match counts. */
-const KNOWN_ERRORS: readonly KnownError[] = [
-  { code: /^(?:28|SASL)/, failure: 'unavailable', advice: 'check user and password in its URL, both percent-encoded' },
-  {
-    code: /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO|SSL connection/,
-    failure: 'unavailable',
-    advice: 'check sslmode and sslrootcert in its URL, and the certificate of the server',
-  },
+/** Single errors, some of which differ from their class below. */
+const SINGLE_ERRORS: readonly KnownError[] = [
   {
     // A privilege is missing.
     code: /^42501/,
@@ -46,18 +42,16 @@ const KNOWN_ERRORS: readonly KnownError[] = [
       'this user needs CREATE on the schema, or, once the tables are there, SELECT and INSERT on plants and SELECT on ' +
       'plant_store_schema',
   },
-  // No schema of search_path exists.
-  { code: /^3F/, failure: 'unavailable', advice: 'create a schema of search_path with CREATE SCHEMA' },
   // A character that the encoding of the database lacks.
   { code: /^22P05/, failure: 'unavailable', advice: "create the database with ENCODING 'UTF8'" },
   // A column or the primary key is missing.
   { code: /^(?:42703|42P10)/, failure: 'unavailable', advice: USE_ANOTHER_SCHEMA },
-  // A plant does not fit the table.
-  { code: /^(?:22|23|42804)/, connection: 'idle', advice: USE_ANOTHER_SCHEMA },
+  // A plant does not fit a column.
+  { code: /^42804/, connection: 'idle', advice: USE_ANOTHER_SCHEMA },
   // A trigger has refused a plant with RAISE.
   { code: /^P0001/, connection: 'idle' },
-  // No database, a table is missing, no connections allowed, a full disk, a disk that fails, damage.
-  { code: /^(?:3D|42P01|55000|53100|58|XX001|XX002)/, failure: 'unavailable' },
+  // A table is missing, no connections allowed, a full disk, damage.
+  { code: /^(?:42P01|55000|53100|XX001|XX002)/, failure: 'unavailable' },
   // A statement that was canceled, or that waited too long for a lock.
   {
     code: /^(?:57014|55P03)/,
@@ -65,8 +59,36 @@ const KNOWN_ERRORS: readonly KnownError[] = [
     connection: 'idle',
     advice: 'look at pg_locks for what locks plants or plant_store_schema',
   },
+  // A standby: after a failover, a new connection may reach the primary.
+  { code: /^25006/, failure: 'transient', advice: 'name the primary server' },
+  // The server has ended a transaction that took too long; a distributed engine cannot reach one of its nodes.
+  { code: /^(?:25P03|25P04|XX000)/, failure: 'transient' },
+];
+
+/** Classes of errors, which are the first two characters of a SQLSTATE. */
+const CLASSES: readonly KnownError[] = [
+  // User or password.
+  { code: /^28/, failure: 'unavailable', advice: CHECK_PASSWORD },
+  // No schema of search_path exists.
+  { code: /^3F/, failure: 'unavailable', advice: 'create a schema of search_path with CREATE SCHEMA' },
+  // A plant does not fit the table.
+  { code: /^2[23]/, connection: 'idle', advice: USE_ANOTHER_SCHEMA },
+  // No database; a disk that fails.
+  { code: /^(?:3D|58)/, failure: 'unavailable' },
   // A conflict with another transaction.
   { code: /^40/, failure: 'transient', connection: 'idle' },
+  // The connection failed, or the server lacks resources, starts or stops. PgBouncer reports all its errors as 08P01.
+  { code: /^(?:08|53|57)/, failure: 'transient' },
+];
+
+/** Errors without a SQLSTATE: of the driver, the connection or Node. */
+const CLIENT_ERRORS: readonly KnownError[] = [
+  { code: /^SASL/, failure: 'unavailable', advice: CHECK_PASSWORD },
+  {
+    code: /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO|SSL connection/,
+    failure: 'unavailable',
+    advice: 'check sslmode and sslrootcert in its URL, and the certificate of the server',
+  },
   {
     // The message, without a code, of the driver that gives up a statement.
     code: /^Query read timeout/,
@@ -74,11 +96,6 @@ const KNOWN_ERRORS: readonly KnownError[] = [
     connection: 'unanswered',
     advice: 'check its server, the network, and the synchronous standbys',
   },
-  // A standby: after a failover, a new connection may reach the primary.
-  { code: /^25006/, failure: 'transient', advice: 'name the primary server' },
-  // The connection failed, or the server lacks resources, starts or stops. PgBouncer reports all its errors as 08P01;
-  // distributed engines an unreachable node as XX000.
-  { code: /^(?:08|25P03|25P04|53|57|XX000)/, failure: 'transient' },
   // Errors of the system or of Node, such as ECONNREFUSED, EAI_AGAIN and ERR_STREAM_DESTROYED; and no answer of a server.
   { code: /^(?:E(?!RR_)[A-Z_]+$|ERR_SOCKET|ERR_STREAM|NO_ANSWER)/, failure: 'transient', advice: CHECK_SERVER },
   // Messages, without a code, of the driver whose connection fails.
@@ -88,6 +105,9 @@ const KNOWN_ERRORS: readonly KnownError[] = [
     advice: CHECK_SERVER,
   },
 ];
+
+/** The first match counts: a single error before its class. */
+const KNOWN_ERRORS: readonly KnownError[] = [...SINGLE_ERRORS, ...CLASSES, ...CLIENT_ERRORS];
 
 /** Another instance that creates the same tables was faster. */
 const LOST_RACE = /^(?:23505|42P07|42710)/;

@@ -1,6 +1,6 @@
 import { postgresName } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { errorMessage, keptOut, RepositoryUnavailableError, unavailable } from '../errors.js';
+import { keptOut, unavailable } from '../errors.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
@@ -9,7 +9,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Outage } from '../outage.js';
-import { requireTable } from '../plants-table.js';
+import { requireSnapshot } from '../require-snapshot.js';
 import { describePostgresError, isTransient, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';
 import { retryInTime } from './retry-in-time.js';
@@ -68,11 +68,7 @@ export class PostgresRepository extends PlantRepository {
   }
 
   override async snapshot(): Promise<PlantSnapshot> {
-    try {
-      return requireTable(await openPostgresSnapshot(this.url, this.options), postgresName(this.url));
-    } catch (error) {
-      throw new RepositoryUnavailableError(errorMessage(error), { cause: error });
-    }
+    return requireSnapshot(openPostgresSnapshot(this.url, this.options), postgresName(this.url));
   }
 
   override async close(): Promise<void> {

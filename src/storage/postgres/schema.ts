@@ -1,6 +1,7 @@
 import { errorMessage, UnusableDatabaseError } from '../errors.js';
-import { assertNotNewer, isSameRow, rowOf, type Tables, trialPlants } from '../plants-table.js';
+import { isSameRow, rowOf, trialPlants } from '../plants-table.js';
 import type { StoredPlant } from '../plant-repository.js';
+import { assertNotNewer, type Tables } from '../tables.js';
 import { USE_ANOTHER_SCHEMA, violatesUniqueness } from './errors.js';
 import { literal } from './literal.js';
 import type { PostgresPool } from './pool.js';

@@ -6,7 +6,7 @@ import { createFileAndDirectory, existingDirectory, makeDirectory } from '../../
 import { unreadable, unwritable } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
 import { errorMessage, UnusableDatabaseError } from '../errors.js';
-import { NO_TABLE } from '../plants-table.js';
+import { NO_TABLE } from '../tables.js';
 import { sqliteStartError } from './errors.js';
 import { databaseExists, openSqliteDatabase } from './open.js';
 import { trySqliteSchema, findTables } from './schema.js';

@@ -1,5 +1,5 @@
-import { errorMessage, keptOut, RepositoryUnavailableError, unavailable } from '../errors.js';
-import { requireTable, rowOf } from '../plants-table.js';
+import { keptOut, unavailable } from '../errors.js';
+import { rowOf } from '../plants-table.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
@@ -8,6 +8,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Outage } from '../outage.js';
+import { requireSnapshot } from '../require-snapshot.js';
 import { retry } from '../retry.js';
 import { describeSqliteError, isTransient, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
@@ -64,11 +65,7 @@ export class SqliteRepository extends PlantRepository {
 
   override async snapshot(): Promise<PlantSnapshot> {
     const file = this.#fileInPlace();
-    try {
-      return requireTable(await openSqliteSnapshot(file), file);
-    } catch (error) {
-      throw new RepositoryUnavailableError(errorMessage(error), { cause: error });
-    }
+    return requireSnapshot(openSqliteSnapshot(file), file);
   }
 
   /**

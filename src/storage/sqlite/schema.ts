@@ -1,5 +1,6 @@
 import { UnusableDatabaseError } from '../errors.js';
-import { assertNotNewer, isSameRow, rowOf, type Tables, trialPlants } from '../plants-table.js';
+import { isSameRow, rowOf, trialPlants } from '../plants-table.js';
+import { assertNotNewer, type Tables } from '../tables.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
 import { firstRow, firstValue, inTransaction, prepare, type SqliteDatabase } from './statements.js';
 

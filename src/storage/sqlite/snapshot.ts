@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { unavailable } from '../errors.js';
-import { plantOf, type Tables } from '../plants-table.js';
+import { plantOf } from '../plants-table.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
+import type { Tables } from '../tables.js';
 import { describeSqliteError } from './errors.js';
 import { databaseExists, openSqliteDatabase } from './open.js';
 import { findTables, SELECT } from './schema.js';
