@@ -82,6 +82,9 @@ async function createReader(format: Format, maxLength: number): Promise<RowReade
 
 /** Imports it now, too. */
 async function createRowStore(...parameters: ConstructorParameters<typeof RowStore>): Promise<RowStore> {
+  const { Logger } = await import('@nestjs/common');
+  // GroupCommit writes lines for the log of a service. An import itself says what became of its rows.
+  Logger.overrideLogger(false);
   return new (await import('./data/row-store.js')).RowStore(...parameters);
 }
 

@@ -15,6 +15,8 @@ const MAX_LENGTHS = 16;
 /** The same for a high BODY_LIMIT: csv-parse makes a string of a row, in which each quotation mark of a text is doubled. */
 const LONGEST_RECORD = Math.floor(constants.MAX_STRING_LENGTH / 2);
 
+const LF = '\n'.charCodeAt(0);
+
 const REQUIRED_NAMES = FIELD_NAMES.filter((name) => PLANT_FIELDS[name].isRequired);
 const OPTIONAL_NAMES = FIELD_NAMES.filter((name) => !PLANT_FIELDS[name].isRequired);
 
@@ -36,8 +38,6 @@ interface CsvRecord {
   readonly record: readonly (ByteString | undefined)[];
   /** The source of the row, with the first byte of the end of its line. */
   readonly raw: ByteString;
-  /** True if it is the last row, and its line has no end: its last field may have been cut off. */
-  readonly isCutOff?: boolean;
 }
 
 /**
@@ -68,7 +68,16 @@ export class CsvReader implements RowReader {
   }
 
   async *rows(input: AsyncIterable<Buffer>): AsyncGenerator<Row[]> {
-    for await (const records of this.#records(input)) yield records.flatMap((record) => this.#read(record));
+    let isLineEnded = false;
+    for await (const chunk of withoutByteOrderMark(input)) {
+      this.#parser.write(chunk);
+      yield this.#parsed().flatMap((record) => this.#read(record));
+      if (this.#parser.errored !== null) break;
+      isLineEnded = chunk.at(-1) === LF;
+    }
+    await this.#end();
+    const records = this.#parsed();
+    yield records.flatMap((record, index) => this.#read(record, !isLineEnded && index === records.length - 1));
     if (this.#header === undefined) throw new OperatorError(`The file is empty. ${WRONG_HEADER}`);
   }
 
@@ -81,21 +90,6 @@ export class CsvReader implements RowReader {
     return `${line},"${toBytes(reason).replaceAll('"', '""')}",${source}\r\n`;
   }
 
-  /** Yields the records of each chunk, up to an error of the parser, which it throws then. */
-  async *#records(input: AsyncIterable<Buffer>): AsyncGenerator<CsvRecord[]> {
-    let isLineEnded = false;
-    for await (const chunk of withoutByteOrderMark(input)) {
-      this.#parser.write(chunk);
-      yield this.#parsed();
-      if (this.#parser.errored !== null) break;
-      isLineEnded = chunk.at(-1) === '\n'.charCodeAt(0);
-    }
-    await this.#end();
-    const records = this.#parsed();
-    const cutOff = isLineEnded ? undefined : records.pop();
-    yield cutOff === undefined ? records : [...records, { ...cutOff, isCutOff: true }];
-  }
-
   /** Returns the records that the parser has found since the last call. */
   #parsed(): CsvRecord[] {
     const records: CsvRecord[] = [];
@@ -104,7 +98,7 @@ export class CsvReader implements RowReader {
     return records;
   }
 
-  /** Ends the input of the parser. */
+  /** Ends the input of the parser, and throws its error, if it has one. */
   async #end(): Promise<void> {
     this.#parser.end();
     try {
@@ -114,8 +108,12 @@ export class CsvReader implements RowReader {
     }
   }
 
-  /** Returns the row of a record, or nothing if that is the header or a blank line. */
-  #read({ record, raw, isCutOff }: CsvRecord): Row[] {
+  /**
+   * Returns the row of a record, or nothing if that is the header or a blank line.
+   *
+   * @param isCutOff whether it is the last record, and its line has no end: its last field may have been cut off
+   */
+  #read({ record, raw }: CsvRecord, isCutOff = false): Row[] {
     const line = this.#line;
     const source = /[\r\n]$/.test(raw) ? raw.slice(0, -1) : raw;
     this.#line += source.split('\n').length;

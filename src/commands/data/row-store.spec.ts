@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { RepositoryUnavailableError } from '../../storage/errors.js';
 import { type Outcome, PlantRepository, type StoredPlant } from '../../storage/plant-repository.js';
 import { RowStore } from './row-store.js';
@@ -19,6 +20,8 @@ class RecoveringRepository extends PlantRepository {
 }
 
 describe('The rows of a chunk', () => {
+  beforeAll(() => void Logger.overrideLogger(false));
+
   it('are all added, reported or refused before the import ends, which closes the store', async () => {
     const repository = new RecoveringRepository();
     const counts = { created: 0, repeated: 0, conflict: 0, rejected: 0 };

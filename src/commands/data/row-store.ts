@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import { errorMessage, RepositoryUnavailableError } from '../../storage/errors.js';
 import { GroupCommit } from '../../storage/group-commit.js';
 import type { Outcome, PlantRepository } from '../../storage/plant-repository.js';
@@ -27,8 +26,6 @@ export class RowStore {
     private readonly counts: Counts,
     private readonly report: (row: Row, reason: string) => void,
   ) {
-    // GroupCommit writes lines for the log of a service. An import itself says what became of its rows.
-    Logger.overrideLogger(false);
     this.#plants = new GroupCommit(repository);
   }
 
