@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path';
 import { badUsage, OperatorError } from '../operator-error.js';
 
 /**
- * Returns an error for the operator instead of one of the system, if it is one, after reading a file failed.
+ * Turns an error of the system, after reading a file failed, into one for the operator. Returns other errors as they are.
  *
  * @param ifMissing advice if there is no such file
  */
@@ -13,7 +13,7 @@ export function unreadable(file: string, cause: unknown, ifMissing = 'name one t
   return badUsage(`${file} cannot be read (${code}): this user must be able to read it`, cause);
 }
 
-/** Returns an error for the operator instead of one of the system, if it is one, after writing a file failed. */
+/** Turns an error of the system, after writing a file failed, into one for the operator. Returns others as they are. */
 export function unwritable(file: string, cause: unknown): unknown {
   const code = systemCodeOf(cause);
   if (code === undefined) return cause;
@@ -24,7 +24,7 @@ export function unwritable(file: string, cause: unknown): unknown {
   return new OperatorError(`${file} cannot be written (${code}): ${advice}`, { cause });
 }
 
-/** For `publishFile`: the user of the program has written the draft there. */
+/** For `publishFile`, whose draft this user could write there. */
 const NO_LINKS = 'its file system must support hard links, so name a file on another one';
 
 const FULL_DISK = 'its disk is full, so free some room, or name a file on another disk';

@@ -24,9 +24,9 @@ export function isSameRow(row: PlantRow, stored: readonly unknown[]): boolean {
 }
 
 /**
- * Returns plants with which to try out a table, in a transaction that is rolled back: one with every field, and one with
- * those that are required. No client waits for random ids, and a table with other types or lengths, another encoding,
- * names that are unique or a required tag does not take them as they are.
+ * Returns plants to try a table with, in a transaction that is rolled back: one with every field, and one with the required
+ * fields. A table with other types or lengths, another encoding, unique names or a required tag refuses or changes them.
+ * Their ids are random, so that no client waits for the transaction.
  */
 export function trialPlants(): StoredPlant[] {
   const id = -(2n ** 62n) - BigInt(randomInt(2 ** 47));

@@ -4,9 +4,9 @@ import { ContractException } from '../../contract/contract.exception.js';
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * A text whose characters are the bytes of a file, as latin1 decodes them. The readers of rows take files apart in this
- * form. Decoding a file as UTF-8 would replace invalid bytes with U+FFFD, which a plant may have, too: the import could not
- * tell which row to reject, and a rejected row that is imported again would be stored with U+FFFD.
+ * A text whose characters are the bytes of a file, as latin1 decodes them. The readers take files apart in this form, and
+ * decode each field later. Decoding a file as UTF-8 would replace invalid bytes with U+FFFD, which a plant may have, too:
+ * the import could not tell which row to reject.
  */
 export type ByteString = string;
 

@@ -12,7 +12,7 @@ import { type Row, type RowReader, tooLong, toRow } from './rows.js';
 /** The import rejects rows of up to this multiple of the maximum length. A longer one ends it, to bound memory. */
 const MAX_LENGTHS = 16;
 
-/** The same for a high BODY_LIMIT: csv-parse makes a string of a row, in which each quotation mark of a text is doubled. */
+/** Bounds that for a high BODY_LIMIT: csv-parse makes a string of a row, where each quotation mark of a text is doubled. */
 const LONGEST_RECORD = Math.floor(constants.MAX_STRING_LENGTH / 2);
 
 const LF = '\n'.charCodeAt(0);

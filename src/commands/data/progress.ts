@@ -43,7 +43,10 @@ export async function* withProgress<Item>(
   }
 }
 
-/** Prints a line on stderr, above the progress where that is shown. */
+/**
+ * Prints a line on stderr, above the progress where that is shown. `MultiBar.log` of cli-progress 3.12 would lose the lines
+ * that come after its last redrawing.
+ */
 export function printAboveProgress(line: string): void {
   process.stderr.write(process.stderr.isTTY ? `${ERASE}${line}\n${SAVE}` : `${line}\n`);
 }

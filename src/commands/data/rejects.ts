@@ -11,16 +11,16 @@ interface Target {
   readonly descriptor: number;
 }
 
-/** Tells of the rows that an import rejects: their line and reason on stderr, or also the rows themselves in a file. */
+/** Reports the rows that an import rejects: line and reason on stderr, or these and the row itself in a file. */
 export class Rejects {
   #hasHeader = false;
 
-  /** @param target stderr without one */
+  /** @param target undefined for stderr */
   private constructor(private readonly target: Target | undefined) {}
 
   /**
-   * @param file stderr without one
-   * @throws {OperatorError} if the file has something, which may be the plants or the database
+   * @param file undefined for stderr
+   * @throws {OperatorError} if the file is not empty: it may be that of the plants, or the database
    */
   static open(file: string | undefined): Rejects {
     if (file === undefined) return new Rejects(undefined);

@@ -31,7 +31,7 @@ export class RowStore {
 
   /** @throws {RepositoryUnavailableError} when some of the plants may be stored or not */
   async add(rows: readonly Row[]): Promise<void> {
-    // All, also after an error: the caller then closes the repository, which must have no more batches to add.
+    // Waits for all, even after an error: the caller then closes the repository, which must get no further batch.
     const results = await Promise.allSettled(rows.map((row) => this.#addRow(row)));
     rows.forEach((row, index) => {
       const result = results[index];

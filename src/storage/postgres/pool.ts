@@ -14,7 +14,7 @@ const POOL_SIZE = 2;
 /** Milliseconds after which an idle connection is closed. */
 const IDLE_TIMEOUT = 60_000;
 
-/** Milliseconds between two questions whether the server still executes a statement that it has not answered. */
+/** Milliseconds between two questions to the server about an unanswered statement; see PostgresPool. */
 const WATCH_INTERVAL = 500;
 
 /** Milliseconds that such a question, or the connection for it, may take. */
@@ -41,9 +41,10 @@ interface ExecuteOptions {
  * | unanswered | has a statement that the server may still execute after the client gave up | closed, once the server has ended it |
  * | closed     | has left the pool                                                          | none                             |
  *
- * An error leaves the connection as `connectionAfter` says: idle after a timeout or a conflict, because to replace it at each
- * attempt would need more backends. In a transaction that it should roll back, it is closed instead. An unanswered one keeps
- * its place in the pool: closing it does not end the statement, and each further attempt would leave one more backend.
+ * After an error, `connectionAfter` tells the next state. After a timeout or a conflict, that is idle: a new connection for
+ * each attempt would need more backends. But `transactAndRollBack` closes the connection, whose transaction is still open.
+ * An unanswered one keeps its place in the pool: closing it does not end the statement, and each further attempt would
+ * leave one more backend.
  *
  * | time limit         | of                                        | kept by        | so that                                  |
  * |--------------------|-------------------------------------------|----------------|------------------------------------------|
@@ -101,7 +102,7 @@ export class PostgresPool {
    */
   async #execute(transaction: string, { isOpenAfterError, timeout = Infinity }: ExecuteOptions): Promise<Results> {
     const client = await this.#pool.connect();
-    // pg_stat_activity shows the begin of the message, even behind a pooler.
+    // pg_stat_activity shows the beginning of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
     const text = `${mark} ${limitOnServer(Math.min(timeout, this.#attemptTimeout))}; ${transaction}`;
     try {
@@ -127,7 +128,7 @@ export class PostgresPool {
     try {
       return await this.#isExecuting(mark);
     } catch (error) {
-      // If the server cannot be asked now, it may still go on with the statement: ask again. Any other error, such as that of
+      // While the server cannot be asked, it may still execute the statement: ask again. Any other error, such as that of
       // this pool after `close`, would come each time.
       return isTransient(error);
     }

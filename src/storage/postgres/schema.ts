@@ -18,9 +18,9 @@ const DISTRIBUTE_PLANTS =
   "WHERE NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'plants'::regclass)";
 
 /**
- * Brings the schema up to date, and adds trial plants. The numbers of the steps that were made are in a table,
- * whose primary key makes an instance wait for another one that makes the same step, and then fail with 23505: the caller
- * tries again. It takes no lock of the session, which PgBouncer in transaction mode and CockroachDB do not have.
+ * Brings the schema up to date, and adds trial plants. A table has the numbers of the steps that were made. If two instances
+ * make the same step, its primary key lets the second one wait, and then fail with 23505: the caller tries again. Locks of
+ * the session would not do: PgBouncer in transaction mode and CockroachDB have none.
  *
  * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants changes values
  */

@@ -28,8 +28,8 @@ const IS_SHORT = 'coalesce(octet_length(name::text), 0) + coalesce(octet_length(
 const ROW = `${IS_SHORT}, id, CASE WHEN ${IS_SHORT} THEN name END, CASE WHEN ${IS_SHORT} THEN tag END`;
 
 /**
- * Takes a snapshot in a transaction, on a connection of its own: it takes none of those that add plants, and its queries
- * may take longer. Behind a pooler in transaction mode, it stays on one connection to the server.
+ * Takes a snapshot in a transaction, on a connection of its own: batches do not wait for its queries, which may take longer.
+ * Behind a pooler in transaction mode, the transaction keeps one connection to the server.
  *
  * @param options.timeout milliseconds that the client waits for the connection, and the server for a lock
  * @returns undefined if there is no table of plants

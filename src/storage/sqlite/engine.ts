@@ -18,7 +18,7 @@ const SETTINGS = [
   'synchronous = FULL',
   // macOS: otherwise, a sync may end before the disk has written. Elsewhere, it has no effect.
   'fullfsync = ON',
-  // 8 MiB of log. A commit that still makes the log longer takes more time, so a start has that behind it soon.
+  // 8 MiB of log. Commits are slower until the log has its full length, so that must come soon after a start.
   'wal_autocheckpoint = 2000',
   // 4 MiB. With random ids only inner pages are read again, and this holds those of 30 million plants.
   'cache_size = -4096',

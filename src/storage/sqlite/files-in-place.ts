@@ -35,16 +35,17 @@ export class FilesInPlace {
   }
 
   /**
-   * Brings to disk what a process that was killed has written to the log, but not synced. SQLite reads it when it opens the
-   * database, so a plant that is repeated may be there and nowhere else.
+   * Brings to disk what a process that was killed has written to the log, but not synced. SQLite reads that, too, so a plant
+   * could count as repeated although it is not on disk.
    */
   syncLog(): void {
     syncFile(this.#log);
   }
 
   /**
-   * Looks at the database, the index, and whether there is a log. At most once a second, after each failure, and before the
-   * database closes, it also looks whether that log is the one that SQLite has opened: another process makes a new one.
+   * Checks that the database and the index are the files that SQLite has opened, and that there is a log. Once a second,
+   * after a failure, and before the database closes, it checks that the log is the one of SQLite, too: another process makes
+   * a new one where there is none.
    *
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */

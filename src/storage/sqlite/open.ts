@@ -30,7 +30,7 @@ interface OpenOptions {
 type Work<Result> = (database: SqliteDatabase) => Result;
 
 /**
- * Opens a database, or creates it, and does the first work on it, again while another process has a lock that it needs. If
+ * Opens a database, or creates it, and does the first work on it. While another process has a lock, it does both again. If
  * the work fails, the database is closed. Otherwise, the caller closes it.
  *
  * @param file undefined for a database in memory
@@ -97,7 +97,8 @@ export function databaseExists(file: string): boolean {
 }
 
 /**
- * Makes what SQLite does not: the directory, and a file that would belong to root, which a service could not open.
+ * Creates the directory, which SQLite does not, and for root an empty file, which a service can open: SQLite's own would
+ * belong to root.
  *
  * @throws {UnusableDatabaseError} if there is no directory, or if there is anything but a file
  */

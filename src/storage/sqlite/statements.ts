@@ -14,7 +14,7 @@ export function inTransaction<Result>(
   end: 'COMMIT' | 'ROLLBACK',
   work: () => Result,
 ): Result {
-  // The transaction of an earlier call, if it could not be rolled back.
+  // An earlier call may have failed to do so.
   rollBack(database);
   // A deferred transaction could not wait for another writer once it has read.
   database.exec('BEGIN IMMEDIATE');
