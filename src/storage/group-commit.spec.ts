@@ -152,19 +152,6 @@ describe('group commit', () => {
     ]);
   });
 
-  it('answers the plants of a batch before it writes a line, so that a logger of a host that throws does not stop it', async () => {
-    let isAnswered = false;
-    const answered: boolean[] = [];
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => void answered.push(isAnswered));
-    repository.hold = () => Promise.reject(new RepositoryUnavailableError('the disk is full'));
-    const added = commit.add({ id: 1n, name: 'Monstera' }).catch(() => (isAnswered = true));
-    await until('the line is written', () => answered.length > 0);
-    await added;
-    warn.mockRestore();
-
-    expect(answered).toEqual([true]);
-  });
-
   it('knows how many plants wait for their batch', async () => {
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));

@@ -115,16 +115,15 @@ export class GroupCommit {
   #rejectUnavailable(batch: readonly Call[], error: RepositoryUnavailableError): void {
     rejectAll(batch, error);
     this.#unavailable += batch.length;
-    process.nextTick(() => this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`));
+    this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);
   }
 
   /** Tells each call the outcome of its plant. */
   #settle(batch: readonly Call[], outcomes: readonly Outcome[]): void {
     outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
-    const refused = this.#unavailable;
+    if (this.#unavailable === 0) return;
+    this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#unavailable}`);
     this.#unavailable = 0;
-    if (refused === 0) return;
-    process.nextTick(() => this.#logger.log(`The store takes plants again; plants refused meanwhile: ${refused}`));
   }
 }
 

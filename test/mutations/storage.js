@@ -467,10 +467,10 @@ export default [
   {
     name: 'storage: outage without an end',
     reason: 'An outage is over when nothing has failed for as long as the timeout.',
-    file: 'src/storage/outage.ts',
+    file: 'src/storage/retry.ts',
     find: 'performance.now() - this.#lastFailure > this.timeout',
     replace: 'this.#lastFailure === -Infinity',
-    spec: 'src/storage/outage',
+    spec: 'src/storage/retry',
   },
   {
     name: 'storage: files of a check',
@@ -526,15 +526,6 @@ export default [
     spec: 'src/storage/group-commit',
   },
   {
-    name: 'storage: logger that throws',
-    reason: 'A logger of a host that throws must not keep the plants of later batches waiting for ever.',
-    file: COMMIT,
-    find: 'process.nextTick(() => this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`));',
-    replace: 'this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);',
-    spec: 'src/storage/group-commit',
-    test: 'before it writes a line',
-  },
-  {
     name: 'storage: commit for each plant',
     reason: 'Plants that arrive while a batch is in flight share the next one.',
     file: COMMIT,
@@ -570,15 +561,15 @@ export default [
   {
     name: 'storage: outage that is not remembered',
     reason: 'During an outage requests fail fast.',
-    file: 'src/storage/outage.ts',
+    file: 'src/storage/retry.ts',
     find: 'this.#lastFailure = performance.now();',
     replace: ';',
-    spec: 'src/storage/outage',
+    spec: 'src/storage/retry',
   },
   {
     name: 'storage: first batch after an outage',
     reason: 'The lock of another worker, which lasts a millisecond, must not fail it.',
-    file: 'src/storage/outage.ts',
+    file: 'src/storage/retry.ts',
     find: 'const BRIEF = 1 / 50;',
     replace: 'const BRIEF = 0;',
     spec: 'src/storage/sqlite/repository',
@@ -587,10 +578,10 @@ export default [
   {
     name: 'storage: outage that a defect begins',
     reason: 'A defect says nothing about the next batch.',
-    file: 'src/storage/outage.ts',
+    file: 'src/storage/retry.ts',
     find: 'if (this.isTransient(error)) this',
     replace: 'this',
-    spec: 'src/storage/outage',
+    spec: 'src/storage/retry',
     test: 'not transient',
   },
   {

@@ -8,8 +8,8 @@ import {
   type PlantSnapshot,
   type StoredPlant,
 } from '../plant-repository.js';
-import { Outage } from '../outage.js';
-import { requireSnapshot } from '../require-snapshot.js';
+import { Outage } from '../retry.js';
+import { requireSnapshot } from '../tables.js';
 import { describePostgresError, isTransient, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';
 import { retryInTime } from './retry-in-time.js';

@@ -7,9 +7,8 @@ import {
   type PlantSnapshot,
   type StoredPlant,
 } from '../plant-repository.js';
-import { Outage } from '../outage.js';
-import { requireSnapshot } from '../require-snapshot.js';
-import { retry } from '../retry.js';
+import { Outage, retry } from '../retry.js';
+import { requireSnapshot } from '../tables.js';
 import { describeSqliteError, isTransient, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
 import { addTrialPlants, COMPARE, INSERT } from './schema.js';
