@@ -1,8 +1,8 @@
 /** The limits of the public port: times in milliseconds, and connections. */
 export interface ServerLimits {
-  /** From the first byte of a request to the end of its headers. */
+  /** From the first byte of a request to the end of its headers; `request` if that is less. */
   readonly headers: number;
-  /** From the first byte of a request to its last; also for the client to take an answer. */
+  /** From when the service begins to read a body to its last byte; also for the client to take an answer. */
   readonly request: number;
   /** Between two requests of a connection, which then closes without an answer. */
   readonly keepAlive: number;

@@ -4,7 +4,7 @@ const CONNECTION = 'src/http/connection/client-connection.ts';
 const CONNECTIONS = 'src/http/connection/open-connections.ts';
 const CROSS_ORIGIN = 'src/http/message/cross-origin.ts';
 const ERROR = 'src/http/connection/parser-error.ts';
-const PAUSES = 'src/http/connection/input-pauses.ts';
+const INPUT = 'src/http/connection/client-input.ts';
 const HANDSHAKES = 'src/http/connection/tls-handshakes.ts';
 const NOT_FOUND = 'src/http/not-found.controller.ts';
 const REQUEST = 'src/http/message/public-request.ts';
@@ -490,17 +490,17 @@ export default [
   {
     name: 'http: late headers on a connection that was never kept unread',
     reason: 'The headers of a request have 10 seconds, whatever REQUEST_TIMEOUT is.',
-    file: PAUSES,
-    find: "else if (this.#pauseEnd === 'pause goes on') this.#pauseEnd",
-    replace: 'else this.#pauseEnd',
+    file: CONNECTION,
+    find: '#headHasWaited = false;\n  /** Ends',
+    replace: '#headHasWaited = true;\n  /** Ends',
     spec: 'test/http/timeouts',
     test: 'Half the headers',
   },
   {
     name: 'http: late request that was kept unread',
     reason: 'A request that the service keeps unread is not late.',
-    file: PAUSES,
-    find: "socket.on('pause', () => (this.#pauseEnd = 'pause goes on'));",
+    file: CONNECTION,
+    find: "socket.on('pause', () => (this.#headHasWaited = true));",
     replace: '',
     spec: 'test/http/slow-store',
     test: 'although together they take longer',
@@ -508,20 +508,38 @@ export default [
   {
     name: 'http: time of a late request that was kept unread',
     reason: 'It has its whole REQUEST_TIMEOUT from when the service reads again.',
-    file: PAUSES,
-    find: 'return this.#pauseEnd + this.timeout - performance.now();',
-    replace: 'return 0;',
+    file: CONNECTION,
+    find: 'this.#headHasWaited = this.socket.isPaused();',
+    replace: 'this.#headHasWaited = false;',
     spec: 'test/http/timeouts',
     test: 'its whole REQUEST_TIMEOUT',
   },
   {
     name: 'http: late request that is never refused',
     reason: 'It has no longer than that: Node reports a late request once.',
-    file: PAUSES,
-    find: 'this.#timer = setTimeout(() => this.#refuseIfOverdue(), left);',
-    replace: ';',
+    file: CONNECTION,
+    find: 'this.#headTimer = setTimeout(() => this.#refuseLateHead(), this.timeout);',
+    replace: '',
     spec: 'test/http/timeouts',
     test: 'of which half its head was read',
+  },
+  {
+    name: 'http: late body',
+    reason: 'A body that does not arrive in time is error 408.',
+    file: CONNECTION,
+    find: 'if (!request.complete) this.refuse(new ContractException(408));',
+    replace: '',
+    spec: 'test/http/timeouts',
+    test: 'at whatever byte it stops',
+  },
+  {
+    name: 'http: clock of a body that waits',
+    reason: 'A request that the service keeps unread is not late.',
+    file: SERVER,
+    find: 'requestTimeout: 0',
+    replace: 'requestTimeout: request',
+    spec: 'test/http/timeouts',
+    test: 'of which half its body was read',
   },
   {
     name: 'http: drain without the answers that clients take',
@@ -556,7 +574,7 @@ export default [
     name: 'http: parsing of what follows the last answer',
     reason: 'Strangers have one answer a connection, and hold no memory.',
     file: CONNECTION,
-    find: 'discardInput(socket);',
+    find: 'this.#input.discard();',
     replace: 'socket.resume();',
     spec: 'test/http/memory',
     test: 'pipeline requests without a valid token',
@@ -566,7 +584,7 @@ export default [
     name: 'http: reading on while requests wait',
     reason: 'Clients that pipeline without end take bounded memory.',
     file: CONNECTION,
-    find: 'this.#close(this.#nextRefusal);\n    else this.#pauses.readOrPause();',
+    find: 'this.#close(this.#nextRefusal);\n    else this.#input.readOrPause();',
     replace: 'this.#close(this.#nextRefusal);',
     spec: 'test/http/pipelining',
     test: 'waits behind another one',
@@ -574,7 +592,7 @@ export default [
   {
     name: 'http: requests of a client of TLS that takes its answer late',
     reason: 'Input that TLS has decrypted while the socket is paused is not refused.',
-    file: PAUSES,
+    file: INPUT,
     find: 'if (socket instanceof TLSSocket) readAsStream(socket);',
     replace: '',
     spec: 'test/http/tls',
@@ -584,9 +602,9 @@ export default [
   {
     name: 'http: reading on after a body while requests wait',
     reason: 'Clients that pipeline without end take bounded memory.',
-    file: PAUSES,
-    find: 'if (this.connection.mustPause()) this.socket.pause();\n    // Node also',
-    replace: 'if (this.connection.mustPause()) return;\n    // Node also',
+    file: INPUT,
+    find: 'if (mustPause()) socket.pause();',
+    replace: '',
     spec: 'test/http/slow-store',
     test: 'is not read, although the body of the one before was',
   },

@@ -3,8 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { principalOf } from '../../auth/request-principal.js';
 import { ContractException } from '../../contract/contract.exception.js';
 import { logDefect } from '../../contract/log-defect.js';
-import { discardInput } from './discard-input.js';
-import { InputPauses } from './input-pauses.js';
+import { ClientInput } from './client-input.js';
 import type { OpenConnection } from './open-connections.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from '../message/public-request.js';
@@ -33,6 +32,9 @@ type State =
  * Input that is not a request gets a refusal, which is a last answer. Behind requests, it waits for its turn in the same queue,
  * and nothing that arrives after it is taken. It follows the answer to the request before it directly.
  *
+ * Node reports a head that is late. A body is late if it is not complete `timeout` after the service began to read it: a
+ * request that waits for its turn, or for its guard, has no clock.
+ *
  * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
  * loses its connection after some time.
  */
@@ -46,11 +48,15 @@ export class ClientConnection implements OpenConnection {
   /** What waits behind that response, in order: the responses to requests, and perhaps a refusal as the last entry. */
   readonly #queue: (PublicResponse | ContractException)[] = [];
   #hasSucceeded = false;
-  readonly #pauses: InputPauses;
+  readonly #input: ClientInput;
+  /** True if the socket was paused since the headers of the last request: the head behind it may have waited unread. */
+  #headHasWaited = false;
+  /** Ends the time of a late head that has waited. */
+  #headTimer: NodeJS.Timeout | undefined;
 
   /**
    * @param handle answers a request; called for one request at a time
-   * @param timeout milliseconds that the client has to take an answer, and to complete a request that was kept unread
+   * @param timeout milliseconds that the client has for a body, for a head that has waited unread, and to take an answer
    */
   constructor(
     readonly socket: Socket,
@@ -60,11 +66,13 @@ export class ClientConnection implements OpenConnection {
   ) {
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
-    socket.on('close', () => clearTimeout(this.#timer));
-    this.#pauses = new InputPauses(socket, timeout, {
-      mustPause: () => this.#mustPause(),
-      refuseOverdue: () => this.refuse(new ContractException(408)),
+    socket.on('close', () => {
+      clearTimeout(this.#timer);
+      clearTimeout(this.#headTimer);
     });
+    // Node pauses it, too: while nothing reads a body, and while the client does not take what Node has written.
+    socket.on('pause', () => (this.#headHasWaited = true));
+    this.#input = new ClientInput(socket, () => this.#mustPause());
   }
 
   /** True while nothing has arrived that needs an answer. */
@@ -99,17 +107,38 @@ export class ClientConnection implements OpenConnection {
    */
   acceptRequest(response: PublicResponse): void {
     response.client = this;
-    this.#pauses.noteHeaders(response.req);
+    response.req.once('resume', () => this.#beginBody(response.req));
+    this.#headHasWaited = false;
+    clearTimeout(this.#headTimer);
     if (this.#isEnding()) discardBody(response);
     else this.#enqueue(response);
   }
 
-  /** Takes an error of Node's parser, or its report of input that does not arrive in time. */
+  /** Takes an error of Node's parser, or its report of a head that does not arrive in time. */
   acceptError(error: ParserError): void {
     const exception = exceptionFor(error);
     if (exception === undefined) this.socket.destroy();
-    else if (exception.error === 408) this.#pauses.noteLate(this.#incompleteRequest());
+    else if (exception.error === 408) this.#refuseLateHead();
     else this.refuse(exception);
+  }
+
+  /** Refuses a late head. Node's clock, which also runs in pauses, reports it once: if it has waited, it has a time of ours. */
+  #refuseLateHead(): void {
+    if (this.#headHasWaited) {
+      this.#headHasWaited = this.socket.isPaused();
+      this.#headTimer = setTimeout(() => this.#refuseLateHead(), this.timeout);
+    } else {
+      this.refuse(new ContractException(408));
+    }
+  }
+
+  /** Starts the clock of a body that something begins to read. */
+  #beginBody(request: PublicRequest): void {
+    // While the connection closes, bodies are read to discard them.
+    if (this.#state.name !== 'running' || request.complete) return;
+    this.#startTimer(this.timeout, () => {
+      if (!request.complete) this.refuse(new ContractException(408));
+    });
   }
 
   /** Refuses what has arrived last: the body of a request, and so this request, or input that is not a request. */
@@ -128,7 +157,7 @@ export class ClientConnection implements OpenConnection {
     // A refusal right behind an answer goes out while the client still takes that answer. When the answer ends, Node closes
     // the socket of a half-closed client, before `#run` could send the refusal.
     else if (name === 'answering' && this.#nextRefusal !== undefined) this.#close(this.#nextRefusal);
-    else this.#pauses.readOrPause();
+    else this.#input.readOrPause();
   }
 
   /** Runs the requests that have arrived, one after another. */
@@ -140,7 +169,7 @@ export class ClientConnection implements OpenConnection {
         return;
       }
       this.#enter(next === undefined ? { name: 'waiting' } : { name: 'running', response: next });
-      this.#pauses.readOrPause();
+      this.#input.readOrPause();
       if (next === undefined) return;
       const closed = closeOf(next);
       this.#pass(next);
@@ -196,7 +225,7 @@ export class ClientConnection implements OpenConnection {
     this.#queue.length = 0;
     socket.once('finish', () => this.#destroyAfter(LINGER));
     socket.end();
-    discardInput(socket);
+    this.#input.discard();
   }
 
   #enter(state: State): void {
@@ -207,9 +236,13 @@ export class ClientConnection implements OpenConnection {
   }
 
   #destroyAfter(milliseconds: number): void {
+    this.#startTimer(milliseconds, () => this.socket.destroy());
+  }
+
+  #startTimer(milliseconds: number, onEnd: () => void): void {
     clearTimeout(this.#timer);
     // A timer would keep the process alive.
-    if (!this.socket.destroyed) this.#timer = setTimeout(() => this.socket.destroy(), milliseconds);
+    if (!this.socket.destroyed) this.#timer = setTimeout(onEnd, milliseconds);
   }
 
   /** Returns whether its last answer is sent, or waits to be sent. Nothing that arrives from then on is run. */

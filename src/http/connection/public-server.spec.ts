@@ -26,15 +26,15 @@ describe('The server of the public port', () => {
     const { node } = createServer();
 
     expect(node.headersTimeout).toBe(10_000);
-    expect(node.requestTimeout).toBe(30_000);
     expect(node.keepAliveTimeout).toBe(72_000);
+    expect(DEFAULT_LIMITS.request).toBe(30_000);
     expect(DEFAULT_LIMITS.connections).toBe(2_000);
   });
 
   it('waits for the headers for no longer than for the request', () => {
     const { node } = createServer({ request: 3_000, keepAlive: 1_000 });
 
-    expect([node.headersTimeout, node.requestTimeout, node.keepAliveTimeout]).toEqual([3_000, 3_000, 1_000]);
+    expect([node.headersTimeout, node.keepAliveTimeout]).toEqual([3_000, 1_000]);
   });
 
   // Other systems have only one address of loopback.

@@ -89,14 +89,15 @@ export class PublicServer {
   }
 
   #createServer(certificate: SecureContextOptions | undefined): NodeServer {
-    const { headers, request: requestTimeout, keepAlive: keepAliveTimeout } = this.limits;
-    const headersTimeout = Math.min(headers, requestTimeout);
+    const { headers, request, keepAlive: keepAliveTimeout } = this.limits;
+    const headersTimeout = Math.min(headers, request);
     const options: ServerOptions<typeof PublicRequest, typeof PublicResponse> = {
       IncomingMessage: PublicRequest,
       ServerResponse: PublicResponse,
       maxHeaderSize: MAX_HEAD,
       headersTimeout,
-      requestTimeout,
+      // Its clock would also run while the service does not read.
+      requestTimeout: 0,
       keepAliveTimeout,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout),
       // Node would answer in its own words; message-rules.ts checks the header.
