@@ -19,18 +19,22 @@ type State =
   | { readonly name: 'closing'; readonly response: PublicResponse | undefined };
 
 /**
- * One connection of a client. `#run` is the loop over its requests. Each answer to a request leaves through `send`, which
- * decides what follows, and each refusal of other input through `#close`.
+ * One connection of a client. What arrives takes its turn in one queue, and `#proceed` decides what comes next.
  *
  * | state     | the connection                    | next state                                                            |
  * |-----------|-----------------------------------|-----------------------------------------------------------------------|
  * | waiting   | has nothing to answer             | running with a request; closing with a refusal                        |
- * | running   | has passed a request to Fastify   | answering; closing after a last answer, or with a refusal             |
- * | answering | waits until its answer is taken   | running with the next request, or waiting; closing with a refusal     |
+ * | running   | has passed a request to Fastify   | answering; closing after a last answer                                |
+ * | answering | waits until its answer is taken   | waiting; closing with a refusal                                       |
  * | closing   | has sent its last answer, and FIN | none: it discards input until the client closes, or its time is over  |
  *
- * Input that is not a request gets a refusal, which is a last answer. Behind requests, it waits for its turn in the same queue,
- * and nothing that arrives after it is taken. It follows the answer to the request before it directly.
+ * | a refusal of | goes                                                                                                   |
+ * |--------------|--------------------------------------------------------------------------------------------------------|
+ * | a request    | out through `send`, as any answer                                                                      |
+ * | a body       | to what reads the body, as its error (`endBody`): `collectBody` throws it, and so refuses the request  |
+ * | other input  | into the queue, and out through `#close` in its turn, as the last answer                               |
+ *
+ * A refusal in the queue is the last entry: nothing that arrives after it is taken.
  *
  * Node reports a head that is late. A body is late if it is not complete `timeout` after the service began to read it: a
  * request that waits for its turn, or for its guard, has no clock.
@@ -146,37 +150,39 @@ export class ClientConnection implements OpenConnection {
     if (this.#isEnding()) return;
     const request = this.#incompleteRequest();
     if (request === undefined) this.#enqueue(exception);
-    else request.destroy(exception);
+    else request.endBody(exception);
   }
 
-  /** Lets a request or a refusal wait for its turn, which may be now. */
   #enqueue(arrival: PublicResponse | ContractException): void {
     this.#queue.push(arrival);
-    const { name } = this.#state;
-    if (name === 'waiting') void this.#run();
-    // A refusal right behind an answer goes out while the client still takes that answer. When the answer ends, Node closes
-    // the socket of a half-closed client, before `#run` could send the refusal.
-    else if (name === 'answering' && this.#nextRefusal !== undefined) this.#close(this.#nextRefusal);
-    else this.#input.readOrPause();
+    this.#proceed();
   }
 
-  /** Runs the requests that have arrived, one after another. */
-  async #run(): Promise<void> {
-    while (this.#state.name !== 'closing' && !this.socket.destroyed) {
-      const next = this.#queue.shift();
-      if (next instanceof ContractException) {
-        this.#close(next);
-        return;
-      }
-      this.#enter(next === undefined ? { name: 'waiting' } : { name: 'running', response: next });
+  /** Decides what comes next, after the state or the queue has changed. */
+  #proceed(): void {
+    const { name } = this.#state;
+    const [next] = this.#queue;
+    if (next instanceof ContractException && name !== 'running') {
+      // Also while the client still takes an answer: when that ends, Node closes the socket of a client that half-closed.
+      this.#close(next);
+    } else {
+      if (next instanceof PublicResponse && name === 'waiting') void this.#run(next);
       this.#input.readOrPause();
-      if (next === undefined) return;
-      const closed = closeOf(next);
-      this.#pass(next);
-      await closed;
-      // One packet may hold thousands of requests: other connections have their turns between them.
-      if (this.#queue.length > 0) await setImmediate();
     }
+  }
+
+  /** Runs the next request until the client has taken its answer. */
+  async #run(response: PublicResponse): Promise<void> {
+    this.#queue.shift();
+    this.#enter({ name: 'running', response });
+    const closed = closeOf(response);
+    this.#pass(response);
+    await closed;
+    // One packet may hold thousands of requests: other connections have their turns between them.
+    if (this.#queue.length > 0) await setImmediate();
+    if (this.#state.name === 'closing' || this.socket.destroyed) return;
+    this.#enter({ name: 'waiting' });
+    this.#proceed();
   }
 
   /** Passes a request to its handler. */
@@ -190,25 +196,23 @@ export class ClientConnection implements OpenConnection {
     }
   }
 
-  /** Sends the answer to a request, and decides what follows. */
+  /** Sends the answer to the request that runs. */
   send(response: PublicResponse, answer: Answer): void {
     const next = this.#nextStep(response.req);
     writeAnswer(response, answer, next);
     this.#hasSucceeded ||= answer.status === 200;
-    if (next === 'go on') this.#enter({ name: 'answering', response });
-    else this.#close(next === 'refuse' ? this.#nextRefusal : undefined);
+    if (next === 'close') {
+      this.#close();
+    } else {
+      this.#enter({ name: 'answering', response });
+      this.#proceed();
+    }
   }
 
-  /** Decides what follows the answer to a request. */
+  /** Returns what the client must know of what follows the answer to a request. */
   #nextStep(request: PublicRequest): NextStep {
     if (this.server.isDraining || endsConnection(request)) return 'close';
-    return this.#nextRefusal === undefined ? 'go on' : 'refuse';
-  }
-
-  /** The refusal that follows the current request; undefined if another request follows it, or nothing. */
-  get #nextRefusal(): ContractException | undefined {
-    const [next] = this.#queue;
-    return next instanceof ContractException ? next : undefined;
+    return this.#queue[0] instanceof ContractException ? 'refuse' : 'go on';
   }
 
   /**

@@ -59,7 +59,12 @@ export class PublicRequest extends IncomingMessage {
     return this.headers['transfer-encoding'] !== undefined;
   }
 
-  /** A body that ends with a refusal leaves the socket open, which Node's own function would close. */
+  /** Ends a body that is not complete: what reads it (`collectBody`) gets the refusal as its error. */
+  endBody(refusal: ContractException): void {
+    this.destroy(refusal);
+  }
+
+  /** Leaves the socket open for the refusal of `endBody`. Node's own function would close it. */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     if (error instanceof ContractException) {
       // As in Node's own: an event `error` without a listener would end the process.
