@@ -8,7 +8,7 @@ const INPUT = 'src/http/connection/client-input.ts';
 const HANDSHAKES = 'src/http/connection/tls-handshakes.ts';
 const NOT_FOUND = 'src/http/not-found.controller.ts';
 const REQUEST = 'src/http/message/public-request.ts';
-const ANSWER = 'src/http/message/write-answer.ts';
+const ANSWER = 'src/http/connection/write-answer.ts';
 const RULES = 'src/http/message/message-rules.ts';
 const SERVER = 'src/http/connection/public-server.ts';
 const TARGET = 'src/http/message/request-target.ts';
@@ -272,8 +272,9 @@ export default [
     name: 'http: refusal after a last answer',
     reason: 'What follows a last answer gets none.',
     file: CONNECTION,
-    find: 'this.#close();',
-    replace: 'this.#close(this.#queue.find((next) => next instanceof ContractException));',
+    find: "if (next === 'close') {",
+    replace:
+      "if (next === 'close') {\n      if (this.#queue[0] instanceof ContractException) writeRefusal(this.socket, this.#queue[0]);",
     spec: 'test/http/pipelining',
     test: 'Connection: close, and another one gets one last answer after a slow first one, in one packet',
   },

@@ -8,7 +8,7 @@ import type { OpenConnection } from './open-connections.js';
 import { exceptionFor, type ParserError } from './parser-error.js';
 import type { PublicRequest } from '../message/public-request.js';
 import { type Answer, type PublicHandler, PublicResponse } from '../message/public-response.js';
-import { type NextStep, writeAnswer, writeRefusal } from '../message/write-answer.js';
+import { type NextStep, writeAnswer, writeRefusal } from './write-answer.js';
 
 /** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
 const LINGER = 2_000;
@@ -32,7 +32,7 @@ type State =
  * |--------------|--------------------------------------------------------------------------------------------------------|
  * | a request    | out through `send`, as any answer                                                                      |
  * | a body       | to what reads the body, as its error (`endBody`): `collectBody` throws it, and so refuses the request  |
- * | other input  | into the queue, and out through `#close` in its turn, as the last answer                               |
+ * | other input  | into the queue, and out through `#proceed` in its turn, as the last answer                             |
  *
  * A refusal in the queue is the last entry: nothing that arrives after it is taken.
  *
@@ -163,8 +163,9 @@ export class ClientConnection implements OpenConnection {
     const { name } = this.#state;
     const [next] = this.#queue;
     if (next instanceof ContractException && name !== 'running') {
-      // Also while the client still takes an answer: when that ends, Node closes the socket of a client that half-closed.
-      this.#close(next);
+      // Also while the client still takes an answer: Node may close the socket when that ends, see `writeContent`.
+      writeRefusal(this.socket, next);
+      this.#close();
     } else {
       if (next instanceof PublicResponse && name === 'waiting') void this.#run(next);
       this.#input.readOrPause();
@@ -215,14 +216,10 @@ export class ClientConnection implements OpenConnection {
     return this.#queue[0] instanceof ContractException ? 'refuse' : 'go on';
   }
 
-  /**
-   * Closes the connection after the answer that is written, or after a refusal. Requests that wait get no answer. The current
-   * response stays open until the socket closes, and `#run` waits for that.
-   */
-  #close(refusal?: ContractException): void {
+  /** Closes the connection after its last answer, which is written. Requests that wait get none. */
+  #close(): void {
     const { socket } = this;
     const { response } = this.#state;
-    if (refusal !== undefined) writeRefusal(socket, refusal);
     this.#enter({ name: 'closing', response });
     if (response !== undefined) discardBody(response);
     for (const waiting of this.#queue) if (waiting instanceof PublicResponse) discardBody(waiting);

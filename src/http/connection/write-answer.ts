@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ContractException } from '../../contract/contract.exception.js';
-import type { PublicRequest } from './public-request.js';
-import type { Answer, PublicResponse } from './public-response.js';
-import { describeAnswer, publishRequest, reasonOf } from './request-event.js';
+import type { PublicRequest } from '../message/public-request.js';
+import type { Answer, PublicResponse } from '../message/public-response.js';
+import { describeAnswer, publishRequest, reasonOf } from '../message/request-event.js';
 
 /** Characters beyond which an answer waits for its client as bytes: as a string, it takes up to three times its bytes. */
 const LONG_ANSWER = 16_384;
@@ -25,7 +25,7 @@ export function writeAnswer(response: PublicResponse, answer: Answer, next: Next
 
 /**
  * Writes the content, and ends the response if its connection goes on. Otherwise, the response stays open until its socket
- * closes: at its end, Node would close the socket of a client that has half-closed, before a refusal could follow, or any
+ * closes. When a response ends, Node closes the socket of a client that has half-closed, before a refusal can follow, and any
  * socket after `Connection: close`, with a reset if the client still sends.
  */
 function writeContent(response: PublicResponse, json: string | undefined, next: NextStep): void {
