@@ -5,7 +5,7 @@ import { ContractException } from '../../contract/contract.exception.js';
 import { logDefect } from '../../contract/log-defect.js';
 import { ClientInput } from './client-input.js';
 import type { OpenConnection } from './open-connections.js';
-import { exceptionFor, type ParserError } from './parser-error.js';
+import { type ParserError, refusalFor } from './parser-error.js';
 import type { PublicRequest } from '../message/public-request.js';
 import { type Answer, type PublicHandler, PublicResponse } from '../message/public-response.js';
 import { type NextStep, writeAnswer, writeRefusal } from './write-answer.js';
@@ -120,10 +120,10 @@ export class ClientConnection implements OpenConnection {
 
   /** Takes an error of Node's parser, or its report of a head that does not arrive in time. */
   acceptError(error: ParserError): void {
-    const exception = exceptionFor(error);
-    if (exception === undefined) this.socket.destroy();
-    else if (exception.error === 408) this.#refuseLateHead();
-    else this.refuse(exception);
+    const refusal = refusalFor(error);
+    if (refusal === undefined) this.socket.destroy();
+    else if (refusal.error === 408) this.#refuseLateHead();
+    else this.refuse(refusal);
   }
 
   /** Refuses a late head. Node's clock, which also runs in pauses, reports it once: if it has waited, it has a time of ours. */
@@ -146,11 +146,11 @@ export class ClientConnection implements OpenConnection {
   }
 
   /** Refuses what has arrived last: the body of a request, and so this request, or input that is not a request. */
-  refuse(exception: ContractException): void {
+  refuse(refusal: ContractException): void {
     if (this.#isEnding()) return;
     const request = this.#incompleteRequest();
-    if (request === undefined) this.#enqueue(exception);
-    else request.endBody(exception);
+    if (request === undefined) this.#enqueue(refusal);
+    else request.endBody(refusal);
   }
 
   #enqueue(arrival: PublicResponse | ContractException): void {

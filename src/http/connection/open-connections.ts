@@ -19,7 +19,7 @@ export class OpenConnections {
 
   /** Closes connections until there is room for a new one. Returns false if all that are left are in use. */
   makeRoom(): boolean {
-    while (this.#all.size >= this.limit) if (!this.#closeReplaceable()) return false;
+    while (this.#all.size >= this.limit) if (!this.#closeOne()) return false;
     return true;
   }
 
@@ -33,12 +33,12 @@ export class OpenConnections {
     this.#all.delete(connection);
   }
 
-  /** Closes the connection that is replaced first. Returns false if all are in use. */
-  #closeReplaceable(): boolean {
+  /** Closes a connection that is not in use. Returns false if all are. */
+  #closeOne(): boolean {
     let first: OpenConnection | undefined;
     for (const connection of this.#all) {
       if (connection.isInUse) continue;
-      if (first === undefined || isReplacedBefore(connection, first)) first = connection;
+      if (first === undefined || closesBefore(connection, first)) first = connection;
     }
     if (first === undefined) return false;
     this.remove(first);
@@ -47,8 +47,8 @@ export class OpenConnections {
   }
 }
 
-/** Of two connections, the one is replaced first that never had a 200, or that has waited for longer. */
-function isReplacedBefore(one: OpenConnection, other: OpenConnection): boolean {
+/** Of two connections, the one that never had a 200 closes first, otherwise the one that has waited longer. */
+function closesBefore(one: OpenConnection, other: OpenConnection): boolean {
   if (one.hasSucceeded !== other.hasSucceeded) return other.hasSucceeded;
   return one.since < other.since;
 }

@@ -8,7 +8,7 @@ export interface ParserError extends Error {
 }
 
 /** Returns the refusal for an error of the parser; undefined for other errors, such as a reset. */
-export function exceptionFor(error: ParserError): ContractException | undefined {
+export function refusalFor(error: ParserError): ContractException | undefined {
   switch (error.code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new ContractException(408);
@@ -23,10 +23,14 @@ export function exceptionFor(error: ParserError): ContractException | undefined 
   }
 }
 
-/** Tells a long URL from a long header, which have one error, if the packet has the beginning of the line. */
+/**
+ * Tells a long URL from a long header, which have the same error: the parser has stopped in a line that has a method and a
+ * space before the URL, or a name and a colon before the header (RFC 9112 §5). A line that began in an earlier packet does
+ * not tell it.
+ */
 function isInRequestLine({ rawPacket = Buffer.of(), bytesParsed = 0 }: ParserError): boolean {
   const parsed = Buffer.from(rawPacket).toString('latin1', 0, bytesParsed);
   const line = parsed.slice(parsed.lastIndexOf('\n', parsed.length - 2) + 1);
-  // A body may precede the method. A header begins with a name and a colon (RFC 9112 §5).
+  // The line of a method may begin with the body of the request before.
   return /[A-Z] \S*$/.test(line) && !/^[\w-]+:/.test(line);
 }

@@ -83,7 +83,7 @@ export class PublicServer {
     await inputIsRead();
     this.#state = 'closed';
     await Promise.all([...this.#clients.values()].map((client) => client.answerTaken()));
-    // The others close after their answers.
+    // Only now: some of these had to take an answer, and wait since then. Those that do not wait close after their answers.
     for (const { isWaiting, socket } of this.#clients.values()) if (isWaiting) socket.destroy();
     this.#handshakes.closeAll();
   }
@@ -109,7 +109,7 @@ export class PublicServer {
     return createTlsServer({ ...options, ...certificate, handshakeTimeout: headersTimeout, allowHalfOpen: true })
       .on('connection', (socket) => this.#beginHandshake(socket as Socket))
       .on('tlsClientError', (_error, socket) => socket.destroy())
-      .on('secureConnection', (socket) => this.#endHandshake(socket));
+      .on('secureConnection', (socket) => this.#completeHandshake(socket));
   }
 
   #beginHandshake(socket: Socket): void {
@@ -117,8 +117,8 @@ export class PublicServer {
     else this.#handshakes.begin(socket);
   }
 
-  #endHandshake(secured: Socket): void {
-    this.#handshakes.end(secured);
+  #completeHandshake(secured: Socket): void {
+    this.#handshakes.complete(secured);
     this.#open(secured);
   }
 

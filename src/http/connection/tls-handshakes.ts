@@ -34,8 +34,8 @@ export class TlsHandshakes {
     });
   }
 
-  /** Ends the handshake that has secured a connection, unless its own connection has ended. */
-  end(secured: Socket): void {
+  /** Frees the place of the handshake that has secured a connection, unless that has closed meanwhile. */
+  complete(secured: Socket): void {
     const peer = peerOf(secured);
     const handshake = this.#byPeer.get(peer);
     this.#byPeer.delete(peer);

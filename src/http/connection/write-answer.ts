@@ -36,13 +36,13 @@ function writeContent(response: PublicResponse, json: string | undefined, next: 
 }
 
 /** Writes the refusal of input that is not a request, for which Node has no response, and reports it in the same way. */
-export function writeRefusal(socket: Socket, exception: ContractException): void {
+export function writeRefusal(socket: Socket, refusal: ContractException): void {
   const requestId = randomUUID();
-  const refusal = exception.getResponse();
+  const body = refusal.getResponse();
   const address = socket.remoteAddress;
-  publishRequest(() => ({ requestId, status: 400, ...reasonOf(refusal), address }));
-  const json = JSON.stringify(refusal);
-  const headers = headersOf(requestId, 'close', exception.headers, json);
+  publishRequest(() => ({ requestId, status: 400, ...reasonOf(body), address }));
+  const json = JSON.stringify(body);
+  const headers = headersOf(requestId, 'close', refusal.headers, json);
   headers.Date = new Date().toUTCString();
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${String(value)}\r\n`);
   socket.write(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${json}`);

@@ -28,8 +28,8 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
   }
 
   /** Answers the request with an error. */
-  refuse(exception: ContractException): void {
-    this.answer({ status: 400, body: exception.getResponse(), headers: exception.headers });
+  refuse(refusal: ContractException): void {
+    this.answer({ status: 400, body: refusal.getResponse(), headers: refusal.headers });
   }
 }
 
