@@ -9,8 +9,8 @@ export abstract class OperationPath {
 }
 
 /**
- * Matches every path and method without a route. Nest answers these before its guards; with a route, the guard runs, so
- * that only holders of a token learn which paths exist.
+ * Matches every path and method without a route, which Nest would answer before its guards: only holders of a token learn
+ * which paths exist.
  */
 @Controller()
 export class NotFoundController {
@@ -22,7 +22,7 @@ export class NotFoundController {
   @All('*')
   refuse(@Req() { url }: { readonly url: string }): never {
     const { params } = this.adapterHost.httpAdapter.getInstance().findRoute({ method: 'POST', url });
-    // The route that POST would take. Only that of this controller has a wildcard: any other means a wrong method.
+    // The route of a POST. Only that of this controller has a wildcard: with any other, the method is wrong.
     if ('*' in params) throw new ContractException(404, `There is no such path: use POST ${this.plants.path}.`);
     throw new ContractException(405, undefined, { Allow: 'POST' });
   }

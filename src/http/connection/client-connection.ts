@@ -36,8 +36,8 @@ type State =
  *
  * A refusal in the queue is the last entry: nothing that arrives after it is taken.
  *
- * Node reports a head that is late. A body is late if it is not complete `timeout` after the service began to read it: a
- * request that waits for its turn, or for its guard, has no clock.
+ * Node reports a late head. A body is late if it is not complete `timeout` after the service began to read it: no clock runs
+ * while a request waits for its turn, or for its guard.
  *
  * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
  * loses its connection after some time.
@@ -53,9 +53,9 @@ export class ClientConnection implements OpenConnection {
   readonly #queue: (PublicResponse | ContractException)[] = [];
   #hasSucceeded = false;
   readonly #input: ClientInput;
-  /** True if the socket was paused since the headers of the last request: the head behind it may have waited unread. */
+  /** True if the socket was paused since the headers of the last request: a part of the next head may have waited unread. */
   #headHasWaited = false;
-  /** Ends the time of a late head that has waited. */
+  /** Ends the time that a late head has if it has waited. */
   #headTimer: NodeJS.Timeout | undefined;
 
   /**
@@ -74,7 +74,7 @@ export class ClientConnection implements OpenConnection {
       clearTimeout(this.#timer);
       clearTimeout(this.#headTimer);
     });
-    // Node pauses it, too: while nothing reads a body, and while the client does not take what Node has written.
+    // Also where Node pauses it: while nothing reads a body, and while the client does not take what Node has written.
     socket.on('pause', () => (this.#headHasWaited = true));
     this.#input = new ClientInput(socket, () => this.#mustPause());
   }
@@ -126,7 +126,7 @@ export class ClientConnection implements OpenConnection {
     else this.refuse(refusal);
   }
 
-  /** Refuses a late head. Node's clock, which also runs in pauses, reports it once: if it has waited, it has a time of ours. */
+  /** Refuses a late head. Node reports it once, by a clock that also runs in pauses: if it has waited, it has `timeout`. */
   #refuseLateHead(): void {
     if (this.#headHasWaited) {
       this.#headHasWaited = this.socket.isPaused();
@@ -145,7 +145,7 @@ export class ClientConnection implements OpenConnection {
     });
   }
 
-  /** Refuses what has arrived last: the body of a request, and so this request, or input that is not a request. */
+  /** Refuses what has arrived last: a request whose body is not complete, or input that is not a request. */
   refuse(refusal: ContractException): void {
     if (this.#isEnding()) return;
     const request = this.#incompleteRequest();
@@ -210,13 +210,13 @@ export class ClientConnection implements OpenConnection {
     }
   }
 
-  /** Returns what the client must know of what follows the answer to a request. */
+  /** Decides whether the answer to a request is the last one, or is followed by a refusal. */
   #nextStep(request: PublicRequest): NextStep {
     if (this.server.isDraining || endsConnection(request)) return 'close';
     return this.#queue[0] instanceof ContractException ? 'refuse' : 'go on';
   }
 
-  /** Closes the connection after its last answer, which is written. Requests that wait get none. */
+  /** Closes the connection, whose last answer is written. Requests that wait get none. */
   #close(): void {
     const { socket } = this;
     const { response } = this.#state;

@@ -96,7 +96,7 @@ export class PublicServer {
       ServerResponse: PublicResponse,
       maxHeaderSize: MAX_HEAD,
       headersTimeout,
-      // Its clock would also run while the service does not read.
+      // ClientConnection times bodies: this clock would also run while the service does not read.
       requestTimeout: 0,
       keepAliveTimeout,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout),
@@ -133,7 +133,7 @@ export class PublicServer {
   }
 }
 
-/** Resolves when Node has read what the operating system has received: before the second turn of the event loop. */
+/** Resolves when Node has read what the operating system has received: after a whole turn of the event loop. */
 async function inputIsRead(): Promise<void> {
   await setImmediate();
   await setImmediate();

@@ -12,7 +12,7 @@ const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})(
 export class PublicRequest extends IncomingMessage {
   /** The client's address according to a trusted proxy. */
   forwardedAddress: string | undefined;
-  /** True for a preflight: others may follow it, although its client is unknown. */
+  /** True for a preflight: other requests may follow it, although its client is unknown. */
   needsNoToken = false;
   #id: string | undefined;
 
@@ -22,10 +22,7 @@ export class PublicRequest extends IncomingMessage {
     return (this.#isChunked || Number(length) > 0) && !(this.complete && this.readableDidRead);
   }
 
-  /**
-   * True if nothing takes the chunks of its body as they arrive, as a listener for `data` does (`collectBody`). Each of them
-   * occupies hundreds of bytes.
-   */
+  /** True if the chunks of its body pile up, because nothing listens for `data`. Each occupies hundreds of bytes. */
   get hasUnreadChunks(): boolean {
     return this.#isChunked && this.readableFlowing !== true;
   }
