@@ -16,7 +16,7 @@ function fill(admission: Admission): ServerResponse[] {
   for (;;) {
     const answer = newAnswer();
     try {
-      admission.admitClient(answer);
+      admission.admitRequest(answer);
     } catch (error) {
       expect(error).toEqual(new ContractException(503));
       return admitted;
@@ -26,7 +26,7 @@ function fill(admission: Admission): ServerResponse[] {
 }
 
 describe('Admission', () => {
-  it('admits requests until there is no place left, and again when an answer was taken', () => {
+  it('admits 2,048 requests, and others when an answer was taken', () => {
     const admission = new Admission(MIB);
     const admitted = fill(admission);
 
@@ -45,86 +45,82 @@ describe('Admission', () => {
   it.each<[string, (answer: ServerResponse) => unknown]>([
     ['whose client has gone', (answer) => answer.req.socket.destroy()],
     ['that the host has answered', (answer) => answer.end()],
-  ])('gives no place to a request %s, which nothing would free', (_what, end) => {
+  ])('does not admit a request %s, which would count forever', (_what, end) => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
     end(answer);
     answer.emit('close');
 
-    expect(() => admission.admitClient(answer)).toThrow(new ContractException(503));
+    expect(() => admission.admitRequest(answer)).toThrow(new ContractException(503));
     expect(fill(admission)).toHaveLength(2_048);
   });
 
   it('admits nothing while bodies and plants occupy too many bytes, until an answer was taken or a body was refused', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
-    const first = admission.admitClient(answer);
-    const second = admission.admitClient(newAnswer());
+    const first = admission.admitRequest(answer);
+    const second = admission.admitRequest(newAnswer());
 
     expect(admission.chargeBody(first, 8 * MIB)).toBe(true);
     expect(admission.chargeBody(second, 4 * MIB)).toBe(true);
-    admission.admitPlant(first, 4 * MIB + 1);
+    admission.admitPlant(4 * MIB + 1);
     expect(fill(admission)).toHaveLength(0);
     expect(admission.chargeBody(second, 1)).toBe(false);
-    const third = admission.admitClient(newAnswer());
+    const third = admission.admitRequest(newAnswer());
     expect(admission.chargeBody(third, 4 * MIB - 1)).toBe(true);
-    admission.admitPlant(third, 1);
-    admission.releasePlant(first);
-    expect(admission.chargeBody(admission.admitClient(newAnswer()), 4 * MIB)).toBe(true);
-    expect(admission.chargeBody(admission.admitClient(newAnswer()), 1)).toBe(false);
+    admission.admitPlant(1);
+    admission.releasePlant(4 * MIB + 1);
+    expect(admission.chargeBody(admission.admitRequest(newAnswer()), 4 * MIB)).toBe(true);
+    expect(admission.chargeBody(admission.admitRequest(newAnswer()), 1)).toBe(false);
     answer.emit('close');
-    expect(admission.chargeBody(admission.admitClient(newAnswer()), 8 * MIB)).toBe(true);
-    expect(admission.chargeBody(admission.admitClient(newAnswer()), 1)).toBe(false);
+    expect(admission.chargeBody(admission.admitRequest(newAnswer()), 8 * MIB)).toBe(true);
+    expect(admission.chargeBody(admission.admitRequest(newAnswer()), 1)).toBe(false);
   });
 
   it('counts a plant whose client has gone until it has left', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
-    const place = admission.admitClient(answer);
-    admission.admitPlant(place, 16 * MIB + 1);
+    admission.admitRequest(answer);
+    admission.admitPlant(16 * MIB + 1);
     answer.emit('close');
 
     expect(fill(admission)).toHaveLength(0);
-    admission.releasePlant(place);
+    admission.releasePlant(16 * MIB + 1);
     expect(fill(admission)).toHaveLength(2_048);
   });
 
-  it('takes no plant of a request whose client has gone', () => {
+  it('has no room for the body of a request whose client has gone', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
-    const place = admission.admitClient(answer);
+    const request = admission.admitRequest(answer);
     answer.emit('close');
 
-    expect(admission.chargeBody(place, 1)).toBe(false);
-    expect(() => admission.admitPlant(place, 1)).toThrow(ContractException);
+    expect(admission.chargeBody(request, 1)).toBe(false);
   });
 
-  it('counts calls of the host like requests, until their plants have left', () => {
+  it('admits 2,048 plants, whatever the number of requests, and others when one has left', () => {
     const admission = new Admission(MIB);
-    const calls = Array.from({ length: 2_048 }, () => admission.admitCall(1));
+    for (let count = 0; count < 2_048; count += 1) admission.admitPlant(1);
 
-    expect(fill(admission)).toHaveLength(0);
-    for (const place of calls.slice(0, 2)) admission.releasePlant(place);
-    expect(fill(admission)).toHaveLength(2);
+    expect(() => admission.admitPlant(1)).toThrow(new ContractException(503));
+    expect(fill(admission)).toHaveLength(2_048);
+    admission.releasePlant(1);
+    expect(() => admission.admitPlant(1)).not.toThrow();
   });
 
   it('has room for two bodies of the greatest length', () => {
     const admission = new Admission(254 * MIB);
 
-    expect(admission.chargeBody(admission.admitClient(newAnswer()), 508 * MIB)).toBe(true);
+    expect(admission.chargeBody(admission.admitRequest(newAnswer()), 508 * MIB)).toBe(true);
   });
 
-  it('closes the oldest connection that has not taken its answer for one that wants its place', () => {
+  it('closes the oldest connection that has not taken its answer for a further request', () => {
     const admission = new Admission(MIB);
     const answers = [newAnswer(), newAnswer(), newAnswer(), newAnswer()];
-    const [first] = answers.map((answer) => {
-      const place = admission.admitClient(answer);
-      admission.chargeBody(place, 4 * MIB);
-      return place;
-    });
-    if (first !== undefined) admission.admitPlant(first, 1);
+    for (const answer of answers) admission.chargeBody(admission.admitRequest(answer), 4 * MIB);
+    admission.admitPlant(1);
     for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
-    admission.admitClient(newAnswer());
+    admission.admitRequest(newAnswer());
 
     expect(answers.map(({ destroyed }) => destroyed)).toEqual([false, true, false, false]);
   });
@@ -133,9 +129,9 @@ describe('Admission', () => {
     const admission = new Admission(MIB);
     const answers = [newAnswer(), newAnswer(), newAnswer()];
     const [, , last] = answers.map((answer) => {
-      const place = admission.admitClient(answer);
-      admission.chargeBody(place, 5 * MIB);
-      return place;
+      const request = admission.admitRequest(answer);
+      admission.chargeBody(request, 5 * MIB);
+      return request;
     });
     for (const answer of answers.slice(0, 2)) answer.end('x'.repeat(20_000));
 
@@ -145,32 +141,33 @@ describe('Admission', () => {
 
   it('closes when all plants have left, admits others meanwhile, and nothing afterwards', async () => {
     const admission = new Admission(MIB);
-    const request = admission.admitClient(newAnswer());
-    admission.admitPlant(request, 1);
-    const places = [admission.admitCall(1), request];
+    admission.admitRequest(newAnswer());
+    for (const bytes of [1, 2]) admission.admitPlant(bytes);
     let isClosed = false;
     const closing = admission.close().then(() => (isClosed = true));
-    for (const place of places) {
+    for (const bytes of [1, 2]) {
       await new Promise(setImmediate);
       expect(isClosed).toBe(false);
-      admission.releasePlant(place);
+      admission.releasePlant(bytes);
     }
-    const late = admission.admitCall(1);
+    admission.admitPlant(3);
     await new Promise(setImmediate);
     expect(isClosed).toBe(false);
-    admission.releasePlant(late);
+    admission.releasePlant(3);
     await closing;
 
-    expect(() => admission.admitCall(1)).toThrow(ContractException);
+    expect(() => admission.admitPlant(1)).toThrow(ContractException);
+    expect(fill(admission)).toHaveLength(0);
   });
 
-  it('refuses calls of the host while their plants occupy too many bytes', () => {
+  it('refuses calls of the host while plants occupy too many bytes', () => {
     const admission = new Admission(MIB);
-    admission.admitCall(16 * MIB);
-    const last = admission.admitCall(1);
+    admission.admitPlant(16 * MIB);
+    expect(() => admission.assertRoomForCall()).not.toThrow();
+    admission.admitPlant(1);
 
-    expect(() => admission.admitCall(1)).toThrow(ContractException);
-    admission.releasePlant(last);
-    expect(() => admission.admitCall(1)).not.toThrow();
+    expect(() => admission.assertRoomForCall()).toThrow(new ContractException(503));
+    admission.releasePlant(1);
+    expect(() => admission.assertRoomForCall()).not.toThrow();
   });
 });

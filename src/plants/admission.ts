@@ -1,40 +1,27 @@
 import type { ServerResponse } from 'node:http';
 import { ContractException } from '../contract/contract.exception.js';
-import type { NewPlantDto } from './dto/plant.dto.js';
 
-/** Requests of clients and calls of the host in flight, at most. */
-const MAX_PLACES = 2_048;
+const MAX_REQUESTS = 2_048;
+const MAX_PLANTS = 2_048;
 
-/** Bytes of all their bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
+/** Bytes of all bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
 const MAX_BYTES = 16_777_216;
 
-/**
- * The place of a request of a client, or of a call of the host, in the account of Admission. It is free when it has no holder
- * any more:
- *
- * | holder | holds it from                              | until                                                |
- * |--------|--------------------------------------------|------------------------------------------------------|
- * | client | NewPlantPipe: `admitClient`                | it takes the answer or goes, or its body is refused  |
- * | plant  | PlantsService: `admitPlant` or `admitCall` | its outcome is known, and `onPlantCreated` has ended |
- *
- * In a call of the host, the plant is the only holder.
- */
-export interface Place {
-  /** The answer to the client, and the bytes of its body, as far as it has arrived. */
-  client?: { readonly answer: ServerResponse; bytes: number } | undefined;
-  plant?: { readonly bytes: number } | undefined;
-}
-
-/** The plant of a request, and the request's place. */
-export interface AdmittedPlant {
-  readonly plant: NewPlantDto;
-  readonly place: Place;
+/** A request of a client. */
+export interface AdmittedRequest {
+  readonly answer: ServerResponse;
+  /** The bytes of its body, as far as it has arrived. */
+  bytes: number;
 }
 
 /**
- * Bounds the memory that requests of clients and calls of the host occupy: their number, and the bytes of their bodies
- * and plants, for all of them together. When there is no room, clients that do not take their answers lose their
- * connections; if that makes no room, requests get error 503.
+ * Bounds the memory that clients and the host can occupy: the number of requests, the number of plants, and the bytes of both
+ * together. Beyond that, it refuses with error 503. A request and its plant count independently:
+ *
+ * | what counts                                     | from                            | until                                                |
+ * |-------------------------------------------------|---------------------------------|------------------------------------------------------|
+ * | the request of a client, and its body           | `admitRequest`, in NewPlantPipe | the client has taken the answer or gone              |
+ * | the plant of a request or of a call of the host | `admitPlant`, in PlantsService  | its outcome is known, and `onPlantCreated` has ended |
  */
 export class Admission {
   readonly #maxBytes: number;
@@ -42,8 +29,9 @@ export class Admission {
    * In the order of their arrival. To find and to remove one of 2,048 is cheap. In a Map or a Set, requests that are answered
    * would survive until the next full collection: each time it is rehashed, V8 keeps the old table, with what was in it.
    */
-  readonly #places: Place[] = [];
-  /** The sum of the bytes of all holders. */
+  readonly #requests: AdmittedRequest[] = [];
+  #plants = 0;
+  /** The sum of the bytes of all requests and plants. */
   #bytes = 0;
   #isClosed = false;
   /** Wakes `close`. */
@@ -55,120 +43,95 @@ export class Admission {
   }
 
   /**
-   * Takes a place for the client of a request, until the answer emits `close`.
+   * Admits a request, until its answer emits `close`.
    *
    * @throws {ContractException} 503 if there is no room, if the client has gone or has an answer already, or after `close`
    */
-  admitClient(answer: ServerResponse): Place {
-    // Its `close` may have been emitted: nothing would release the place.
-    if (answer.writableEnded || answer.req.socket.destroyed) throw new ContractException(503);
-    const place = this.#admit({ client: { answer, bytes: 0 } });
-    answer.once('close', () => this.releaseClient(place));
-    return place;
-  }
-
-  /**
-   * Counts bytes of the body of a request, and returns whether there is room for them. If there is none, the client releases
-   * the place: its connection may stay open for seconds, but its body is discarded.
-   */
-  chargeBody(place: Place, bytes: number): boolean {
-    if (place.client === undefined) return false;
-    place.client.bytes += bytes;
-    this.#bytes += bytes;
-    if (this.#makeRoom()) return true;
-    this.releaseClient(place);
-    return false;
-  }
-
-  /**
-   * Makes the plant of a request hold the request's place, too, and counts its bytes.
-   *
-   * @throws {ContractException} 503 if the client of the request has gone
-   */
-  admitPlant(place: Place, bytes: number): void {
-    if (isFree(place)) throw new ContractException(503);
-    this.#holdForPlant(place, bytes);
-  }
-
-  /**
-   * Takes a place for a call of the host, and makes its plant hold it.
-   *
-   * @throws {ContractException} 503 if there is no room, or after `close`
-   */
-  admitCall(bytes: number): Place {
-    const place = this.#admit({});
-    this.#holdForPlant(place, bytes);
-    return place;
-  }
-
-  /** Says that the client holds the place no longer, if it still did. */
-  releaseClient(place: Place): void {
-    this.#bytes -= place.client?.bytes ?? 0;
-    place.client = undefined;
-    if (isFree(place)) this.#remove(place);
-  }
-
-  /** Says that the plant holds the place no longer, if it still did. */
-  releasePlant(place: Place): void {
-    this.#bytes -= place.plant?.bytes ?? 0;
-    place.plant = undefined;
-    if (isFree(place)) this.#remove(place);
-    this.#onPlantReleased();
-  }
-
-  /** Waits until clients alone hold places, and admits nothing from then on. */
-  async close(): Promise<void> {
-    while (this.#places.some(({ plant }) => plant !== undefined)) {
-      await new Promise<void>((resolve) => (this.#onPlantReleased = resolve));
-    }
-    this.#isClosed = true;
-  }
-
-  #admit(place: Place): Place {
+  admitRequest(answer: ServerResponse): AdmittedRequest {
     if (this.#isClosed) throw new ContractException(503);
-    this.#places.push(place);
-    if (this.#makeRoom()) return place;
-    this.#remove(place);
+    // Its `close` may have been emitted: nothing would release the request.
+    if (answer.writableEnded || answer.req.socket.destroyed) throw new ContractException(503);
+    const request: AdmittedRequest = { answer, bytes: 0 };
+    this.#requests.push(request);
+    answer.once('close', () => this.#releaseRequest(request));
+    if (this.#makeRoom()) return request;
+    this.#releaseRequest(request);
     throw new ContractException(503);
   }
 
   /**
-   * Makes a plant hold a place. Room for its bytes is not checked, because it is in memory already. So the total may exceed
-   * the limit, by about twice the bytes of the bodies that had room, and by a plant that the host has made or parsed. Nothing
-   * else is admitted until the total is within the limit again.
+   * Counts bytes of the body of a request, and returns whether there is room for them. If there is none, the request counts no
+   * longer: its connection may stay open for seconds, but its body is discarded.
    */
-  #holdForPlant(place: Place, bytes: number): void {
-    place.plant = { bytes };
+  chargeBody(request: AdmittedRequest, bytes: number): boolean {
+    // The answer of a host does not wait for the body.
+    if (!this.#requests.includes(request)) return false;
+    request.bytes += bytes;
+    this.#bytes += bytes;
+    if (this.#makeRoom()) return true;
+    this.#releaseRequest(request);
+    return false;
+  }
+
+  /** @throws {ContractException} 503 if there is no room for the plant of a call of the host */
+  assertRoomForCall(): void {
+    if (!this.#makeRoom()) throw new ContractException(503);
+  }
+
+  /**
+   * Admits a plant, until `releasePlant`. There need not be room for its bytes: that of a request is in memory already. So the
+   * total may exceed the limit, by about twice the bytes of the bodies that had room, and by a plant that the host has made or
+   * parsed. No request, no body and no call of the host has room until the total is within the limit again.
+   *
+   * @throws {ContractException} 503 if there are too many plants, or after `close`
+   */
+  admitPlant(bytes: number): void {
+    if (this.#isClosed || this.#plants === MAX_PLANTS) throw new ContractException(503);
+    this.#plants += 1;
     this.#bytes += bytes;
   }
 
-  #remove(place: Place): void {
-    const index = this.#places.indexOf(place);
-    if (index >= 0) this.#places.splice(index, 1);
+  /** @param bytes those of `admitPlant` */
+  releasePlant(bytes: number): void {
+    this.#plants -= 1;
+    this.#bytes -= bytes;
+    this.#onPlantReleased();
+  }
+
+  /**
+   * Waits until there is no plant, and admits nothing from then on. Until then, calls of `onPlantCreated` may create plants.
+   * It does not wait for requests: a client may never take its answer.
+   */
+  async close(): Promise<void> {
+    while (this.#plants > 0) await new Promise<void>((resolve) => (this.#onPlantReleased = resolve));
+    this.#isClosed = true;
+  }
+
+  /** Releases a request, unless that has been done. */
+  #releaseRequest(request: AdmittedRequest): void {
+    const index = this.#requests.indexOf(request);
+    if (index < 0) return;
+    this.#requests.splice(index, 1);
+    this.#bytes -= request.bytes;
   }
 
   /** Makes room by closing connections whose clients do not take their answers. Returns false if that is not enough. */
   #makeRoom(): boolean {
-    while (this.#places.length > MAX_PLACES || this.#bytes > this.#maxBytes) {
+    while (this.#requests.length > MAX_REQUESTS || this.#bytes > this.#maxBytes) {
       if (!this.#closeOldestAnswered()) return false;
     }
     return true;
   }
 
-  /** Closes the oldest connection whose client does not take its answer, and releases its place. Returns false without one. */
+  /** Closes the oldest connection whose client does not take its answer, and releases its request. Returns false without one. */
   #closeOldestAnswered(): boolean {
-    const place = this.#places.find(({ client }) => client !== undefined && isAnswered(client.answer));
-    if (place?.client === undefined) return false;
-    const { answer } = place.client;
-    // A client that has taken a last answer may close its side later, and its response emits `close` only then.
-    if (answer.writableLength > 0) answer.destroy();
-    this.releaseClient(place);
+    const request = this.#requests.find(({ answer }) => isAnswered(answer));
+    if (request === undefined) return false;
+    // Without bytes to write, the client has taken its last answer, and the answer emits `close` only when it closes its side.
+    if (request.answer.writableLength > 0) request.answer.destroy();
+    this.#releaseRequest(request);
     return true;
   }
-}
-
-function isFree({ client, plant }: Place): boolean {
-  return client === undefined && plant === undefined;
 }
 
 /** Returns whether the answer to a client is written, or will never be. */

@@ -4,8 +4,7 @@ import { CurrentPrincipal } from '../auth/request-principal.js';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { PLANTS_PATH } from '../contract/plants-path.js';
-import type { AdmittedPlant } from './admission.js';
-import type { PlantDto } from './dto/plant.dto.js';
+import type { NewPlantDto, PlantDto } from './dto/plant.dto.js';
 import { PlantFromRequest } from './pipes/new-plant.pipe.js';
 import { PlantsService } from './plants.service.js';
 
@@ -19,15 +18,15 @@ import { PlantsService } from './plants.service.js';
 export class PlantsController {
   constructor(private readonly plants: PlantsService) {}
 
-  // AdmittedPlant must stay an interface: for a class, a host's global ValidationPipe with `validateCustomDecorators`, which
-  // runs before our pipe, would validate the request as that class.
+  // The type of `plant` must not be a class, which Readonly makes sure of: a host's global ValidationPipe with
+  // `validateCustomDecorators`, which runs before our pipe, would validate the request as that class.
   @Post()
   @HttpCode(HttpStatus.OK)
   @RequiresScope()
   create(
-    @PlantFromRequest() admitted: AdmittedPlant,
+    @PlantFromRequest() plant: Readonly<NewPlantDto>,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
-    return this.plants.createFromRequest(admitted, principal);
+    return this.plants.createFromRequest(plant, principal);
   }
 }

@@ -5,7 +5,7 @@ import { ContractException } from '../contract/contract.exception.js';
 import { RepositoryUnavailableError } from '../storage/errors.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { lengthOf, type Outcome, PlantRepository, type PlantSnapshot } from '../storage/plant-repository.js';
-import { Admission, type AdmittedPlant, type Place } from './admission.js';
+import { Admission } from './admission.js';
 import { assertFields, type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
 import type { PlantCreatedListener } from './plants.module-definition.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
@@ -43,7 +43,8 @@ export class PlantsService {
     options?: { readonly principal?: Principal | undefined },
   ): Promise<PlantDto> {
     const plant = toNewPlant(assertFields(newPlant));
-    return this.#store(plant, options?.principal, this.admission.admitCall(costOf(plant)));
+    this.admission.assertRoomForCall();
+    return this.#store(plant, options?.principal);
   }
 
   /**
@@ -52,9 +53,8 @@ export class PlantsService {
    * @param principal undefined if the host authenticates
    * @throws {ContractException} 409 or 503, as `create`
    */
-  async createFromRequest({ plant, place }: AdmittedPlant, principal: Principal | undefined): Promise<PlantDto> {
-    this.admission.admitPlant(place, costOf(plant));
-    return this.#store(plant, principal, place);
+  createFromRequest(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
+    return this.#store(plant, principal);
   }
 
   /**
@@ -68,9 +68,11 @@ export class PlantsService {
     return this.repository.snapshot();
   }
 
-  /** Stores a plant, and makes it release its place when nothing has it any more. */
-  async #store(plant: NewPlantDto, principal: Principal | undefined, place: Place): Promise<PlantDto> {
-    const release = (): void => this.admission.releasePlant(place);
+  /** Stores a plant, which counts in Admission until nothing has it any more. */
+  async #store(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
+    const bytes = costOf(plant);
+    this.admission.admitPlant(bytes);
+    const release = (): void => this.admission.releasePlant(bytes);
     const outcome = await this.#add(plant).catch((error: unknown) => {
       release();
       throw error;
@@ -84,7 +86,7 @@ export class PlantsService {
   }
 
   /** @throws {ContractException} 503 if the plant may be stored or not */
-  async #add(plant: NewPlantDto): Promise<Outcome> {
+  async #add(plant: Readonly<NewPlantDto>): Promise<Outcome> {
     try {
       return await this.groupCommit.add(plant);
     } catch (error) {

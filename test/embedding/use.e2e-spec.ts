@@ -69,6 +69,21 @@ describe('PlantsService', () => {
     expect(await plants.create({ id: 2_049n, name: 'Monstera' })).toEqual({ name: 'Monstera' });
     await app.close();
   });
+
+  it('refuses calls whose plants occupy too much memory with error 503, and none when these are stored', async () => {
+    const app = await NestFactory.createApplicationContext(PlantsModule.forRoot(OPTIONS), { logger: false });
+    const plants = app.get(PlantsService);
+    // There are 16 MiB for all, and each occupies 2 MB. One may exceed the limit.
+    const name = 'x'.repeat(1_000_000);
+    const ends = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, id) => plants.create({ id: BigInt(id), name })),
+    );
+
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(9);
+    expect(ends.at(-1)).toMatchObject({ reason: { error: 503 } });
+    expect(await plants.create({ id: 10n, name })).toEqual({ name });
+    await app.close();
+  });
 });
 
 describe('PlantsModule', () => {

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Injectable, type PipeTransform } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
-import { Admission, type AdmittedPlant } from '../admission.js';
+import { Admission } from '../admission.js';
+import type { NewPlantDto } from '../dto/plant.dto.js';
 import { CurrentExchange, type Exchange, type LazyExchange } from '../host/exchange.js';
 import { ParsedBodies } from '../host/parsed-body.js';
 import { parseNewPlant } from '../parse-new-plant.js';
@@ -9,23 +10,23 @@ import { bodyTooLarge, collectBody, takeBody } from './read-body.js';
 
 /** Admits a request, reads its body, and turns it into a valid NewPlant. */
 @Injectable()
-export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<AdmittedPlant>> {
+export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<NewPlantDto>> {
   readonly #parsedBodies = new ParsedBodies();
 
   constructor(private readonly admission: Admission) {}
 
   /** @throws {ContractException} as `assertHeaders`, 503, and as `collectBody` and `parseNewPlant`, in this order */
-  async transform(getExchange: LazyExchange): Promise<AdmittedPlant> {
+  async transform(getExchange: LazyExchange): Promise<NewPlantDto> {
     const exchange = getExchange();
     const { request, response, parsedRequest } = exchange;
     const { bodyLimit } = this.admission;
     const length = assertHeaders(exchange, bodyLimit);
-    const place = this.admission.admitClient(response);
-    if (parsedRequest !== undefined) return { plant: this.#parsedBodies.plantOf(parsedRequest, request), place };
-    const charge = (bytes: number): boolean => this.admission.chargeBody(place, bytes);
+    const admitted = this.admission.admitRequest(response);
+    if (parsedRequest !== undefined) return this.#parsedBodies.plantOf(parsedRequest, request);
+    const charge = (bytes: number): boolean => this.admission.chargeBody(admitted, bytes);
     // Most bodies have arrived.
     const body = takeBody(request, length, charge) ?? (await collectBody(request, length ?? bodyLimit, charge));
-    return { plant: parseNewPlant(body), place };
+    return parseNewPlant(body);
   }
 }
 
