@@ -18,14 +18,15 @@ export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<NewPlan
   /** @throws {ContractException} as `assertHeaders`, 503, and as `collectBody` and `parseNewPlant`, in this order */
   async transform(getExchange: LazyExchange): Promise<NewPlantDto> {
     const exchange = getExchange();
-    const { request, response, parsedRequest } = exchange;
+    const { request, response, headers, parsedRequest } = exchange;
     const { bodyLimit } = this.admission;
-    const length = assertHeaders(exchange, bodyLimit);
+    const length = contentLength(headers);
+    assertHeaders(exchange, length, bodyLimit);
     const admitted = this.admission.admitRequest(response);
     if (parsedRequest !== undefined) return this.#parsedBodies.plantOf(parsedRequest, request);
     const charge = (bytes: number): boolean => this.admission.chargeBody(admitted, bytes);
     // Most bodies have arrived.
-    const body = takeBody(request, length, charge) ?? (await collectBody(request, length ?? bodyLimit, charge));
+    const body = takeBody(request, length, charge) ?? (await collectBody(request, length, bodyLimit, charge));
     return parseNewPlant(body);
   }
 }
@@ -37,17 +38,15 @@ export const PlantFromRequest = (): ParameterDecorator => CurrentExchange(NewPla
  * Checks the headers of a request that creates a plant. The limit does not apply to a body that a parser of the host has
  * read.
  *
- * @returns the value of Content-Length; undefined without this header
+ * @param length the value of Content-Length; undefined without this header
  * @throws {ContractException} 417, 400 without a body, 415 or 413, in this order
  */
-function assertHeaders(exchange: Exchange, bodyLimit: number): number | undefined {
+function assertHeaders(exchange: Exchange, length: number | undefined, bodyLimit: number): void {
   const { request, headers, parsedRequest } = exchange;
-  const length = contentLength(headers);
   assertExpectation(request);
   if (!hasBody(exchange, length)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
   assertJson(headers);
   if (parsedRequest === undefined && length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
-  return length;
 }
 
 function contentLength({ 'content-length': length }: IncomingHttpHeaders): number | undefined {

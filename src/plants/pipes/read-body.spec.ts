@@ -31,7 +31,7 @@ describe('takeBody', () => {
 describe('collectBody', () => {
   it('refuses a body for which there is no room', async () => {
     const request = new IncomingMessage(new Socket());
-    const body = collectBody(request, 100_000, () => false);
+    const body = collectBody(request, undefined, 100_000, () => false);
     request.push('a');
 
     await expect(body).rejects.toMatchObject({ error: 503 });
@@ -41,7 +41,7 @@ describe('collectBody', () => {
     const before = arrayBuffers();
     const request = new IncomingMessage(new Socket());
     const charges = [true, false];
-    const body = collectBody(request, 100_000_000, () => charges.shift() ?? false);
+    const body = collectBody(request, undefined, 100_000_000, () => charges.shift() ?? false);
     request.push(Buffer.alloc(20_000_000));
     request.push(Buffer.alloc(30_000_000));
 
@@ -58,7 +58,7 @@ describe('collectBody', () => {
     ] as const) {
       const request = new IncomingMessage(new Socket());
       let charged = 0;
-      const body = collectBody(request, length ?? 100_000, (bytes) => (charged += bytes) <= most);
+      const body = collectBody(request, length, 100_000, (bytes) => (charged += bytes) <= most);
       for (let count = 0; count < 1_000; count += 1) request.push('ten bytes.');
       request.push(null);
 

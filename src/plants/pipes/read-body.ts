@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { finished } from 'node:stream';
 import { ContractException } from '../../contract/contract.exception.js';
 
 /** The least capacity of a buffer for a body that arrives in parts. */
@@ -30,29 +31,32 @@ export function takeBody(request: IncomingMessage, length: number | undefined, c
 /**
  * Collects a body that `takeBody` has not taken.
  *
- * @param maxLength the value of Content-Length, or the greatest length
+ * @param length the value of Content-Length; undefined if the body is chunked
+ * @param limit the greatest length that is accepted
  * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
  */
-export async function collectBody(request: IncomingMessage, maxLength: number, charge: Charge): Promise<Uint8Array> {
-  const body = new BodyBuffer(maxLength, charge);
+export async function collectBody(
+  request: IncomingMessage,
+  length: number | undefined,
+  limit: number,
+  charge: Charge,
+): Promise<Uint8Array> {
+  const body = new BodyBuffer(limit, length ?? limit, charge);
   return new Promise((resolve, reject) => {
-    const refuse = (exception: ContractException): void => {
-      // The listeners live until the connection ends, and would keep it.
-      body.free();
-      // Discard the rest: a client that is still sending does not read the answer.
-      request.off('data', add).resume();
-      reject(exception);
-    };
     const add = (chunk: Buffer): void => {
       const refusal = body.add(chunk);
-      if (refusal !== undefined) refuse(refusal);
+      if (refusal === undefined) return;
+      // Discards the rest: a client that is still sending does not read the answer.
+      request.off('data', add).resume();
+      // `finished` may keep its callback until the connection ends, and so the bytes.
+      body.free();
+      reject(refusal);
     };
-    const refuseIncomplete = (): void => {
-      if (!request.readableEnded) refuse(incompleteBecauseOf(request.errored));
-    };
-    request.on('end', () => resolve(body.bytes()));
-    request.on('error', refuseIncomplete).on('close', refuseIncomplete);
-    // The last listener, because it starts the stream. The server pauses chunks that no listener for `data` takes.
+    finished(request, (error) => {
+      if (error) reject(incompleteBecauseOf(error));
+      else resolve(body.bytes());
+    });
+    // Starts the stream. The server pauses chunks that no listener for `data` takes.
     request.on('data', add);
   });
 }
@@ -62,15 +66,20 @@ class BodyBuffer {
   #buffer = Buffer.alloc(0);
   #length = 0;
 
+  /**
+   * @param limit the greatest length that is accepted
+   * @param maxCapacity the greatest length that is possible: the value of Content-Length, or the limit
+   */
   constructor(
-    private readonly maxLength: number,
+    private readonly limit: number,
+    private readonly maxCapacity: number,
     private readonly charge: Charge,
   ) {}
 
   /** Adds a chunk, or returns why the body is refused. */
   add(chunk: Buffer): ContractException | undefined {
     const length = this.#length + chunk.length;
-    if (length > this.maxLength) return bodyTooLarge(this.maxLength);
+    if (length > this.limit) return bodyTooLarge(this.limit);
     if (length > this.#buffer.length && !this.#grow(length)) return new ContractException(503);
     chunk.copy(this.#buffer, this.#length);
     this.#length = length;
@@ -87,7 +96,7 @@ class BodyBuffer {
 
   /** Makes the buffer long enough for twice the bytes. Returns false if there is no room for it. */
   #grow(length: number): boolean {
-    const capacity = Math.min(Math.max(2 * length, MIN_CAPACITY), this.maxLength);
+    const capacity = Math.min(Math.max(2 * length, MIN_CAPACITY), this.maxCapacity);
     if (!this.charge(capacity - this.#buffer.length)) return false;
     // Not from Buffer's pool: a slice would keep the whole pool in memory.
     const larger = Buffer.allocUnsafeSlow(capacity);
