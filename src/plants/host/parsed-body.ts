@@ -3,8 +3,24 @@ import { Logger } from '@nestjs/common';
 import { ContractException } from '../../contract/contract.exception.js';
 import { assertFields, type NewPlantDto, type NewPlantFields, toNewPlant } from '../dto/plant.dto.js';
 import { parseNewPlant } from '../parse-new-plant.js';
-import type { HostRequest } from './exchange.js';
 import { isBodyHidden } from './unparsed-body.js';
+
+/** A request of Express, which is Node's own, or of Fastify, which wraps Node's. */
+export interface HostRequest {
+  /** The result of the application's body parser. */
+  readonly body?: unknown;
+  /** The bytes of the body, if the application sets Nest's option `rawBody`. */
+  readonly rawBody?: Uint8Array;
+  /** The route of Express, with its whole path. */
+  readonly route?: { readonly path: string };
+  /** The route of Fastify, with its whole path. */
+  readonly routeOptions?: { readonly url?: string };
+}
+
+/** Returns whether the application has read the body. The service has no parser. */
+export function isParsed({ body }: HostRequest, request: IncomingMessage): boolean {
+  return body !== undefined || request.readableDidRead;
+}
 
 /** Turns bodies that a parser of the application has read into plants. */
 export class ParsedBodies {

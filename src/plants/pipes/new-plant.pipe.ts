@@ -1,29 +1,55 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { Injectable, type PipeTransform } from '@nestjs/common';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { createParamDecorator, type ExecutionContext, Injectable, type PipeTransform } from '@nestjs/common';
+import { nodeRequest } from '../../auth/node-request.js';
 import { ContractException } from '../../contract/contract.exception.js';
 import { Admission } from '../admission.js';
 import type { NewPlantDto } from '../dto/plant.dto.js';
-import { CurrentExchange, type Exchange, type LazyExchange } from '../host/exchange.js';
-import { ParsedBodies } from '../host/parsed-body.js';
+import { type HostRequest, isParsed, ParsedBodies } from '../host/parsed-body.js';
+import { sentHeaders } from '../host/unparsed-body.js';
 import { parseNewPlant } from '../parse-new-plant.js';
 import { bodyTooLarge, collectBody, takeBody } from './read-body.js';
 
+/** Node's response, or that of Fastify, which wraps it. */
+type HostResponse = ServerResponse | { readonly raw: ServerResponse };
+
+/**
+ * Returns the context of the request. A function, because the global pipes of a host run before ours: they may rebuild
+ * objects, but they pass a function on as it is.
+ */
+type LazyContext = () => ExecutionContext;
+
+const CurrentContext = createParamDecorator(
+  (_data: unknown, context: ExecutionContext): LazyContext =>
+    () =>
+      context,
+);
+
+/** Passes the plant of the request, see {@link NewPlantPipe}. */
+export const PlantFromRequest = (): ParameterDecorator => CurrentContext(NewPlantPipe);
+
 /** Admits a request, reads its body, and turns it into a valid NewPlant. */
 @Injectable()
-export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<NewPlantDto>> {
+export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlantDto>> {
   readonly #parsedBodies = new ParsedBodies();
 
   constructor(private readonly admission: Admission) {}
 
-  /** @throws {ContractException} as `assertHeaders`, 503, and as `collectBody` and `parseNewPlant`, in this order */
-  async transform(getExchange: LazyExchange): Promise<NewPlantDto> {
-    const exchange = getExchange();
-    const { request, response, headers, parsedRequest } = exchange;
-    const { bodyLimit } = this.admission;
+  /** @throws {ContractException} as `assertHeaders`, 413, 503, and as `collectBody` and `parseNewPlant`, in this order */
+  async transform(getContext: LazyContext): Promise<NewPlantDto> {
+    const http = getContext().switchToHttp();
+    const hostRequest = http.getRequest<HostRequest>();
+    const request = nodeRequest(hostRequest);
+    const response = nodeResponse(http.getResponse<HostResponse>());
+    const headers = sentHeaders(request);
     const length = contentLength(headers);
-    assertHeaders(exchange, length, bodyLimit);
+    assertHeaders(request, headers, length);
+    if (isParsed(hostRequest, request)) {
+      this.admission.admitRequest(response);
+      return this.#parsedBodies.plantOf(hostRequest, request);
+    }
+    const { bodyLimit } = this.admission;
+    if (length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
     const admitted = this.admission.admitRequest(response);
-    if (parsedRequest !== undefined) return this.#parsedBodies.plantOf(parsedRequest, request);
     const charge = (bytes: number): boolean => this.admission.chargeBody(admitted, bytes);
     // Most bodies have arrived.
     const body = takeBody(request, length, charge) ?? (await collectBody(request, length, bodyLimit, charge));
@@ -31,26 +57,26 @@ export class NewPlantPipe implements PipeTransform<LazyExchange, Promise<NewPlan
   }
 }
 
-/** Passes the plant of the request, see {@link NewPlantPipe}. */
-export const PlantFromRequest = (): ParameterDecorator => CurrentExchange(NewPlantPipe);
-
-/**
- * Checks the headers of a request that creates a plant. The limit does not apply to a body that a parser of the host has
- * read.
- *
- * @param length the value of Content-Length; undefined without this header
- * @throws {ContractException} 417, 400 without a body, 415 or 413, in this order
- */
-function assertHeaders(exchange: Exchange, length: number | undefined, bodyLimit: number): void {
-  const { request, headers, parsedRequest } = exchange;
-  assertExpectation(request);
-  if (!hasBody(exchange, length)) throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
-  assertJson(headers);
-  if (parsedRequest === undefined && length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
+function nodeResponse(response: HostResponse): ServerResponse {
+  return 'raw' in response ? response.raw : response;
 }
 
 function contentLength({ 'content-length': length }: IncomingHttpHeaders): number | undefined {
   return length === undefined ? undefined : Number(length);
+}
+
+/**
+ * Checks the headers of a request that creates a plant.
+ *
+ * @param length the value of Content-Length; undefined without this header
+ * @throws {ContractException} 417, 400 without a body, or 415, in this order
+ */
+function assertHeaders(request: IncomingMessage, headers: IncomingHttpHeaders, length: number | undefined): void {
+  assertExpectation(request);
+  if (!hasBody(request, headers, length)) {
+    throw new ContractException(400, 'There is no body: send a NewPlant as JSON.');
+  }
+  assertJson(headers);
 }
 
 /** Refuses an expectation that is unknown (RFC 9110 §10.1.1). HTTP/1.0 has none. */
@@ -60,10 +86,10 @@ function assertExpectation({ headers: { expect }, httpVersion }: IncomingMessage
   }
 }
 
-function hasBody({ request, headers }: Exchange, length: number | undefined): boolean {
+function hasBody({ httpVersionMajor }: IncomingMessage, headers: IncomingHttpHeaders, length?: number): boolean {
   if (length !== undefined) return length > 0;
   // HTTP/2 frames a body of unknown length without any header (RFC 9113 §8.1).
-  return request.httpVersionMajor > 1 || headers['transfer-encoding'] !== undefined;
+  return httpVersionMajor > 1 || headers['transfer-encoding'] !== undefined;
 }
 
 function assertJson(headers: IncomingHttpHeaders): void {
