@@ -3,13 +3,10 @@ import { ValidateBy, ValidateIf, validateSync, type ValidationArguments } from '
 import { ContractException } from '../../contract/contract.exception.js';
 import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
 
-const MIN_INT64 = -(2n ** 63n);
-const MAX_INT64 = 2n ** 63n - 1n;
-
-/** U+0000 and unpaired surrogates, which not every store can hold. */
-const NOT_TEXT = /[\0\p{Surrogate}]/u;
-
-/** The Plant of the contract. Expose is for hosts whose ClassSerializerInterceptor uses the strategy excludeAll. */
+/**
+ * The Plant of the contract. `isNewPlant` decides by PLANT_FIELDS which values its fields may have, and the decorators word
+ * the refusals. Change both: a test compares them. Expose is for hosts whose ClassSerializerInterceptor uses excludeAll.
+ */
 export class PlantDto {
   @Expose()
   @IsText()
@@ -48,26 +45,6 @@ export function toNewPlant(fields: NewPlantFields): NewPlantDto {
   return plant;
 }
 
-/** The test of each type. */
-const IS_OF_TYPE: Readonly<Record<FieldType, (value: unknown) => boolean>> = { int64: isInt64, text: isText };
-
-/**
- * Returns whether fields are a NewPlant, as the decorators would say. validateSync looks the decorators up for each object,
- * which would be a tenth of a create: it is called for refused plants alone. A property test compares the two.
- */
-export function isNewPlant(fields: NewPlantFields): boolean {
-  return FIELD_NAMES.every((name) => {
-    const { type, isRequired } = PLANT_FIELDS[name];
-    return IS_OF_TYPE[type](fields[name]) || (!isRequired && fields[name] === undefined);
-  });
-}
-
-/** Returns what the decorators say about each field that is wrong. */
-function describeFaults(refused: NewPlantDto): string {
-  const errors = validateSync(refused, { validationError: { target: false, value: false } });
-  return `${errors.flatMap(({ constraints }) => Object.values(constraints ?? {})).join('; ')}.`;
-}
-
 /** The fields of a Plant: those of a NewPlant without the id. */
 const ANSWERED_FIELDS = FIELD_NAMES.filter((name) => name !== 'id');
 
@@ -83,14 +60,37 @@ function copyFields<Dto extends NewPlantFields>(dto: Dto, names: readonly FieldN
   return dto;
 }
 
+/** The test of each type. */
+const IS_OF_TYPE: Readonly<Record<FieldType, (value: unknown) => boolean>> = { int64: isInt64, text: isText };
+
+/** Returns whether fields are a NewPlant, as validateSync would: for each plant, that would take a tenth of a create. */
+export function isNewPlant(fields: NewPlantFields): boolean {
+  return FIELD_NAMES.every((name) => {
+    const { type, isRequired } = PLANT_FIELDS[name];
+    return IS_OF_TYPE[type](fields[name]) || (!isRequired && fields[name] === undefined);
+  });
+}
+
+const MIN_INT64 = -(2n ** 63n);
+const MAX_INT64 = 2n ** 63n - 1n;
+
 /** Returns whether the value is a bigint within the range of int64. */
 function isInt64(value: unknown): value is bigint {
   return typeof value === 'bigint' && value >= MIN_INT64 && value <= MAX_INT64;
 }
 
+/** U+0000 and unpaired surrogates, which not every store can hold. */
+const NOT_TEXT = /[\0\p{Surrogate}]/u;
+
 /** Returns whether the value is a string that every store can hold; the empty string is one. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && !NOT_TEXT.test(value);
+}
+
+/** Returns what the decorators say about each field that is wrong. */
+function describeFaults(refused: NewPlantDto): string {
+  const errors = validateSync(refused, { validationError: { target: false, value: false } });
+  return `${errors.flatMap(({ constraints }) => Object.values(constraints ?? {})).join('; ')}.`;
 }
 
 /** Requires a bigint within the range of int64. class-validator's IsInt and Min refuse bigints. */
