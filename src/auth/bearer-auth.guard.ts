@@ -4,9 +4,9 @@ import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
 import { nodeRequest } from './node-request.js';
 import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
-import { BearerRequest, STRATEGY, TokenRefused } from './bearer.strategy.js';
+import { BearerRequest, STRATEGY } from './bearer.strategy.js';
 import { principalOf, setPrincipal, setRefusal } from './request-principal.js';
-import type { Principal } from './token-verifier.js';
+import { ExpiredToken, type Principal, type RefusalReason, type Rejection, type Verdict } from './token-verifier.js';
 
 interface ScopeRequirement {
   /** Defaults to the scope of the options. */
@@ -38,8 +38,14 @@ interface GuardedRequest {
 /**
  * Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1).
  *
- * Passport is here because the order of this service names `@nestjs/passport` and `passport-http-bearer`: it finds the
- * token in the header, and asks BearerStrategy. The verifiers do not need it.
+ * Passport is here because the order of this service names `@nestjs/passport` and `passport-http-bearer`. AuthGuard, whose
+ * `canActivate` ours calls, takes these steps:
+ *
+ * 1. `getRequest` returns what passport gets instead of the request.
+ * 2. passport-http-bearer takes the token from its header. Without one, step 4 gets `false`.
+ * 3. `BearerStrategy.validate` returns the verdict of the verifier.
+ * 4. `handleRequest` gets the verdict, or what the verifier has thrown. It keeps the principal with the request, or throws.
+ * 5. AuthGuard sets `user` on the object of step 1, which nobody reads, and returns true.
  */
 @Injectable()
 export class BearerAuthGuard extends AuthGuard(STRATEGY) {
@@ -55,63 +61,44 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   }
 
   /**
-   * Passes a request that has a principal with the required scope. AuthGuard (`super.canActivate`) finds the principal:
-   *
-   * 1. `getRequest` returns what passport sees of the request.
-   * 2. passport-http-bearer takes the token from its header. Without one, it goes on with step 4.
-   * 3. `BearerStrategy.validate` asks the verifier.
-   * 4. `handleRequest` keeps the principal with the request, or refuses the request.
-   *
    * @throws {UnauthorizedException} without a valid token
    * @throws {ForbiddenException} if the token lacks the required scope
    */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.authOptions.hostDecides) return true;
+    const request = requestOf(context);
     // The second run for a request finds the principal of the first: in the service, the guard is bound globally and again by
     // PlantsController. A host may also pass the request on to another route, which requires another scope.
-    const principal = principalOf(requestOf(context)) ?? (await this.#authenticate(context));
+    if (principalOf(request) === undefined) await super.canActivate(context);
+    const principal = principalOf(request);
+    // Fails closed, whatever AuthGuard has done.
+    if (principal === undefined) throw this.#refuse(context, false);
     this.#authorize(context, principal);
     return true;
   }
 
-  /** Lets AuthGuard find the principal. */
-  async #authenticate(context: ExecutionContext): Promise<Principal> {
-    // AuthGuard returns only `true`, and sets `user` on the BearerRequest, which is thrown away. `handleRequest` has left the
-    // principal on the real request.
-    await super.canActivate(context);
-    const principal = principalOf(requestOf(context));
-    // Fails closed: AuthGuard has returned without a call of `handleRequest`.
-    if (principal === undefined) throw this.#refuse(context, null);
-    return principal;
-  }
-
-  /** Returns what passport gets instead of the request. Hosts compile this type, but lack those of passport-http-bearer. */
+  /** Hosts compile the type `object`, but lack the types of passport-http-bearer. */
   override getRequest(context: ExecutionContext): object {
     return new BearerRequest(requestOf(context), this.authOptions.verifier);
   }
 
   /**
-   * Keeps the principal with the request, or refuses the request. `User` is the type that AuthGuard's declaration returns; it
-   * is always Principal here.
-   *
-   * @param error what BearerStrategy has thrown
-   * @param principal what it has returned; false if passport has found no token
-   * @returns the principal, as AuthGuard requires
-   * @throws {UnauthorizedException} without a valid token
+   * @param error what the verifier has thrown
+   * @param verdict false if there is no token that passport can read
+   * @returns the principal, as AuthGuard requires; it declares `User`
    */
   override handleRequest<User>(
     error: Error | null,
-    principal: User & (Principal | false),
+    verdict: User & (Verdict | false),
     _info: unknown,
     context: ExecutionContext,
   ): User {
-    const hasVerifierFailed = error !== null && !(error instanceof TokenRefused);
-    if (hasVerifierFailed) throw error;
-    if (!principal) throw this.#refuse(context, error);
+    if (error) throw error;
+    if (!isPrincipal(verdict)) throw this.#refuse(context, verdict);
     const request = requestOf(context);
-    request.user = principal;
-    setPrincipal(request, principal);
-    return principal;
+    request.user = verdict;
+    setPrincipal(request, verdict);
+    return verdict;
   }
 
   #authorize(context: ExecutionContext, { scopes }: Principal): void {
@@ -126,15 +113,15 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     throw new ForbiddenException(ERROR_TABLE[403].message);
   }
 
-  /** @param refused null if passport has found no token, or has not called `handleRequest` */
-  #refuse(context: ExecutionContext, refused: TokenRefused | null): UnauthorizedException {
+  #refuse(context: ExecutionContext, verdict: Rejection | false): UnauthorizedException {
     const request = requestOf(context);
     // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
     const isAttempt = /^bearer +./i.test(nodeRequest(request).headers.authorization ?? '');
+    const holder = verdict instanceof ExpiredToken ? verdict.holder : undefined;
     setRefusal(request, {
-      reason: refused?.reason ?? (isAttempt ? 'malformed' : 'missing'),
-      principal: refused?.holder?.name,
-      issuer: refused?.holder?.issuer,
+      reason: reasonOf(verdict) ?? (isAttempt ? 'malformed' : 'missing'),
+      principal: holder?.name,
+      issuer: holder?.issuer,
       address: request.ip,
     });
     this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
@@ -146,6 +133,16 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     const response = context.switchToHttp().getResponse<unknown>();
     this.adapterHost.httpAdapter.setHeader(response, 'WWW-Authenticate', `${this.#challenge}${error}`);
   }
+}
+
+function isPrincipal(verdict: Verdict | false): verdict is Principal {
+  return typeof verdict === 'object' && !(verdict instanceof ExpiredToken);
+}
+
+/** Returns why a token is rejected; undefined if there is none. */
+function reasonOf(rejection: Rejection | false): RefusalReason | undefined {
+  if (rejection instanceof ExpiredToken) return 'expired';
+  return rejection || undefined;
 }
 
 function requestOf(context: ExecutionContext): GuardedRequest {

@@ -2,14 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import { nodeRequest } from './node-request.js';
-import {
-  ExpiredToken,
-  isBearerToken,
-  type Principal,
-  type RefusalReason,
-  type TokenVerifier,
-  toVerificationResult,
-} from './token-verifier.js';
+import { isBearerToken, type TokenVerifier, toVerdict, type Verdict } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */
 export const STRATEGY = 'plant-store-bearer';
@@ -31,17 +24,6 @@ export class BearerRequest {
   }
 }
 
-/** Tells BearerAuthGuard why a token is refused. */
-export class TokenRefused extends Error {
-  /** @param holder the principal of a token that has expired */
-  constructor(
-    readonly reason: RefusalReason,
-    readonly holder?: Principal,
-  ) {
-    super(reason);
-  }
-}
-
 /** Hands the token of a request to the verifier. */
 @Injectable()
 export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
@@ -49,25 +31,18 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
     super({ passReqToCallback: true });
   }
 
-  /**
-   * Returns the principal of a token, or false if the request comes from another guard than BearerAuthGuard.
-   *
-   * @throws {TokenRefused} if the token is not valid
-   */
-  async validate(request: unknown, token: string): Promise<Principal | false> {
+  /** Returns the verdict on a token, or false if the request comes from another guard than BearerAuthGuard. */
+  async validate(request: unknown, token: string): Promise<Verdict | false> {
     if (!(request instanceof BearerRequest)) return false;
-    if (!isBearerToken(token)) throw new TokenRefused('malformed');
-    const result = await askVerifier(request.verifier, token);
-    if (typeof result === 'string') throw new TokenRefused(result);
-    if (result instanceof ExpiredToken) throw new TokenRefused('expired', result.holder);
-    return result;
+    if (!isBearerToken(token)) return 'malformed';
+    return askVerifier(request.verifier, token);
   }
 }
 
 /** @throws what the verifier throws, always as a value that passport takes for an error */
-async function askVerifier(verifier: TokenVerifier, token: string): Promise<ReturnType<typeof toVerificationResult>> {
+async function askVerifier(verifier: TokenVerifier, token: string): Promise<Verdict> {
   try {
-    return toVerificationResult(await verifier.verify(token));
+    return toVerdict(await verifier.verify(token));
   } catch (error) {
     if (error) throw error;
     // A verifier may reject with undefined: passport would see no error, and refuse the request with 401.

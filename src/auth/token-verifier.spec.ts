@@ -1,5 +1,5 @@
 import {
-  toVerificationResult,
+  toVerdict,
   ExpiredToken,
   type TokenVerifier,
   FirstKnownVerifier,
@@ -53,10 +53,10 @@ describe('A result', () => {
   it('may be undefined, a reason, a principal, or an expired token, which a principal may be, too', () => {
     const principal = { name: '', scopes: [], expires: new Date(Date.now() + 60_000) };
     const former = { name: 'former', expires: new Date(0) };
-    expect(toVerificationResult(undefined)).toBe('unknown');
-    expect(toVerificationResult('wrong-type')).toBe('wrong-type');
-    expect(toVerificationResult(principal)).toBe(principal);
-    expect(toVerificationResult(new ExpiredToken(former))).toEqual(new ExpiredToken(former));
-    expect(toVerificationResult(former)).toEqual(new ExpiredToken(former));
+    expect(toVerdict(undefined)).toBe('unknown');
+    expect(toVerdict('wrong-type')).toBe('wrong-type');
+    expect(toVerdict(principal)).toBe(principal);
+    expect(toVerdict(new ExpiredToken(former))).toEqual(new ExpiredToken(former));
+    expect(toVerdict(former)).toEqual(new ExpiredToken(former));
   });
 });

@@ -12,7 +12,7 @@ export interface Principal {
   readonly expires?: Date | undefined;
 }
 
-/** Why a token is refused. Logs and metrics have the reason; a client never learns it. */
+/** Why a token is rejected. Logs and metrics have the reason; a client never learns it. */
 export const REFUSAL_REASONS = [
   'malformed',
   'unknown',
@@ -38,8 +38,14 @@ export class ExpiredToken {
   constructor(readonly holder: Principal) {}
 }
 
-/** The principal of a valid token, or why it is refused; undefined means `unknown`. */
+/** The principal of a valid token, or why it is rejected; undefined means `unknown`. */
 export type VerificationResult = Principal | ExpiredToken | RefusalReason | undefined;
+
+/** What is known of a token that is rejected. */
+export type Rejection = ExpiredToken | RefusalReason;
+
+/** A result that was checked. */
+export type Verdict = Principal | Rejection;
 
 /** Returns the principal of a token, unless the token has expired. */
 export function unlessExpired(principal: Principal): Principal | ExpiredToken {
@@ -48,11 +54,11 @@ export function unlessExpired(principal: Principal): Principal | ExpiredToken {
 }
 
 /**
- * Returns what a verifier has returned, which may be one of a host in JavaScript, and may remember a principal for too long.
+ * Returns the verdict of a verifier, which may be one of a host in JavaScript, and may remember a principal for too long.
  *
  * @throws {TypeError} if it is none of the results that it may be
  */
-export function toVerificationResult(result: unknown): Principal | ExpiredToken | RefusalReason {
+export function toVerdict(result: unknown): Verdict {
   if (result === undefined) return 'unknown';
   if (isRefusalReason(result) || result instanceof ExpiredToken) return result;
   const fault = faultOf(result);
