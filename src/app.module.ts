@@ -2,11 +2,10 @@ import { type DynamicModule, type LoggerService, Module } from '@nestjs/common';
 import { APP_FILTER, APP_GUARD, NestFactory, RouterModule } from '@nestjs/core';
 import { BearerAuthGuard } from './auth/bearer-auth.guard.js';
 import { ContractExceptionFilter } from './contract/contract-exception.filter.js';
-import { PLANTS_PATH } from './contract/plants-path.js';
 import { createFastifyAdapter, type PublicApplication } from './http/fastify-adapter.js';
 import { NotFoundController, OperationPath } from './http/not-found.controller.js';
 import { PlantsModule } from './plants/plants.module.js';
-import type { PlantsModuleOptions } from './plants/plants.module-definition.js';
+import { PLANTS_PATH, type PlantsModuleOptions } from './plants/plants.module-definition.js';
 
 /** The options of the standalone application. */
 interface ApplicationOptions {

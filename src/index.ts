@@ -1,4 +1,4 @@
-export { type AuthenticationRefused, CurrentPrincipal, principalOf } from './auth/request-principal.js';
+export { type AuthenticationRefused, CurrentPrincipal, principalOf } from './auth/authenticated-request.js';
 export { BearerAuthGuard, RequiresScope } from './auth/bearer-auth.guard.js';
 export { TokenFileVerifier } from './auth/token-file-verifier.js';
 export { type JwtSettings, type JwtType } from './auth/jwt-settings.js';

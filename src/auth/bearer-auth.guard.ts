@@ -2,10 +2,9 @@ import { type ExecutionContext, ForbiddenException, Injectable, UnauthorizedExce
 import { HttpAdapterHost, Reflector } from '@nestjs/core';
 import { AuthGuard } from '@nestjs/passport';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { nodeRequest } from './node-request.js';
+import { nodeRequest, principalOf, setPrincipal, setRefusal } from './authenticated-request.js';
 import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
 import { BearerRequest, STRATEGY } from './bearer.strategy.js';
-import { principalOf, setPrincipal, setRefusal } from './request-principal.js';
 import { ExpiredToken, type Principal, type RefusalReason, type Rejection, type Verdict } from './token-verifier.js';
 
 interface ScopeRequirement {

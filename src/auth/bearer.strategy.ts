@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
-import { nodeRequest } from './node-request.js';
+import { nodeRequest } from './authenticated-request.js';
 import { isBearerToken, type TokenVerifier, toVerdict, type Verdict } from './token-verifier.js';
 
 /** Passport's registry belongs to the process, and `bearer` to the host. */

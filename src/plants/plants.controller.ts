@@ -1,11 +1,11 @@
 import { Controller, HttpCode, HttpStatus, Post, UseFilters, UseGuards, VERSION_NEUTRAL } from '@nestjs/common';
 import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
-import { CurrentPrincipal } from '../auth/request-principal.js';
+import { CurrentPrincipal } from '../auth/authenticated-request.js';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
-import { PLANTS_PATH } from '../contract/plants-path.js';
 import type { NewPlantDto, PlantDto } from './dto/plant.dto.js';
 import { PlantFromRequest } from './pipes/new-plant.pipe.js';
+import { PLANTS_PATH } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
 
 /**

@@ -3,6 +3,9 @@ import type { Principal, TokenVerifier } from '../auth/token-verifier.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { NewPlantDto } from './dto/plant.dto.js';
 
+/** The path of the operation, below {base_url} or the prefix of the application. */
+export const PLANTS_PATH = 'plants';
+
 /** A function of the host; `principal` is undefined if the host authenticates. */
 export type PlantCreatedListener = (plant: Readonly<NewPlantDto>, principal: Principal | undefined) => unknown;
 

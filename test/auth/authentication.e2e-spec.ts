@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { ServiceUnavailableException } from '@nestjs/common';
-import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/request-principal.js';
+import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/authenticated-request.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { FirstKnownVerifier, type VerificationResult } from '../../src/auth/token-verifier.js';
 import { ContractException } from '../../src/contract/contract.exception.js';

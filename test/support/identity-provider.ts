@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
 import type * as oidc from 'oidc-provider';
-import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/request-principal.js';
+import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/authenticated-request.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
 import { FirstKnownVerifier } from '../../src/auth/token-verifier.js';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { principalOf } from '../../auth/request-principal.js';
+import { principalOf } from '../../auth/authenticated-request.js';
 import { ContractException } from '../../contract/contract.exception.js';
 import { logDefect } from '../../contract/log-defect.js';
 import { ClientInput } from './client-input.js';

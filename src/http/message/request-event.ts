@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
-import { type AuthenticationRefused, principalOf, refusalOf } from '../../auth/request-principal.js';
+import { type AuthenticationRefused, principalOf, refusalOf } from '../../auth/authenticated-request.js';
 import type { ErrorBody } from '../../contract/contract.exception.js';
 import { ERROR_TABLE, type ErrorNumber } from '../../contract/error-table.js';
 import type { Answer, PublicResponse } from './public-response.js';

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Injectable, RequestMethod } from '@nestjs/common';
 import { type AbstractHttpAdapter, ApplicationConfig, HttpAdapterHost } from '@nestjs/core';
-import { PLANTS_PATH } from '../../contract/plants-path.js';
+import { PLANTS_PATH } from '../plants.module-definition.js';
 
 /** Parsers skip a request without these headers (RFC 9112 §6.3). */
 const BODY_HEADERS = ['content-type', 'content-length', 'transfer-encoding'] as const;

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { nodeRequest } from './node-request.js';
 import type { Principal, RefusalReason } from './token-verifier.js';
 
 /** Why the guard has refused a request; also a message of the diagnostics channel. */
@@ -25,22 +25,28 @@ const PRINCIPAL = Symbol('principal');
 const REFUSAL = Symbol('refusal');
 
 /**
- * Node's request, with one of these after its authentication. In symbols on the request: every garbage collection visits all
- * entries of a WeakMap.
+ * Node's request, which has a principal or a refusal after its authentication. It keeps them itself: every garbage collection
+ * visits all entries of a WeakMap.
  */
-type Authenticated = IncomingMessage & {
+type AuthenticatedRequest = IncomingMessage & {
   [PRINCIPAL]?: Principal;
   [REFUSAL]?: AuthenticationRefused;
 };
 
+/** Returns Node's request, of HTTP/1.1 or HTTP/2, which Fastify wraps as `raw`, and Express passes on. */
+export function nodeRequest(request: object): AuthenticatedRequest {
+  const raw = 'raw' in request && request.raw instanceof Readable ? request.raw : request;
+  return raw as IncomingMessage;
+}
+
 /** Keeps the principal with its request. */
 export function setPrincipal(request: object, principal: Principal): void {
-  authenticated(request)[PRINCIPAL] = principal;
+  nodeRequest(request)[PRINCIPAL] = principal;
 }
 
 /** Returns the principal of a request that the guard has passed. */
 export function principalOf(request: object): Principal | undefined {
-  return authenticated(request)[PRINCIPAL];
+  return nodeRequest(request)[PRINCIPAL];
 }
 
 /** Passes the principal of the request; undefined if the host authenticates. */
@@ -50,15 +56,11 @@ export const CurrentPrincipal = createParamDecorator((_data: unknown, context: E
 
 /** Keeps the refusal with its request, for the log line, and publishes it. */
 export function setRefusal(request: object, refusal: AuthenticationRefused): void {
-  authenticated(request)[REFUSAL] = refusal;
+  nodeRequest(request)[REFUSAL] = refusal;
   if (refused.hasSubscribers) refused.publish(refusal);
 }
 
 /** Returns why the guard has refused a request; undefined if it has not. */
 export function refusalOf(request: object): AuthenticationRefused | undefined {
-  return authenticated(request)[REFUSAL];
-}
-
-function authenticated(request: object): Authenticated {
-  return nodeRequest(request);
+  return nodeRequest(request)[REFUSAL];
 }
