@@ -3,7 +3,7 @@ import { installCertificate } from '../support/certificates.js';
 import { storeFrom, violationsIn } from '../support/history.js';
 import { chunkedMessage, creation, HEAD, message, plant } from '../support/http-messages.js';
 import { ask, openRequest, RawClient, refusesConnections } from '../support/raw-client.js';
-import { ServiceDirectory, WITH_TOKEN } from '../support/service-directory.js';
+import { ServiceDirectory, type Variables, WITH_TOKEN } from '../support/service-directory.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { until } from '../support/until.js';
 import { Workload } from '../support/workload.js';
@@ -12,9 +12,10 @@ const directory = ServiceDirectory.ofEachTest();
 let service: ServiceProcess;
 let url: string;
 
-beforeEach(async () => {
-  ({ service, url } = await directory.start({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '2s' }));
-});
+/** Starts the service of a test. */
+async function start(variables: Variables): Promise<void> {
+  ({ service, url } = await directory.start({ ...WITH_TOKEN, ...variables }));
+}
 
 /** Opens a connection, and sends on it. */
 async function open(sent: string, options = {}): Promise<RawClient> {
@@ -28,6 +29,7 @@ describe('SIGTERM', () => {
     ['is silent', ''],
     ['has sent half a request head', 'POST /plants HTTP/1.1\r\nHost: loc'],
   ])('closes the connection of a client that %s, and ends the service with status 0', async (_what, sent) => {
+    await start({ SHUTDOWN_TIMEOUT: '2s' });
     const client = await open(sent);
     // After this exchange, the service has accepted the first connection, too.
     await fetch(url);
@@ -40,7 +42,7 @@ describe('SIGTERM', () => {
   });
 
   it('ends new connections while a client does not take its answer', async () => {
-    ({ service, url } = await directory.start({ ...WITH_TOKEN, BODY_LIMIT: '32mb', SHUTDOWN_TIMEOUT: '2s' }));
+    await start({ BODY_LIMIT: '32mb', SHUTDOWN_TIMEOUT: '2s' });
     const slow = await RawClient.open(url);
     slow.socket.pause();
     slow.socket.write(creation(1, 20_000_000));
@@ -60,6 +62,7 @@ describe('SIGTERM', () => {
   });
 
   it('answers a request in flight with Connection: close', async () => {
+    await start({ SHUTDOWN_TIMEOUT: '2s' });
     const client = await openRequest(url);
 
     service.signal('SIGTERM');
@@ -72,7 +75,7 @@ describe('SIGTERM', () => {
   });
 
   it.each(['1', '2'])('ends WORKERS=%s at once after strange clients, none of which owes a body', async (workers) => {
-    ({ service, url } = await directory.start({ ...WITH_TOKEN, WORKERS: workers, SHUTDOWN_TIMEOUT: '60m' }));
+    await start({ WORKERS: workers, SHUTDOWN_TIMEOUT: '60m' });
     const valid = message();
     const stranger = message({ authorization: [] });
     const behaviours = [
@@ -105,7 +108,7 @@ describe('SIGTERM', () => {
     ['closes its connection', ['Connection: close']],
   ])('waits for a slow client that takes an answer of 15 MB, which %s', async (_what, more) => {
     const variables = { BODY_LIMIT: '20mb', SHUTDOWN_TIMEOUT: '1m', REQUEST_TIMEOUT: '1m' };
-    ({ service, url } = await directory.start({ ...WITH_TOKEN, ...variables, LOG_REQUESTS: 'all' }));
+    await start({ ...variables, LOG_REQUESTS: 'all' });
     const name = 'n'.repeat(15_000_000);
     const client = await RawClient.open(url);
     client.socket.pause();
@@ -123,7 +126,7 @@ describe('SIGTERM', () => {
 
   it('ends the service before the time of TLS handshakes has passed that do not end', async () => {
     const variables = { ...installCertificate(directory), SHUTDOWN_TIMEOUT: '60m' };
-    ({ service, url } = await directory.start({ ...WITH_TOKEN, ...variables }));
+    await start(variables);
     const half = async (): Promise<RawClient> => {
       const client = await RawClient.open(url.replace('https:', 'http:'));
       client.socket.write('\x16\x03\x01\x02');
@@ -140,6 +143,7 @@ describe('SIGTERM', () => {
   });
 
   it('waits SHUTDOWN_TIMEOUT for a body that does not come, and no longer', async () => {
+    await start({ SHUTDOWN_TIMEOUT: '2s' });
     await openRequest(url);
 
     const before = performance.now();
@@ -150,7 +154,7 @@ describe('SIGTERM', () => {
   });
 
   it('ends the service immediately when a second signal follows', async () => {
-    ({ service, url } = await directory.start({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '60m' }));
+    await start({ SHUTDOWN_TIMEOUT: '60m' });
     await openRequest(url);
     service.signal('SIGTERM');
     await refusesConnections(url);
@@ -159,7 +163,7 @@ describe('SIGTERM', () => {
   });
 
   it('answers the request in flight when npm passes on the SIGINT that the service has had', async () => {
-    ({ service, url } = await directory.start({ ...WITH_TOKEN, SHUTDOWN_TIMEOUT: '60m' }));
+    await start({ SHUTDOWN_TIMEOUT: '60m' });
     const client = await openRequest(url);
 
     service.signal('SIGINT');
@@ -174,7 +178,7 @@ describe('SIGTERM', () => {
   });
 
   it.each(['1', '2'])('cuts no answer and loses no plant under load with WORKERS=%s', async (workers) => {
-    ({ service, url } = await directory.start({ ...WITH_TOKEN, WORKERS: workers }));
+    await start({ WORKERS: workers });
     const workload = new Workload(() => url, { token: TOKEN, clients: 64, seed: 3 });
     await workload.operations(1_000);
 
