@@ -9,7 +9,7 @@ import { WORKERS } from '../support/workers.js';
 
 /** Bytes of lines that wait in a process, and bytes that the system keeps for the reader, at most. */
 const MAX_WAITING = 16_777_216;
-const MAX_KEPT = 1_000_000;
+const MAX_KEPT = 500_000;
 
 const directory = ServiceDirectory.ofEachTest();
 
