@@ -66,7 +66,7 @@ describe.each<{
   beforeEach(async () => {
     await directory.store([]);
     directory.fill(2_000);
-    await run(['backup', 'backup.db']);
+    if (command[0] === 'restore') await run(['backup', 'backup.db']);
     before = readdirSync(directory.path);
   });
 
@@ -92,17 +92,17 @@ describe.each<{
 describe('plant-store import', () => {
   it('goes on after it was interrupted or killed', async () => {
     await directory.store([]);
-    directory.fill(100_000);
+    directory.fill(50_000);
     await run(['export', 'plants.ndjson']);
     const lines = readFileSync(directory.file('plants.ndjson'), 'utf8').split(/^/m);
 
-    expect(await interruptImport(lines.slice(0, 30_000).join(''), 'SIGINT')).toEqual([
+    expect(await interruptImport(lines.slice(0, 15_000).join(''), 'SIGINT')).toEqual([
       130,
       expect.stringMatching(/^plant-store: interrupted: \d+ created, .+; run the same command again: it goes on .+\n$/),
     ]);
     const interrupted = directory.rows('other.db').length;
     expect(interrupted).toBeGreaterThan(0);
-    expect(await interruptImport(lines.slice(0, 60_000).join(''), 'SIGKILL')).toEqual([null, '']);
+    expect(await interruptImport(lines.slice(0, 30_000).join(''), 'SIGKILL')).toEqual([null, '']);
     const killed = directory.rows('other.db').length;
     expect(killed).toBeGreaterThan(interrupted);
 

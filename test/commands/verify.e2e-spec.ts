@@ -36,7 +36,7 @@ describe('plant-store verify', () => {
 describe('A damaged database', () => {
   it.each(['check', 'export', 'verify'])('is one line of %s, with the next step', async (command) => {
     await directory.store([]);
-    directory.fill(100_000);
+    directory.fill(30_000);
     const file = directory.file('data/plants.db');
     const bytes = readFileSync(file);
     writeFileSync(file, bytes.fill(0xaa, 400_000, 500_000));
