@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { RUNS } from '../../test/support/runs.js';
 import { exactInteger, visitTopLevelMembers } from './exact-json.js';
 
 const MEBIBYTE = 1_048_576;
@@ -33,7 +34,7 @@ describe('exactInteger', () => {
       fc.property(fc.stringMatching(NUMBER), (text) => {
         expect(exactInteger(text)).toBe(byRatio(text));
       }),
-      { numRuns: 10_000 },
+      { numRuns: 2_000 * RUNS },
     );
   });
 
@@ -67,7 +68,7 @@ describe('visitTopLevelMembers', () => {
           expect((error as Error).name).toMatch(/^(?:Syntax)?Error$/);
         }
       }),
-      { numRuns: 10_000 },
+      { numRuns: 2_000 * RUNS },
     );
   });
 });

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { RUNS } from '../../test/support/runs.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { NewPlantDto } from './dto/plant.dto.js';
 import { exactInteger } from './exact-json.js';
@@ -137,7 +138,7 @@ describe('parseNewPlant', () => {
       fc.property(bodies, (body) => {
         expect(readingOf(body)).toEqual(expectedOf(body));
       }),
-      { numRuns: 10_000 },
+      { numRuns: 2_000 * RUNS },
     );
   });
 
