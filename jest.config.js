@@ -29,7 +29,7 @@ export default {
       testMatch: [
         '<rootDir>/src/storage/plant-repository.spec.ts',
         '<rootDir>/test/plants/{every-member,new-plant.property,plants}.e2e-spec.ts',
-        '<rootDir>/test/storage/{crash,history}.e2e-spec.ts',
+        '<rootDir>/test/storage/crash.e2e-spec.ts',
         // Its short form runs on SQLite alone.
         ...(process.env.SOAK_MINUTES === undefined ? [] : ['<rootDir>/test/http/soak.e2e-spec.ts']),
         '<rootDir>/test/**/*.postgres-spec.ts',

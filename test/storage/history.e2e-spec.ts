@@ -61,7 +61,7 @@ describe('The history checker, with a service that acknowledges batches before t
   it('finds the lost plants', async () => {
     const service = await startService({ repository: (inner) => new FaultyRepository(inner) });
     const workload = new Workload(() => service.url, { token: TOKEN, clients: 16, seed: 1 });
-    await workload.operations(2_000);
+    await workload.operations(1_000);
     await workload.stop();
     const violations = violationsIn(workload.history, storeFrom(await service.rows()));
     await service.close();
