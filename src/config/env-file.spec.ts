@@ -53,6 +53,13 @@ describe('A file of variables', () => {
     );
   });
 
+  it('may have blanks in lines that are blank or a comment, and around names', () => {
+    const lines = 'KEEP_ALIVE_TIMEOUT=5s\n \t\nBASE_PATH=/v1\r\n \r\n # comment\n\t REQUIRED_SCOPE = plants \n';
+    writeFileSync(file, lines, { mode: 0o600 });
+
+    expect(readEnvFile(file)).toEqual({ KEEP_ALIVE_TIMEOUT: '5s', BASE_PATH: '/v1', REQUIRED_SCOPE: 'plants' });
+  });
+
   it('has the same values for systemd', () => {
     writeFileSync(file, `# comment # comment\nHOST="::1"\nBASE_PATH='/v#1'\n JWT_AUDIENCE = a "b" \n`, { mode: 0o600 });
 
