@@ -297,9 +297,9 @@ describe('A verified token', () => {
     expect(await jwt.verifier.verify(token)).toMatchObject({ name: 'ci' });
     const verification = jest.spyOn(crypto.subtle, 'verify').mockResolvedValue(true);
     const [header = '', , signature = ''] = token.split('.');
-    const verifyOther = async (sub: number): Promise<void> => {
+    const verifyOther = (sub: number): Promise<unknown> => {
       const claims = Buffer.from(JSON.stringify(jwt.claims({ sub: `${sub}` }))).toString('base64url');
-      expect(await jwt.verifier.verify(`${header}.${claims}.${signature}`)).toMatchObject({ name: `${sub}` });
+      return jwt.verifier.verify(`${header}.${claims}.${signature}`);
     };
     for (let sub = 1; sub < 10_000; sub += 1) await verifyOther(sub);
 
