@@ -41,7 +41,7 @@ function valueOf(metrics: string, series: string): number {
 
 describe('A service with WORKERS=auto', () => {
   it.each([
-    ['three workers on three cores', 3, 3],
+    ['two workers on two cores', 2, 2],
     ['one process and no worker on one core', 1, 0],
   ])('has %s', async (_what, cores, workers) => {
     const { service, url } = await directory.start({ ...WITH_TOKEN, WORKERS: 'auto', ...onCores(cores) });
@@ -167,13 +167,13 @@ describe('A service with WORKERS=2', () => {
     const services = [await directory.start(TWO), await directory.start(TWO)];
     let turn = 0;
     const workload = new Workload(() => services[(turn += 1) % 2]?.url ?? '', { token: TOKEN, clients: 16, seed: 4 });
-    await workload.operations(500);
+    await workload.operations(300);
     const commands = await Promise.all([
       directory.run('backup', ['backup.db']),
       directory.run('export', ['plants.ndjson']),
       directory.run('import', ['-'], {}, '{"id": -1, "name": "imported"}\n'),
     ]);
-    await workload.operations(workload.history.length + 500);
+    await workload.operations(workload.history.length + 300);
     await workload.stop();
 
     expect(commands.map(({ status }) => status)).toEqual([0, 0, 0]);
