@@ -25,8 +25,8 @@ const PRINCIPAL = Symbol('principal');
 const REFUSAL = Symbol('refusal');
 
 /**
- * Node's request, which has a principal or a refusal after its authentication. It keeps them itself: every garbage collection
- * visits all entries of a WeakMap.
+ * Node's request, which has a principal or a refusal after its authentication. It keeps them itself: every garbage
+ * collection visits all entries of a WeakMap.
  */
 type AuthenticatedRequest = IncomingMessage & {
   [PRINCIPAL]?: Principal;

@@ -25,10 +25,7 @@ export const RequiresScope = Reflector.createDecorator<string | undefined, Scope
 
 /** A request of Express or Fastify. */
 interface GuardedRequest {
-  /**
-   * The address of the client, as far as the host lets its framework trust proxies. In the service, it is the peer's: Fastify
-   * has no `trustProxy` there, and the log takes the address from `PublicRequest.forwardedAddress`.
-   */
+  /** The address of the client, according to the host's framework. The log of the service has its own. */
   readonly ip?: string;
   /** The place of passport for the principal. */
   user?: unknown;

@@ -15,13 +15,14 @@ export interface AdmittedRequest {
 }
 
 /**
- * Bounds the memory that clients and the host can occupy: the number of requests, the number of plants, and the bytes of both
- * together. Beyond that, it refuses with error 503. A request and its plant count independently:
+ * Bounds the memory that clients and the host can occupy: the number of requests of clients, the number of plants, those of
+ * calls of the host included, and the bytes of both together. Beyond that, it refuses with error 503. A request and its plant
+ * count independently:
  *
- * | what counts                                     | from                            | until                                                |
- * |-------------------------------------------------|---------------------------------|------------------------------------------------------|
- * | the request of a client, and its body           | `admitRequest`, in NewPlantPipe | the client has taken the answer or gone              |
- * | the plant of a request or of a call of the host | `admitPlant`, in PlantsService  | its outcome is known, and `onPlantCreated` has ended |
+ * | what counts             | from                         | until                                                |
+ * |-------------------------|------------------------------|------------------------------------------------------|
+ * | a request, and its body | NewPlantPipe: `admitRequest` | the client has taken the answer or gone              |
+ * | a plant                 | PlantsService: `admitPlant`  | its outcome is known, and `onPlantCreated` has ended |
  */
 export class Admission {
   readonly #maxBytes: number;
@@ -60,8 +61,8 @@ export class Admission {
   }
 
   /**
-   * Counts bytes of the body of a request, and returns whether there is room for them. If there is none, the request counts no
-   * longer: its connection may stay open for seconds, but its body is discarded.
+   * Counts bytes of the body of a request, and returns whether there is room for them. If there is none, the request counts
+   * no longer: its connection may stay open for seconds, but its body is discarded.
    */
   chargeBody(request: AdmittedRequest, bytes: number): boolean {
     // The answer of a host does not wait for the body.
@@ -73,15 +74,15 @@ export class Admission {
     return false;
   }
 
-  /** @throws {ContractException} 503 if there is no room for the plant of a call of the host */
+  /** @throws {ContractException} 503 if there is no room for the bytes of a call of the host */
   assertRoomForCall(): void {
     if (!this.#makeRoom()) throw new ContractException(503);
   }
 
   /**
-   * Admits a plant, until `releasePlant`. There need not be room for its bytes: that of a request is in memory already. So the
-   * total may exceed the limit, by about twice the bytes of the bodies that had room, and by a plant that the host has made or
-   * parsed. No request, no body and no call of the host has room until the total is within the limit again.
+   * Admits a plant, until `releasePlant`, also without room for its bytes: it is in memory already. So the total may exceed
+   * the limit, by about twice the bytes of the bodies that had room, and by a plant that the host has made or parsed. No
+   * request, no body and no call of the host has room until the total is within the limit again.
    *
    * @throws {ContractException} 503 if there are too many plants, or after `close`
    */
@@ -123,11 +124,11 @@ export class Admission {
     return true;
   }
 
-  /** Closes the oldest connection whose client does not take its answer, and releases its request. Returns false without one. */
+  /** Closes the oldest connection whose client does not take its answer. Returns false if there is none. */
   #closeOldestAnswered(): boolean {
     const request = this.#requests.find(({ answer }) => isAnswered(answer));
     if (request === undefined) return false;
-    // Without bytes to write, the client has taken its last answer, and the answer emits `close` only when it closes its side.
+    // Without bytes to write, the client has taken a last answer, which emits `close` only when the client closes its side.
     if (request.answer.writableLength > 0) request.answer.destroy();
     this.#releaseRequest(request);
     return true;

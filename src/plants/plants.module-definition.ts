@@ -43,8 +43,8 @@ export interface PlantsModuleOptions {
   /**
    * Called at most once for each plant that was created, when it is durable; not for one that was there already. An error
    * is logged and changes no answer. It is not a queue: a crash after the commit, or an answer of the database that is lost,
-   * loses the call. Give each call a timeout: until it ends, the plant counts towards the limits, and `app.close()` waits. If
-   * it never ends, the application never closes.
+   * loses the call. Give each call a timeout: until it ends, the plant counts towards the limits, and `app.close()` waits.
+   * If it never ends, the application never closes.
    */
   readonly onPlantCreated?: PlantCreatedListener | undefined;
 }

@@ -14,11 +14,10 @@ type Request = IncomingMessage & { [HIDDEN]?: IncomingHttpHeaders };
 type Middleware = (request: IncomingMessage, response: unknown, next: () => void) => void;
 
 /**
- * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the
- * body itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. The module
- * registers such middleware for its own path; a host needs it with RouterModule, and where the log says so. Register it
- * before the application listens, with the whole path: `app.use('/garden/plants', unparsedBody())`. Other paths, including those
- * below that one, are unaffected.
+ * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the body
+ * itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. The module registers
+ * such middleware for its own path. A host needs this one with RouterModule, and where the log says so. Register it before
+ * the application listens, with the whole path: `app.use('/garden/plants', unparsedBody())`. Paths below are unaffected.
  */
 export function unparsedBody(): Middleware {
   // Express and Fastify have cut off the path that the middleware is registered for.
@@ -29,9 +28,9 @@ export function unparsedBody(): Middleware {
 @Injectable()
 export class UnparsedBodyRegistration {
   constructor(config: ApplicationConfig, adapterHost: HttpAdapterHost) {
-    // `init$` (https://docs.nestjs.com/faq/http-adapter) replays: NestFactory has set the adapter before this constructor
-    // runs, and a testing module sets it later, in `createNestApplication`. In both cases the middleware precedes the body
-    // parser of Express, which `app.init()` registers. A MiddlewareConsumer would register it after the parser:
+    // NestFactory has set the adapter before this constructor runs, and a testing module sets it later: `init$` replays
+    // (https://docs.nestjs.com/faq/http-adapter). In both cases the middleware precedes the body parser of Express, which
+    // `app.init()` registers. A MiddlewareConsumer would register it after the parser:
     // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
     adapterHost.init$.subscribe(() => {
       // An application context without a server has none.

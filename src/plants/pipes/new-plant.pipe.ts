@@ -18,11 +18,9 @@ type HostResponse = ServerResponse | { readonly raw: ServerResponse };
  */
 type LazyContext = () => ExecutionContext;
 
-const CurrentContext = createParamDecorator(
-  (_data: unknown, context: ExecutionContext): LazyContext =>
-    () =>
-      context,
-);
+const CurrentContext = createParamDecorator((_data: unknown, context: ExecutionContext): LazyContext => {
+  return () => context;
+});
 
 /** Passes the plant of the request, see {@link NewPlantPipe}. */
 export const PlantFromRequest = (): ParameterDecorator => CurrentContext(NewPlantPipe);
