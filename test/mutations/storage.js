@@ -111,7 +111,7 @@ export default [
     name: 'storage: id twice in a batch',
     reason: 'Of two plants with one id, PostgreSQL inserts one: both must not count as created.',
     file: POSTGRES,
-    find: 'if (!firsts.has(addition.plant.id)) firsts',
+    find: 'if (!firsts.has(id)) firsts',
     replace: 'firsts',
     spec: 'src/storage/plant-repository',
     test: 'in conflict with the first one',

@@ -95,7 +95,7 @@ export class PostgresRepository extends PlantRepository {
     // Two batches that wait for each other's ids would deadlock.
     const plants = [...firsts.values()].map(({ plant }) => plant).sort((one, other) => (one.id < other.id ? -1 : 1));
     const inserted = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(plants)} RETURNING id`);
-    for (const [id] of inserted) setOutcome(firsts.get(id), 'created');
+    for (const [id] of inserted) setOutcome(firsts.get(String(id)), 'created');
   }
 
   /** Compares the plants with the stored ones that have their ids. */
@@ -116,9 +116,12 @@ function setOutcome(addition: Addition | undefined, outcome: Outcome): void {
   if (addition !== undefined) addition.outcome = outcome;
 }
 
-/** Returns the first plant of each id. */
-function firstOfEachId(additions: readonly Addition[]): ReadonlyMap<unknown, Addition> {
-  const firsts = new Map<bigint, Addition>();
-  for (const addition of additions) if (!firsts.has(addition.plant.id)) firsts.set(addition.plant.id, addition);
+/** Returns the first plant of each id, by the id as a text: the driver returns one if an operator has made the column numeric. */
+function firstOfEachId(additions: readonly Addition[]): ReadonlyMap<string, Addition> {
+  const firsts = new Map<string, Addition>();
+  for (const addition of additions) {
+    const id = String(addition.plant.id);
+    if (!firsts.has(id)) firsts.set(id, addition);
+  }
   return firsts;
 }
