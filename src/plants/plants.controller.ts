@@ -27,6 +27,6 @@ export class PlantsController {
     @PlantFromRequest() plant: Readonly<NewPlantDto>,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
-    return this.plants.createFromRequest(plant, principal);
+    return this.plants.createChecked(plant, principal);
   }
 }

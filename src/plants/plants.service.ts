@@ -44,32 +44,17 @@ export class PlantsService {
   ): Promise<PlantDto> {
     const plant = toNewPlant(assertFields(newPlant));
     this.admission.assertRoomForCall();
-    return this.#store(plant, options?.principal);
+    return this.createChecked(plant, options?.principal);
   }
 
   /**
-   * Creates the plant of a request, which the pipes of the route have checked.
+   * Creates a plant that `create`, or the pipe of the route, has checked. It counts in Admission until its outcome is known, and
+   * the listener has ended.
    *
    * @param principal undefined if the host authenticates
    * @throws {ContractException} 409 or 503, as `create`
    */
-  createFromRequest(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
-    return this.#store(plant, principal);
-  }
-
-  /**
-   * Takes a snapshot of the plants, to count, find or read them. Close it afterwards.
-   *
-   * @throws {RepositoryUnavailableError} when the store cannot be read now, and always for a database in memory
-   * @throws {Error} if the repository is one of the host without this method
-   */
-  async snapshot(): Promise<PlantSnapshot> {
-    if (this.repository.snapshot === undefined) throw new Error('The repository has no method snapshot');
-    return this.repository.snapshot();
-  }
-
-  /** Stores a plant, which counts in Admission until nothing has it any more. */
-  async #store(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
+  async createChecked(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
     const bytes = costOf(plant);
     this.admission.admitPlant(bytes);
     const release = (): void => this.admission.releasePlant(bytes);
@@ -83,6 +68,17 @@ export class PlantsService {
     else release();
     if (outcome === 'conflict') throw new ContractException(409);
     return toPlant(plant);
+  }
+
+  /**
+   * Takes a snapshot of the plants, to count, find or read them. Close it afterwards.
+   *
+   * @throws {RepositoryUnavailableError} when the store cannot be read now, and always for a database in memory
+   * @throws {Error} if the repository is one of the host without this method
+   */
+  async snapshot(): Promise<PlantSnapshot> {
+    if (this.repository.snapshot === undefined) throw new Error('The repository has no method snapshot');
+    return this.repository.snapshot();
   }
 
   /** @throws {ContractException} 503 if the plant may be stored or not */

@@ -85,8 +85,10 @@ async function startWorker(worker: Worker, configuration: Configuration): Promis
   service.serve(baseUrlOf(configuration, address));
   onSignals({
     stop: (signal) => stopWorker(signal, { service, log }),
-    // The primary tells the operator why.
-    reload: () => service.reload(),
+    reload: () => {
+      // The primary tells the operator why.
+      if (!service.isStopping) service.reload();
+    },
   });
 }
 

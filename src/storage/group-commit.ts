@@ -26,7 +26,6 @@ interface Call {
  */
 @Injectable()
 export class GroupCommit {
-  /** Writes in the next tick: a logger of a host that throws must not end `#run`. */
   readonly #logger = new Logger('PlantStore');
   readonly #queue: Call[] = [];
   #isRunning = false;
@@ -59,14 +58,17 @@ export class GroupCommit {
   /** Stores one batch after another until the queue is empty. */
   async #run(): Promise<void> {
     this.#isRunning = true;
-    await waitForArrivals(1);
-    for (;;) {
-      await this.#commit(this.#takeBatch());
-      if (this.#queue.length === 0) break;
-      await waitForArrivals(2);
+    try {
+      await waitForArrivals(1);
+      for (;;) {
+        await this.#commit(this.#takeBatch());
+        if (this.#queue.length === 0) return;
+        await waitForArrivals(2);
+      }
+    } finally {
+      // In the same turn as the last look at the queue, or after a logger of a host has thrown: the next plant starts again.
+      this.#isRunning = false;
     }
-    // In the same turn as the last look at the queue: a plant that is added later must start again.
-    this.#isRunning = false;
   }
 
   /** Takes the calls that have waited for longest. */

@@ -4,6 +4,7 @@ const CONNECTION = 'src/http/connection/client-connection.ts';
 const CONNECTIONS = 'src/http/connection/open-connections.ts';
 const CROSS_ORIGIN = 'src/http/message/cross-origin.ts';
 const ERROR = 'src/http/connection/parser-error.ts';
+const HEAD_CLOCK = 'src/http/connection/head-clock.ts';
 const INPUT = 'src/http/connection/client-input.ts';
 const HANDSHAKES = 'src/http/connection/tls-handshakes.ts';
 const NOT_FOUND = 'src/http/not-found.controller.ts';
@@ -491,17 +492,17 @@ export default [
   {
     name: 'http: late headers on a connection that was never kept unread',
     reason: 'The headers of a request have 10 seconds, whatever REQUEST_TIMEOUT is.',
-    file: CONNECTION,
-    find: '#headHasWaited = false;\n  /** Ends',
-    replace: '#headHasWaited = true;\n  /** Ends',
+    file: HEAD_CLOCK,
+    find: '#hasWaited = false;\n  #timer',
+    replace: '#hasWaited = true;\n  #timer',
     spec: 'test/http/timeouts',
     test: 'Half the headers',
   },
   {
     name: 'http: late request that was kept unread',
     reason: 'A request that the service keeps unread is not late.',
-    file: CONNECTION,
-    find: "socket.on('pause', () => (this.#headHasWaited = true));",
+    file: HEAD_CLOCK,
+    find: "socket.on('pause', () => (this.#hasWaited = true));",
     replace: '',
     spec: 'test/http/slow-store',
     test: 'although together they take longer',
@@ -509,17 +510,17 @@ export default [
   {
     name: 'http: time of a late request that was kept unread',
     reason: 'It has its whole REQUEST_TIMEOUT from when the service reads again.',
-    file: CONNECTION,
-    find: 'this.#headHasWaited = this.socket.isPaused();',
-    replace: 'this.#headHasWaited = false;',
+    file: HEAD_CLOCK,
+    find: 'this.#hasWaited = this.socket.isPaused();',
+    replace: 'this.#hasWaited = false;',
     spec: 'test/http/timeouts',
     test: 'its whole REQUEST_TIMEOUT',
   },
   {
     name: 'http: late request that is never refused',
     reason: 'It has no longer than that: Node reports a late request once.',
-    file: CONNECTION,
-    find: 'this.#headTimer = setTimeout(() => this.#refuseLateHead(), this.timeout);',
+    file: HEAD_CLOCK,
+    find: 'this.#timer = setTimeout(() => this.late(), this.timeout);',
     replace: '',
     spec: 'test/http/timeouts',
     test: 'of which half its head was read',

@@ -546,8 +546,8 @@ export default [
     name: 'storage: plant that nobody stores',
     reason: 'Each request gets an answer.',
     file: COMMIT,
-    find: '    // In the same turn as the last look at the queue: a plant that is added later must start again.\n',
-    replace: '    await Promise.resolve();\n',
+    find: '      // In the same turn as the last look at the queue,',
+    replace: '      await Promise.resolve();\n      //',
     spec: 'src/storage/group-commit',
   },
   {

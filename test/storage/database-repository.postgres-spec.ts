@@ -404,7 +404,7 @@ describe('the schema of PostgreSQL', () => {
     const other = new pg.Client({ connectionString: url });
     await other.connect();
     await other.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
-    const snapshot = await openSnapshot(url, { timeout: 200, startTimeout: 1_000 });
+    const snapshot = await openSnapshot(url, { timeout: 1_000, startTimeout: 1_000 });
     const plants = snapshot?.plants()[Symbol.asyncIterator]();
 
     await expect(plants?.next()).rejects.toThrow(

@@ -4,6 +4,7 @@ import { principalOf } from '../../auth/authenticated-request.js';
 import { ContractException } from '../../contract/contract.exception.js';
 import { logDefect } from '../../contract/log-defect.js';
 import { ClientInput } from './client-input.js';
+import { HeadClock } from './head-clock.js';
 import type { OpenConnection } from './open-connections.js';
 import { type ParserError, refusalFor } from './parser-error.js';
 import type { PublicRequest } from '../message/public-request.js';
@@ -53,10 +54,7 @@ export class ClientConnection implements OpenConnection {
   readonly #queue: (PublicResponse | ContractException)[] = [];
   #hasSucceeded = false;
   readonly #input: ClientInput;
-  /** True if the socket was paused since the headers of the last request: a part of the next head may have waited unread. */
-  #headHasWaited = false;
-  /** Ends the time that a late head has if it has waited. */
-  #headTimer: NodeJS.Timeout | undefined;
+  readonly #headClock: HeadClock;
 
   /**
    * @param handle answers a request; called for one request at a time
@@ -70,12 +68,8 @@ export class ClientConnection implements OpenConnection {
   ) {
     // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
     socket.on('error', () => undefined);
-    socket.on('close', () => {
-      clearTimeout(this.#timer);
-      clearTimeout(this.#headTimer);
-    });
-    // Also where Node pauses it: while nothing reads a body, and while the client does not take what Node has written.
-    socket.on('pause', () => (this.#headHasWaited = true));
+    socket.on('close', () => clearTimeout(this.#timer));
+    this.#headClock = new HeadClock(socket, timeout, () => this.refuse(new ContractException(408)));
     this.#input = new ClientInput(socket, () => this.#mustPause());
   }
 
@@ -112,8 +106,7 @@ export class ClientConnection implements OpenConnection {
   acceptRequest(response: PublicResponse): void {
     response.client = this;
     response.req.once('resume', () => this.#beginBody(response.req));
-    this.#headHasWaited = false;
-    clearTimeout(this.#headTimer);
+    this.#headClock.stop();
     if (this.#isEnding()) discardBody(response);
     else this.#enqueue(response);
   }
@@ -122,18 +115,8 @@ export class ClientConnection implements OpenConnection {
   acceptError(error: ParserError): void {
     const refusal = refusalFor(error);
     if (refusal === undefined) this.socket.destroy();
-    else if (refusal.error === 408) this.#refuseLateHead();
+    else if (refusal.error === 408) this.#headClock.late();
     else this.refuse(refusal);
-  }
-
-  /** Refuses a late head. Node reports it once, by a clock that also runs in pauses: if it has waited, it has `timeout`. */
-  #refuseLateHead(): void {
-    if (this.#headHasWaited) {
-      this.#headHasWaited = this.socket.isPaused();
-      this.#headTimer = setTimeout(() => this.#refuseLateHead(), this.timeout);
-    } else {
-      this.refuse(new ContractException(408));
-    }
   }
 
   /** Starts the clock of a body that something begins to read. */

@@ -119,11 +119,11 @@ function writeCopy(database: SqliteDatabase, draft: string, target: string): voi
  * @returns the number of its plants
  */
 async function inspect(
-  copy: string,
+  draft: string,
   source: string,
   assertUsable?: (copied: SqliteDatabase) => unknown,
 ): Promise<number> {
-  const copied = await openSound(copy);
+  const copied = await openSound(draft);
   try {
     assertUsable?.(copied);
     return Number(firstValue(copied, 'SELECT count(*) FROM plants'));

@@ -1,0 +1,42 @@
+import type { Socket } from 'node:net';
+
+/**
+ * The clock of the heads of a connection: from the first byte of a request to the end of its headers. Node's clock goes on
+ * while the socket is paused, and reports a late head only once. A head that may have waited unread is therefore not late
+ * yet: it has a timeout from the report on, and again while pauses fall into that.
+ */
+export class HeadClock {
+  /** True if the socket was paused since the headers of the last request, or since the timeout began. */
+  #hasWaited = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param timeout milliseconds for a head that has waited
+   * @param refuse called when a head is late
+   */
+  constructor(
+    private readonly socket: Socket,
+    private readonly timeout: number,
+    private readonly refuse: () => void,
+  ) {
+    // Node also pauses the socket: while nothing reads a body, and while the client does not take what Node has written.
+    socket.on('pause', () => (this.#hasWaited = true));
+    socket.on('close', () => clearTimeout(this.#timer));
+  }
+
+  /** Ends the time of a head: its headers are complete. */
+  stop(): void {
+    this.#hasWaited = false;
+    clearTimeout(this.#timer);
+  }
+
+  /** Node reports a late head, or its timeout is over. */
+  late(): void {
+    if (!this.#hasWaited) {
+      this.refuse();
+      return;
+    }
+    this.#hasWaited = this.socket.isPaused();
+    this.#timer = setTimeout(() => this.late(), this.timeout);
+  }
+}
