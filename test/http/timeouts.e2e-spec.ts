@@ -144,6 +144,17 @@ describe('A request that is too slow', () => {
     await client.hangUp();
   });
 
+  it('is not one of which the service has not begun to read the body', async () => {
+    const client = await RawClient.connect(service.port);
+    await client.send(message({ ...SLOW, framing: ['Content-Length: 25'], body: '' }));
+    for (let times = 0; times < 3; times++) await timeout();
+    service.release();
+    await client.send(plant(1));
+
+    expectPlant(await client.answer(), 1, KEEP_ALIVE);
+    await client.hangUp();
+  });
+
   describe.each([
     ['half its head', LINE],
     ['half its body', message({ framing: ['Content-Length: 26'] })],

@@ -535,13 +535,13 @@ export default [
     test: 'at whatever byte it stops',
   },
   {
-    name: 'http: clock of a body that waits',
-    reason: 'A request that the service keeps unread is not late.',
+    name: 'http: clock of a request that waits for its guard',
+    reason: 'The time of a body begins when the service begins to read it.',
     file: SERVER,
     find: 'requestTimeout: 0',
     replace: 'requestTimeout: request',
     spec: 'test/http/timeouts',
-    test: 'of which half its body was read',
+    test: 'has not begun to read the body',
   },
   {
     name: 'http: drain without the answers that clients take',
