@@ -12,18 +12,21 @@ import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
 class PublicFastifyAdapter extends FastifyAdapter {
-  /** Sends what a route or a filter answers as all answers to requests are sent, see {@link PublicResponse.answer}. */
+  /** Sends answers of routes and filters through {@link PublicResponse.answer}, like all other answers. */
   override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): ReturnType<FastifyAdapter['reply']> {
-    // Nest also allows Node's response here, which no part of this application passes.
+    // Nest's type also allows Node's response, which no part of this application passes.
     if (!('hijack' in reply)) throw new TypeError('The reply is not one of Fastify');
     const response = reply.raw as PublicResponse;
     response.answer({ status: status ?? reply.statusCode, body: body as object, headers: reply.getHeaders() });
-    // Not before: a reply that is hijacked counts as sent, and could get no error 500 for an object that is no JSON.
+    // A hijacked reply counts as sent: if it were hijacked earlier, an object that is no JSON could not become error 500.
     reply.hijack();
     return reply;
   }
 
-  /** Ignores all middleware. PlantsModule has the only one: it keeps parsers away from the body, and there are none here. */
+  /**
+   * Ignores middleware. PlantsModule has the only one: it keeps parsers away from the body, and this server has none. If you
+   * need middleware, add a hook of Fastify in `createFastifyAdapter`.
+   */
   override use(): this {
     return this;
   }
@@ -48,7 +51,7 @@ export function createFastifyAdapter({
   certificate,
   trustProxy = [],
 }: AdapterOptions): FastifyAdapter {
-  // Called only once the server listens: there is an adapter then.
+  // `adapter` is assigned before the server listens, and so before any request.
   const route: PublicHandler = (request, response) => adapter.getInstance().routing(request, response);
   const handle = withForwardedAddress(withMessageRules(route, origins), trustProxy);
   const server = new PublicServer(handle, { ...DEFAULT_LIMITS, ...limits }, certificate);
@@ -56,13 +59,13 @@ export function createFastifyAdapter({
     serverFactory: () => server.node as Server,
     // The server answers input that is not HTTP.
     clientErrorHandler: () => undefined,
-    // For a URL that the router refuses, and `rewriteUrl` leaves none. Fastify's default would answer in its own words.
+    // Answers a URL that the router refuses, instead of Fastify. `rewriteUrl` should leave none.
     frameworkErrors: (_error: unknown, _request: unknown, { raw }: { readonly raw: unknown }) => {
       (raw as PublicResponse).refuse(new ContractException(400));
     },
     genReqId: (request: unknown) => (request as PublicRequest).id,
     rewriteUrl: ({ url = '' }: IncomingMessage) => toRouterPath(url),
-    // Accepted requests are answered while the service shuts down.
+    // The service still answers accepted requests while it shuts down.
     return503OnClosing: false,
     exposeHeadRoutes: false,
     ...WITHOUT_SCHEMAS,
@@ -78,7 +81,7 @@ export function createFastifyAdapter({
   return adapter;
 }
 
-/** Returns a handler that notes the client's address for the log, also of requests that Fastify does not get. */
+/** Returns a handler that notes the client's address for the log, even for requests that do not reach Fastify. */
 function withForwardedAddress(handle: PublicHandler, trustProxy: readonly string[]): PublicHandler {
   if (trustProxy.length === 0) return handle;
   const isTrusted = proxyAddress.compile([...trustProxy]);

@@ -22,7 +22,7 @@ export class NotFoundController {
   @All('*')
   refuse(@Req() { url }: { readonly url: string }): never {
     const { params } = this.adapterHost.httpAdapter.getInstance().findRoute({ method: 'POST', url });
-    // The route of a POST. Only that of this controller has a wildcard: with any other, the method is wrong.
+    // Only the route of this controller has a wildcard. If a POST has another route, the path exists, but not the method.
     if ('*' in params) throw new ContractException(404, `There is no such path: use POST ${this.plants.path}.`);
     throw new ContractException(405, undefined, { Allow: 'POST' });
   }

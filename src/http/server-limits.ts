@@ -1,15 +1,15 @@
 /** The limits of the public port: times in milliseconds, and connections. */
 export interface ServerLimits {
-  /** From the first byte of a request to the end of its headers; `request` if that is less. */
+  /**
+   * From the opening of the connection, and for later requests from the first byte, to the end of the headers; `request` if
+   * that is less.
+   */
   readonly headers: number;
-  /** From when the service begins to read a body to its last byte; also for the client to take an answer. */
+  /** From the beginning of the reading of a body to its last byte; also the time for a client to take an answer. */
   readonly request: number;
   /** Between two requests of a connection, which then closes without an answer. */
   readonly keepAlive: number;
-  /**
-   * Open connections. A further one replaces the one that has waited the longest for its client, or for an identity
-   * provider, first those that never had a 200; if all are in use, it is answered 503.
-   */
+  /** Maximum open connections. A further one replaces one that waits, see OpenConnections, or else gets error 503. */
   readonly connections: number;
 }
 

@@ -1,4 +1,4 @@
-/** Options of Fastify for applications whose routes have no schemas: the compilers of schemas delay each start. */
+/** Fastify's options for applications whose routes have no schemas: without them, schema compilers delay each start. */
 export const WITHOUT_SCHEMAS = {
   schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
 };

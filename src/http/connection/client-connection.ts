@@ -11,7 +11,7 @@ import type { PublicRequest } from '../message/public-request.js';
 import { type Answer, type PublicHandler, PublicResponse } from '../message/public-response.js';
 import { type NextStep, writeAnswer, writeRefusal } from './write-answer.js';
 
-/** Milliseconds for which input is still read, and discarded, after the client has the last answer. */
+/** Milliseconds for which input is read and discarded after the system has taken the last answer. */
 const LINGER = 2_000;
 
 type State =
@@ -20,37 +20,37 @@ type State =
   | { readonly name: 'closing'; readonly response: PublicResponse | undefined };
 
 /**
- * One connection of a client. What arrives takes its turn in one queue, and `#proceed` decides what comes next.
+ * One connection of a client. Requests, and refusals of other input, wait in one queue. `#proceed` decides what comes next.
  *
- * | state     | the connection                    | next state                                                            |
- * |-----------|-----------------------------------|-----------------------------------------------------------------------|
- * | waiting   | has nothing to answer             | running with a request; closing with a refusal                        |
- * | running   | has passed a request to Fastify   | answering; closing after a last answer                                |
- * | answering | waits until its answer is taken   | waiting; closing with a refusal                                       |
- * | closing   | has sent its last answer, and FIN | none: it discards input until the client closes, or its time is over  |
+ * | state     | the connection              | next state                             | the timer limits                |
+ * |-----------|-----------------------------|----------------------------------------|---------------------------------|
+ * | waiting   | has nothing to answer       | running; closing with a refusal        | nothing                         |
+ * | running   | runs a request              | answering; closing after a last answer | the rest of the body            |
+ * | answering | has written an answer       | waiting; closing with a refusal        | reading the answer              |
+ * | closing   | has written its last answer | none: input is discarded               | reading the answer, then LINGER |
  *
- * | a refusal of | goes                                                                                                   |
- * |--------------|--------------------------------------------------------------------------------------------------------|
- * | a request    | out through `send`, as any answer                                                                      |
- * | a body       | to what reads the body, as its error (`endBody`): `collectBody` throws it, and so refuses the request  |
- * | other input  | into the queue, and out through `#proceed` in its turn, as the last answer                             |
+ * `#run` enters `waiting` once the client has taken the answer. When the time is over, a body is refused, and otherwise the
+ * socket is destroyed. In each state, the connection may break.
  *
- * A refusal in the queue is the last entry: nothing that arrives after it is taken.
+ * | the refusal of | is sent                                                                           |
+ * |----------------|-----------------------------------------------------------------------------------|
+ * | a request      | by `send`, like any answer                                                        |
+ * | a body         | by `send`, too: `endBody` passes it as an error to `collectBody`, which throws it |
+ * | other input    | by `#proceed`, in the turn of the input, as the last answer                       |
  *
- * Node reports a late head. A body is late if it is not complete `timeout` after the service began to read it: no clock runs
- * while a request waits for its turn, or for its guard.
+ * A refusal in the queue is the last entry: later input is ignored.
  *
- * In each state, the connection may break. A client that does not take its answer, or does not close after the last one,
- * loses its connection after some time.
+ * Node reports a late head. A body is late if it is not complete `timeout` after the service began to read it: no timer runs
+ * while a request waits for its turn or for its guard.
  */
 export class ClientConnection implements OpenConnection {
-  /** Its response is that to the request which runs, or whose answer is written. */
+  /** The state; its response belongs to the request that runs or is being answered. */
   #state: State = { name: 'waiting' };
   /** When this state began. */
   #since = performance.now();
-  /** Ends the time of this state, if it has one. */
+  /** The timer of the state, see the table. */
   #timer: NodeJS.Timeout | undefined;
-  /** What waits behind that response, in order: the responses to requests, and perhaps a refusal as the last entry. */
+  /** Responses to the requests that wait, in order. The last entry may be a refusal. */
   readonly #queue: (PublicResponse | ContractException)[] = [];
   #hasSucceeded = false;
   readonly #input: ClientInput;
@@ -66,7 +66,7 @@ export class ClientConnection implements OpenConnection {
     private readonly timeout: number,
     private readonly server: { readonly isDraining: boolean },
   ) {
-    // No handling needed: `close` follows. In the event `connect`, Node has removed its own listener.
+    // Ignores errors: `close` follows. For CONNECT, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
     this.#headClock = new HeadClock(socket, timeout, () => this.refuse(new ContractException(408)));
@@ -78,7 +78,7 @@ export class ClientConnection implements OpenConnection {
     return this.#state.name === 'waiting';
   }
 
-  /** True while it runs a request of a known client. Otherwise it waits for its client, or for an identity provider. */
+  /** True while a request of a known client runs. Otherwise the connection waits for its client or an identity provider. */
   get isInUse(): boolean {
     const { name, response } = this.#state;
     return name === 'running' && principalOf(response.req) !== undefined;
@@ -95,13 +95,13 @@ export class ClientConnection implements OpenConnection {
   /** Resolves when the client has taken the answer that is written. */
   async answerTaken(): Promise<void> {
     const { name, response } = this.#state;
-    // A finished one has emitted `close` already.
+    // A finished response has emitted `close` already.
     if (name === 'answering' && !response.writableFinished) await closeOf(response);
   }
 
   /**
-   * Takes a request from Node's parser. It waits for those before it: RFC 9112 §9.3.2 lets only safe methods run in parallel,
-   * and POST is none.
+   * Takes a request from Node's parser. The request waits for earlier ones: RFC 9112 §9.3.2 lets only safe methods run in
+   * parallel, and POST is not safe.
    */
   acceptRequest(response: PublicResponse): void {
     response.client = this;
@@ -119,9 +119,9 @@ export class ClientConnection implements OpenConnection {
     else this.refuse(refusal);
   }
 
-  /** Starts the clock of a body that something begins to read. */
+  /** Starts the timer of a body when something begins to read it. */
   #beginBody(request: PublicRequest): void {
-    // While the connection closes, bodies are read to discard them.
+    // A connection that closes reads bodies only to discard them.
     if (this.#state.name !== 'running' || request.complete) return;
     this.#startTimer(this.timeout, () => {
       if (!request.complete) this.refuse(new ContractException(408));
@@ -146,7 +146,8 @@ export class ClientConnection implements OpenConnection {
     const { name } = this.#state;
     const [next] = this.#queue;
     if (next instanceof ContractException && name !== 'running') {
-      // Also while the client still takes an answer: Node may close the socket when that ends, see `writeContent`.
+      // The refusal is written even while the client still reads an answer: Node may close the socket when that response
+      // ends, see `writeContent`.
       writeRefusal(this.socket, next);
       this.#close();
     } else {
@@ -162,7 +163,7 @@ export class ClientConnection implements OpenConnection {
     const closed = closeOf(response);
     this.#pass(response);
     await closed;
-    // One packet may hold thousands of requests: other connections have their turns between them.
+    // Other connections get a turn between two requests: one packet may hold thousands.
     if (this.#queue.length > 0) await setImmediate();
     if (this.#state.name === 'closing' || this.socket.destroyed) return;
     this.#enter({ name: 'waiting' });
@@ -175,7 +176,7 @@ export class ClientConnection implements OpenConnection {
       this.handle(response.req, response);
     } catch (error) {
       logDefect(response.req.id, error);
-      // Nothing is known of the answer, not even whether it has begun.
+      // An answer may have begun, so that no other one can be sent.
       this.socket.destroy();
     }
   }
@@ -196,10 +197,10 @@ export class ClientConnection implements OpenConnection {
   /** Decides whether the answer to a request is the last one, or is followed by a refusal. */
   #nextStep(request: PublicRequest): NextStep {
     if (this.server.isDraining || endsConnection(request)) return 'close';
-    return this.#queue[0] instanceof ContractException ? 'refuse' : 'go on';
+    return this.#queue[0] instanceof ContractException ? 'refusal follows' : 'go on';
   }
 
-  /** Closes the connection, whose last answer is written. Requests that wait get none. */
+  /** Closes the connection when its last answer is written. Requests that wait get no answer. */
   #close(): void {
     const { socket } = this;
     const { response } = this.#state;
@@ -225,16 +226,16 @@ export class ClientConnection implements OpenConnection {
 
   #startTimer(milliseconds: number, onEnd: () => void): void {
     clearTimeout(this.#timer);
-    // A timer would keep the process alive.
+    // The timer of a destroyed socket would keep the process alive.
     if (!this.socket.destroyed) this.#timer = setTimeout(onEnd, milliseconds);
   }
 
-  /** Returns whether its last answer is sent, or waits to be sent. Nothing that arrives from then on is run. */
+  /** Returns whether the last answer is written or queued. Requests that arrive afterwards do not run. */
   #isEnding(): boolean {
     return this.#state.name === 'closing' || this.#queue.at(-1) instanceof ContractException;
   }
 
-  /** Returns whether input must wait: something waits behind the request in progress, or chunks of its body do. */
+  /** Returns whether input must wait: the queue has entries, or the current request has unread chunks. */
   #mustPause(): boolean {
     const { name, response } = this.#state;
     if (name === 'closing') return false;
@@ -257,10 +258,10 @@ function discardBody({ req }: PublicResponse): void {
   req.resume();
 }
 
-/** True if the connection closes after this answer: to a stranger, or to a request after which nothing can be read. */
+/** Returns whether the answer to a request is the last one: its client is unknown, or nothing can be read after it. */
 function endsConnection(request: PublicRequest): boolean {
-  const isStranger = principalOf(request) === undefined && !request.needsNoToken;
+  const isUnknown = principalOf(request) === undefined && !request.needsNoToken;
   // After Upgrade, Node's parser drops input.
   const isUpgrade = request.headers.upgrade !== undefined;
-  return isStranger || isUpgrade || request.hasUnreadBody || request.asksToClose;
+  return isUnknown || isUpgrade || request.hasUnreadBody || request.asksToClose;
 }

@@ -2,8 +2,11 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 /**
- * The input of a connection. It goes to Node's parser, except while it must wait: it then stays in the operating system, and
- * so with the client.
+ * The input of a connection. Beside `httpAllowHalfOpen`, this is the one place that depends on how Node's HTTP server reads
+ * a socket. If Node changes that, test/http/connection-endings, memory, pipelining, slow-store or tls fail.
+ *
+ * Node's parser gets the input, except while input must wait: it then stays in the operating system, and the client cannot
+ * send more than its buffers hold.
  *
  * The functions of Node that are named here are in https://github.com/nodejs/node/blob/main/lib/_http_server.js and
  * https://github.com/nodejs/node/blob/main/lib/_http_incoming.js.
@@ -15,7 +18,7 @@ export class ClientInput {
     private readonly mustPause: () => boolean,
   ) {
     if (socket instanceof TLSSocket) readAsStream(socket);
-    // Node resumes the socket, too: at the end of a message, when something reads a body (`readStart`), and when the client
+    // Node also resumes the socket: at the end of a message, when something reads a body (`readStart`), and when the client
     // has taken what Node waited for (`socketOnDrain`).
     socket.on('resume', () => {
       if (mustPause()) socket.pause();
@@ -29,15 +32,15 @@ export class ClientInput {
   }
 
   /**
-   * Discards all input from now on. To leave it unread would reset the connection when the socket closes, and the client
-   * would lose the last answer (RFC 9112 §9.6). Node's parser does not get it, so that strangers cost nothing after their one
-   * answer: two of them that send chunks of one byte would otherwise make the creates of others 20 times slower.
+   * Discards all further input. If it stayed unread, the connection would be reset when the socket closes, and the client
+   * would lose the last answer (RFC 9112 §9.6). Node's parser does not get this input: two clients that send chunks of one
+   * byte would make the creates of others 20 times slower.
    */
   discard(): void {
     const { socket } = this;
     // 1. Only a paused socket emits `resume`.
-    // 2. Node's own listener (`onSocketResume`), registered earlier, makes the socket read again.
-    // 3. Ours follows: a new listener for `data` takes the socket from the parser (`socketListenerWrap`), as in an upgrade.
+    // 2. Node's listener (`onSocketResume`) runs before ours, and makes the socket read again.
+    // 3. Our listener adds one for `data`, which takes the socket from the parser (`socketListenerWrap`), as in an upgrade.
     socket.pause();
     socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
     socket.resume();
@@ -45,9 +48,9 @@ export class ClientInput {
 }
 
 /**
- * Makes Node read a TLS socket as a stream, as it does if there is another listener for `data`: what was decrypted before a
- * pause then waits until the pause ends. Otherwise Node's parser gets it, and refuses it (HPE_PAUSED). Without TLS, what
- * arrives in a pause stays in the operating system.
+ * Makes Node read a TLS socket as a stream, as it does if there is another listener for `data`. Input that was decrypted
+ * before a pause then waits until the pause ends. Otherwise Node's parser would get this input and refuse it (HPE_PAUSED).
+ * Without TLS, input that arrives in a pause stays in the operating system.
  */
 function readAsStream(socket: TLSSocket): void {
   socket.on('data', () => undefined);

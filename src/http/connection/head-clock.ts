@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 
 /**
  * The clock of the heads of a connection: from the first byte of a request to the end of its headers. Node's clock goes on
- * while the socket is paused, and reports a late head only once. A head that may have waited unread is therefore not late
- * yet: it has a timeout from the report on, and again while pauses fall into that.
+ * while the socket is paused, and reports a late head only once. A head that may have waited unread therefore gets another
+ * timeout when Node reports it, and again as long as the socket was paused meanwhile.
  */
 export class HeadClock {
   /** True if the socket was paused since the headers of the last request, or since the timeout began. */
@@ -24,13 +24,13 @@ export class HeadClock {
     socket.on('close', () => clearTimeout(this.#timer));
   }
 
-  /** Ends the time of a head: its headers are complete. */
+  /** Stops the clock: the headers are complete. */
   stop(): void {
     this.#hasWaited = false;
     clearTimeout(this.#timer);
   }
 
-  /** Node reports a late head, or its timeout is over. */
+  /** Refuses a head that Node reports as late, unless it may have waited unread. */
   late(): void {
     if (!this.#hasWaited) {
       this.refuse();

@@ -5,25 +5,28 @@ export interface OpenConnection {
   readonly socket: Socket;
   /** True if it must not be closed for a new one. */
   readonly isInUse: boolean;
-  /** When its present wait began, or its work. */
+  /** When it began to wait or to work, on the clock of `performance.now`. */
   readonly since: number;
   /** True if its client has got a 200. */
   readonly hasSucceeded: boolean;
 }
 
-/** The open connections of a server. At the limit, one that is not in use is closed for a new one. */
+/**
+ * The open connections of a server. At the limit, a new connection replaces one that is not in use: first those that never
+ * had a 200, and of these the one that has waited the longest.
+ */
 export class OpenConnections {
   readonly #all = new Set<OpenConnection>();
 
   constructor(private readonly limit: number) {}
 
-  /** Closes connections until there is room for a new one. Returns false if all that are left are in use. */
+  /** Closes connections until there is room for a new one. Returns false if all that remain are in use. */
   makeRoom(): boolean {
     while (this.#all.size >= this.limit) if (!this.#closeOne()) return false;
     return true;
   }
 
-  /** Adds a connection until its socket closes, also beyond the limit. */
+  /** Adds a connection, even beyond the limit, until its socket closes. */
   add(connection: OpenConnection): void {
     this.#all.add(connection);
     connection.socket.once('close', () => this.remove(connection));
@@ -47,7 +50,7 @@ export class OpenConnections {
   }
 }
 
-/** Of two connections, the one that never had a 200 closes first, otherwise the one that has waited longer. */
+/** Returns whether one connection is replaced before another one. */
 function closesBefore(one: OpenConnection, other: OpenConnection): boolean {
   if (one.hasSucceeded !== other.hasSucceeded) return other.hasSucceeded;
   return one.since < other.since;

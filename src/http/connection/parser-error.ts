@@ -1,6 +1,6 @@
 import { ContractException } from '../../contract/contract.exception.js';
 
-/** An error of Node's HTTP parser: the packet that it is in, and how many bytes of it were parsed. */
+/** An error of Node's HTTP parser, with the packet that caused it, and how many bytes of the packet were parsed. */
 export interface ParserError extends Error {
   readonly code?: string;
   readonly rawPacket?: Uint8Array;
@@ -24,13 +24,12 @@ export function refusalFor(error: ParserError): ContractException | undefined {
 }
 
 /**
- * Tells a long URL from a long header, which have the same error: the parser has stopped in a line that has a method and a
- * space before the URL, or a name and a colon before the header (RFC 9112 §5). A line that began in an earlier packet does
- * not tell it.
+ * Returns whether the parser has stopped in the URL, as in `POST /aaa`, and not in a header, as in `Name: aaa` (RFC 9112
+ * §5): both have the same error. If the line began in an earlier packet, the result may be wrong.
  */
 function isInRequestLine({ rawPacket = Buffer.of(), bytesParsed = 0 }: ParserError): boolean {
   const parsed = Buffer.from(rawPacket).toString('latin1', 0, bytesParsed);
   const line = parsed.slice(parsed.lastIndexOf('\n', parsed.length - 2) + 1);
-  // The line of a method may begin with the body of the request before.
+  // The body of the previous request may precede the method, as in `{}POST /aaa`. `Name: X aaa` is a header.
   return /[A-Z] \S*$/.test(line) && !/^[\w-]+:/.test(line);
 }

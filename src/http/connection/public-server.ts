@@ -13,7 +13,7 @@ import { type PublicHandler, PublicResponse } from '../message/public-response.j
 import type { ServerLimits } from '../server-limits.js';
 import { TlsHandshakes } from './tls-handshakes.js';
 
-/** Bytes of the URL and of the names and values of the headers together, at which a request is refused. */
+/** Bytes of the URL, the names and the values of the headers together, from which a request is refused. */
 const MAX_HEAD = 16_384;
 
 type NodeServer = Server<typeof PublicRequest, typeof PublicResponse>;
@@ -21,7 +21,7 @@ type NodeServer = Server<typeof PublicRequest, typeof PublicResponse>;
 type State = 'open' | 'draining' | 'closed';
 
 /**
- * Gives every input on the port of Node's HTTP or HTTPS server to its connection.
+ * Passes the input of Node's HTTP or HTTPS server to the connections of the clients.
  *
  * | state    | new connections | after an answer, a connection | next state                                                |
  * |----------|-----------------|-------------------------------|-----------------------------------------------------------|
@@ -29,14 +29,14 @@ type State = 'open' | 'draining' | 'closed';
  * | draining | get a place     | closes                        | closed, when Node has read what the system has received   |
  * | closed   | are closed      | closes                        | none                                                      |
  *
- * A closed server closes new connections, which would otherwise take the places of clients that take their last answers.
- * Fastify closes Node's server only after that.
+ * A closed server closes new connections, which would otherwise take the places of clients that read their last answers.
+ * Fastify closes Node's server only after `drain`.
  */
 export class PublicServer {
   readonly node: NodeServer;
   #state: State = 'open';
   readonly #clients = new Map<Socket, ClientConnection>();
-  /** The clients, and the connections whose TLS handshakes go on. */
+  /** The clients, and the TLS handshakes in progress. */
   readonly #places: OpenConnections;
   readonly #handshakes: TlsHandshakes;
 
@@ -49,9 +49,9 @@ export class PublicServer {
     this.#places = new OpenConnections(limits.connections);
     this.#handshakes = new TlsHandshakes(this.#places);
     this.node = this.#createServer(certificate);
-    // In Node's source, but not in its documentation: without it, a client that half-closes (nc -N) gets no answer.
+    // Node's documentation lacks this property, without which a client that half-closes (nc -N) gets no answer.
     Object.assign(this.node, { httpAllowHalfOpen: true });
-    // Node drops further headers without a word. One more than allowed shows that there were too many.
+    // Node silently drops further headers. One more than allowed shows that there were too many.
     this.node.maxHeadersCount = MAX_HEADERS + 1;
     const accept = (request: PublicRequest, response: PublicResponse): void => {
       this.#clients.get(request.socket)?.acceptRequest(response);
@@ -66,7 +66,7 @@ export class PublicServer {
       accept(request, response);
     });
     this.node.on('connect', ({ socket }) => this.#clients.get(socket)?.refuse(new ContractException(400)));
-    // Errors of TLS handshakes come here, too, with sockets that have no connection.
+    // Errors of TLS handshakes cause this event, too: their sockets belong to no client.
     this.node.on('clientError', (error: ParserError, socket) =>
       this.#clients.get(socket as Socket)?.acceptError(error),
     );
@@ -77,13 +77,14 @@ export class PublicServer {
     return this.#state !== 'open';
   }
 
-  /** Closes each connection after its answer in progress; Node's own `close` would destroy those that send an answer. */
+  /** Closes each connection after its answer in progress; Node's own `close` would cut off answers. */
   async drain(): Promise<void> {
     this.#state = 'draining';
     await inputIsRead();
     this.#state = 'closed';
     await Promise.all([...this.#clients.values()].map((client) => client.answerTaken()));
-    // Only now: some of these had to take an answer, and wait since then. Those that do not wait close after their answers.
+    // After this wait, the clients of waiting connections have read their answers and sent nothing else. Busy connections
+    // close after their answers.
     for (const { isWaiting, socket } of this.#clients.values()) if (isWaiting) socket.destroy();
     this.#handshakes.closeAll();
   }
@@ -100,7 +101,7 @@ export class PublicServer {
       requestTimeout: 0,
       keepAliveTimeout,
       connectionsCheckingInterval: Math.min(1_000, headersTimeout),
-      // Node would answer in its own words; message-rules.ts checks the header.
+      // message-rules.ts checks the header: Node's refusal would not be that of the contract.
       requireHostHeader: false,
       // Joins two Authorization or Host headers into an invalid one; Node would drop the second.
       joinDuplicateHeaders: true,

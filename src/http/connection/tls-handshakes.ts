@@ -8,14 +8,14 @@ class TlsHandshake implements OpenConnection {
   readonly since = performance.now();
 
   constructor(readonly socket: Socket) {
-    // No handling needed: `close` follows.
+    // Ignores errors: `close` follows.
     socket.on('error', () => undefined);
   }
 }
 
 /**
- * The TLS handshakes of a server. Each has a place until the connection that it secures takes one of its own. The two have
- * different sockets. Node documents no link between these, so their peer links them.
+ * The TLS handshakes of a server. A handshake holds a place until its secured connection takes one. The two have different
+ * sockets, which Node does not link, so their peer address identifies them.
  */
 export class TlsHandshakes {
   readonly #byPeer = new Map<string, TlsHandshake>();
@@ -25,7 +25,7 @@ export class TlsHandshakes {
   begin(socket: Socket): void {
     const peer = peerOf(socket);
     const handshake = new TlsHandshake(socket);
-    // Where there is no room, the server refuses the connection that it secures.
+    // If there is no room, PublicServer refuses the connection after the handshake.
     this.places.makeRoom();
     this.places.add(handshake);
     this.#byPeer.set(peer, handshake);
@@ -34,7 +34,7 @@ export class TlsHandshakes {
     });
   }
 
-  /** Frees the place of the handshake that has secured a connection, unless that has closed meanwhile. */
+  /** Frees the place of the handshake that has secured a connection, unless its socket has closed meanwhile. */
   complete(secured: Socket): void {
     const peer = peerOf(secured);
     const handshake = this.#byPeer.get(peer);

@@ -6,17 +6,17 @@ import type { PublicRequest } from '../message/public-request.js';
 import type { Answer, PublicResponse } from '../message/public-response.js';
 import { describeAnswer, publishRequest, reasonOf } from '../message/request-event.js';
 
-/** Characters beyond which an answer waits for its client as bytes: as a string, it takes up to three times its bytes. */
+/** In characters. Longer answers become bytes: a string takes up to three times as much memory while the client reads. */
 const LONG_ANSWER = 16_384;
 
-/** What its connection does after an answer: it goes on with other requests, refuses other input, or closes. */
-export type NextStep = 'go on' | 'refuse' | 'close';
+/** What the connection does after an answer: it goes on, sends a refusal that waits, or closes. */
+export type NextStep = 'go on' | 'refusal follows' | 'close';
 
 /** Writes the answer to a request with the headers that all answers have, and reports it to the log and the metrics. */
 export function writeAnswer(response: PublicResponse, answer: Answer, next: NextStep): void {
   const { req } = response;
   const { status, body, headers } = answer;
-  // First, because an object that is no JSON becomes error 500.
+  // The headers are written after this: an object that is no JSON must still become error 500.
   const json = body === undefined ? undefined : JSON.stringify(body);
   response.writeHead(status, headersOf(req.id, connectionOption(req, next), headers, json));
   publishRequest(() => describeAnswer(response, answer));
@@ -24,9 +24,9 @@ export function writeAnswer(response: PublicResponse, answer: Answer, next: Next
 }
 
 /**
- * Writes the content, and ends the response if its connection goes on. Otherwise, the response stays open until its socket
- * closes. When a response ends, Node closes the socket of a client that has half-closed, before a refusal can follow, and any
- * socket after `Connection: close`, with a reset if the client still sends.
+ * Writes the content, and ends the response if the connection goes on. Otherwise, the response stays open until the socket
+ * closes. When a response ends, Node closes the socket of a client that has half-closed, so that no refusal can follow.
+ * After `Connection: close`, Node closes any socket, with a reset if the client still sends.
  */
 function writeContent(response: PublicResponse, json: string | undefined, next: NextStep): void {
   const content = json !== undefined && json.length > LONG_ANSWER ? Buffer.from(json) : json;
@@ -49,9 +49,9 @@ export function writeRefusal(socket: Socket, refusal: ContractException): void {
 }
 
 function connectionOption({ headers }: PublicRequest, next: NextStep): 'close' | 'keep-alive' | undefined {
-  // Not before a refusal: a client reads nothing after `close`. The refusal itself has it.
+  // Before a refusal, the answer has no `close`, after which a client would read nothing. The refusal has it.
   if (next === 'close') return 'close';
-  // Node closes the connection if it has not sent 100 Continue, but the client has sent its body without.
+  // Node would close the connection of a client that has sent its body without waiting for 100 Continue.
   return headers.expect === undefined ? undefined : 'keep-alive';
 }
 
@@ -70,7 +70,7 @@ function headersOf(
   if (connection !== undefined) headers.Connection = connection;
   Object.assign(headers, given);
   if (json !== undefined) {
-    // Without a parameter charset (RFC 8259 §11).
+    // The type has no parameter charset (RFC 8259 §11).
     headers['Content-Type'] = 'application/json';
     headers['Content-Length'] = Buffer.byteLength(json);
   }

@@ -4,19 +4,19 @@ import type { PublicResponse } from './public-response.js';
 /** Seconds for which a browser caches the answer to a preflight; Chromium's maximum. */
 const MAX_AGE = 7_200;
 
-/** Adds the CORS headers to an answer, without which a browser hides it from the page (Fetch standard §3.3). */
+/** Adds the CORS headers to an answer. Without them, a browser hides the answer from the page (Fetch standard §3.3). */
 export function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin);
   response.setHeader('Vary', 'Origin');
   response.setHeader('Access-Control-Expose-Headers', 'Retry-After, WWW-Authenticate, X-Request-Id');
 }
 
-/** Returns whether a browser asks if a page may send the request that it describes. */
+/** Returns whether the request is a preflight: a browser asks if a page may send another request. */
 export function isPreflight({ headers, method }: IncomingMessage): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }
 
-/** Answers without a token, which a preflight does not have. */
+/** Answers a preflight, which never has a token. */
 export function answerPreflight(response: PublicResponse): void {
   response.req.needsNoToken = true;
   response.answer({

@@ -4,7 +4,7 @@ import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.js';
 import type { PublicHandler } from './public-response.js';
 import { isAuthority, isTarget } from './request-target.js';
 
-/** Headers of a request: each occupies hundreds of bytes, however short it is. */
+/** Maximum headers of a request: each occupies hundreds of bytes, however short it is. */
 export const MAX_HEADERS = 256;
 
 const KNOWN_METHODS = new Set(METHODS);
@@ -38,10 +38,10 @@ function findRefusal(request: IncomingMessage): ContractException | undefined {
 /** Returns the first violation of RFC 9112 that Node's parser accepts, as a sentence for the client, or undefined. */
 export function findHttpViolation(request: IncomingMessage): string | undefined {
   const { httpVersion, headers, method = '', url = '' } = request;
-  // Node's parser accepts the methods of RTSP.
+  // Node's parser also accepts the methods of RTSP.
   if (!KNOWN_METHODS.has(method)) return 'The request method is not one of HTTP (RFC 9110 §9).';
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The HTTP version must be 1.1 or 1.0 (RFC 9112 §2.3).';
-  // Repeated headers are joined by a comma and a space, which is not a valid host.
+  // Node joins repeated headers to `a, b`, which is not a valid host.
   const isHostValid = headers.host === undefined ? httpVersion === '1.0' : isAuthority(headers.host);
   if (!isHostValid) return 'Send one Host header with a valid host (RFC 9112 §3.2).';
   const coding = headers['transfer-encoding'];

@@ -5,14 +5,17 @@ import { ContractException } from '../../contract/contract.exception.js';
 /** X-Request-Id values that can be logged as they are. */
 const REQUEST_ID = /^[\w.~-]{1,128}$/;
 
-/** W3C Trace Context §3.2.2: version, trace-id, parent-id, flags, and what versions after 00 may add. */
+/**
+ * W3C Trace Context §3.2.2: version, trace-id, parent-id and flags. `00.{54}` excludes version 00 with anything behind them,
+ * which later versions may add.
+ */
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]{2}(?:-.*)?$/;
 
 /** A request on the public port. */
 export class PublicRequest extends IncomingMessage {
   /** The client's address according to a trusted proxy. */
   forwardedAddress: string | undefined;
-  /** True for a preflight: other requests may follow it, although its client is unknown. */
+  /** True for a preflight: its client is unknown, but its connection stays open. */
   needsNoToken = false;
   #id: string | undefined;
 
@@ -22,7 +25,7 @@ export class PublicRequest extends IncomingMessage {
     return (this.#isChunked || Number(length) > 0) && !(this.complete && this.readableDidRead);
   }
 
-  /** True if the chunks of its body pile up, because nothing listens for `data`. Each occupies hundreds of bytes. */
+  /** True if chunks of the body pile up because nothing listens for `data`. Each chunk occupies hundreds of bytes. */
   get hasUnreadChunks(): boolean {
     return this.#isChunked && this.readableFlowing !== true;
   }
@@ -56,7 +59,7 @@ export class PublicRequest extends IncomingMessage {
     return this.headers['transfer-encoding'] !== undefined;
   }
 
-  /** Ends a body that is not complete: what reads it (`collectBody`) gets the refusal as its error. */
+  /** Ends a body that is not complete. Its reader, `collectBody`, gets the refusal as an error. */
   endBody(refusal: ContractException): void {
     this.destroy(refusal);
   }
@@ -64,7 +67,7 @@ export class PublicRequest extends IncomingMessage {
   /** Leaves the socket open for the refusal of `endBody`. Node's own function would close it. */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     if (error instanceof ContractException) {
-      // As in Node's own: an event `error` without a listener would end the process.
+      // As in Node's own function, an event `error` without a listener would end the process.
       callback(this.listenerCount('error') > 0 ? error : null);
       return;
     }

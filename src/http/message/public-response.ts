@@ -10,7 +10,7 @@ export interface Answer {
   readonly headers: Readonly<Record<string, OutgoingHttpHeader | undefined>>;
 }
 
-/** A ClientConnection, as far as a response knows it. */
+/** The part of ClientConnection that a response uses. */
 interface Client {
   send(response: PublicResponse, answer: Answer): void;
 }
@@ -19,7 +19,7 @@ interface Client {
 export class PublicResponse extends ServerResponse<PublicRequest> {
   /** Set when the connection takes the request. */
   client!: Client;
-  /** When the headers of the request were complete, on the clock of `performance.now`. */
+  /** When the headers of the request were complete, as `performance.now` tells it. */
   readonly headersCompleteAt = performance.now();
 
   /** Answers the request. Its connection sends the answer, and decides what follows. */

@@ -13,16 +13,16 @@ export const REQUEST_CHANNEL = 'plant-store:request';
  */
 export interface RequestEvent {
   readonly requestId: string;
-  /** The name of the principal, after authentication; the holder of an expired token, too. */
+  /** The name of the principal, or of the holder of an expired token. */
   readonly principal?: string | undefined;
   /** The issuer of the JWT that names the principal. */
   readonly issuer?: string | undefined;
   readonly method?: string | undefined;
-  /** Without the query, which may hold anything: at most 256 printable ASCII characters. */
+  /** The path without the query, which may hold anything: at most 256 printable ASCII characters. */
   readonly path?: string | undefined;
   readonly status: number;
   readonly error?: ErrorNumber | undefined;
-  /** The message of the answer, if it says more than the number. It has nothing of the request. */
+  /** The message of the answer, if it says more than the number. It never quotes the request. */
   readonly reason?: string | undefined;
   /** Why the guard has refused the request. */
   readonly refusal?: AuthenticationRefused['reason'] | undefined;
@@ -35,7 +35,7 @@ export interface RequestEvent {
   readonly spanId?: string | undefined;
 }
 
-/** The length of a path in the log, at most. */
+/** Maximum characters of a path in the log. */
 const MAX_PATH = 256;
 
 const requests = channel(REQUEST_CHANNEL);
@@ -66,7 +66,7 @@ export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { sta
   };
 }
 
-/** Returns what the log tells of a refusal: the message, unless it is that of every such answer. */
+/** Returns the error number and, if it is not the default text of the number, the message of a refusal. */
 export function reasonOf({ error, message }: ErrorBody): Pick<RequestEvent, 'error' | 'reason'> {
   return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
 }

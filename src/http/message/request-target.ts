@@ -1,13 +1,13 @@
 import { isIPv6 } from 'node:net';
 
-/** RFC 3986 §3.2.2 and §3.2.3, without the user information that HTTP has no use for. */
+/** Matches `example.org:3000` and `[::1]`: RFC 3986 §3.2.2 and §3.2.3 without user information, which HTTP does not use. */
 const AUTHORITY =
   /^(?:\[([\da-f:.]+)\]|\[v[\da-f]+\.[\w.~!$&'()*+,;=:-]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
 
-/** RFC 9112 §3.2.1: an absolute path and optionally a query, of the characters of RFC 3986 §3.3 and §3.4. */
+/** Matches `/v1/plants?page=2`: RFC 9112 §3.2.1, with the characters of RFC 3986 §3.3 and §3.4. */
 const ORIGIN_FORM = /^\/(?:[\w.~!$&'()*+,;=:@/-]|%[\da-f]{2})*(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[\da-f]{2})*)?$/i;
 
-/** RFC 9112 §3.2.2: captures the authority, whose host is not empty (RFC 9110 §4.2.1), and the rest. */
+/** Captures `example.org` and `/plants` of `http://example.org/plants`; RFC 9110 §4.2.1 excludes an empty host. */
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#:][^/?#]*)(.*)$/i;
 
 /** Returns whether a text is a host, optionally with a port. */
@@ -25,15 +25,15 @@ export function isTarget(method: string, target: string): boolean {
 }
 
 /**
- * Returns the path of a valid request target, as the router takes it: without the query, which nothing uses, and whose
- * thousands of names the router would parse for each method.
+ * Returns the path of a valid request target for the router. It has no query: nothing uses the query, and the router would
+ * parse its thousands of names for each method.
  */
 export function toRouterPath(target: string): string {
   const [path = ''] = target.split('?', 1);
   return withUtf8Escapes(path.startsWith('/') ? path : withRoot(ABSOLUTE_FORM.exec(path)?.[2] ?? ''));
 }
 
-/** Replaces escapes that are not UTF-8, which the router does not decode, by U+FFFD, which is in no path of ours. */
+/** Replaces escapes that are not UTF-8 by U+FFFD: the router cannot decode them. No route has this character. */
 function withUtf8Escapes(path: string): string {
   return isDecodable(path) ? path : path.replace(/%[89a-f][\da-f]/gi, '%EF%BF%BD');
 }
@@ -42,7 +42,7 @@ function withUtf8Escapes(path: string): string {
 function isDecodable(path: string): boolean {
   if (!path.includes('%')) return true;
   try {
-    // Compares the result: Rolldown 1.2 removes a call whose result is unused.
+    // The comparison uses the result: Rolldown 1.2 would remove a call whose result is unused.
     return decodeURI(path) !== '';
   } catch {
     return false;
