@@ -25,15 +25,15 @@ const PRINCIPAL = Symbol('principal');
 const REFUSAL = Symbol('refusal');
 
 /**
- * Node's request, which has a principal or a refusal after its authentication. It keeps them itself: every garbage
- * collection visits all entries of a WeakMap.
+ * Node's request, with its principal or refusal after the authentication. These are not in a WeakMap, because every garbage
+ * collection would visit all of its entries.
  */
 type AuthenticatedRequest = IncomingMessage & {
   [PRINCIPAL]?: Principal;
   [REFUSAL]?: AuthenticationRefused;
 };
 
-/** Returns Node's request, of HTTP/1.1 or HTTP/2, which Fastify wraps as `raw`, and Express passes on. */
+/** Returns Node's request, of HTTP/1.1 or HTTP/2: Fastify wraps it as `raw`, and Express passes it on. */
 export function nodeRequest(request: object): AuthenticatedRequest {
   const raw = 'raw' in request && request.raw instanceof Readable ? request.raw : request;
   return raw as IncomingMessage;

@@ -25,23 +25,23 @@ export const RequiresScope = Reflector.createDecorator<string | undefined, Scope
 
 /** A request of Express or Fastify. */
 interface GuardedRequest {
-  /** The address of the client, according to the host's framework. The log of the service has its own. */
+  /** The client's address, according to the host's framework. The service logs `forwardedAddress` or the peer's instead. */
   readonly ip?: string;
-  /** The place of passport for the principal. */
+  /** The principal, where users of passport expect it. */
   user?: unknown;
 }
 
 /**
  * Passes requests with a valid token in the Authorization header, and in no other place (RFC 6750 §2.1).
  *
- * Passport is here because the order of this service names `@nestjs/passport` and `passport-http-bearer`. AuthGuard, whose
- * `canActivate` ours calls, takes these steps:
+ * This service is required to use `@nestjs/passport` and `passport-http-bearer`. `canActivate` calls that of AuthGuard,
+ * which takes these steps:
  *
- * 1. `getRequest` returns what passport gets instead of the request.
- * 2. passport-http-bearer takes the token from its header. Without one, step 4 gets `false`.
+ * 1. `getRequest` returns a BearerRequest, which passport gets instead of the request.
+ * 2. passport-http-bearer takes the token from the header. If there is no token, step 4 gets `false`.
  * 3. `BearerStrategy.validate` returns the verdict of the verifier.
- * 4. `handleRequest` gets the verdict, or what the verifier has thrown. It keeps the principal with the request, or throws.
- * 5. AuthGuard sets `user` on the object of step 1, which nobody reads, and returns true.
+ * 4. `handleRequest` gets the verdict, or the error of the verifier. It keeps the principal with the request, or throws.
+ * 5. AuthGuard sets `user` on the BearerRequest, which nothing reads, and returns true.
  */
 @Injectable()
 export class BearerAuthGuard extends AuthGuard(STRATEGY) {
@@ -63,17 +63,17 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.authOptions.hostDecides) return true;
     const request = requestOf(context);
-    // The second run for a request finds the principal of the first: in the service, the guard is bound globally and again by
-    // PlantsController. A host may also pass the request on to another route, which requires another scope.
+    // In the service, the guard is bound globally and again by PlantsController: the second run finds the principal of the
+    // first. A host may also pass the request on to another route, which requires another scope.
     if (principalOf(request) === undefined) await super.canActivate(context);
     const principal = principalOf(request);
-    // Fails closed, whatever AuthGuard has done.
+    // A request without a principal is refused even if AuthGuard has passed it.
     if (principal === undefined) throw this.#refuse(context, false);
     this.#authorize(context, principal);
     return true;
   }
 
-  /** Hosts compile the type `object`, but lack the types of passport-http-bearer. */
+  /** The return type is `object`, because a host that compiles it may lack the types of passport-http-bearer. */
   override getRequest(context: ExecutionContext): object {
     return new BearerRequest(requestOf(context), this.authOptions.verifier);
   }
@@ -81,7 +81,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
   /**
    * @param error what the verifier has thrown
    * @param verdict false if there is no token that passport can read
-   * @returns the principal, as AuthGuard requires; it declares `User`
+   * @returns the principal; AuthGuard declares its type as `User`
    */
   override handleRequest<User>(
     error: Error | null,
@@ -124,7 +124,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     return new UnauthorizedException(ERROR_TABLE[401].message);
   }
 
-  /** Sets it here, because Nest's own filter sets no headers: on a host's routes, that one answers. */
+  /** Sets the header here, because on a host's routes, Nest's own filter answers, which sets no headers. */
   #setChallenge(context: ExecutionContext, error: string): void {
     const response = context.switchToHttp().getResponse<unknown>();
     this.adapterHost.httpAdapter.setHeader(response, 'WWW-Authenticate', `${this.#challenge}${error}`);
@@ -135,7 +135,7 @@ function isPrincipal(verdict: Verdict | false): verdict is Principal {
   return typeof verdict === 'object' && !(verdict instanceof ExpiredToken);
 }
 
-/** Returns why a token is rejected; undefined if there is none. */
+/** Returns why a token is rejected; undefined if there is no token. */
 function reasonOf(rejection: Rejection | false): RefusalReason | undefined {
   if (rejection instanceof ExpiredToken) return 'expired';
   return rejection || undefined;

@@ -4,22 +4,22 @@ import { Strategy } from 'passport-http-bearer';
 import { nodeRequest } from './authenticated-request.js';
 import { isBearerToken, type TokenVerifier, toVerdict, type Verdict } from './token-verifier.js';
 
-/** Passport's registry belongs to the process, and `bearer` to the host. */
+/** The name in passport's registry, which the process shares: a host may use `bearer` itself. */
 export const STRATEGY = 'plant-store-bearer';
 
 /**
- * What passport gets instead of the request, where it would also find tokens in the query and the body (RFC 6750 §2.1).
- * Passport and Nest write to it.
+ * Replaces the request for passport, which would also take tokens from its query and body (RFC 6750 §2.1). Passport and Nest
+ * add properties to it.
  */
 export class BearerRequest {
   readonly headers: { readonly authorization: string | undefined };
 
-  /** @param verifier comes with the request, because all applications of the process share the strategy */
+  /** @param verifier passed with the request, because all applications of the process share the strategy */
   constructor(
     request: object,
     readonly verifier: TokenVerifier,
   ) {
-    // RFC 6750 §2.1 allows several spaces behind the scheme, and passport-http-bearer one.
+    // RFC 6750 §2.1 allows several spaces after the scheme, but passport-http-bearer only one.
     this.headers = { authorization: authorizationOf(request)?.replace(/ {2,}/, ' ') };
   }
 }
@@ -39,13 +39,13 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   }
 }
 
-/** @throws what the verifier throws, always as a value that passport takes for an error */
+/** @throws what the verifier throws, or an Error instead of a value that passport does not take for an error */
 async function askVerifier(verifier: TokenVerifier, token: string): Promise<Verdict> {
   try {
     return toVerdict(await verifier.verify(token));
   } catch (error) {
     if (error) throw error;
-    // A verifier may reject with undefined: passport would see no error, and refuse the request with 401.
+    // If a verifier rejects with undefined, passport would see no error, and refuse the request with 401.
     throw new Error(`The verifier of tokens has thrown ${String(error)}`, { cause: error });
   }
 }

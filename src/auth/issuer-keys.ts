@@ -4,24 +4,24 @@ import { ContractException } from '../contract/contract.exception.js';
 import { isHttpsOrLoopback } from '../loopback-host.js';
 
 /**
- * Milliseconds from the beginning of a reload to the next one. Strangers make up unknown keys, and must not make the
- * service a burden for the issuer. In this second, a token with a new key is refused.
+ * Milliseconds from the beginning of a reload to the next one, so that tokens with invented keys do not flood the issuer. In
+ * this second, a token with a new key is refused.
  */
 const COOLDOWN = 1_000;
 
 /** Milliseconds for the issuer to answer: many times what an issuer takes, and less than most clients wait. */
 const TIMEOUT = 5_000;
 
-/** Bytes of a document of the issuer, at most: a hundred times what an issuer sends. */
+/** Maximum bytes of a document of the issuer: a hundred times what an issuer sends. */
 const MAX_DOCUMENT = 1_048_576;
 
 /**
- * Requests that may wait for one reload. Each holds a connection and, if strangers send chunks of one byte, 6 MB: what
- * Node has parsed of the body.
+ * Requests that may wait for one reload. Each holds a connection and, if its body is sent in chunks of one byte, 6 MB: the
+ * chunks that Node has parsed.
  */
 const MAX_ADMITTED = 20;
 
-/** Milliseconds after which keys are reloaded: five minutes are promised, of which a reload may take seconds. */
+/** Milliseconds after which keys are reloaded: less than the promised five minutes, because a reload may take seconds. */
 const MAX_AGE = 240_000;
 
 /** A reload of the keys. */
@@ -30,13 +30,13 @@ interface Reload {
   readonly begun: number;
   /** Resolves when it has ended: to false if the keys could not be fetched. */
   readonly succeeded: Promise<boolean>;
-  /** Requests that it has let wait for it, those included whose clients have gone since. */
+  /** Requests that were allowed to wait for it, including those whose clients have disconnected since. */
   admitted: number;
 }
 
 /**
- * The signing keys of an issuer: jose's remote key set, which keeps its keys if a reload fails. `refresh` needs a reload when
- * the keys are too old or the last reload has failed, and `find` when a token has an unknown key. Both get the current one
+ * The signing keys of an issuer: jose's remote key set, which keeps its keys if a reload fails. `refresh` needs a reload if
+ * the keys are too old or the last reload has failed, and `find` if a token has an unknown key. Both get the current reload
  * (`#currentReload`):
  *
  * | the last reload is | until                             | the current reload |
@@ -56,8 +56,8 @@ export class IssuerKeys {
   #version = 0;
 
   /**
-   * @param issuer its discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4)
-   * @param jwksUrl the JWK Set itself, without discovery
+   * @param issuer the URL of the issuer, whose discovery document names the JWK Set (OpenID Connect Discovery 1.0 §4)
+   * @param jwksUrl the URL of the JWK Set, which replaces discovery
    */
   constructor(
     private readonly issuer: string,
@@ -66,7 +66,7 @@ export class IssuerKeys {
     const source = jwksUrl ?? new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
     this.#keySet = createRemoteJWKSet(source, {
       timeoutDuration: TIMEOUT,
-      // Leaves it to #currentReload when to fetch: jose repeats a failed fetch for each token, and its clock may step back.
+      // #currentReload decides when to fetch: jose would repeat a failed fetch for each token, and its clock may step back.
       cooldownDuration: Infinity,
       cacheMaxAge: Infinity,
       [customFetch]: (url, options) => this.#fetchKeySet(url, options),
@@ -84,7 +84,7 @@ export class IssuerKeys {
    * @throws {ContractException} 503 if the key is unknown and the issuer cannot be reached, or too many requests have waited
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
-    // `cacheMaxAge` is infinite: keys are fresh as soon as they are loaded.
+    // Loaded keys stay fresh, because `cacheMaxAge` is infinite.
     const hasKeys = this.#keySet.fresh;
     if (hasKeys) {
       try {
@@ -104,9 +104,9 @@ export class IssuerKeys {
   }
 
   /**
-   * Waits for the current reload. While it runs, the request counts towards those that it admits.
+   * Waits for the current reload, and counts the request towards those that may wait while it runs.
    *
-   * @throws {ContractException} 503 if it has admitted too many requests, or if it fails
+   * @throws {ContractException} 503 if too many requests have waited, or if the reload fails
    */
   async #waitForReload(): Promise<void> {
     const reload = this.#currentReload();
@@ -125,7 +125,7 @@ export class IssuerKeys {
     return this.#lastReload;
   }
 
-  /** Fetches the keys, and returns whether that has succeeded. The log has a line for the first failure and for its end. */
+  /** Fetches the keys, and returns whether that has succeeded. Logs the first failure, and the first success after it. */
   async #load(): Promise<boolean> {
     try {
       await this.#keySet.reload();
@@ -146,12 +146,12 @@ export class IssuerKeys {
     this.#json = json;
   }
 
-  /** @param url where the keys are or, with discovery, the document that names it */
+  /** @param url the URL of the keys or, with discovery, of the document that names their URL */
   async #fetchKeySet(url: string, options: RequestInit): Promise<Response> {
     const document = await fetchDocument(url, options);
     if (this.jwksUrl !== undefined) return document;
     const { issuer, jwks_uri: jwksUri } = (await document.json()) as Record<string, unknown>;
-    // OpenID Connect Discovery 1.0 §4.3: otherwise one issuer could speak for another.
+    // One issuer must not speak for another (OpenID Connect Discovery 1.0 §4.3).
     if (issuer !== this.issuer) throw new Error(`${url} names another issuer`);
     const keysUrl = URL.canParse(String(jwksUri)) ? new URL(String(jwksUri)) : undefined;
     if (keysUrl === undefined || !isHttpsOrLoopback(keysUrl)) throw new Error(`${url} has no https URL as jwks_uri`);
@@ -159,11 +159,11 @@ export class IssuerKeys {
   }
 }
 
-/** @param options of jose, which follow no redirect: it could lead into the operator's own network */
+/** @param options the options of jose, which forbid redirects: one could lead into the operator's own network */
 async function fetchDocument(url: string, options: RequestInit): Promise<Response> {
   const response = await fetch(url, options);
   if (response.status !== 200) {
-    // Otherwise its connection stays open until the garbage collection.
+    // An unread body would keep its connection open until it is garbage-collected.
     await response.body?.cancel().catch(() => undefined);
     throw new Error(`${url} answers with status ${response.status}`);
   }
@@ -177,7 +177,7 @@ async function fetchDocument(url: string, options: RequestInit): Promise<Respons
   return new Response(Buffer.concat(chunks));
 }
 
-/** Describes an error in one line. fetch() puts the reason into the cause. */
+/** Describes an error in one line, with its cause, where `fetch` puts the reason. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;

@@ -2,7 +2,7 @@ import { isHttpsOrLoopback } from '../loopback-host.js';
 
 export const JWT_TYPES = ['at+jwt', 'JWT'] as const;
 
-/** RFC 9068 §4 requires it, so that ID tokens are refused. */
+/** RFC 9068 §4 requires this type, so that ID tokens are refused. */
 export const DEFAULT_JWT_TYPE = 'at+jwt' as const;
 
 /** The header `typ` of an access token; `JWT` accepts any, or none. */

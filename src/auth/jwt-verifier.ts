@@ -30,25 +30,25 @@ const ALGORITHMS = [
 const TOLERANCE = 30;
 
 /**
- * Verified tokens that are remembered, at most. To verify a signature takes longer than a create. So many, with few scopes,
- * occupy about 5 MB; when there are more, the memory begins anew.
+ * Maximum verified tokens in the cache: verifying a signature takes longer than a create. So many, with few scopes, occupy
+ * about 5 MB. A full cache is cleared.
  */
 const MAX_VERIFIED = 10_000;
 
-/** Milliseconds after which it is checked again whether the keys are too old. A fetch that has failed is soon repeated. */
+/** Milliseconds between two checks whether the keys are too old. After a failed fetch, the next check repeats it. */
 const REFRESH_INTERVAL = 10_000;
 
-/** Reasons by the code of jose's error. Any other says that no key of the issuer fits the token. */
+/** Reasons by the code of jose's error. Any other code means that no key of the issuer fits the token. */
 const REASONS: Readonly<Record<string, RefusalReason>> = {
   ERR_JWS_INVALID: 'malformed',
   ERR_JWT_INVALID: 'malformed',
   ERR_JOSE_ALG_NOT_ALLOWED: 'wrong-algorithm',
   ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'wrong-signature',
-  // A critical extension (RFC 7515 §4.1.11).
+  // The token has a critical extension (RFC 7515 §4.1.11).
   ERR_JOSE_NOT_SUPPORTED: 'malformed',
 };
 
-/** The last instant of a Date; without its sign, the first one, too (ECMAScript, Time Values and Time Range). */
+/** The last instant of a Date in milliseconds; negated, it is the first one (ECMAScript, Time Values and Time Range). */
 const LAST_INSTANT = 8_640_000_000_000_000;
 
 /** Verifies access tokens of one issuer (RFC 7519, RFC 9068, RFC 8725). */
@@ -56,7 +56,7 @@ export class JwtVerifier extends TokenVerifier {
   readonly #settings: JwtSettings;
   readonly #keys: IssuerKeys;
   readonly #timer: NodeJS.Timeout;
-  /** Principals by the digest of token and keys, those of expired tokens included. */
+  /** Principals, including those of expired tokens, by the digest of the token and the version of the keys. */
   readonly #verified = new Map<string, Principal>();
 
   /** @throws {TypeError} at the first setting that is wrong */
@@ -65,12 +65,12 @@ export class JwtVerifier extends TokenVerifier {
     assertJwtSettings(settings);
     this.#settings = settings;
     this.#keys = new IssuerKeys(settings.issuer, settings.jwksUrl);
-    // Not in `onModuleInit`, which a host's own verifier may not pass on: withdrawn keys must be refused there, too.
+    // A host's own verifier may wrap this one and not pass on `onModuleInit`, but must still refuse withdrawn keys.
     this.#timer = setInterval(() => void this.#keys.refresh(), REFRESH_INTERVAL).unref();
   }
 
   override onModuleInit(): void {
-    // Fetched now, the keys delay no token later. The start does not wait for the issuer.
+    // The keys are fetched early so that no token waits for them. The start does not wait for the issuer.
     void this.#keys.refresh();
   }
 
@@ -81,7 +81,7 @@ export class JwtVerifier extends TokenVerifier {
   override async verify(token: string): Promise<VerificationResult> {
     // A signed JWT has exactly three parts; leave other tokens to the other verifiers.
     if (token.split('.', 4).length !== 3) return 'unknown';
-    // A token is verified again when the keys have changed: its own may be withdrawn.
+    // A token is verified again when the keys have changed: its key may have been withdrawn.
     const digest = hash('sha256', `${this.#keys.version} ${token}`, 'base64');
     const known = this.#verified.get(digest);
     if (known !== undefined) return unlessExpired(known);
@@ -94,7 +94,7 @@ export class JwtVerifier extends TokenVerifier {
 
   async #authenticate(token: string): Promise<Principal | RefusalReason> {
     const { issuer, audience, type = DEFAULT_JWT_TYPE } = this.#settings;
-    // Before the signature: a token of another issuer is no reason to fetch keys.
+    // The issuer is checked before the signature: a token of another issuer is no reason to fetch keys.
     if (decodeJwt(token).iss !== issuer) return 'wrong-issuer';
     const rules: JWTVerifyOptions = {
       algorithms: ALGORITHMS,
@@ -117,7 +117,7 @@ export class JwtVerifier extends TokenVerifier {
     };
   }
 
-  /** Returns the claims of a token that is valid, or that has only expired: the log then has whose token it was. */
+  /** Returns the claims of a token that is valid or has only expired: the log names the holder of an expired token. */
   async #claimsOf(token: string, rules: JWTVerifyOptions): Promise<JWTPayload> {
     try {
       return await verifyToken(token, this.#keys, rules);
@@ -130,8 +130,8 @@ export class JwtVerifier extends TokenVerifier {
 }
 
 /**
- * Verifies a token, and returns its claims. Several keys may fit one that does not name its key. jose then throws an
- * error that iterates over them:
+ * Verifies a token, and returns its claims. If a token does not name its key, several keys may fit. jose then throws an
+ * error that iterates over these keys:
  * https://github.com/panva/jose/blob/main/docs/jwks/local/functions/createLocalJWKSet.md
  *
  * As in jose, a wrong signature is no reason to fetch keys: an issuer announces a new key by its `kid` (OpenID Connect
@@ -139,7 +139,7 @@ export class JwtVerifier extends TokenVerifier {
  */
 async function verifyToken(token: string, keys: IssuerKeys, rules: JWTVerifyOptions): Promise<JWTPayload> {
   const findKey: JWTVerifyGetKey = (header, jws) => {
-    // jose knows `b64` (RFC 7797), which no access token needs.
+    // jose would accept the extension `b64` (RFC 7797), which no access token needs.
     if (header.crit !== undefined) throw new errors.JOSENotSupported('Critical extensions are not supported');
     return keys.find(header, jws);
   };
@@ -151,7 +151,7 @@ async function verifyToken(token: string, keys: IssuerKeys, rules: JWTVerifyOpti
       try {
         return (await jwtVerify(token, key, rules)).payload;
       } catch (fault) {
-        // Another key may have signed it, also where jose cannot use this one.
+        // Another key may have signed the token, even if jose cannot use this key.
         const isOfKey = fault instanceof errors.JWSSignatureVerificationFailed || !(fault instanceof errors.JOSEError);
         if (!isOfKey) throw fault;
       }

@@ -9,7 +9,7 @@ export interface StaticToken {
   readonly expires?: Date | undefined;
 }
 
-/** Verifies tokens against a list, in a time that does not depend on how much of a token is right. */
+/** Verifies tokens against a list, with constant-time comparison of their digests. */
 export class StaticTokens extends TokenVerifier {
   constructor(private readonly tokens: readonly StaticToken[]) {
     super();
@@ -31,7 +31,7 @@ export class StaticTokens extends TokenVerifier {
     const digest = digestToken(token);
     let found: StaticToken | undefined;
     for (const candidate of this.tokens) {
-      // The same token may be in the environment and in the file. The one that is valid for longer counts.
+      // The same token may be in the environment and in the file. The later expiry counts.
       if (timingSafeEqual(candidate.digest, digest) && endOf(candidate) >= endOf(found)) found = candidate;
     }
     if (found === undefined) return 'unknown';
@@ -40,7 +40,7 @@ export class StaticTokens extends TokenVerifier {
   }
 }
 
-/** Returns the time at which a token expires; any token outlasts none. */
+/** Returns the time at which a token expires, in milliseconds; -Infinity if there is no token. */
 function endOf(token: StaticToken | undefined): number {
   return token === undefined ? -Infinity : (token.expires?.getTime() ?? Infinity);
 }

@@ -5,20 +5,20 @@ import { type StaticToken, StaticTokens } from './static-tokens.js';
 import { parseTokens, readTokenFile } from './token-file.js';
 import { TokenVerifier, type VerificationResult } from './token-verifier.js';
 
-/** Milliseconds after which the file is read again without a change, so that `lastRead` tells if it can be read. */
+/** Milliseconds after which an unchanged file is read again, so that `lastRead` tells whether it can be read. */
 const READ_INTERVAL = 60_000;
 
 interface TokenFileOptions {
-  /** Tokens that are valid beside those of the file. */
+  /** Tokens that are valid in addition to those of the file. */
   readonly configured?: readonly StaticToken[];
-  /** True if there may be no such file before the first token is created. */
+  /** True if the file may be missing until the first token is created. */
   readonly mayBeMissing?: boolean;
 }
 
 /** The content of the file when it was last read in full. */
 interface Content {
   readonly text: string;
-  /** The tokens of the text, and those that are configured beside them. */
+  /** The tokens of the text, and the configured ones. */
   readonly tokens: StaticTokens;
   readonly readAt: Date;
 }
@@ -28,7 +28,7 @@ type State =
   | { readonly name: 'in use'; readonly content: Content }
   | { readonly name: 'failing'; readonly content: Content | undefined };
 
-/** What the log says of a file that is read, by its state before. */
+/** The log message about a file that was read, by the state before. */
 const NEWS: Readonly<Record<State['name'], string>> = {
   unread: 'is in use',
   'in use': 'has changed',
@@ -43,11 +43,11 @@ const NEWS: Readonly<Record<State['name'], string>> = {
  * |---------|------------------------|-----------------------------------|------------------------------|
  * | unread  | was never read         | those of the options              | is in use                    |
  * | in use  | was read last time     | those of the options and the file | has changed, if it has       |
- * | failing | could not be used then | the same as before                | can be used again            |
+ * | failing | could not be used      | the same as before                | can be used again            |
  *
- * From each state, it is in use once it is read, and failing if a reload cannot use it.
+ * Every reading leads to `in use`, and every reload that fails to `failing`.
  *
- * It belongs to one application: when that closes, the file is no longer reloaded.
+ * A verifier belongs to one application: when the application closes, the file is no longer reloaded.
  */
 export class TokenFileVerifier extends TokenVerifier {
   readonly #logger = new Logger('Authentication');
@@ -63,7 +63,7 @@ export class TokenFileVerifier extends TokenVerifier {
     this.#configured = new StaticTokens(options.configured ?? []);
   }
 
-  /** When the file was last read in full; undefined before. Without a fault, this is less than a minute ago. */
+  /** When the file was last read in full; undefined if never. Without a fault, this is at most a minute ago. */
   get lastRead(): Date | undefined {
     return this.#state.content?.readAt;
   }
@@ -95,7 +95,7 @@ export class TokenFileVerifier extends TokenVerifier {
     this.#state = { name: 'in use', content: { text, tokens, readAt: new Date() } };
   }
 
-  /** Reads the file again. If it cannot be used, the log says why, and the tokens stay as they are. */
+  /** Reads the file again. If the file cannot be used, logs the reason and keeps the tokens. */
   reload(): void {
     const before = this.#state;
     try {
@@ -105,7 +105,7 @@ export class TokenFileVerifier extends TokenVerifier {
       this.#logger.error(`${(error as Error).message}; keeping the tokens read before`);
       return;
     }
-    // It is still missing, and may be.
+    // The file is still missing, which is allowed.
     if (this.#state === before) return;
     if (before.name === 'in use' && before.content.text === this.#state.content?.text) return;
     this.#logger.log(`${this.file} ${NEWS[before.name]}; number of tokens now: ${this.count}`);

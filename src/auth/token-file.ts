@@ -5,14 +5,14 @@ import { unwritable } from '../files/file-errors.js';
 import { readRegularFile } from '../files/regular-file.js';
 import type { StaticToken } from './static-tokens.js';
 
-/** The text of a file without tokens. An empty file would be refused, because it may be half written. */
+/** The text of a file without tokens. An empty file is refused, because another program may be writing it. */
 const NO_TOKENS = '# no tokens\n';
 
 /**
  * Reads the text of a token file.
  *
  * @param ifMissing advice for the operator if there is no such file
- * @throws {OperatorError} if it cannot be read, or if users other than its owner and its group can read it
+ * @throws {OperatorError} if the file cannot be read, or if users other than its owner and its group can read it
  */
 export function readTokenFile(file: string, ifMissing = 'create it with plant-store token create'): string {
   return readRegularFile(file, 'secret', ifMissing).toString('utf8');
@@ -22,8 +22,8 @@ export function readTokenFile(file: string, ifMissing = 'create it with plant-st
  * Parses the text of a token file. Each line has a name, `sha256:` and the token's digest in hexadecimal, and optionally
  * the instant at which the token expires. Blank lines and lines that begin with # are ignored.
  *
- * @param file its name, for the message of the error
- * @throws {OperatorError} if a line is wrong, or if the text is empty, as that of a file that is being written
+ * @param file the name of the file, for the message of the error
+ * @throws {OperatorError} if a line is wrong, or if the text is empty, like that of a file that is being written
  */
 export function parseTokens(text: string, file: string): StaticToken[] {
   if (text.trim() === '') throw new OperatorError(`${file} is empty: add a token, or a comment if there is none`);
@@ -57,7 +57,7 @@ export function formatToken({ name, digest, expires }: StaticToken): string {
 export function parseInstant(text: string): Date | undefined {
   const instant = new Date(text);
   if (Number.isNaN(instant.getTime())) return undefined;
-  // V8 takes 30 February for 2 March.
+  // V8 parses 30 February as 2 March.
   return text === formatInstant(instant) ? instant : undefined;
 }
 
@@ -68,7 +68,7 @@ function formatInstant(instant: Date): string {
 /**
  * Creates a file with a token.
  *
- * @returns false if there is a file, which is left as it is
+ * @returns false if there is a file already, which stays unchanged
  * @throws {OperatorError} if it cannot be written, or the file that is there cannot be used
  */
 export function createTokenFile(file: string, token: StaticToken): boolean {
@@ -112,16 +112,16 @@ export function removeTokens(file: string, name: string): void {
   if (!hasToken(text, file, name)) throw new OperatorError(`${file} has no token named ${name}`);
   const lines = text.split(/(?<=\n)/).filter((line) => parseLine(line)?.name !== name);
   const rest = lines.join('');
-  // A service refuses a blank file, and would keep the token. Replaces the target of a symbolic link, and not the link.
+  // A service refuses a blank file, and would keep the token. `realpathSync` keeps a symbolic link, and replaces its target.
   write(file, () => replaceFile(realpathSync(file), rest.trim() === '' ? NO_TOKENS : rest));
 }
 
-/** @throws {OperatorError} at a wrong line, so that a person can look at it */
+/** @throws {OperatorError} at a wrong line, which the operator must correct first */
 function hasToken(text: string, file: string, name: string): boolean {
   return parseTokens(text, file).some((token) => token.name === name);
 }
 
-/** Gives errors of the file system a message for the operator. */
+/** Runs the work, and gives errors of the file system a message for the operator. */
 function write<Result>(file: string, work: () => Result): Result {
   try {
     return work();

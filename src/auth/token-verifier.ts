@@ -12,7 +12,7 @@ export interface Principal {
   readonly expires?: Date | undefined;
 }
 
-/** Why a token is rejected. Logs and metrics have the reason; a client never learns it. */
+/** Why a token is rejected. Logs and metrics have the reason; the client never gets it. */
 export const REFUSAL_REASONS = [
   'malformed',
   'unknown',
@@ -31,7 +31,7 @@ export const REFUSAL_REASONS = [
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
 /**
- * The result for a token that has expired. The log has the name of its holder. It is not the principal itself: a host that
+ * The result for a token that has expired. The log names its holder. It is not the principal itself, because a host that
  * reads only the name and the scopes of a result must not take the token for a valid one.
  */
 export class ExpiredToken {
@@ -41,7 +41,7 @@ export class ExpiredToken {
 /** The principal of a valid token, or why it is rejected; undefined means `unknown`. */
 export type VerificationResult = Principal | ExpiredToken | RefusalReason | undefined;
 
-/** What is known of a token that is rejected. */
+/** What is known about a token that is rejected. */
 export type Rejection = ExpiredToken | RefusalReason;
 
 /** A result that was checked. */
@@ -54,16 +54,19 @@ export function unlessExpired(principal: Principal): Principal | ExpiredToken {
 }
 
 /**
- * Returns the verdict of a verifier, which may be one of a host in JavaScript, and may remember a principal for too long.
+ * Returns the verdict of a verifier. The verifier of a host may be in JavaScript, so the result may have any type, and may
+ * cache a principal for too long.
  *
- * @throws {TypeError} if it is none of the results that it may be
+ * @throws {TypeError} if the result is not a VerificationResult
  */
 export function toVerdict(result: unknown): Verdict {
   if (result === undefined) return 'unknown';
   if (isRefusalReason(result) || result instanceof ExpiredToken) return result;
   const fault = faultOf(result);
   if (fault === undefined) return unlessExpired(result as Principal);
-  throw new TypeError(`TokenVerifier.verify must return a principal, a RefusalReason or undefined, and not ${fault}`);
+  throw new TypeError(
+    `TokenVerifier.verify must return a principal, an ExpiredToken, a RefusalReason or undefined, and not ${fault}`,
+  );
 }
 
 /** Returns what is wrong with a principal, without its values: one of them may be the token. */
@@ -90,7 +93,7 @@ export function isBearerToken(text: string): boolean {
   return /^[A-Za-z0-9\-._~+/]+=*$/.test(text);
 }
 
-/** Decides which tokens are valid: a port, and its own injection token. */
+/** Decides which tokens are valid. The class is also the injection token. */
 export abstract class TokenVerifier {
   /** @throws {HttpException} for example ServiceUnavailableException (error 503); anything else is error 500 */
   abstract verify(token: string): VerificationResult | Promise<VerificationResult>;
@@ -102,7 +105,7 @@ export abstract class TokenVerifier {
   onApplicationShutdown?(signal?: string): unknown;
 }
 
-/** Asks several verifiers in turn; the first that knows the token decides. Nest knows this one alone, so it passes hooks on. */
+/** Asks several verifiers in turn: the first that knows the token decides. It passes on Nest's hooks, which only it gets. */
 export class FirstKnownVerifier extends TokenVerifier {
   constructor(private readonly verifiers: readonly TokenVerifier[]) {
     super();

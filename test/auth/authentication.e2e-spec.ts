@@ -206,7 +206,9 @@ describe('A verifier', () => {
     const { body } = await create('Bearer wrong-result');
 
     expect(body).toMatchObject({ error: 500 });
-    expect(service.log().at(-1)).toContain(`must return a principal, a RefusalReason or undefined, and not ${words}`);
+    expect(service.log().at(-1)).toContain(
+      `must return a principal, an ExpiredToken, a RefusalReason or undefined, and not ${words}`,
+    );
     expect(await service.rows()).toEqual([]);
   });
 });
