@@ -4,7 +4,7 @@ import { ContractException } from '../contract/contract.exception.js';
 const MAX_REQUESTS = 2_048;
 const MAX_PLANTS = 2_048;
 
-/** Bytes of all bodies and plants. The limit is higher if two bodies of the greatest length would not fit. */
+/** Maximum bytes of all bodies and plants, unless two bodies of the greatest length need more. */
 const MAX_BYTES = 16_777_216;
 
 /** A request of a client. */
@@ -15,20 +15,19 @@ export interface AdmittedRequest {
 }
 
 /**
- * Bounds the memory that clients and the host can occupy: the number of requests of clients, the number of plants, those of
- * calls of the host included, and the bytes of both together. Beyond that, it refuses with error 503. A request and its plant
- * count independently:
+ * Limits the requests of clients, the plants (including those of the host's calls), and the bytes of both, and so the memory
+ * that they occupy. Beyond a limit, it refuses with error 503. A request and its plant count independently:
  *
  * | what counts             | from                         | until                                                |
  * |-------------------------|------------------------------|------------------------------------------------------|
- * | a request, and its body | NewPlantPipe: `admitRequest` | the client has taken the answer or gone              |
+ * | a request, and its body | NewPlantPipe: `admitRequest` | the client has taken the answer or disconnected      |
  * | a plant                 | PlantsService: `admitPlant`  | its outcome is known, and `onPlantCreated` has ended |
  */
 export class Admission {
   readonly #maxBytes: number;
   /**
-   * In the order of their arrival. To find and to remove one of 2,048 is cheap. In a Map or a Set, requests that are answered
-   * would survive until the next full collection: each time it is rehashed, V8 keeps the old table, with what was in it.
+   * The requests in the order of their arrival. Finding one of 2,048 is cheap. In a Map or a Set, answered requests would
+   * survive until the next full collection: when V8 rehashes, it keeps the old table and its entries.
    */
   readonly #requests: AdmittedRequest[] = [];
   #plants = 0;
@@ -46,11 +45,11 @@ export class Admission {
   /**
    * Admits a request, until its answer emits `close`.
    *
-   * @throws {ContractException} 503 if there is no room, if the client has gone or has an answer already, or after `close`
+   * @throws {ContractException} 503 if there is no room, if the client has disconnected or has an answer, or after `close`
    */
   admitRequest(answer: ServerResponse): AdmittedRequest {
     if (this.#isClosed) throw new ContractException(503);
-    // Its `close` may have been emitted: nothing would release the request.
+    // The answer may have emitted `close`, so that nothing would release the request.
     if (answer.writableEnded || answer.req.socket.destroyed) throw new ContractException(503);
     const request: AdmittedRequest = { answer, bytes: 0 };
     this.#requests.push(request);
@@ -61,11 +60,11 @@ export class Admission {
   }
 
   /**
-   * Counts bytes of the body of a request, and returns whether there is room for them. If there is none, the request counts
-   * no longer: its connection may stay open for seconds, but its body is discarded.
+   * Counts bytes of the body of a request, and returns whether there is room for them. If there is none, the request no
+   * longer counts: its body is discarded, though its connection may stay open for seconds.
    */
   chargeBody(request: AdmittedRequest, bytes: number): boolean {
-    // The answer of a host does not wait for the body.
+    // A host may answer before the body has arrived, which releases the request.
     if (!this.#requests.includes(request)) return false;
     request.bytes += bytes;
     this.#bytes += bytes;
@@ -80,9 +79,9 @@ export class Admission {
   }
 
   /**
-   * Admits a plant, until `releasePlant`, also without room for its bytes: it is in memory already. So the total may exceed
-   * the limit, by about twice the bytes of the bodies that had room, and by a plant that the host has made or parsed. No
-   * request, no body and no call of the host has room until the total is within the limit again.
+   * Admits a plant until `releasePlant`, even if there is no room for its bytes: it is in memory already. So the total may
+   * exceed the limit: by twice the bytes of the bodies that had room, by 512 bytes for each plant, and by plants that the
+   * host has made or parsed. No request, body or call of the host has room until the total is within the limit again.
    *
    * @throws {ContractException} 503 if there are too many plants, or after `close`
    */
@@ -92,7 +91,7 @@ export class Admission {
     this.#bytes += bytes;
   }
 
-  /** @param bytes those of `admitPlant` */
+  /** @param bytes the bytes that `admitPlant` has got */
   releasePlant(bytes: number): void {
     this.#plants -= 1;
     this.#bytes -= bytes;
@@ -100,15 +99,15 @@ export class Admission {
   }
 
   /**
-   * Waits until there is no plant, and admits nothing from then on. Until then, calls of `onPlantCreated` may create plants.
-   * It does not wait for requests: a client may never take its answer.
+   * Waits until there are no plants, and then admits nothing. During the wait, `onPlantCreated` may create plants. Requests
+   * are not waited for: a client may never take its answer.
    */
   async close(): Promise<void> {
     while (this.#plants > 0) await new Promise<void>((resolve) => (this.#onPlantReleased = resolve));
     this.#isClosed = true;
   }
 
-  /** Releases a request, unless that has been done. */
+  /** Releases a request, unless it has been released. */
   #releaseRequest(request: AdmittedRequest): void {
     const index = this.#requests.indexOf(request);
     if (index < 0) return;
@@ -128,14 +127,15 @@ export class Admission {
   #closeOldestAnswered(): boolean {
     const request = this.#requests.find(({ answer }) => isAnswered(answer));
     if (request === undefined) return false;
-    // Without bytes to write, the client has taken a last answer, which emits `close` only when the client closes its side.
+    // A last answer emits `close` only when the client closes its side. With no bytes left to write, the client has it: its
+    // connection is kept.
     if (request.answer.writableLength > 0) request.answer.destroy();
     this.#releaseRequest(request);
     return true;
   }
 }
 
-/** Returns whether the answer to a client is written, or will never be. */
+/** Returns whether an answer is written, or never will be. */
 function isAnswered({ headersSent, req }: ServerResponse): boolean {
   // On Node 20, a response that waits for the one before it emits no `close` when the connection closes.
   return headersSent || req.socket.destroyed;

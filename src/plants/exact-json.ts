@@ -1,4 +1,4 @@
-/** The parts of a JSON number (RFC 8259 §6). */
+/** Captures the sign, the digits and the exponent of a JSON number such as `-7.50e+3` (RFC 8259 §6). */
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /** An integer with more digits does not fit 64 bits. */
@@ -12,7 +12,7 @@ const MAX_DIGITS = 19;
  * @returns undefined if it is not a number, not an integer, or has more than 19 digits
  */
 export function exactInteger(text: string): bigint | undefined {
-  // The spelling of almost all ids.
+  // Almost all ids have this spelling.
   if (/^-?\d{1,18}$/.test(text)) return BigInt(text);
   const [, sign, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
   if (sign === undefined) return undefined;
@@ -23,19 +23,19 @@ export function exactInteger(text: string): bigint | undefined {
   while (end > start && digits.startsWith('0', end - 1)) end -= 1;
   if (start === end) return 0n;
   const removedZeros = digits.length - end;
-  // The number of zeros after the remaining digits; Number() turns an exponent that is too long into Infinity.
+  // The number of zeros after the remaining digits. Number() turns an exponent that is too long into Infinity.
   const zeros = Number(exponent) - fraction.length + removedZeros;
   if (zeros < 0 || end - start + zeros > MAX_DIGITS) return undefined;
   return BigInt(sign + digits.slice(start, end) + '0'.repeat(zeros));
 }
 
 /**
- * Visits the members of the top-level object of a JSON text, with the source text of each value: JSON.parse rounds
+ * Visits the members of the top-level object of a JSON text, with the source text of each value, because JSON.parse rounds
  * numbers to 53 bits and hides repeated names. The time is linear in the length of the text.
  *
  * @param json a text that JSON.parse has accepted, and whose value is an object
  * @param visit called with the name of each member and the source text of its value, in order
- * @throws {Error} at the end of any other text
+ * @throws {Error} if another text ends before its object
  */
 export function visitTopLevelMembers(json: string, visit: (name: string, value: string) => void): void {
   let position = json.indexOf('{') + 1;
@@ -84,7 +84,7 @@ function endOfValue(json: string, from: number): number {
   throw new Error('The text ends within a value');
 }
 
-/** In valid JSON, outside of strings, no other characters come before the space. */
+/** Returns whether a character of valid JSON, outside of strings, is white space: no other one is below the space. */
 function isSpace(character: string): boolean {
   return character <= ' ';
 }

@@ -7,7 +7,7 @@ import { exactInteger, visitTopLevelMembers } from './exact-json.js';
 /**
  * Parses the JSON of a NewPlant.
  *
- * @param json its text, or the bytes of a body
+ * @param json the text, or the bytes of a body
  * @throws {ContractException} 400 if it is not JSON in UTF-8, or repeats a field of NewPlant; 422 if it is not a NewPlant
  */
 export function parseNewPlant(json: string | Uint8Array): NewPlantDto {
@@ -20,7 +20,7 @@ export function parseNewPlant(json: string | Uint8Array): NewPlantDto {
     seen.push(name);
     if (name !== 'id') return;
     const id = exactInteger(source);
-    // Any other value stays as JSON.parse has read it: the message of 422 depends on it.
+    // Any other value stays as JSON.parse has read it, because the message of 422 depends on it.
     if (id !== undefined) parsed.id = id;
   });
   return toNewPlant(parsed);

@@ -18,8 +18,8 @@ import { PlantsService } from './plants.service.js';
 export class PlantsController {
   constructor(private readonly plants: PlantsService) {}
 
-  // The type of `plant` must not be a class, which Readonly makes sure of: a host's global ValidationPipe with
-  // `validateCustomDecorators`, which runs before our pipe, would validate the request as that class.
+  // Readonly keeps the type of `plant` from being a class. A host's global ValidationPipe with `validateCustomDecorators`,
+  // which runs before our pipe, would validate the request as that class.
   @Post()
   @HttpCode(HttpStatus.OK)
   @RequiresScope()

@@ -41,10 +41,10 @@ export interface PlantsModuleOptions {
       }
     | undefined;
   /**
-   * Called at most once for each plant that was created, when it is durable; not for one that was there already. An error
-   * is logged and changes no answer. It is not a queue: a crash after the commit, or an answer of the database that is lost,
-   * loses the call. Give each call a timeout: until it ends, the plant counts towards the limits, and `app.close()` waits.
-   * If it never ends, the application never closes.
+   * Called at most once for each plant that was created, when the plant is durable; not for a plant that existed already. An
+   * error is logged and changes no answer. This is not a queue: a crash after the commit, or a lost answer of the database,
+   * loses the call. Give each call a timeout: until the call ends, the plant counts towards the limits, and `app.close()`
+   * waits. If a call never ends, the application never closes.
    */
   readonly onPlantCreated?: PlantCreatedListener | undefined;
 }
@@ -61,7 +61,7 @@ export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<PlantsM
   optionsInjectionToken: PLANTS_OPTIONS,
 })
   .setClassMethodName('forRoot')
-  // With `isGlobal`, all modules of the application can inject what this one exports.
+  // `isGlobal` lets all modules of the application inject what PlantsModule exports.
   .setExtras<{ readonly isGlobal?: boolean | undefined }>({ isGlobal: false }, (definition, { isGlobal = false }) => ({
     ...definition,
     global: isGlobal,

@@ -22,7 +22,7 @@ const optionProviders: FactoryProvider[] = [
     provide: RESOLVED_OPTIONS,
     inject: [PLANTS_OPTIONS, ModuleRef],
     useFactory: (options: PlantsModuleOptions, module: ModuleRef): ResolvedOptions => {
-      // Express would serve the plants of the first registration alone, without a word.
+      // Express would silently ignore the second registration.
       if (module.get<unknown[]>(PLANTS_OPTIONS, { strict: false, each: true }).length > 1) {
         throw new TypeError('PlantsModule: it is registered twice: import the result of one forRoot, or set isGlobal');
       }
@@ -40,11 +40,11 @@ const optionProviders: FactoryProvider[] = [
     },
   },
   {
-    // A provider of its own, so that Nest calls its lifecycle hooks.
+    // The verifier is a provider so that Nest calls its lifecycle hooks.
     provide: TokenVerifier,
     inject: [RESOLVED_OPTIONS],
     useFactory: ({ authentication }: ResolvedOptions): TokenVerifier => {
-      // The host's guard does not ask it. It knows no token.
+      // The host's guard decides, and nothing asks this verifier, which knows no token.
       if (authentication === false) return new StaticTokens([]);
       if ('verifier' in authentication) return authentication.verifier;
       return new StaticTokens(numberTokens(authentication.tokens));
@@ -91,7 +91,7 @@ export class PlantsModule extends ConfigurableModuleClass implements OnApplicati
     super();
   }
 
-  /** Nest calls this after the server has sent its last answer, and again if the application is closed twice. */
+  /** Nest calls this after the server has sent its last answer, and again if the application is closed again. */
   onApplicationShutdown(): Promise<void> {
     return (this.#closing ??= this.#close());
   }

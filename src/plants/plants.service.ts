@@ -10,7 +10,7 @@ import { assertFields, type NewPlantDto, type PlantDto, toNewPlant, toPlant } fr
 import type { PlantCreatedListener } from './plants.module-definition.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
 
-/** Bytes that a plant occupies besides its texts. */
+/** Bytes that a plant occupies in addition to its texts. */
 const PLANT_COST = 512;
 
 /** Returns the bytes that a plant occupies. */
@@ -31,8 +31,8 @@ export class PlantsService {
   ) {}
 
   /**
-   * Creates a plant for the host, and resolves when it is durable. The id is the client's, and therefore the idempotency
-   * key: the same plant again has the same answer, and is stored once.
+   * Creates a plant for the host, and resolves when the plant is durable. The client chooses the id, which is therefore the
+   * idempotency key: the same plant again has the same answer, and is stored once.
    *
    * @param options.principal the creator, for `onPlantCreated`
    * @throws {ContractException} 422 if it is not a NewPlant, 409 if the id belongs to another plant, 503 if the store is
@@ -48,11 +48,11 @@ export class PlantsService {
   }
 
   /**
-   * Creates a plant that `create`, or the pipe of the route, has checked. It counts in Admission until its outcome is known, and
-   * the listener has ended.
+   * Creates a plant that `create` or the pipe of the route has checked. Admission counts the plant until its outcome is
+   * known and the listener has ended.
    *
    * @param principal undefined if the host authenticates
-   * @throws {ContractException} 409 or 503, as `create`
+   * @throws {ContractException} 409 or 503, like `create`
    */
   async createChecked(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
     const bytes = costOf(plant);
@@ -73,15 +73,15 @@ export class PlantsService {
   /**
    * Takes a snapshot of the plants, to count, find or read them. Close it afterwards.
    *
-   * @throws {RepositoryUnavailableError} when the store cannot be read now, and always for a database in memory
-   * @throws {Error} if the repository is one of the host without this method
+   * @throws {RepositoryUnavailableError} if the store cannot be read now, and always for a database in memory
+   * @throws {Error} if the repository is the host's own and lacks this method
    */
   async snapshot(): Promise<PlantSnapshot> {
     if (this.repository.snapshot === undefined) throw new Error('The repository has no method snapshot');
     return this.repository.snapshot();
   }
 
-  /** @throws {ContractException} 503 if the plant may be stored or not */
+  /** @throws {ContractException} 503 if it is unknown whether the plant is stored */
   async #add(plant: Readonly<NewPlantDto>): Promise<Outcome> {
     try {
       return await this.groupCommit.add(plant);
@@ -90,7 +90,7 @@ export class PlantsService {
     }
   }
 
-  /** Calls the listener after the answer was written: it can neither change nor delay the answer. Never rejects. */
+  /** Calls the listener in a later turn, so that it can neither change nor delay the answer. Never rejects. */
   async #notify(listener: PlantCreatedListener, ...created: Parameters<PlantCreatedListener>): Promise<void> {
     await setImmediate();
     try {

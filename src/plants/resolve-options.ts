@@ -4,11 +4,11 @@ import { DATABASE_DEFAULTS } from '../storage/engines.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
 import type { PlantsModuleOptions } from './plants.module-definition.js';
 
-/** The options after their check, with the defaults. */
+/** The checked options, with the defaults. */
 export interface ResolvedOptions extends Pick<PlantsModuleOptions, 'repository' | 'authentication' | 'onPlantCreated'> {
   readonly scope: string;
   readonly realm: string;
-  /** In bytes. */
+  /** Maximum bytes of a body. */
   readonly bodyLimit: number;
   readonly database: { readonly timeout: number; readonly startTimeout: number };
 }
@@ -17,15 +17,15 @@ export interface ResolvedOptions extends Pick<PlantsModuleOptions, 'repository' 
 export const RESOLVED_OPTIONS = Symbol('RESOLVED_OPTIONS');
 
 /**
- * Fills in the defaults, and checks what the types do not: the syntax and the range of values, and environment variables that
- * are missing.
+ * Fills in the defaults, and checks what the types do not check: the syntax and the range of values, and values that are
+ * undefined because an environment variable is missing.
  *
  * @throws {TypeError} at an option that is unknown or wrong; its message is one line
  */
 export function resolveOptions(options: Partial<PlantsModuleOptions>): ResolvedOptions {
   const { repository, authentication, scope, realm, body, database = {}, onPlantCreated, ...others } = options;
-  // TypeScript does not refuse unknown members in the result of a factory. With `scopes` instead of `scope`, the module
-  // would let in tokens with the default scope.
+  // TypeScript does not refuse unknown members in the result of a factory. If a host wrote `scopes` instead of `scope`, the
+  // module would accept tokens with the default scope.
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw new TypeError(`PlantsModule: there is no option ${unknown}`);
 
@@ -70,7 +70,7 @@ function assert(isValid: boolean, rule: string): asserts isValid {
   if (!isValid) throw new TypeError(`PlantsModule: the option ${rule}`);
 }
 
-/** Only the literal `false` opens the route. An environment variable that is missing is no token. */
+/** Returns whether the option is valid. Only `false` itself opens the route: a missing environment variable must not. */
 function isAuthentication(
   authentication: PlantsModuleOptions['authentication'] | undefined,
 ): authentication is PlantsModuleOptions['authentication'] {
@@ -78,7 +78,7 @@ function isAuthentication(
   if (Object.keys(authentication ?? {}).length !== 1) return false;
   const { tokens = [], verifier }: Authentication = authentication ?? {};
   if (verifier !== undefined) return typeof verifier.verify === 'function';
-  // Array.from shows holes of the list, too.
+  // Array.from turns holes of the list into undefined, which `every` would skip.
   return tokens.length > 0 && Array.from(tokens).every((token) => typeof token === 'string' && isBearerToken(token));
 }
 

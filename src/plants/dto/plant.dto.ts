@@ -4,8 +4,8 @@ import { ContractException } from '../../contract/contract.exception.js';
 import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
 
 /**
- * The Plant of the contract. `isNewPlant` decides by PLANT_FIELDS which values its fields may have, and the decorators word
- * the refusals. Change both: a test compares them. Expose is for hosts whose ClassSerializerInterceptor uses excludeAll.
+ * The Plant of the contract. `isNewPlant` validates by PLANT_FIELDS. The decorators only produce the messages of refusals.
+ * Change both: a test compares them. Expose is for hosts whose ClassSerializerInterceptor uses excludeAll.
  */
 export class PlantDto {
   @Expose()
@@ -28,7 +28,7 @@ export class NewPlantDto extends PlantDto {
 /** The fields of a NewPlant, whose values may have any type. */
 export type NewPlantFields = Partial<Record<keyof NewPlantDto, unknown>>;
 
-/** @throws {ContractException} 422 unless the value is an object that may have fields */
+/** @throws {ContractException} 422 unless the value is an object, and not an array */
 export function assertFields(value: unknown): NewPlantFields {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ContractException(422);
   return value;
@@ -37,7 +37,7 @@ export function assertFields(value: unknown): NewPlantFields {
 /**
  * Returns the fields of a NewPlant as a NewPlant; other fields are ignored.
  *
- * @throws {ContractException} 422 if they are not one
+ * @throws {ContractException} 422 if the fields are not a NewPlant
  */
 export function toNewPlant(fields: NewPlantFields): NewPlantDto {
   const plant = copyFields(new NewPlantDto(), FIELD_NAMES, fields);
@@ -63,7 +63,7 @@ function copyFields<Dto extends NewPlantFields>(dto: Dto, names: readonly FieldN
 /** The test of each type. */
 const IS_OF_TYPE: Readonly<Record<FieldType, (value: unknown) => boolean>> = { int64: isInt64, text: isText };
 
-/** Returns whether fields are a NewPlant, as validateSync would: for each plant, that would take a tenth of a create. */
+/** Returns what validateSync would decide. To call that for each plant would take a tenth of a create. */
 export function isNewPlant(fields: NewPlantFields): boolean {
   return FIELD_NAMES.every((name) => {
     const { type, isRequired } = PLANT_FIELDS[name];
@@ -79,10 +79,10 @@ function isInt64(value: unknown): value is bigint {
   return typeof value === 'bigint' && value >= MIN_INT64 && value <= MAX_INT64;
 }
 
-/** U+0000 and unpaired surrogates, which not every store can hold. */
+/** Matches U+0000 and, because of the flag u, only unpaired surrogates: not every store can hold these. */
 const NOT_TEXT = /[\0\p{Surrogate}]/u;
 
-/** Returns whether the value is a string that every store can hold; the empty string is one. */
+/** Returns whether the value is a string that every store can hold, even if it is empty. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && !NOT_TEXT.test(value);
 }

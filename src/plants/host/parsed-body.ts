@@ -17,7 +17,7 @@ export interface HostRequest {
   readonly routeOptions?: { readonly url?: string };
 }
 
-/** Returns whether the application has read the body. The service has no parser. */
+/** Returns whether the host has read the body; never true in the service, which has no parser. */
 export function isParsed({ body }: HostRequest, request: IncomingMessage): boolean {
   return body !== undefined || request.readableDidRead;
 }
@@ -28,16 +28,16 @@ export class ParsedBodies {
   #hasWarned = false;
 
   /**
-   * Returns the plant of the bytes that the application has kept, or of its parser's result. With the first result, logs how
-   * the parsers of the application are kept away from the body.
+   * Returns the plant of the bytes that the application has kept, or of its parser's result. At the first such result, logs
+   * how to keep the parsers of the application away from the body.
    *
-   * @throws {ContractException} as `parseNewPlant`, and 422 if the parser has rounded the id
+   * @throws {ContractException} like `parseNewPlant`, and 422 if the parser has rounded the id
    */
   plantOf(hostRequest: HostRequest, request: IncomingMessage): NewPlantDto {
     const { body, rawBody } = hostRequest;
     if (rawBody === undefined) this.#warnOnce(hostRequest, request);
     const given: unknown = rawBody ?? body;
-    // Some parsers keep the bytes as the result.
+    // The result of some parsers is the bytes.
     return given instanceof Uint8Array ? parseNewPlant(given) : toNewPlant(certainFields(given));
   }
 
@@ -45,7 +45,7 @@ export class ParsedBodies {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     const line = `app.use('${route?.path ?? routeOptions?.url}', unparsedBody())`;
-    // The middleware is there already, but runs after a parser.
+    // Middleware that has hidden the body is registered already, but behind a parser.
     const advice = isBodyHidden(request) ? `move ${line} up` : `add ${line} to main.ts`;
     this.#logger.warn(
       `The application has parsed a plant, so ids beyond 9007199254740991 are refused: ${advice}, before all body parsers`,
@@ -54,16 +54,16 @@ export class ParsedBodies {
 }
 
 /**
- * Takes the fields of a parser's result as far as they are certain. The result does not show that a field was repeated, or
- * that a small id had a fraction.
+ * Returns the fields of a parser's result, with an exact id. The result does not show whether a field was repeated, or
+ * whether the parser has rounded a fraction of a small id away.
  *
- * @throws {ContractException} 422 if it is no object, or if the parser has rounded the id
+ * @throws {ContractException} 422 if the result is no object, or if the parser has rounded the id
  */
 function certainFields(body: unknown): NewPlantFields {
   const parsed = assertFields(body);
   const { id } = parsed;
   if (Number.isSafeInteger(id)) return { ...parsed, id: BigInt(id as number) };
-  // Other numbers are not int64, whether rounded or not.
+  // Numbers that are larger or have a fraction are not int64, rounded or not.
   if (Number.isInteger(id) && Math.abs(id as number) <= 2 ** 63) {
     throw new ContractException(
       422,

@@ -16,11 +16,11 @@ type Middleware = (request: IncomingMessage, response: unknown, next: () => void
 /**
  * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the body
  * itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. The module registers
- * such middleware for its own path. A host needs this one with RouterModule, and where the log says so. Register it before
- * the application listens, with the whole path: `app.use('/garden/plants', unparsedBody())`. Paths below are unaffected.
+ * such middleware for its own path. Register this one yourself if you use RouterModule, or if the log says so: before the
+ * application listens, with the whole path, `app.use('/garden/plants', unparsedBody())`. Paths below are unaffected.
  */
 export function unparsedBody(): Middleware {
-  // Express and Fastify have cut off the path that the middleware is registered for.
+  // Express and Fastify cut off the path that the middleware is registered for.
   return hideBodyWhere((path) => path === '' || path === '/');
 }
 
@@ -33,14 +33,14 @@ export class UnparsedBodyRegistration {
     // `app.init()` registers. A MiddlewareConsumer would register it after the parser:
     // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
     adapterHost.init$.subscribe(() => {
-      // An application context without a server has none.
+      // An application context without a server has no adapter.
       const adapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
       adapter?.use(hideBodyWhere((path) => path === plantsPath(config)));
     });
   }
 }
 
-/** Returns the path of `POST /plants` below the global prefix, which may exclude it. RouterModule may add to it. */
+/** Returns the path of `POST /plants`, with the global prefix unless that excludes it. RouterModule may add to this path. */
 function plantsPath(config: ApplicationConfig): string {
   const isExcluded = config
     .getGlobalPrefixOptions()
@@ -67,7 +67,7 @@ function hideBodyWhere(isOurs: (path: string) => boolean): Middleware {
   };
 }
 
-/** Returns the path of a request target, which a client may send in absolute form (RFC 9112 §3.2.2). */
+/** Returns the path of a request target, which may be absolute, as `http://example.org/plants` (RFC 9112 §3.2.2). */
 function pathOf(url: string): string {
   return url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/\?.*$/s, '');
 }

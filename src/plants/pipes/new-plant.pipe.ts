@@ -13,8 +13,8 @@ import { bodyTooLarge, collectBody, takeBody } from './read-body.js';
 type HostResponse = ServerResponse | { readonly raw: ServerResponse };
 
 /**
- * Returns the context of the request. A function, because the global pipes of a host run before ours: they may rebuild
- * objects, but they pass a function on as it is.
+ * Returns the context of the request. It is a function because the global pipes of a host, which run before ours, may
+ * rebuild objects, but pass on functions unchanged.
  */
 type LazyContext = () => ExecutionContext;
 
@@ -32,7 +32,7 @@ export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlant
 
   constructor(private readonly admission: Admission) {}
 
-  /** @throws {ContractException} as `assertHeaders`, 413, 503, and as `collectBody` and `parseNewPlant`, in this order */
+  /** @throws {ContractException} like `assertHeaders`, 413, 503, like `collectBody`, like `parseNewPlant`, in this order */
   async transform(getContext: LazyContext): Promise<NewPlantDto> {
     const http = getContext().switchToHttp();
     const hostRequest = http.getRequest<HostRequest>();
@@ -49,7 +49,7 @@ export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlant
     if (length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
     const admitted = this.admission.admitRequest(response);
     const charge = (bytes: number): boolean => this.admission.chargeBody(admitted, bytes);
-    // Most bodies have arrived.
+    // Most bodies have arrived when the guard has passed the request.
     const body = takeBody(request, length, charge) ?? (await collectBody(request, length, bodyLimit, charge));
     return parseNewPlant(body);
   }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream';
 import { ContractException } from '../../contract/contract.exception.js';
 
-/** The least capacity of a buffer for a body that arrives in parts. */
+/** Minimum bytes of a buffer for a body that arrives in parts. */
 const MIN_CAPACITY = 1_024;
 
 /** Reserves memory, and returns whether there was room for it. */
@@ -17,13 +17,13 @@ type Charge = (bytes: number) => boolean;
  */
 export function takeBody(request: IncomingMessage, length: number | undefined, charge: Charge): Uint8Array | undefined {
   if (request.destroyed) throw incompleteBecauseOf(request.errored);
-  // A chunked body: only its end tells its length.
+  // The body is chunked: only its end tells its length.
   if (length === undefined) return undefined;
   if (!request.complete || request.readableLength !== length) return undefined;
   if (!charge(length)) throw new ContractException(503);
-  // The length is needed: without it, `read` returns the first chunk alone on Node 26.
+  // Without the length, `read` would return only the first chunk on Node 26.
   const body = request.read(length) as Uint8Array;
-  // Lets the stream end.
+  // This second `read` lets the stream end.
   request.read(0);
   return body;
 }
@@ -46,9 +46,9 @@ export async function collectBody(
     const add = (chunk: Buffer): void => {
       const refusal = body.add(chunk);
       if (refusal === undefined) return;
-      // Discards the rest: a client that is still sending does not read the answer.
+      // The rest is discarded, because a client reads the answer only when it has sent everything.
       request.off('data', add).resume();
-      // `finished` may keep its callback until the connection ends, and so the bytes.
+      // `finished` may keep its callback, and so the bytes, until the connection ends.
       body.free();
       reject(refusal);
     };
@@ -56,12 +56,12 @@ export async function collectBody(
       if (error) reject(incompleteBecauseOf(error));
       else resolve(body.bytes());
     });
-    // Starts the stream. The server pauses chunks that no listener for `data` takes.
+    // This listener starts the stream. The server pauses the input while chunks have no such listener.
     request.on('data', add);
   });
 }
 
-/** One buffer for all chunks: a list of them would occupy hundreds of bytes for each, which may be a single byte. */
+/** Collects the chunks of a body in one buffer: in a list, each would occupy hundreds of bytes, even for a single byte. */
 class BodyBuffer {
   #buffer = Buffer.alloc(0);
   #length = 0;
@@ -94,11 +94,11 @@ class BodyBuffer {
     this.#buffer = Buffer.alloc(0);
   }
 
-  /** Makes the buffer long enough for twice the bytes. Returns false if there is no room for it. */
+  /** Makes the buffer long enough for twice the bytes. Returns false if Admission has no room for them. */
   #grow(length: number): boolean {
     const capacity = Math.min(Math.max(2 * length, MIN_CAPACITY), this.maxCapacity);
     if (!this.charge(capacity - this.#buffer.length)) return false;
-    // Not from Buffer's pool: a slice would keep the whole pool in memory.
+    // A slice of Buffer's pool would keep the whole pool in memory.
     const larger = Buffer.allocUnsafeSlow(capacity);
     this.#buffer.copy(larger, 0, 0, this.#length);
     this.#buffer = larger;
@@ -106,12 +106,12 @@ class BodyBuffer {
   }
 }
 
-/** Makes the refusal of a body that exceeds the limit in bytes, by its declared or its real length. */
+/** Returns the refusal of a body whose declared or real length exceeds the limit in bytes. */
 export function bodyTooLarge(limit: number): ContractException {
   return new ContractException(413, `The body is too large: at most ${limit} bytes are accepted.`);
 }
 
-/** Returns the refusal with which the server has ended the body. Other errors, and that of a host's server, say less. */
+/** Returns the refusal with which ClientConnection has ended the body. Other errors do not tell the reason. */
 function incompleteBecauseOf(error: Error | null): ContractException {
   if (error instanceof ContractException) return error;
   return new ContractException(400, 'The connection was closed before the body was complete.');
