@@ -26,7 +26,7 @@ export class AppModule {
       controllers: [NotFoundController],
       providers: [
         { provide: OperationPath, useValue: { path: `${basePath}/${PLANTS_PATH}` } satisfies OperationPath },
-        // Global, so that no path of the service is open; PlantsController binds both for hosts.
+        // Both are global, so that no path of the service is open. PlantsController binds them for hosts.
         { provide: APP_GUARD, useExisting: BearerAuthGuard },
         { provide: APP_FILTER, useExisting: ContractExceptionFilter },
       ],
@@ -50,6 +50,6 @@ export function createApplication({ basePath, plants, http, logger }: Applicatio
  */
 export async function closeApplication(application: PublicApplication): Promise<void> {
   await application.close();
-  // The module closes its store once, however often this is called.
+  // This repeats Nest's call, and returns its result: the module closes its store only once.
   await application.get(PlantsModule).onApplicationShutdown();
 }

@@ -4,7 +4,7 @@ import { ContractException } from './contract.exception.js';
 import { logDefect } from './log-defect.js';
 import { isErrorNumber } from './error-table.js';
 
-/** Answers everything that is thrown as the contract does: status 400 with `{error, message}`. */
+/** Answers any exception with status 400 and `{error, message}`, as the contract requires. */
 @Injectable()
 @Catch()
 export class ContractExceptionFilter implements ExceptionFilter {
@@ -22,7 +22,7 @@ export class ContractExceptionFilter implements ExceptionFilter {
   }
 }
 
-/** Keeps the number of other HTTP exceptions where the table has it, but not their text, which may name internals. */
+/** Keeps the status of other HTTP exceptions if the table has it, but not their text, which may name internals. */
 function toContractException(thrown: unknown): ContractException {
   if (thrown instanceof ContractException) return thrown;
   const status = thrown instanceof HttpException ? thrown.getStatus() : 500;

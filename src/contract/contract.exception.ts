@@ -8,7 +8,7 @@ export interface ErrorBody {
   readonly message: string;
 }
 
-/** A failure as the contract answers it: status 400 with an Error object. */
+/** A failure, which the contract answers with status 400 and an Error object. */
 export class ContractException extends HttpException {
   /** The headers that the answer carries with its body. */
   readonly headers: Readonly<Record<string, string>>;

@@ -10,13 +10,13 @@ export interface ErrorRow {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Such as `name or tag`. */
+/** The fields without the id, such as `name or tag`. */
 const OTHER_FIELDS = listed(
   FIELD_NAMES.filter((name) => name !== 'id'),
   'or',
 );
 
-/** Such as `id, name and optionally tag`. */
+/** All fields, such as `id, name and optionally tag`. */
 const ALL_FIELDS = listed(
   FIELD_NAMES.map((name) => (PLANT_FIELDS[name].isRequired ? name : `optionally ${name}`)),
   'and',
@@ -97,7 +97,7 @@ export const ERROR_TABLE = {
 /** A number of the error table. */
 export type ErrorNumber = keyof typeof ERROR_TABLE;
 
-/** @param number of a host, where it may also be a text */
+/** @param number the status of a host's exception, which may also be a text */
 export function isErrorNumber(number: unknown): number is ErrorNumber {
   return typeof number === 'number' && number in ERROR_TABLE;
 }

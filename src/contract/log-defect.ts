@@ -10,14 +10,14 @@ export function logDefect(requestId: unknown, thrown: unknown): void {
   else logger.error(`The request ${id} failed: ${textOf(thrown)}`);
 }
 
-/** Each error once: a host may have made a circle of causes. */
+/** Returns the stack of each cause once: a host may have made a circle of causes. */
 function stackWithCauses(error: Error): string {
   const errors = new Set<Error>();
   for (let next: unknown = error; next instanceof Error && !errors.has(next); next = next.cause) errors.add(next);
   return Array.from(errors, ({ stack, message }) => stack ?? message).join('\nCaused by: ');
 }
 
-/** Describes what is no Error. Of an object, it has only the names of the members: a value may be a token. */
+/** Describes a value that is no Error. Of an object, only the names of its members are logged: a value may be a token. */
 function textOf(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
   if (typeof thrown !== 'object' || thrown === null) return inspect(thrown);
