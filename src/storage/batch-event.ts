@@ -4,7 +4,7 @@ import type { Outcome } from './plant-repository.js';
 /** The diagnostics channel with one message for every stored batch. */
 export const BATCH_CHANNEL = 'plant-store:batch';
 
-/** A stored batch: how many of its plants, each repetition included, have each outcome. */
+/** A stored batch: the number of its plants with each outcome. A plant that the batch has twice counts twice. */
 export interface BatchEvent extends Readonly<Record<Outcome, number>> {
   /** Number of plants: the sum of the three outcomes. */
   readonly size: number;

@@ -1,12 +1,12 @@
 import { isLoopbackHost } from '../loopback-host.js';
 
 /**
- * The parameters of a PostgreSQL URL, and their values. The driver would take any other one for a setting of its own. The
- * modes are those of libpq without `allow` and `prefer`, which let an attacker on the network disable TLS.
+ * The parameters that a PostgreSQL URL may have, and their values. The driver would take any other parameter for a setting
+ * of its own. The modes are those of libpq without `allow` and `prefer`, which let an attacker on the network disable TLS.
  */
 const POSTGRES_PARAMETERS: Readonly<Record<string, RegExp>> = {
   application_name: /./,
-  // A socket's directory.
+  // The directory of a Unix socket.
   host: /^\//,
   options: /./,
   sslcert: /./,
@@ -38,9 +38,9 @@ export function databaseName(url: string): string {
 }
 
 /**
- * Returns whether a URL names a SQLite database: in memory, or by a path. With two slashes, the first name would be that of
- * a host (RFC 3986 §3.2), and a relative path is meant: taken as an absolute one, it would be outside the volume. With a
- * slash at its end, it is that of a directory.
+ * Returns whether a URL names a SQLite database: in memory, or by a path. `sqlite://data/plants.db` does not: `data` would
+ * be a host (RFC 3986 §3.2), but its writer means a relative path, and the absolute one may be outside the volume. A path
+ * that ends with a slash names a directory.
  */
 export function isSqliteUrl(url: string): boolean {
   return /^sqlite:(?!\/\/[^/])\S.*$/.test(url) && !url.trimEnd().endsWith('/');
@@ -54,13 +54,14 @@ export function isInMemory(url: string): boolean {
 /** Returns the path in a SQLite URL; undefined for a database in memory, and for another URL. */
 export function sqliteFile(url: string): string | undefined {
   if (!isSqliteUrl(url) || isInMemory(url)) return undefined;
-  // Spaces at the end are a slip, and would name another file than the operator sees.
+  // Spaces at the end are a slip. They would name another file than the operator sees.
   return url.slice('sqlite:'.length).trimEnd();
 }
 
 /**
- * A URL with at most one @, which ends user and password (RFC 3986 §3.2.1). In a password, an @ is ambiguous, and one of
- * / ? # would end the host: the client would look for another server, and name a part of the password as its host.
+ * Matches a URL with at most one @, which ends user and password (RFC 3986 §3.2.1). A second @ is ambiguous. A / ? or # in a
+ * password, as in `postgres://u:p/w@host`, would end the host: the client would look for a server `u`, and a message would
+ * show a part of the password.
  */
 const POSTGRES_URL = /^postgres(?:ql)?:\/\/(?:[^/?#@]*@)?[^#@]*$/;
 
@@ -72,13 +73,13 @@ export function isPostgresUrl(url: string): boolean {
   return (
     [username, password, hostname, pathname].every(canDecode) &&
     parameters.every(([name, value]) => POSTGRES_PARAMETERS[name]?.test(value) === true) &&
-    // Of a repeated one, the driver takes the last value.
+    // The driver takes the last value of a repeated parameter.
     new Set(searchParams.keys()).size === parameters.length &&
     (searchParams.get('sslmode') !== 'verify-ca' || searchParams.has('sslrootcert'))
   );
 }
 
-/** Returns whether a URL names no server on this machine, and leaves it open whether a password travels in clear text. */
+/** Returns whether a URL names a server on another machine, and does not say whether passwords travel in clear text. */
 export function lacksSslMode(url: string): boolean {
   if (!isPostgresUrl(url)) return false;
   const { hostname, searchParams } = new URL(url);
@@ -94,7 +95,7 @@ export function postgresName(url: string): string {
 
 function canDecode(text: string): boolean {
   try {
-    // Uses the result, without which Rolldown 1.2 removes the call.
+    // The result is used, because Rolldown 1.2 removes a call whose result is not.
     return decodeURIComponent(text).length <= text.length;
   } catch {
     return false;

@@ -11,7 +11,7 @@ export interface DatabaseOptions {
   readonly startTimeout: number;
   /** True to create the directory of a SQLite database if it is missing. */
   readonly createsDirectory?: boolean;
-  /** Called if the start waits, with the reason in one line for the operator; by `openRepository`, only once. */
+  /** Called if the start waits, with the reason in one line for the operator. `openRepository` calls it only once. */
   readonly onWait?: (reason: string) => void;
 }
 
@@ -54,7 +54,7 @@ export async function checkDatabase(url: string, options: DatabaseOptions): Prom
   return (await engineOf(url)).check(url, options);
 }
 
-/** Loads the engine of a URL, with its driver, on demand: a host without PostgreSQL does not install `pg`. */
+/** Loads the engine of a URL and its driver on demand, because a host without PostgreSQL does not install `pg`. */
 async function engineOf(url: string): Promise<Engine> {
   if (isSqliteUrl(url)) return (await import('./sqlite/engine.js')).sqliteEngine;
   if (!isPostgresUrl(url)) throw new OperatorError(`a database URL must be ${DATABASE_URL_RULE}`);
@@ -69,7 +69,7 @@ async function engineOf(url: string): Promise<Engine> {
   }
 }
 
-/** Checks the files that a PostgreSQL URL names before the driver reads them: other users must not read or change the key. */
+/** Checks the files that a PostgreSQL URL names, before the driver reads them. Other users must not read or change the key. */
 function checkTlsFiles(url: string): void {
   const { searchParams } = new URL(url);
   for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {

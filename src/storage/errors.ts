@@ -67,7 +67,7 @@ export function keptOut(): Error {
  */
 export function errorMessage(error: unknown): string {
   const { message, errors } = Object(error) as { readonly message?: unknown; readonly errors?: unknown };
-  // Node's error of a host with several addresses has no message of its own.
+  // If a host has several addresses, Node's error has one error for each, and no message.
   if (message === '' && Array.isArray(errors)) return errors.map(errorMessage).join('; ');
   return typeof message === 'string' && message !== '' ? message : String(error);
 }

@@ -5,10 +5,10 @@ import { publishBatch } from './batch-event.js';
 import { RepositoryUnavailableError } from './errors.js';
 import { lengthOf, type Outcome, OUTCOMES, PlantRepository, type StoredPlant } from './plant-repository.js';
 
-/** Maximum plants in a batch: enough that the clients of a busy service share one round trip and one sync to disk. */
+/** Maximum plants in a batch. The clients of a busy service share one round trip and one sync to disk. */
 const BATCH_SIZE = 1_024;
 
-/** UTF-16 units of its texts, at which a batch takes no further plant: a driver holds several copies of them. */
+/** Maximum UTF-16 units of texts before a batch takes no further plant, because a driver holds several copies of them. */
 const BATCH_LENGTH = 262_144;
 
 const WRONG_OUTCOMES = `The repository must return an outcome for each plant: ${OUTCOMES.join(', ')}`;
@@ -21,8 +21,8 @@ interface Call {
 }
 
 /**
- * Group commit: plants that arrive while a batch is in flight share the next one. So no plant waits for a timer. The queue
- * needs no limit: Admission bounds the plants in flight.
+ * Stores the plants that arrive while a batch is in flight in the next batch, so that no plant waits for a timer. The queue
+ * needs no limit, because Admission bounds the plants in flight.
  */
 @Injectable()
 export class GroupCommit {
@@ -32,7 +32,7 @@ export class GroupCommit {
   /** Plants that were answered with 503 since the store last took some. */
   #unavailable = 0;
 
-  /** Bound to the context of the constructor: a batch must not run in the AsyncLocalStorage context of one request. */
+  /** Runs in the context of the constructor: a batch must not run in the AsyncLocalStorage context of one request. */
   readonly #start = AsyncResource.bind(() => void this.#run());
 
   constructor(private readonly repository: PlantRepository) {}
@@ -40,7 +40,7 @@ export class GroupCommit {
   /**
    * Resolves when the plant is durable.
    *
-   * @throws {RepositoryUnavailableError} when it may be stored or not: add it again
+   * @throws {RepositoryUnavailableError} when the plant may be stored or not: add it again
    * @throws {Error} when the store refuses this plant alone, or cannot add it because of a defect
    */
   add(plant: StoredPlant): Promise<Outcome> {
@@ -66,7 +66,7 @@ export class GroupCommit {
         await waitForArrivals(2);
       }
     } finally {
-      // In the same turn as the last look at the queue, or after a logger of a host has thrown: the next plant starts again.
+      // The same turn has found the queue empty, or a logger of a host has thrown. The next plant starts again.
       this.#isRunning = false;
     }
   }
@@ -99,17 +99,17 @@ export class GroupCommit {
       publishBatch(outcomes, (performance.now() - started) / 1_000);
       this.#settle(batch, outcomes);
     } else {
-      // Not in halves: the batch may be stored.
+      // Its halves are not added again, because the batch may be stored.
       rejectAll(batch, new Error(WRONG_OUTCOMES));
     }
   }
 
-  /** Stores a batch in two, so that a defect with one plant fails in the end that plant alone. */
+  /** Stores a batch in two halves, so that a plant with a defect fails alone in the end. */
   async #commitHalves(batch: readonly Call[]): Promise<void> {
     const middle = Math.ceil(batch.length / 2);
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
       await this.#commit(half);
-      // A SQLite repository blocks the process during each commit. Other requests run in between.
+      // Other requests run in between: a SQLite repository blocks the process during each commit.
       await setImmediate();
     }
   }
@@ -130,17 +130,17 @@ export class GroupCommit {
 }
 
 /**
- * Waits for requests whose plants belong to the next batch. In the first turn of the event loop, Node reads those that have
- * arrived already, such as during a commit of SQLite, which blocks the process. In the second turn, it reads the next
- * requests of the clients that the last batch has answered.
+ * Waits for requests whose plants belong to the next batch. In the first turn of the event loop, Node reads the requests
+ * that have arrived already, for example during a commit of SQLite, which blocks the process. In the second turn, it reads
+ * the next requests of the clients that the last batch has answered.
  */
 async function waitForArrivals(turns: 1 | 2): Promise<void> {
   for (let turn = 0; turn < turns; turn += 1) await setImmediate();
 }
 
-/** A repository of a host may return anything. A plant without one of these outcomes must not count as stored. */
+/** Returns whether each plant has an outcome. A repository of a host may return anything, which must not count as stored. */
 function areOutcomes(outcomes: readonly Outcome[], count: number): boolean {
-  // `Array.from` turns holes into undefined, which `every` would skip.
+  // `every` skips the holes of an array; `Array.from` turns them into undefined.
   const returned = Array.isArray(outcomes) ? Array.from<Outcome>(outcomes) : [];
   return returned.length === count && returned.every((outcome) => OUTCOMES.includes(outcome));
 }

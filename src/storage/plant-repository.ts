@@ -6,7 +6,7 @@ export interface StoredPlant {
   readonly id: bigint;
   /** Any text without U+0000 and unpaired surrogates. */
   readonly name: string;
-  /** As `name`. An absent tag differs from an empty one. */
+  /** Like `name`. An absent tag differs from an empty one. */
   readonly tag?: string | undefined;
 }
 
@@ -40,8 +40,8 @@ export interface PlantSnapshot {
   find(ids: readonly bigint[]): Promise<readonly StoredPlant[]>;
 
   /**
-   * Reads the plants whose id is greater than `after`, or all of them, in ascending order of their ids. Few of them are in
-   * memory at a time.
+   * Reads the plants whose id is greater than `after`, or all plants without it, in ascending order of their ids. Few plants
+   * are in memory at a time.
    */
   plants(after?: bigint): AsyncIterable<StoredPlant>;
 
@@ -55,27 +55,28 @@ export const CHECK_TIMEOUT = 1_000;
 /** The store of plants: the port that each storage engine implements, and its own injection token. */
 export abstract class PlantRepository {
   /**
-   * Adds a batch, all or nothing, and resolves when it is durable.
+   * Adds a batch, and resolves when it is durable.
    *
    * @param batch may have an id more than once: the first of these plants is added, and the others are compared with it
    * @returns the outcome of each plant, in the order of the batch
    * @throws {RepositoryUnavailableError} when the store is not available. The outcome is unknown: the batch is stored as a
    *   whole, or not at all. Adding it again is safe.
-   * @throws {Error} when the store does not take one of the plants. The others may be stored: add them again without it.
+   * @throws {Error} when the store does not take one of the plants. A repository should then store none of the batch.
+   *   PostgreSQL may have stored the others, so the caller adds them again.
    */
   abstract add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]>;
 
   /**
-   * Resolves when the store can take a plant, as far as a transaction tells that is rolled back. The health check of the
-   * service uses it: a repository of your own need not have it.
+   * Resolves when the store can take a plant, as far as a transaction shows that is rolled back. The health check of the
+   * service uses this method: a repository of your own need not have it.
    *
-   * @throws {RepositoryUnavailableError} when the store takes none
+   * @throws {RepositoryUnavailableError} when the store takes no plant
    */
   check?(): Promise<void>;
 
   /**
    * Takes a snapshot of the plants, while the store goes on adding plants. The data commands and `PlantsService.snapshot`
-   * use it: a repository of your own need not have it.
+   * use this method: a repository of your own need not have it.
    *
    * @throws {RepositoryUnavailableError} when the store cannot be read now
    */

@@ -25,8 +25,8 @@ export function isSameRow(row: PlantRow, stored: readonly unknown[]): boolean {
 
 /**
  * Returns plants to try a table with, in a transaction that is rolled back: one with every field, and one with the required
- * fields. A table with other types or lengths, another encoding, unique names or a required tag refuses or changes them.
- * Their ids are random, so that no client waits for the transaction.
+ * fields. A table with other types or lengths, another encoding, unique names or a required tag refuses or changes them. The
+ * ids are random, so that no client's plant has one and waits for the transaction.
  */
 export function trialPlants(): StoredPlant[] {
   const id = -(2n ** 62n) - BigInt(randomInt(2 ** 47));

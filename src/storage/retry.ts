@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** How work is repeated. */
+/** The options of `retry`. */
 interface RetryOptions {
   /** Milliseconds after which no further attempt begins. */
   readonly patience: number;
@@ -36,21 +36,21 @@ export async function retry<Result>(
   }
 }
 
-/** The share of the timeout for which a run in an outage is patient: 100 ms by default. */
-const BRIEF = 1 / 50;
+/** Share of the timeout that a run gets during an outage: 100 ms by default. */
+const OUTAGE_SHARE = 1 / 50;
 
 /**
- * What a repository remembers of a store that fails, so that clients do not wait for the whole timeout again and again:
+ * Remembers that a store fails, so that clients do not wait for the whole timeout again and again:
  *
  * | the outage | when                                                               |
  * |------------|--------------------------------------------------------------------|
  * | begins     | a run fails with a transient error                                 |
  * | is over    | a run succeeds, or nothing has failed for as long as the timeout   |
  *
- * It changes only when a run ends: an attempt that succeeds after its run was given up is not seen.
+ * Only the end of a run begins or ends an outage. An attempt that succeeds after its run was given up does not.
  */
 export class Outage {
-  /** When the last run of this outage failed; -Infinity without one. */
+  /** When the last run of this outage failed; -Infinity without an outage. */
   #lastFailure = -Infinity;
 
   /**
@@ -65,14 +65,14 @@ export class Outage {
   /**
    * Runs work that repeats its attempts.
    *
-   * @param work is told the milliseconds after which no further attempt begins: the timeout, but in an outage a fiftieth of
-   *   it, because the lock of another worker, which lasts a millisecond, must not fail a batch
+   * @param work gets the milliseconds after which no further attempt begins: the timeout, or a fiftieth of it during an
+   *   outage. The fiftieth is not zero, because another worker's lock lasts a millisecond and must not fail a batch.
    * @throws what the work throws
    */
   async run<Result>(work: (patience: number) => Promise<Result>): Promise<Result> {
     const isOver = performance.now() - this.#lastFailure > this.timeout;
     try {
-      const result = await work(isOver ? this.timeout : this.timeout * BRIEF);
+      const result = await work(isOver ? this.timeout : this.timeout * OUTAGE_SHARE);
       this.#lastFailure = -Infinity;
       return result;
     } catch (error) {

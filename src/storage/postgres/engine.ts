@@ -22,7 +22,7 @@ async function openPostgresRepository(url: string, options: DatabaseOptions): Pr
   const { timeout, startTimeout, onWait } = options;
   const pool = new PostgresPool(url, timeout);
   const tellOperator = (error: unknown): void => {
-    // Another instance that creates the same tables is no reason to wait for long.
+    // The operator need not know that another instance creates the same tables: that does not last.
     if (isTransient(error)) onWait?.(postgresStartError(url, error).message);
   };
   try {
@@ -39,7 +39,7 @@ async function openPostgresRepository(url: string, options: DatabaseOptions): Pr
   return new PostgresRepository(pool, url, options);
 }
 
-/** Does not wait for a server that cannot be reached. */
+/** Checks a database. It does not wait for a server that cannot be reached. */
 async function checkPostgresDatabase(url: string, { timeout }: DatabaseOptions): Promise<boolean> {
   const pool = new PostgresPool(url, timeout);
   try {

@@ -24,9 +24,9 @@ function codeOf(error: unknown): string {
 interface KnownError {
   /** Matches what `codeOf` returns. */
   readonly code: RegExp;
-  /** Without a value, the error is a defect. */
+  /** How the repository handles the error; undefined for a defect. */
   readonly failure?: Failure;
-  /** The state of the connection afterwards; without a value, it is closed. See PostgresPool. */
+  /** The state of the connection afterwards, as in PostgresPool; undefined if it is closed. */
   readonly connection?: 'idle' | 'unanswered';
   /** The next step of an operator, if the message does not show it. */
   readonly advice?: string;
@@ -42,7 +42,7 @@ const SINGLE_ERRORS: readonly KnownError[] = [
       'this user needs CREATE on the schema, or, once the tables are there, SELECT and INSERT on plants and SELECT on ' +
       'plant_store_schema',
   },
-  // A character that the encoding of the database lacks.
+  // The encoding of the database lacks a character.
   { code: /^22P05/, failure: 'unavailable', advice: "create the database with ENCODING 'UTF8'" },
   // A column or the primary key is missing.
   { code: /^(?:42703|42P10)/, failure: 'unavailable', advice: USE_ANOTHER_SCHEMA },
@@ -50,16 +50,16 @@ const SINGLE_ERRORS: readonly KnownError[] = [
   { code: /^42804/, connection: 'idle', advice: USE_ANOTHER_SCHEMA },
   // A trigger has refused a plant with RAISE.
   { code: /^P0001/, connection: 'idle' },
-  // A table is missing, no connections allowed, a full disk, damage.
+  // A table is missing, the database allows no connections, the disk is full, or data is damaged.
   { code: /^(?:42P01|55000|53100|XX001|XX002)/, failure: 'unavailable' },
-  // A statement that was canceled, or that waited too long for a lock.
+  // A statement was canceled, or has waited too long for a lock.
   {
     code: /^(?:57014|55P03)/,
     failure: 'transient',
     connection: 'idle',
     advice: 'look at pg_locks for what locks plants or plant_store_schema',
   },
-  // A standby: after a failover, a new connection may reach the primary.
+  // The server is a standby. After a failover, a new connection may reach the primary.
   { code: /^25006/, failure: 'transient', advice: 'name the primary server' },
   // The server has ended a transaction that took too long; a distributed engine cannot reach one of its nodes.
   { code: /^(?:25P03|25P04|XX000)/, failure: 'transient' },
@@ -67,13 +67,13 @@ const SINGLE_ERRORS: readonly KnownError[] = [
 
 /** Classes of errors, which are the first two characters of a SQLSTATE. */
 const CLASSES: readonly KnownError[] = [
-  // User or password.
+  // The user or the password is wrong.
   { code: /^28/, failure: 'unavailable', advice: CHECK_PASSWORD },
   // No schema of search_path exists.
   { code: /^3F/, failure: 'unavailable', advice: 'create a schema of search_path with CREATE SCHEMA' },
   // A plant does not fit the table.
   { code: /^2[23]/, connection: 'idle', advice: USE_ANOTHER_SCHEMA },
-  // No database; a disk that fails.
+  // The database is missing, or the disk fails.
   { code: /^(?:3D|58)/, failure: 'unavailable' },
   // A conflict with another transaction.
   { code: /^40/, failure: 'transient', connection: 'idle' },
@@ -90,15 +90,15 @@ const CLIENT_ERRORS: readonly KnownError[] = [
     advice: 'check sslmode and sslrootcert in its URL, and the certificate of the server',
   },
   {
-    // The message, without a code, of the driver that gives up a statement.
+    // The driver has given up a statement. Its error has a message without a code.
     code: /^Query read timeout/,
     failure: 'transient',
     connection: 'unanswered',
     advice: 'check its server, the network, and the synchronous standbys',
   },
-  // Errors of the system or of Node, such as ECONNREFUSED, EAI_AGAIN and ERR_STREAM_DESTROYED; and no answer of a server.
+  // Errors of the system or of Node, such as ECONNREFUSED, EAI_AGAIN and ERR_STREAM_DESTROYED; and that of `NoAnswerError`.
   { code: /^(?:E(?!RR_)[A-Z_]+$|ERR_SOCKET|ERR_STREAM|NO_ANSWER)/, failure: 'transient', advice: CHECK_SERVER },
-  // Messages, without a code, of the driver whose connection fails.
+  // The driver's connection fails. These errors have a message without a code.
   {
     code: /^(?:Client (?:has|was)|Connection terminated|Received unexpected|timeout )/,
     failure: 'transient',
@@ -106,10 +106,10 @@ const CLIENT_ERRORS: readonly KnownError[] = [
   },
 ];
 
-/** The first match counts: a single error before its class. */
+/** All known errors. The first match counts, so single errors come before their classes. */
 const KNOWN_ERRORS: readonly KnownError[] = [...SINGLE_ERRORS, ...CLASSES, ...CLIENT_ERRORS];
 
-/** Another instance that creates the same tables was faster. */
+/** Matches the errors that occur when another instance creates the same tables first. */
 const LOST_RACE = /^(?:23505|42P07|42710)/;
 
 /** Returns how the repository handles an error; undefined for a defect. */

@@ -4,20 +4,20 @@ import pg, { type PoolConfig } from 'pg';
 import { connectionAfter, isTransient } from './errors.js';
 import { literal } from './literal.js';
 
-/** For our connections alone: a host may use the driver, too. A number cannot hold an int64. */
+/** Reads int64 as bigint, which a number cannot hold. Only our connections do so: a host may use the driver, too. */
 const types = new pg.TypeOverrides();
 types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
-/** Maximum connections: one for the batch in flight, and one for a check, or for an attempt that hangs or is late. */
+/** Maximum connections: one for the batch in flight, and one for a check or for an attempt that was given up. */
 const POOL_SIZE = 2;
 
 /** Milliseconds after which an idle connection is closed. */
 const IDLE_TIMEOUT = 60_000;
 
-/** Milliseconds between two questions to the server about an unanswered statement; see PostgresPool. */
+/** Milliseconds between two questions to the server about an unanswered statement. */
 const WATCH_INTERVAL = 500;
 
-/** Milliseconds that such a question, or the connection for it, may take. */
+/** Milliseconds that a question about an unanswered statement, or the connection for it, may take. */
 const WATCH_TIMEOUT = 1_000;
 
 /** The server cancels a statement after this share of the time that the client waits for it. */
@@ -27,7 +27,7 @@ const SERVER_SHARE = 0.8;
 type Results = readonly pg.QueryArrayResult<unknown[]>[];
 
 interface ExecuteOptions {
-  readonly isOpenAfterError: boolean;
+  readonly beginsExplicitly: boolean;
   readonly timeout?: number | undefined;
 }
 
@@ -41,19 +41,24 @@ interface ExecuteOptions {
  * | unanswered | has a statement that the server may still execute after the client gave up | closed, once the server has ended it |
  * | closed     | has left the pool                                                          | none                             |
  *
- * After an error, `connectionAfter` tells the next state. After a timeout or a conflict, that is idle: a new connection for
- * each attempt would need more backends. But `transactAndRollBack` closes the connection, whose transaction is still open.
- * An unanswered one keeps its place in the pool: closing it does not end the statement, and each further attempt would
- * leave one more backend.
+ * After an error, `connectionAfter` tells the next state. After a timeout or a conflict, the connection is idle, because a
+ * new connection for each attempt would need more backends. But `transactAndRollBack` closes the connection, whose
+ * transaction is still open. An unanswered connection keeps its place in the pool: closing it does not end the statement,
+ * and each further attempt would leave one more backend.
  *
- * | time limit         | of                                        | kept by        | so that                                  |
- * |--------------------|-------------------------------------------|----------------|------------------------------------------|
- * | the timeout        | a batch, with its repetitions             | the repository | its clients get an answer in time        |
- * | half of it         | a wait for a connection, or for an answer | this pool      | the batch has time for another attempt   |
- * | 0.8 of such a wait | a statement, but not a commit             | the server     | its error arrives while the client waits |
+ * A batch and a check have these time limits, where T is the timeout of the constructor:
  *
- * So only two kinds of statements are unanswered: a commit that waits for a synchronous standby, which no timeout of the
- * server ends, and a statement on a dead connection.
+ * | time limit     | of                                          | kept by     | so that                                  |
+ * |----------------|---------------------------------------------|-------------|------------------------------------------|
+ * | T              | a batch, with all its attempts              | retryInTime | its clients get an answer in time        |
+ * | T, at most 1 s | a check, with all its attempts              | retryInTime | a health probe gets an answer in time    |
+ * | 1/50 T         | further attempts of a batch in an outage    | Outage      | clients do not wait for T each time      |
+ * | 1/2 T          | a wait for a connection, or for an answer   | this pool   | the batch has time for another attempt   |
+ * | 0.8 × the wait | a statement, but not a commit               | the server  | its error arrives while the client waits |
+ * | 1 s            | a question about an unanswered statement    | this pool   | the next question is asked soon          |
+ *
+ * The server's limit leaves only two kinds of statements unanswered: a commit that waits for a synchronous standby, which
+ * no timeout of the server ends, and a statement on a dead connection.
  */
 export class PostgresPool {
   /** Milliseconds that the client waits for a connection, or for an answer. */
@@ -70,11 +75,11 @@ export class PostgresPool {
   }
 
   /**
-   * Runs statements in one transaction, and returns the rows of the last one as arrays. They travel in one message: that
-   * takes one round trip, and a pooler runs them all on one connection. The message has no parameters; see `literal`.
+   * Runs statements in one transaction, and returns the rows of the last one as arrays. The statements travel in one
+   * message, which takes one round trip, and which a pooler sends to one connection. It has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#execute(statements, { isOpenAfterError: false });
+    const results = await this.#execute(statements, { beginsExplicitly: false });
     return results.at(-1)?.rows ?? [];
   }
 
@@ -85,7 +90,7 @@ export class PostgresPool {
    */
   async transactAndRollBack(statements: readonly string[], timeout?: number): Promise<unknown[][]> {
     const transaction = `BEGIN; ${statements.join('; ')}; ROLLBACK`;
-    const results = await this.#execute(transaction, { isOpenAfterError: true, timeout });
+    const results = await this.#execute(transaction, { beginsExplicitly: true, timeout });
     const [lastOfStatements] = results.slice(-2);
     return lastOfStatements?.rows ?? [];
   }
@@ -97,10 +102,10 @@ export class PostgresPool {
   /**
    * Sends the statements of a transaction in one message, and returns the result of each.
    *
-   * @param options.isOpenAfterError whether an error leaves the transaction open, because it begins with BEGIN
+   * @param options.beginsExplicitly whether the transaction has a BEGIN, so that an error leaves it open
    * @param options.timeout milliseconds that the caller waits
    */
-  async #execute(transaction: string, { isOpenAfterError, timeout = Infinity }: ExecuteOptions): Promise<Results> {
+  async #execute(transaction: string, { beginsExplicitly, timeout = Infinity }: ExecuteOptions): Promise<Results> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the beginning of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
@@ -113,7 +118,7 @@ export class PostgresPool {
       const after = connectionAfter(error);
       if (after === 'unanswered') void this.#closeOnceEnded(client, mark);
       // An open transaction must not go back into the pool.
-      else client.release(after === 'closed' || isOpenAfterError);
+      else client.release(after === 'closed' || beginsExplicitly);
       throw error;
     }
   }
@@ -128,8 +133,8 @@ export class PostgresPool {
     try {
       return await this.#isExecuting(mark);
     } catch (error) {
-      // While the server cannot be asked, it may still execute the statement: ask again. Any other error, such as that of
-      // this pool after `close`, would come each time.
+      // A server that cannot be reached may still execute the statement, so it is asked again. Any other error, such as that
+      // of this pool after `close`, would come each time.
       return isTransient(error);
     }
   }
@@ -144,7 +149,7 @@ export class PostgresPool {
   }
 }
 
-/** Returns the result of each statement of a message. The types of the driver lack this array. */
+/** Returns the results of a message, one for each statement. The types of the driver lack this array. */
 function ofEachStatement(results: unknown): Results {
   return results as Results;
 }
@@ -157,7 +162,7 @@ function ofEachStatement(results: unknown): Results {
  */
 export function connectionSettings(url: string, connectTimeout: number, queryTimeout = connectTimeout): PoolConfig {
   const parsed = new URL(url);
-  // Otherwise the driver takes each sslmode for verify-full, and warns that this will change.
+  // Without this parameter, the driver takes each sslmode for verify-full, and warns that this will change.
   parsed.searchParams.set('uselibpqcompat', 'true');
   return {
     connectionString: parsed.href,
@@ -171,7 +176,7 @@ export function connectionSettings(url: string, connectTimeout: number, queryTim
 
 function createPool(settings: PoolConfig, max: number): pg.Pool {
   const pool = new pg.Pool({ ...settings, max, idleTimeoutMillis: IDLE_TIMEOUT });
-  // A query reports the failure of its connection itself; that of an idle connection concerns no request.
+  // A query reports the failure of its connection itself, and the failure of an idle connection concerns no request.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
@@ -183,6 +188,6 @@ function createPool(settings: PoolConfig, max: number): pg.Pool {
  * @param timeout milliseconds that the client waits
  */
 function limitOnServer(timeout: number): string {
-  // At least 1: zero turns the limit off.
+  // The limit is at least 1, because zero turns it off.
   return `SET LOCAL statement_timeout = ${Math.max(1, Math.ceil(SERVER_SHARE * timeout))}`;
 }

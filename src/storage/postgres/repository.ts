@@ -27,15 +27,15 @@ const COMMIT_TO_DISK =
 /** A plant of a batch. */
 interface Addition {
   readonly plant: StoredPlant;
-  /** Set by the attempt that finds it, so that a later one neither inserts nor compares this plant again. */
+  /** Set by the attempt that finds the outcome, so that a later attempt neither inserts nor compares this plant again. */
   outcome: Outcome | undefined;
 }
 
 /** Plants on a PostgreSQL server. Its batches wait for locks, and for a server that cannot be reached. */
 export class PostgresRepository extends PlantRepository {
-  /** What the batches remember; a check that succeeds must not end it. */
+  /** The outage that batches have met. Checks do not use it: one that succeeds must not end it. */
   readonly #outage: Outage;
-  /** Milliseconds that a check may take. */
+  /** Milliseconds that a check may take: see the table of time limits in PostgresPool. */
   readonly #checkTimeout: number;
 
   constructor(
@@ -77,7 +77,7 @@ export class PostgresRepository extends PlantRepository {
 
   /** Finds the outcomes that earlier attempts have not found. */
   async #attempt(batch: readonly Addition[]): Promise<readonly Outcome[]> {
-    // Twice, because another program may delete a stored plant between the two statements: its id is free then.
+    // The second round is for a stored plant that another program deletes between the two statements: its id is then free.
     for (let round = 1; round <= 2; round += 1) {
       await this.#insert(batch.filter(hasNoOutcome));
       await this.#compare(batch.filter(hasNoOutcome));
@@ -92,7 +92,7 @@ export class PostgresRepository extends PlantRepository {
   async #insert(additions: readonly Addition[]): Promise<void> {
     if (additions.length === 0) return;
     const firsts = firstOfEachId(additions);
-    // Two batches that wait for each other's ids would deadlock.
+    // The ids are in order, because two batches that wait for each other's ids would deadlock.
     const plants = [...firsts.values()].map(({ plant }) => plant).sort((one, other) => (one.id < other.id ? -1 : 1));
     const inserted = await this.pool.transact(`${COMMIT_TO_DISK}; ${insertionOf(plants)} RETURNING id`);
     for (const [id] of inserted) setOutcome(firsts.get(String(id)), 'created');
@@ -116,7 +116,7 @@ function setOutcome(addition: Addition | undefined, outcome: Outcome): void {
   if (addition !== undefined) addition.outcome = outcome;
 }
 
-/** Returns the first plant of each id, by the id as a text: the driver returns one if an operator has made the column numeric. */
+/** Returns the first plant of each id, by the id as a text, which the driver returns from a column of another type. */
 function firstOfEachId(additions: readonly Addition[]): ReadonlyMap<string, Addition> {
   const firsts = new Map<string, Addition>();
   for (const addition of additions) {

@@ -4,10 +4,10 @@ import { isTransient } from './errors.js';
 /** Maximum milliseconds between two attempts. The pause is random, so that two processes do not retry in lockstep. */
 const MAX_PAUSE = 20;
 
-/** The time of a batch or a check is over, and its first attempt still goes on. */
+/** The error of a batch or a check whose time is over while its first attempt still goes on. */
 export class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError';
-  /** For the table of errors. */
+  /** The table of errors in errors.ts has this code. */
   readonly code = 'NO_ANSWER';
 
   /** @param timeout milliseconds */
@@ -17,7 +17,8 @@ export class NoAnswerError extends Error {
 }
 
 /**
- * Repeats work, and gives up after the timeout even while an attempt goes on, whose outcome is unknown then.
+ * Repeats work, and gives up after the timeout even while an attempt goes on, whose outcome is unknown then. PostgresPool
+ * has the table of all time limits.
  *
  * @param timeout milliseconds
  * @param patience milliseconds after which no further attempt begins

@@ -18,15 +18,15 @@ const DISTRIBUTE_PLANTS =
   "WHERE NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = 'plants'::regclass)";
 
 /**
- * Brings the schema up to date, and adds trial plants. A table has the numbers of the steps that were made. If two instances
- * make the same step, its primary key lets the second one wait, and then fail with 23505: the caller tries again. Locks of
- * the session would not do: PgBouncer in transaction mode and CockroachDB have none.
+ * Brings the schema up to date, and adds trial plants. The table plant_store_schema has the numbers of the steps that were
+ * made. If two instances make the same step, its primary key lets the second instance wait, and then fail with 23505: the
+ * caller tries again. Session locks would not work, because PgBouncer in transaction mode and CockroachDB have none.
  *
  * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants changes values
  */
 export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
   const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
-  // Tried first, so that a table that another program has made stays as it is, and alone, if the start fails.
+  // The table of another program is tried before any step, so that a start that fails adds nothing beside it.
   if (hasPlants && version === 0) await addTrialPlants(pool);
   for (const step of await stepsAfter(version, pool)) await pool.transact(step);
   await addTrialPlants(pool);
@@ -73,8 +73,8 @@ export async function findTables(query: (statement: string) => Promise<unknown[]
 }
 
 /**
- * Adds plants and reads them, in a transaction that is rolled back: fails if the table does not take
- * them, or returns others.
+ * Adds plants and reads them, in a transaction that is rolled back. It fails if the table does not take them, or returns
+ * others.
  *
  * @param options.steps statements before that, which are rolled back, too
  * @param options.timeout milliseconds that the caller waits, if it waits for less than the pool
@@ -86,7 +86,8 @@ export async function addTrialPlants(
   const plants = trialPlants();
   const statements = [...steps, `${insertionOf(plants)} RETURNING id, name, tag`];
   const added = await pool.transactAndRollBack(statements, timeout).catch((error: unknown) => {
-    // Both plants have the same name. The start would take this for a race with another instance, and try again.
+    // The two plants have the same name, so an operator's column is unique. Without another error, the start would take this
+    // one for a race with another instance, and try again.
     if (!violatesUniqueness(error)) throw error;
     throw new UnusableDatabaseError(`${errorMessage(error)}; ${USE_ANOTHER_SCHEMA}`, { cause: error });
   });
@@ -95,14 +96,14 @@ export async function addTrialPlants(
   }
 }
 
-/** Returns a statement that inserts the plants whose ids are free. Not with unnest, whose rows Citus counts wrongly. */
+/** Returns a statement that inserts the plants whose ids are free. Citus counts the rows of unnest wrongly. */
 export function insertionOf(plants: readonly StoredPlant[]): string {
   const rows = plants.map((plant) => `(${valuesOf(plant)})`);
   return `INSERT INTO plants (id, name, tag) VALUES ${rows.join()} ON CONFLICT (id) DO NOTHING`;
 }
 
 /**
- * Returns a statement that compares plants with the stored ones that have their ids. Each row is the index of a plant, and
+ * Returns a statement that compares plants with the stored ones that have their ids. Each row has the index of a plant, and
  * whether the two are the same. PostgreSQL reads no stored text of another length: its comparison looks at the lengths first
  * (`texteq` in https://github.com/postgres/postgres/blob/master/src/backend/utils/adt/varlena.c). The casts are for columns
  * of an operator with other types or collations, such as one that ignores case.

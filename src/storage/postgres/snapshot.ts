@@ -13,23 +13,23 @@ import { findTables } from './schema.js';
 const QUERY_TIMEOUT = 600_000;
 
 /**
- * Rows that one message brings. With 64, an export of 100,000 short plants takes 1.4 times as long, and with 8, 2.8 times.
- * Even 8 plants of the longest BODY_LIMIT (255mb) are 2 GB, so long ones are read one by one.
+ * Rows that one message brings. With 64 rows, an export of 100,000 short plants takes 1.4 times as long, and with 8 rows,
+ * 2.8 times. Even 8 plants of the longest BODY_LIMIT (255mb) are 2 GB, so long plants are read one by one.
  */
 const FETCHED_ROWS = 256;
 
 /**
- * Is true if the texts of a plant are short: those of a message have 4 MiB at most. Casts, because an operator may have made
- * columns of other types.
+ * Is true if the texts of a plant are short, so that those of a message have at most 4 MiB. The casts are for columns of
+ * other types that an operator has made.
  */
 const IS_SHORT = 'coalesce(octet_length(name::text), 0) + coalesce(octet_length(tag::text), 0) < 16384';
 
-/** Selects IS_SHORT, and the columns of a plant. The texts of a long one are read later. */
+/** Selects IS_SHORT, and the columns of a plant. The texts of a long plant are read later. */
 const ROW = `${IS_SHORT}, id, CASE WHEN ${IS_SHORT} THEN name END, CASE WHEN ${IS_SHORT} THEN tag END`;
 
 /**
- * Takes a snapshot in a transaction, on a connection of its own: batches do not wait for its queries, which may take longer.
- * Behind a pooler in transaction mode, the transaction keeps one connection to the server.
+ * Takes a snapshot in a transaction, on a connection of its own, because batches must not wait for its queries. Behind a
+ * pooler in transaction mode, the transaction keeps one connection to the server.
  *
  * @param options.timeout milliseconds that the client waits for the connection, and the server for a lock
  * @returns undefined if there is no table of plants
@@ -47,7 +47,7 @@ export async function openPostgresSnapshot(
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     await client.query(
       `SET LOCAL lock_timeout = ${timeout}; ` +
-        // Limits that an operator has set for short transactions would end an export, or one whose reader is slow.
+        // An operator's limits for short transactions would end an export, in particular one whose reader is slow.
         `SET LOCAL statement_timeout = ${QUERY_TIMEOUT}; SET LOCAL idle_in_transaction_session_timeout = 0`,
     );
     // The transaction takes its snapshot with its first query.
@@ -93,7 +93,7 @@ class PostgresSnapshot implements PlantSnapshot {
         }
       } while (rows.length === FETCHED_ROWS);
     } finally {
-      // Fails, too, if a query has failed.
+      // The statement fails if a query of the transaction has failed.
       await this.#query('CLOSE reading').catch(() => undefined);
     }
   }

@@ -61,7 +61,7 @@ async function assertBackup(file: string): Promise<void> {
 async function usesLog(file: string): Promise<boolean> {
   const handle = await open(file);
   const { buffer } = await handle.read(Buffer.alloc(20)).finally(() => handle.close());
-  // https://sqlite.org/fileformat2.html#the_database_header
+  // The format of the header: https://sqlite.org/fileformat2.html#the_database_header
   return buffer.toString('latin1', 0, 15) === 'SQLite format 3' && buffer[18] === 2;
 }
 
@@ -102,7 +102,7 @@ async function copy(
 /** @param target the file that the draft becomes, for the message */
 function writeCopy(database: SqliteDatabase, draft: string, target: string): void {
   try {
-    // A signal ends the program, but not while SQLite copies or checks.
+    // A signal ends the program only after SQLite has copied or checked, which blocks the process.
     prepare(database, 'VACUUM INTO ?').run(draft);
   } catch (error) {
     throw new OperatorError(
@@ -134,7 +134,7 @@ async function inspect(
   }
 }
 
-/** Checks a companion, too: SQLite would copy a write-ahead log that it finds beside a database into it. */
+/** Refuses a target that exists, and one with a companion: SQLite would copy a log that it finds into the database. */
 function assertFree(target: string, advice: string): void {
   for (const suffix of ['', ...COMPANIONS]) {
     const existing = lstatSync(target + suffix, { throwIfNoEntry: false });

@@ -14,13 +14,13 @@ import { assertSound, firstValue, type SqliteDatabase } from './statements.js';
 
 const SETTINGS = [
   'journal_mode = WAL',
-  // NORMAL, which is common with WAL, syncs only at checkpoints: a power cut would lose acknowledged plants.
+  // With NORMAL, which is common with WAL, SQLite syncs only at checkpoints: a power cut would lose acknowledged plants.
   'synchronous = FULL',
-  // macOS: otherwise, a sync may end before the disk has written. Elsewhere, it has no effect.
+  // Without this setting, a sync on macOS may end before the disk has written. On other systems, it has no effect.
   'fullfsync = ON',
-  // 8 MiB of log. Commits are slower until the log has its full length, so that must come soon after a start.
+  // The log has 8 MiB. Commits are slower until it has its full length, which must be soon after a start.
   'wal_autocheckpoint = 2000',
-  // 4 MiB. With random ids only inner pages are read again, and this holds those of 30 million plants.
+  // The cache of 4 MiB holds the inner pages of 30 million plants. With random ids, SQLite reads only inner pages again.
   'cache_size = -4096',
 ];
 
@@ -57,7 +57,7 @@ async function checkSqliteDatabase(url: string): Promise<boolean> {
     assertCreatable(file);
     return false;
   }
-  // Apart, because it takes longer in a large database than the trial plants may wait for a running service.
+  // In a separate step: for a large database, it takes longer than a running service may wait for the trial plants' lock.
   await withSqliteDatabase(file, assertSound);
   return withSqliteDatabase(file, trySqliteSchema);
 }
@@ -65,7 +65,7 @@ async function checkSqliteDatabase(url: string): Promise<boolean> {
 /** @throws {OperatorError} if this user cannot create the database */
 function assertCreatable(file: string): void {
   try {
-    // With the slash, a file instead of the directory is refused, too.
+    // The slash makes sure that a file instead of the directory is refused.
     accessSync(`${existingDirectory(dirname(resolve(file)))}/`, constants.W_OK | constants.X_OK);
   } catch (error) {
     throw sqliteStartError(file, error);

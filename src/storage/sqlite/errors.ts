@@ -7,16 +7,16 @@ export const NAME_ANOTHER_FILE = 'if another program made its table plants, name
 /** Errors of SQLite by their primary result codes: https://sqlite.org/rescode.html */
 interface KnownError {
   readonly codes: readonly number[];
-  /** Matches the messages that are meant; without it, all are. */
+  /** Matches the messages that are meant; undefined if all are. */
   readonly message?: RegExp;
-  /** Without a value, the error is a defect. */
+  /** How the repository handles the error; undefined for a defect. */
   readonly failure?: Failure;
   /** The next step of an operator, if SQLite's message does not show it. */
   readonly advice?: string;
 }
 
 const KNOWN_ERRORS: readonly KnownError[] = [
-  // SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: a lock of another process.
+  // SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: another process has a lock.
   { codes: [5, 6, 15], failure: 'transient', advice: 'stop the other process that uses it' },
   // SQLITE_READONLY, SQLITE_CANTOPEN
   { codes: [8, 14], failure: 'unavailable', advice: 'this user must be able to write the file and its directory' },

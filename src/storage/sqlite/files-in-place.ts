@@ -3,9 +3,8 @@ import { syncFile } from '../../files/durable-files.js';
 import { FilesNotInPlaceError } from './errors.js';
 
 /**
- * Milliseconds between two looks at the inode of the log. A look makes the next commit slower, which then also writes the
- * inode: a file whose times were queried gets new ones with its next write
- * (https://docs.kernel.org/filesystems/multigrain-ts.html).
+ * Milliseconds between two checks of the log's inode. Each check slows the next commit, which then also writes the inode: a
+ * file whose times were queried gets new times with its next write (https://docs.kernel.org/filesystems/multigrain-ts.html).
  */
 const LOG_INTERVAL = 1_000;
 
@@ -18,7 +17,7 @@ export class FilesInPlace {
   readonly #log: string;
   /** Device and inode of each file, by its path. */
   readonly #identities: ReadonlyMap<string, string>;
-  /** When the log must be looked at again. */
+  /** When the log's inode must be checked again. */
   #logDueAt = performance.now() + LOG_INTERVAL;
 
   /**
@@ -35,17 +34,17 @@ export class FilesInPlace {
   }
 
   /**
-   * Brings to disk what a process that was killed has written to the log, but not synced. SQLite reads that, too, so a plant
-   * could count as repeated although it is not on disk.
+   * Syncs the log, because a process that was killed may have written to it without a sync. SQLite reads those plants, so
+   * one could count as repeated although it is not on disk.
    */
   syncLog(): void {
     syncFile(this.#log);
   }
 
   /**
-   * Checks that the database and the index are the files that SQLite has opened, and that there is a log. Once a second,
-   * after a failure, and before the database closes, it checks that the log is the one of SQLite, too: another process makes
-   * a new one where there is none.
+   * Checks that the database and the index are the files that SQLite has opened, and that there is a log. Another process
+   * makes a new log where there is none, so once a second, after a failure, and before the database closes, the log must
+   * also be the file that SQLite has opened.
    *
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
@@ -55,7 +54,7 @@ export class FilesInPlace {
     this.#assertSame(this.#index);
   }
 
-  /** If it throws, each later call of `assertInPlace` looks again, until the log is the right one. */
+  /** Checks the log's inode. After a failure, each call of `assertInPlace` checks it, until the log is the right one. */
   #assertSameLog(): void {
     this.#logDueAt = 0;
     this.#assertSame(this.#log);
@@ -69,7 +68,7 @@ export class FilesInPlace {
 
   /** @throws {FilesNotInPlaceError} when the path leads to no file, or to an empty one, which only the log may be */
   #identityOf(path: string): string {
-    // As bigints: a number rounds an inode beyond 2^53, which some file systems use.
+    // Some file systems use inodes beyond 2^53, which a number would round.
     const found = statSync(path, { bigint: true, throwIfNoEntry: false });
     if (found === undefined || (found.size === 0n && path !== this.#log)) throw new FilesNotInPlaceError();
     return `${found.dev}:${found.ino}`;

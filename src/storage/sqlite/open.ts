@@ -14,7 +14,7 @@ const DRIVER = Number.parseInt(process.versions.node) >= 24 ? 'node:sqlite' : '@
 /** Milliseconds that the opening waits for a lock of another process. */
 const OPEN_TIMEOUT = 5_000;
 
-/** Milliseconds until the operator is told of the lock. A worker of the same service has it for less. */
+/** Milliseconds before the operator is told of the lock. Workers of the same service hold it for less. */
 const QUIET_TIME = 1_000;
 
 /** Milliseconds between two attempts to open. */
@@ -30,8 +30,8 @@ interface OpenOptions {
 type Work<Result> = (database: SqliteDatabase) => Result;
 
 /**
- * Opens a database, or creates it, and does the first work on it. While another process has a lock, it does both again. If
- * the work fails, the database is closed. Otherwise, the caller closes it.
+ * Opens or creates a database, and does the first work on it. Both are repeated while another process has a lock. If the
+ * work fails, the database is closed. After work that succeeds, the caller closes it.
  *
  * @param file undefined for a database in memory
  * @param options.createsDirectory whether the directory of the database is created if it is missing
@@ -78,7 +78,7 @@ async function attempt<Result>(path: string, work: Work<Result>): Promise<Result
   const { DatabaseSync } = await loadDriver();
   const database = new DatabaseSync(path);
   try {
-    // While SQLite itself waits for a lock, it blocks the process, and no signal arrives.
+    // SQLite must not wait for a lock itself: it would block the process, and no signal would arrive.
     database.exec('PRAGMA busy_timeout = 0');
     return work(database);
   } catch (error) {
@@ -87,7 +87,7 @@ async function attempt<Result>(path: string, work: Work<Result>): Promise<Result
   }
 }
 
-/** @throws {OperatorError} if this user may not look for it, unlike existsSync, which returns false */
+/** @throws {OperatorError} if this user may not search the directory; existsSync would return false */
 export function databaseExists(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false }) !== undefined;
@@ -97,8 +97,8 @@ export function databaseExists(file: string): boolean {
 }
 
 /**
- * Creates the directory, which SQLite does not, and for root an empty file, which a service can open: SQLite's own would
- * belong to root.
+ * Creates the directory, which SQLite does not. For root, it also creates an empty file that the service's user can open: a
+ * file that SQLite creates would belong to root.
  *
  * @throws {UnusableDatabaseError} if there is no directory, or if there is anything but a file
  */
@@ -110,7 +110,7 @@ function prepareFile(path: string, createsDirectory: boolean): void {
   }
   const directory = dirname(path);
   if (createsDirectory) makeDirectory(directory);
-  // A slip in the URL must not make another store.
+  // A slip in the URL must not create another store.
   if (!existsSync(directory)) {
     throw new UnusableDatabaseError(
       `it is in a directory that does not exist; create ${directory}, or correct its URL`,

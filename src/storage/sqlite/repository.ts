@@ -20,10 +20,10 @@ const PAUSE = 1;
 
 /** Plants in a SQLite database. Its batches wait for the locks of other processes. */
 export class SqliteRepository extends PlantRepository {
-  /** The garbage collection would close a database that nothing refers to. */
+  /** Databases that stay open: the garbage collection would close one that nothing refers to. */
   static readonly #leftOpen = new Set<SqliteDatabase>();
 
-  /** What the batches remember; a check that succeeds must not end it. */
+  /** The outage that batches have met. Checks do not use it: one that succeeds must not end it. */
   readonly #outage: Outage;
   readonly #checkTimeout: number;
   readonly #insert;
@@ -83,10 +83,10 @@ export class SqliteRepository extends PlantRepository {
   }
 
   /**
-   * Keeps the database open: closing it would write its log over what another process has made since. Node closes all
+   * Keeps the database open: closing it would write its log over files that another process has made since. Node closes all
    * databases when a process ends by itself, but not after `process.exit`
    * (https://github.com/nodejs/node/blob/v24.0.0/lib/internal/process/per_thread.js, function exit). The service and the
-   * commands call that anyway. The listener is for hosts, whose later `exit` listeners it skips.
+   * commands call `process.exit` anyway. The listener does it for hosts, and skips their later `exit` listeners.
    */
   #leaveOpen(): void {
     if (SqliteRepository.#leftOpen.size === 0) process.once('exit', () => process.exit());
@@ -94,8 +94,8 @@ export class SqliteRepository extends PlantRepository {
   }
 
   /**
-   * Adds a batch in a transaction, and checks the files before and after it. Before, because the locks in a replaced index
-   * no longer keep other processes from writing to the same log; after, because clients are answered next.
+   * Adds a batch in a transaction, and checks the files twice: before it, because the locks in a replaced index no longer
+   * keep other processes from writing to the same log, and after it, because clients are answered next.
    */
   #attempt(batch: readonly StoredPlant[]): Outcome[] {
     this.files?.assertInPlace();
@@ -115,7 +115,7 @@ export class SqliteRepository extends PlantRepository {
   /**
    * Returns the file that another connection can open.
    *
-   * @throws {RepositoryUnavailableError} if there is none, or if it is not that of this database
+   * @throws {RepositoryUnavailableError} if the database is in memory, or its files are not in place
    */
   #fileInPlace(): string {
     if (this.files === undefined) {

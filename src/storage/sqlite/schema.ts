@@ -17,7 +17,7 @@ export const INSERT = 'INSERT INTO plants (id, name, tag) VALUES (?1, ?2, ?3) ON
 
 /**
  * Compares a plant with the stored one that has its id: 1 if they are the same, otherwise 0. CASE makes sure that SQLite
- * reads no text of another length. BINARY, because the table of an operator may have a column that ignores case.
+ * reads no text of another length. BINARY is for an operator's table, whose columns may ignore case.
  */
 export const COMPARE = `
   SELECT CASE
@@ -38,7 +38,7 @@ const FIND_TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 
  * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants changes values
  */
 export function updateSqliteSchema(database: SqliteDatabase): void {
-  // Tried first, so that a table that another program has made stays as it is if the start fails.
+  // The trial comes first, so that the table of another program stays as it is if the start fails.
   trySqliteSchema(database);
   inTransaction(database, 'COMMIT', () => makeSteps(database));
 }
@@ -58,7 +58,7 @@ export function trySqliteSchema(database: SqliteDatabase): boolean {
   });
 }
 
-/** Makes the steps that are missing. In a transaction, so that two processes never make the same one. */
+/** Makes the steps that are missing. The caller is in a transaction, so that two processes never make the same step. */
 function makeSteps(database: SqliteDatabase): void {
   const { version } = findTables(database);
   for (const step of STEPS.slice(version)) database.exec(step);
@@ -78,7 +78,7 @@ export function addTrialPlants(database: SqliteDatabase): void {
   inTransaction(database, 'ROLLBACK', () => tryPlants(database));
 }
 
-/** Adds plants and reads them: fails if the table does not take them, or returns others. */
+/** Adds plants and reads them. It fails if the table does not take them, or returns others. */
 function tryPlants(database: SqliteDatabase): void {
   const insert = prepare(database, INSERT);
   const find = prepare(database, `${SELECT} WHERE id = ?`);

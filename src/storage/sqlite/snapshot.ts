@@ -8,12 +8,12 @@ import { databaseExists, openSqliteDatabase } from './open.js';
 import { findTables, SELECT } from './schema.js';
 import { firstValue, prepare, type SqliteDatabase } from './statements.js';
 
-/** Rows that are read before the process does other work: reading from SQLite never waits. */
+/** Rows that are read before the process does other work, because reading from SQLite blocks it. */
 const ROWS_IN_A_TURN = 100;
 
 /**
- * Takes a snapshot on a connection of its own, so that a writer goes on. It changes neither the schema nor the journal
- * mode. While it is open, a checkpoint cannot reset the write-ahead log, which grows.
+ * Takes a snapshot on a connection of its own, so that a writer goes on. Taking it changes neither the schema nor the
+ * journal mode. While a snapshot is open, a checkpoint cannot reset the write-ahead log, which grows.
  *
  * @returns undefined if there is no file, or no table of plants in it
  */
@@ -31,8 +31,8 @@ export async function openSqliteSnapshot(file: string): Promise<PlantSnapshot | 
 
 class SqliteSnapshot implements PlantSnapshot {
   /**
-   * Statements that are being read. An iterator of @photostructure/sqlite 2.6 does not refer to its statement: once that is
-   * collected, the next row is a crash of the process.
+   * Statements that are being read. An iterator of @photostructure/sqlite 2.6 does not refer to its statement. After the
+   * garbage collection of the statement, reading the next row would crash the process.
    */
   readonly #reading = new Set<object>();
 
@@ -77,7 +77,7 @@ class SqliteSnapshot implements PlantSnapshot {
   }
 
   async #read<Result>(query: () => Result): Promise<Result> {
-    // Lets a signal arrive.
+    // Lets a signal arrive before the query blocks the process.
     await setImmediate();
     try {
       return query();

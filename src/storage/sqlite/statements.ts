@@ -14,7 +14,7 @@ export function inTransaction<Result>(
   end: 'COMMIT' | 'ROLLBACK',
   work: () => Result,
 ): Result {
-  // An earlier call may have failed to do so.
+  // An earlier call may have failed to roll its transaction back.
   rollBack(database);
   // A deferred transaction could not wait for another writer once it has read.
   database.exec('BEGIN IMMEDIATE');
@@ -37,10 +37,10 @@ function rollBack(database: SqliteDatabase): void {
   }
 }
 
-/** Prepares a statement. Its rows are arrays, with integers as bigint, because a number cannot hold an int64. */
+/** Prepares a statement, whose rows are arrays. Integers are bigints, because a number cannot hold an int64. */
 export function prepare(database: SqliteDatabase, sql: string): Sqlite.StatementSyncInstance {
   const statement = database.prepare(sql);
-  // For statements that only write, too: Node 26 throws a RangeError for the rowid of a large id.
+  // Statements that only write need it, too: Node 26 throws a RangeError for the rowid of a large id.
   statement.setReadBigInts(true);
   statement.setReturnArrays(true);
   return statement;
@@ -61,7 +61,7 @@ export function firstValue(database: SqliteDatabase, sql: string): unknown {
 
 /** @throws {UnusableDatabaseError} if any page of the database is damaged */
 export function assertSound(database: SqliteDatabase): void {
-  // Reads all of it, and describes the first error.
+  // The pragma reads the whole database, and describes the first error.
   const found = String(firstValue(database, 'PRAGMA integrity_check(1)'));
   if (found === 'ok') return;
   throw new UnusableDatabaseError(`it is damaged: ${found.replaceAll('\n', ' ')}; restore a backup`);
