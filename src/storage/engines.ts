@@ -69,7 +69,7 @@ async function engineOf(url: string): Promise<Engine> {
   }
 }
 
-/** Checks the files that a PostgreSQL URL names, before the driver reads them. Other users must not read or change the key. */
+/** Checks the files that a PostgreSQL URL names before the driver reads them. Other users must not have the key. */
 function checkTlsFiles(url: string): void {
   const { searchParams } = new URL(url);
   for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {

@@ -29,7 +29,7 @@ export function startError(database: string, error: unknown, reason: string): Op
   return new OperatorError(`the database ${database} cannot be used: ${reason}`, { cause: error });
 }
 
-/** What the message of `unavailable` says about the database. */
+/** The verbs in the messages of `unavailable`, whose subject is the database. */
 const FAULTS = {
   open: 'cannot be used',
   read: 'cannot be read',
@@ -67,7 +67,7 @@ export function keptOut(): Error {
  */
 export function errorMessage(error: unknown): string {
   const { message, errors } = Object(error) as { readonly message?: unknown; readonly errors?: unknown };
-  // If a host has several addresses, Node's error has one error for each, and no message.
+  // Node's error of a host with several addresses has no message, but an error for each address.
   if (message === '' && Array.isArray(errors)) return errors.map(errorMessage).join('; ');
   return typeof message === 'string' && message !== '' ? message : String(error);
 }

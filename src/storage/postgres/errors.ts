@@ -2,7 +2,7 @@ import type { OperatorError } from '../../operator-error.js';
 import { postgresName } from '../database-url.js';
 import { errorMessage, type Failure, startError } from '../errors.js';
 
-/** For an operator whose database has a table plants of another program. */
+/** Advice for an operator whose database has a table plants of another program. */
 export const USE_ANOTHER_SCHEMA =
   "if another program made its table plants, create a schema for the service's tables, and name it in the URL: " +
   '?options=-csearch_path=plant_store';

@@ -57,7 +57,7 @@ async function checkSqliteDatabase(url: string): Promise<boolean> {
     assertCreatable(file);
     return false;
   }
-  // In a separate step: for a large database, it takes longer than a running service may wait for the trial plants' lock.
+  // Checked in a separate step: in a large database, this takes longer than a running service may wait for trial plants.
   await withSqliteDatabase(file, assertSound);
   return withSqliteDatabase(file, trySqliteSchema);
 }

@@ -1,7 +1,7 @@
 import type { OperatorError } from '../../operator-error.js';
 import { errorMessage, type Failure, startError } from '../errors.js';
 
-/** For an operator whose database has a table plants of another program. */
+/** Advice for an operator whose database has a table plants of another program. */
 export const NAME_ANOTHER_FILE = 'if another program made its table plants, name another file';
 
 /** Errors of SQLite by their primary result codes: https://sqlite.org/rescode.html */
