@@ -16,7 +16,7 @@ export function configure(command: Command): void {
 
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  // TLS takes longer to load than the help.
+  // Loaded here, because TLS takes longer to load than the help.
   const { openTokensAndCertificate } = await import('../process/tokens-and-certificate.js');
   const { tokens, certificate } = openTokensAndCertificate(configuration);
   certificate?.assertValid();

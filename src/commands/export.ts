@@ -39,7 +39,7 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
   const isFile = file !== '-';
   onInterruption(() => `${isFile ? `there is no ${file}` : 'the output is not complete'}; ${RUN_AGAIN}`);
   const exported = { plants: 0 };
-  // Not where the plants themselves go to the terminal.
+  // A progress bar would be in the way of plants that go to the terminal.
   const showsProgress = isFile || !process.stdout.isTTY;
   const chunks = encoded(snapshot, format, showsProgress, exported);
   await (isFile ? writeExport(file, chunks) : writeToStdout(chunks));
@@ -49,8 +49,8 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
 }
 
 /**
- * Yields the plants of a snapshot in a format, and closes the snapshot: before the file appears, because a server may not
- * answer then, and a signal ends the export.
+ * Yields the plants of a snapshot in a format, and closes the snapshot. That happens before the file appears, because a
+ * server may not answer, and a signal that ends the wait must leave no file.
  *
  * @param exported counts the plants
  */
@@ -82,7 +82,7 @@ async function writeExport(file: string, chunks: AsyncIterable<string>): Promise
     }
   };
   try {
-    // Fails early, and also where a link leads nowhere: `publishFile` decides, but only after all chunks are written.
+    // `publishFile` refuses an existing file, but only after all chunks are written. This check also sees a dangling link.
     if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw new OperatorError(alreadyExists);
     await publishFile(file, write);
   } catch (error) {
@@ -94,7 +94,7 @@ async function writeExport(file: string, chunks: AsyncIterable<string>): Promise
 async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
   const { fd } = process.stdout;
   // process.stdout does not notice that a disk is full when a file takes a part of a chunk: Node's SyncWriteStream
-  // (lib/internal/fs/sync_write_stream.js) ignores how much was written. writeFileSync writes the rest, and fails.
+  // (lib/internal/fs/sync_write_stream.js) ignores how much was written. writeFileSync tries to write the rest, and fails.
   const isFile = fstatSync(fd).isFile();
   try {
     for await (const chunk of chunks) {

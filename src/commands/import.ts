@@ -16,12 +16,12 @@ import type { RowReader } from './data/rows.js';
 import { openStore } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
-/** Bytes by which an exported row may be longer than the body that was sent: the id 1e18 has nineteen digits in it. */
+/** Bytes by which an exported row may be longer than the body that was sent: the id 1e18 is exported as nineteen digits. */
 const LONGER_ID = 32;
 
 const GO_ON = `${RUN_AGAIN}: it goes on where this one ended`;
 
-/** The file of --rejects exists now. */
+/** The advice with --rejects, whose file exists now. */
 const GO_ON_WITH_REJECTS = 'run it again with another file for --rejects: it goes on where this one ended';
 
 interface ImportOptions extends ReportOptions {
@@ -51,7 +51,7 @@ export function configure(command: Command): void {
 
 async function run(file = '-', { format = formatOf(file), rejects, json }: ImportOptions): Promise<void> {
   const configuration = loadConfiguration();
-  // Before the store, which is created if it does not exist.
+  // The files are opened before the store, which is created if it does not exist.
   const input = file === '-' ? openStdin() : await openFile(file);
   const rejected = Rejects.open(rejects);
   const repository = await openStore(configuration);
@@ -64,7 +64,7 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
     for await (const rows of withProgress(reader.rows(input), 'rows')) await store.add(rows);
   } catch (error) {
     if (Object.values(counts).some((count) => count > 0)) process.stderr.write(`${describe(counts)}\n`);
-    // The error of the import says how to go on; that of the store that cannot close would hide it.
+    // An error of closing the store would hide the error of the import, which says how to go on.
     await repository.close().catch(() => undefined);
     if (!(error instanceof RepositoryUnavailableError)) throw error;
     throw new OperatorError(`${error.message}; ${goOn}`, { cause: error });
@@ -74,16 +74,16 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   if (counts.rejected + counts.conflict > 0) process.exitCode = EXIT_STATUS.findings;
 }
 
-/** Imports the reader now: the rules of POST /plants take longer to load than the help. */
+/** Loads a reader on demand, because the rules of POST /plants take longer to load than the help. */
 async function createReader(format: Format, maxLength: number): Promise<RowReader> {
   if (format === 'csv') return new (await import('./data/csv.js')).CsvReader(maxLength);
   return new (await import('./data/ndjson.js')).NdjsonReader(maxLength);
 }
 
-/** Imports it now, too. */
+/** Loads the row store on demand, like the reader. */
 async function createRowStore(...parameters: ConstructorParameters<typeof RowStore>): Promise<RowStore> {
   const { Logger } = await import('@nestjs/common');
-  // GroupCommit writes lines for the log of a service. An import itself says what became of its rows.
+  // GroupCommit logs for a service. An import itself reports its rows.
   Logger.overrideLogger(false);
   return new (await import('./data/row-store.js')).RowStore(...parameters);
 }
@@ -93,7 +93,7 @@ function describe({ created, repeated, conflict, rejected }: Readonly<Counts>): 
 }
 
 function openStdin(): Readable {
-  // Node would read it as empty.
+  // Node would read a directory as empty.
   if (fstatSync(process.stdin.fd).isDirectory()) {
     throw badUsage('stdin is a directory: pass the plants of a file, as in plant-store import - < plants.ndjson');
   }
@@ -102,7 +102,7 @@ function openStdin(): Readable {
   return process.stdin;
 }
 
-/** Opens a regular file. To open a pipe could wait for ever, and no signal would end that. */
+/** Opens a regular file. Opening a pipe could wait for ever, and no signal would end the wait. */
 async function openFile(file: string): Promise<Readable> {
   try {
     if ((await stat(file)).isFile()) return (await open(file)).createReadStream();

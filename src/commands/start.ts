@@ -10,7 +10,7 @@ export function configure(command: Command): void {
 
 async function start(): Promise<void> {
   const configuration = loadConfiguration();
-  // Imported here, so that a wrong setting is reported before the service loads.
+  // Loaded here, so that a wrong setting is reported before the service loads.
   const { startService } = await import('../process/start.js');
   await startService(configuration);
 }

@@ -50,7 +50,7 @@ function create(file: string, { name, expires: when, json }: CreateOptions): voi
   const expires = when === 'never' ? undefined : when;
   addToken(file, { name, digest: digestToken(token), expires });
   try {
-    // Unlike process.stdout, it fails now.
+    // writeFileSync fails now, but process.stdout would fail later.
     const shown = json === true ? JSON.stringify({ name, token, expires: expires ?? null, file }) : token;
     writeFileSync(process.stdout.fd, `${shown}\n`);
   } catch (error) {

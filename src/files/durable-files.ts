@@ -19,24 +19,24 @@ import {
 import { dirname } from 'node:path';
 
 /**
- * Creates a directory, and those above it, durably. If root creates it, it gets the owner of the directory above: a
- * service could not use root's own.
+ * Creates a directory, and those above it, durably. A directory that root creates gets the owner of the one above, because
+ * the service could not use a directory of root.
  */
 export function makeDirectory(path: string): void {
   const parent = dirname(path);
   if (existsSync(path)) return;
-  // One at a time: with the option `recursive`, Node 20 to 26 never return from a path below /proc.
+  // Calls itself, because with the option `recursive`, Node 20 to 26 never return from a path below /proc.
   if (parent !== path) makeDirectory(parent);
   const isNew = succeeds('EEXIST', () => mkdirSync(path));
-  // Another process has created it meanwhile, and syncs it.
+  // Another process that has created the directory meanwhile syncs it.
   if (!isNew) return;
   takeOwnerOf(parent, path);
   syncDirectory(parent);
 }
 
 /**
- * Returns the directory, or the one above it in which `makeDirectory` would create the first one. A link that leads nowhere
- * is neither: it is returned, so that its use fails.
+ * Returns the directory, or the closest one above it that exists. A link that leads nowhere is returned, so that its use
+ * fails.
  */
 export function existingDirectory(path: string): string {
   const found = existsSync(path) || lstatSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -44,8 +44,8 @@ export function existingDirectory(path: string): string {
 }
 
 /**
- * Creates a file durably, and its directory; only its owner can read it. If root creates it, it gets the owner of its
- * directory.
+ * Creates a file durably, and its directory. Only the owner can read the file. A file that root creates gets the owner of
+ * its directory.
  *
  * @returns false if the file exists already, which is left as it is
  */
@@ -60,9 +60,9 @@ export function createFileAndDirectory(path: string, text = ''): boolean {
   return isNew;
 }
 
-/** Writes a file that must be new. If its disk is full, for example, it leaves none. */
+/** Writes a file that must be new. If that fails, for example on a full disk, there is no file. */
 function writeNewFile(path: string, text: string): void {
-  // Appends, because another process may see the file, and append to it, before this one has written the text.
+  // Appends, because another process may append to the file before this one has written the text.
   const descriptor = openSync(path, 'ax', 0o600);
   try {
     writeFileSync(descriptor, text);
@@ -75,7 +75,7 @@ function writeNewFile(path: string, text: string): void {
   }
 }
 
-/** Appends a text to a file durably. If its disk is full, for example, it appends no part of the text. */
+/** Appends a text to a file durably. If that fails, for example on a full disk, no part of the text is in the file. */
 export function appendToFile(file: string, text: string): void {
   const descriptor = openSync(file, 'a');
   const { size } = fstatSync(descriptor);
@@ -90,7 +90,7 @@ export function appendToFile(file: string, text: string): void {
   }
 }
 
-/** Replaces a file atomically and durably. The new one has its permissions and, if root replaces it, its owner and group. */
+/** Replaces a file atomically and durably. The new file gets the old permissions and, from root, the old owner and group. */
 export function replaceFile(file: string, text: string): void {
   const draft = `${file}.${randomUUID()}`;
   const descriptor = openSync(draft, 'wx', 0o600);
@@ -112,7 +112,7 @@ export function replaceFile(file: string, text: string): void {
 
 /** Flushes a file to disk, with its name. */
 export function syncFile(path: string): void {
-  // Windows flushes only what may be written.
+  // Windows flushes only a file that is open for writing.
   const descriptor = openSync(path, 'r+');
   try {
     fsyncSync(descriptor);
@@ -134,13 +134,13 @@ export function syncDirectory(path: string): void {
 }
 
 /**
- * Gives what root has created the owner of its directory. Does nothing for other users, nor where root may not change
- * owners, as in some containers.
+ * Gives a file or directory that root has created the owner of its directory. Does nothing for other users, nor where root
+ * may not change owners, as in some containers.
  */
 export function takeOwnerOf(directory: string, created: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(directory);
-  // Not chown: the owner of the directory could have replaced the file by a link to one of root's.
+  // chown would follow a link, which the owner of the directory may have put in place of the file.
   succeeds('EPERM', () => lchownSync(created, uid, gid));
 }
 

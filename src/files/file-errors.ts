@@ -24,7 +24,7 @@ export function unwritable(file: string, cause: unknown): unknown {
   return new OperatorError(`${file} cannot be written (${code}): ${advice}`, { cause });
 }
 
-/** For `publishFile`, whose draft this user could write there. */
+/** The advice if `publishFile` could write the draft, but not link it. */
 const NO_LINKS = 'its file system must support hard links, so name a file on another one';
 
 const FULL_DISK = 'its disk is full, so free some room, or name a file on another disk';
@@ -44,7 +44,7 @@ function isLink(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).syscall === 'link';
 }
 
-/** Returns the code of an error of the system, which alone has a `syscall`; undefined for other errors. */
+/** Returns the code of an error of the system; undefined for other errors, which have no `syscall`. */
 function systemCodeOf(error: unknown): string | undefined {
   const { code, syscall } = Object(error) as NodeJS.ErrnoException;
   return syscall === undefined ? undefined : code;

@@ -5,15 +5,15 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { syncDirectory } from './durable-files.js';
 
 interface PublishOptions {
-  /** The directory of the draft, on the file system of the target. Defaults to that of the target. */
+  /** The directory of the draft, on the file system of the target. Defaults to the target's directory. */
   readonly directory?: string;
   /** Endings of files that may be left beside the draft. */
   readonly companions?: readonly string[];
 }
 
 /**
- * Creates a file that appears complete and durable, or not at all: it is written as a draft, which gets the name of the file
- * once it is on disk.
+ * Creates a file that appears complete and durable, or not at all: `write` writes a draft, which gets the name of the file
+ * once the draft is on disk.
  *
  * @param write creates the draft
  * @throws what `write` throws; an error of the system with the code EEXIST when the target exists, which is left as it is
@@ -25,7 +25,7 @@ export async function publishFile<Result>(
 ): Promise<Result> {
   const draft = join(directory, `${basename(target)}.${randomUUID()}`);
   const removeDraft = (): void => {
-    // rmSync would refuse a name that is too long, also with `force`.
+    // rmSync refuses a name that is too long, even with `force`.
     for (const file of ['', ...companions].map((ending) => draft + ending)) if (existsSync(file)) rmSync(file);
   };
   // If a signal ends the program, `finally` does not run.

@@ -6,9 +6,9 @@ import { unreadable } from './file-errors.js';
 /**
  * The rights of other users to a file:
  *
- * - `public`: anything, as with a certificate
- * - `trusted`: read it; it must belong to this user or to root, because it decides what a command does
- * - `secret`: nothing, except that its group may read it: Kubernetes mounts secrets, and systemd credentials, like this
+ * - `public`: they may do anything, as with a certificate
+ * - `trusted`: they may read the file, which decides what a command does, and so must belong to this user or to root
+ * - `secret`: they may do nothing, but the file's group may read it, as with mounted secrets of Kubernetes and systemd
  */
 export type Privacy = 'public' | 'trusted' | 'secret';
 
@@ -16,15 +16,15 @@ export type Privacy = 'public' | 'trusted' | 'secret';
 const MAX_LENGTH = 16_777_216;
 
 /**
- * Reads a file that the configuration names. It must be a regular one: a pipe or a device would be waited for.
+ * Reads a file that the configuration names. It must be a regular file: reading a pipe or a device could wait for ever.
  *
  * @param ifMissing advice for the operator if there is no such file
- * @throws {OperatorError} if it cannot be read, or if other users may do too much with it
+ * @throws {OperatorError} if the file cannot be read, or if other users may do too much with it
  */
 export function readRegularFile(file: string, privacy: Privacy, ifMissing?: string): Buffer {
   let descriptor: number | undefined;
   try {
-    // Does not wait for a writer of a pipe.
+    // With O_NONBLOCK, opening a pipe does not wait for its writer.
     descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     assertUsable(file, fstatSync(descriptor), privacy);
     return readFileSync(descriptor);
@@ -43,7 +43,7 @@ export function assertPrivacy(file: string, privacy: Privacy): void {
 function assertUsable(file: string, stats: Stats, privacy: Privacy): void {
   if (!stats.isFile()) throw badUsage(`${file} is not a regular file`);
   if (stats.size > MAX_LENGTH) throw badUsage(`${file} is larger than 16 MiB: name a smaller file`);
-  // Windows has neither.
+  // Windows has neither modes nor user ids.
   if (process.platform === 'win32' || privacy === 'public') return;
   if (privacy === 'secret' && (stats.mode & 0o027) !== 0) {
     throw badUsage(`${file} can be read or written by other users: chmod 600 ${inShell(file)}`);

@@ -2,10 +2,10 @@ import { lengthOf, type StoredPlant } from '../../storage/plant-repository.js';
 
 const MAX_PLANTS = 1_000;
 
-/** Length of the texts with which a batch is full: many of the longest plants would not fit into memory. */
+/** Length of texts at which a batch is full, because many of the longest plants would not fit into memory. */
 const MAX_LENGTH = 65_536;
 
-/** Groups plants into batches, because to encode, write or add a single one takes as long as some hundred. */
+/** Groups plants into batches, because encoding, writing or adding one plant takes as long as some hundred. */
 export async function* inBatches(plants: AsyncIterable<StoredPlant>): AsyncGenerator<readonly StoredPlant[]> {
   let batch: StoredPlant[] = [];
   let length = 0;

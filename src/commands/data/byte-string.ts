@@ -4,9 +4,9 @@ import { ContractException } from '../../contract/contract.exception.js';
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /**
- * A text whose characters are the bytes of a file, as latin1 decodes them. The readers take files apart in this form, and
- * decode each field later. Decoding a file as UTF-8 would replace invalid bytes with U+FFFD, which a plant may have, too:
- * the import could not tell which row to reject.
+ * A text whose characters are the bytes of a file, as latin1 decodes them. The readers split files in this form, and decode
+ * each field later. Decoding a file as UTF-8 would replace invalid bytes with U+FFFD, which a valid plant may also have: the
+ * import could not tell which row to reject.
  */
 export type ByteString = string;
 
@@ -27,7 +27,7 @@ export function toBytes(text: string): ByteString {
   return Buffer.from(text).toString('latin1');
 }
 
-/** Yields the chunks of a file without its byte order mark. After one, the option `bom` of csv-parse would decode UTF-8. */
+/** Yields the chunks of a file without its byte order mark. The option `bom` of csv-parse would decode the rest as UTF-8. */
 export async function* withoutByteOrderMark(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   /** The first bytes, while they may be the beginning of a mark. */
   let begin = Buffer.alloc(0);

@@ -9,10 +9,10 @@ import { exactInteger } from '../../plants/exact-json.js';
 import { type ByteString, fromBytes, toBytes, withoutByteOrderMark } from './byte-string.js';
 import { type Row, type RowReader, tooLong, toRow } from './rows.js';
 
-/** The import rejects rows of up to this multiple of the maximum length. A longer one ends it, to bound memory. */
+/** The import rejects rows of up to this multiple of the maximum length. A longer row ends the import, to bound memory. */
 const MAX_LENGTHS = 16;
 
-/** Bounds that for a high BODY_LIMIT: csv-parse makes a string of a row, where each quotation mark of a text is doubled. */
+/** Maximum length of a row with a high BODY_LIMIT: csv-parse makes a string of it, with each quotation mark doubled. */
 const LONGEST_RECORD = Math.floor(constants.MAX_STRING_LENGTH / 2);
 
 const LF = '\n'.charCodeAt(0);
@@ -56,14 +56,14 @@ export class CsvReader implements RowReader {
     this.#maxRecordLength = Math.min(MAX_LENGTHS * maxLength, LONGEST_RECORD);
     this.#parser = parse({
       cast: (field, { quoting }) => (field === '' && !quoting ? undefined : field),
-      // Returns byte strings.
+      // With latin1, the parser returns byte strings.
       encoding: 'latin1',
       max_record_size: this.#maxRecordLength,
       raw: true,
       record_delimiter: ['\r\n', '\n'],
       relax_column_count: true,
     });
-    // `rows` throws it.
+    // `rows` throws the parser's error.
     this.#parser.on('error', () => undefined);
   }
 
@@ -109,9 +109,9 @@ export class CsvReader implements RowReader {
   }
 
   /**
-   * Returns the row of a record, or nothing if that is the header or a blank line.
+   * Returns the row of a record, or nothing if the record is the header or a blank line.
    *
-   * @param isCutOff whether it is the last record, and its line has no end: its last field may have been cut off
+   * @param isCutOff whether the last field may have been cut off, because the last line has no end
    */
   #read({ record, raw }: CsvRecord, isCutOff = false): Row[] {
     const line = this.#line;
@@ -138,7 +138,7 @@ export class CsvReader implements RowReader {
   }
 }
 
-/** Returns the names in a header that has each column once, where those that a plant need not have may be missing. */
+/** Returns the names in a header, which must have each column once, but may lack those that a plant need not have. */
 function readHeader(record: CsvRecord['record'], source: ByteString): readonly string[] {
   if (/\r./s.test(source)) {
     throw new OperatorError('The lines end with CR alone: convert the file to LF or CRLF, for example with mac2unix');
@@ -172,7 +172,7 @@ function readRow(line: number, source: ByteString, names: readonly string[], rec
   });
 }
 
-/** Reads an integer as JSON spells it, which has no leading zeros. */
+/** Reads an integer as JSON spells it. Returns null for another text, such as `-07`, which has a leading zero. */
 function readInteger(text: string): bigint | null {
   return /^-?0\d/.test(text) ? null : (exactInteger(text) ?? null);
 }

@@ -38,12 +38,12 @@ export function encodePlants(plants: readonly StoredPlant[], format: Format): st
   return format === 'csv' ? encodeCsv(plants) : plants.map(toLine).join('');
 }
 
-/** Returns the line of NDJSON; `verify` digests these lines. JSON.stringify takes no bigint. */
+/** Returns the line of NDJSON, which `verify` digests. JSON.stringify takes no bigint. */
 function toLine({ id, ...others }: StoredPlant): string {
   return `{"id":${id},${JSON.stringify(others).slice(1)}\n`;
 }
 
-/** Puts each text in quotation marks: `""` is an empty one, and nothing an absent one, as PostgreSQL reads them. */
+/** Puts each text in quotation marks: `""` is an empty text, and nothing is an absent one, as PostgreSQL reads them. */
 function encodeCsv(plants: readonly StoredPlant[]): string {
   const records = plants.map((plant) => FIELD_NAMES.map((name) => plant[name]));
   return stringify(records, { quoted_string: true, record_delimiter: 'windows' });

@@ -3,7 +3,7 @@ import { parseNewPlant } from '../../plants/parse-new-plant.js';
 import { type ByteString, fromBytes, toBytes, withoutByteOrderMark } from './byte-string.js';
 import { type Row, type RowReader, tooLong, toRow } from './rows.js';
 
-/** A line of CSV: it has a comma before anything that begins a JSON object or array. */
+/** Matches a line with a comma before any object or array of JSON, such as `id,name,tag`. */
 const LOOKS_LIKE_CSV = /^[^{[]*,/;
 
 /**
@@ -20,7 +20,7 @@ export class NdjsonReader implements RowReader {
     let rest: ByteString = '';
     for await (const chunk of withoutByteOrderMark(input)) {
       const [end = '', ...lines] = chunk.toString('latin1').split('\n');
-      // A row that is too long already is rejected, however it goes on.
+      // A row that is too long is rejected anyway, so its rest is dropped.
       if (rest.length <= this.maxLength) rest += end;
       const rows: Row[] = [];
       for (const next of lines) {

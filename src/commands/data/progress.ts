@@ -27,8 +27,8 @@ export async function* withProgress<Item>(
       ? `{value} ${unit}, {duration_formatted}`
       : `{bar} {value} of {total} ${unit}, {eta_formatted} left`;
   const bar = new cliProgress.SingleBar({ format, stream: process.stderr, clearOnComplete: true });
-  // The bar turns off the line wrap of the terminal, and only `stop` turns it on again: also if a signal or an error ends
-  // the program. First, so that what others print then is not on the line of the bar.
+  // The bar turns off the line wrap of the terminal, and only `stop` turns it on again, so `stop` also runs if a signal or
+  // an error ends the program. Registered first, so that other exit listeners print below the bar.
   const stop = (): void => bar.stop();
   process.prependOnceListener('exit', stop);
   bar.start(total ?? 0, 0);
@@ -44,7 +44,7 @@ export async function* withProgress<Item>(
 }
 
 /**
- * Prints a line on stderr, above the progress where that is shown. `MultiBar.log` of cli-progress 3.12 would lose the lines
+ * Prints a line on stderr, above the progress bar if there is one. `MultiBar.log` of cli-progress 3.12 would lose the lines
  * that come after its last redrawing.
  */
 export function printAboveProgress(line: string): void {

@@ -11,7 +11,7 @@ interface Target {
   readonly descriptor: number;
 }
 
-/** Reports the rows that an import rejects: line and reason on stderr, or these and the row itself in a file. */
+/** Reports the rows that an import rejects: line and reason on stderr, or line, reason and the row itself in a file. */
 export class Rejects {
   #hasHeader = false;
 
@@ -20,7 +20,7 @@ export class Rejects {
 
   /**
    * @param file undefined for stderr
-   * @throws {OperatorError} if the file is not empty: it may be that of the plants, or the database
+   * @throws {OperatorError} if the file is not empty, because it may be the imported file or the database
    */
   static open(file: string | undefined): Rejects {
     if (file === undefined) return new Rejects(undefined);
@@ -39,7 +39,7 @@ export class Rejects {
     const text = `${this.#hasHeader ? '' : reader.rejectsHeader()}${reader.reject(row, reason)}`;
     this.#hasHeader = true;
     try {
-      // Unlike writeSync, it writes the rest, or fails, if a full disk takes a part of the row.
+      // If a full disk takes a part of the row, writeFileSync tries to write the rest, and fails. writeSync would not.
       writeFileSync(this.target.descriptor, text, 'latin1');
     } catch (error) {
       throw unwritable(this.target.file, error);
@@ -49,7 +49,7 @@ export class Rejects {
 
 function openForAppending(file: string): number {
   try {
-    // To open a pipe would wait for its reader.
+    // Opening a pipe would wait for its reader.
     if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
       throw badUsage(`${file} is not a regular file: name another file for the rejected rows`);
     }

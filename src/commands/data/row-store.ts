@@ -3,10 +3,10 @@ import { GroupCommit } from '../../storage/group-commit.js';
 import type { Outcome, PlantRepository } from '../../storage/plant-repository.js';
 import type { Row } from './rows.js';
 
-/** What became of a row. */
+/** The result of adding a row. */
 interface Result {
   readonly name: Outcome | 'rejected';
-  /** Why its plant is not in the store. */
+  /** Why the row's plant is not in the store. */
   readonly reason?: string;
 }
 
@@ -31,7 +31,7 @@ export class RowStore {
 
   /** @throws {RepositoryUnavailableError} when some of the plants may be stored or not */
   async add(rows: readonly Row[]): Promise<void> {
-    // Waits for all, even after an error: the caller then closes the repository, which must get no further batch.
+    // Waits for all rows, even after an error: the caller then closes the repository, which must get no further batch.
     const results = await Promise.allSettled(rows.map((row) => this.#addRow(row)));
     rows.forEach((row, index) => {
       const result = results[index];
@@ -53,7 +53,7 @@ export class RowStore {
       return name === 'conflict' ? { name, reason: `The id ${row.plant.id} belongs to another plant.` } : { name };
     } catch (error) {
       if (error instanceof RepositoryUnavailableError) throw error;
-      // For example, because of a CHECK of the operator.
+      // A CHECK of the operator may refuse a plant, for example.
       return { name: 'rejected', reason: `The database refuses it: ${errorMessage(error)}` };
     }
   }

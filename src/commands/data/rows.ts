@@ -3,9 +3,9 @@ import type { StoredPlant } from '../../storage/plant-repository.js';
 import type { ByteString } from './byte-string.js';
 
 interface RowSource {
-  /** The number of its line; CSV may have several lines a row, of which this is the first. */
+  /** The number of the row's first line. In CSV, a row may have several lines. */
   readonly line: number;
-  /** The row as the file has it, without the end of its line; empty if it is too long. */
+  /** The row as the file has it, without the end of its line; empty if the row is too long. */
   readonly source: ByteString;
 }
 
@@ -16,7 +16,7 @@ interface ValidRow extends RowSource {
 
 interface RejectedRow extends RowSource {
   readonly kind: 'rejected';
-  /** Why it is no plant. */
+  /** Why the row is no plant. */
   readonly reason: string;
 }
 
@@ -45,7 +45,7 @@ export function toRow(line: number, source: ByteString, read: () => StoredPlant)
     return { kind: 'plant', line, source, plant: read() };
   } catch (error) {
     if (!(error instanceof ContractException)) throw error;
-    // A line of NDJSON is refused as a body.
+    // A line of NDJSON is refused as a body of POST /plants.
     return { kind: 'rejected', line, source, reason: error.message.replace(/^The body\b/, 'The row') };
   }
 }
