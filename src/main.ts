@@ -6,7 +6,7 @@ import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
 import { withoutCredentials } from './operator-text.js';
 
-/** Each command is in a file of its own, which adds its options, help and action when it is used. */
+/** A command, whose file is loaded when it is used, and then adds its options, help and action. */
 interface CommandEntry {
   readonly summary: string;
   load(): Promise<{ configure(command: Command): void }>;
@@ -30,10 +30,12 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
 };
 
 /**
- * Node's status where nothing is left to wait for, but the command has not ended: a driver has lost a promise. Node 20 says
- * nothing then, and later versions only name a line of this program. https://nodejs.org/api/process.html#exit-codes
+ * Node's exit status if the `await` below waits for a promise that never settles: a driver has lost it. Node 20 prints
+ * nothing then, and later versions only name a line of this program: https://nodejs.org/api/process.html#exit-codes
  */
 const UNSETTLED = 13;
+
+// The program begins here, and uses the functions below, which are hoisted.
 
 const parameters = process.argv.slice(2);
 if (parameters.length === 0) parameters.push('start');
@@ -59,20 +61,20 @@ for (const [name, { summary }] of Object.entries(COMMANDS)) {
 
 await program.parseAsync(parameters, { from: 'user' }).catch(fail);
 
-/** Removes the value of a misspelled option, and the credentials in a URL that is no command. */
+/** Removes the value of an unknown option such as `--tokn=secret`, and credentials in a URL that is no command. */
 function withoutValue(text: string): string {
   return withoutCredentials(text.replace(/(unknown option '[^'=]*)=.*'/, "$1'"));
 }
 
-/** Sets how the program ends at a signal, without a reader of its output, and when a promise never settles. */
+/** Sets how the program ends: at a signal, if its output has no reader, and if a promise never settles. */
 function handleEnds(): void {
   const end = (): void => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted);
-  // SIGHUP ends a command. A service reloads its files with it, and ignores it while it starts.
+  // SIGHUP ends a command. A service ignores SIGHUP while it starts, and then reloads its files.
   onSignals({ stop: end, reload: isService ? () => undefined : end });
   process.stdout.on('error', (error: Error) => {
     // Losing the reader of its log must not stop the service.
     if (isService) return;
-    // A command ends: its reader, such as head, has read enough.
+    // A reader such as head has read enough, so the command ends.
     if ('code' in error && error.code === 'EPIPE') process.exit(EXIT_STATUS.done);
     fail(unwritable('stdout', error));
   });
@@ -83,14 +85,14 @@ function handleEnds(): void {
   });
 }
 
-/** Ends the program at an error, at once: a database connection that failed to open may keep the process alive. */
+/** Ends the program at once after an error: a database connection that failed to open could keep the process alive. */
 function fail(error: unknown): never {
   process.exit(report(error));
 }
 
 /** Prints an error, and returns the exit status. */
 function report(error: unknown): ExitStatus {
-  // Commander has printed its own errors.
+  // Commander has printed its own error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_STATUS.done : EXIT_STATUS.badUsage;
   const { text, status } = describeError(error);
   process.stderr.write(`plant-store: ${text}\n`);

@@ -17,7 +17,7 @@ interface OperatorErrorOptions {
   readonly cause?: unknown;
 }
 
-/** Something that an operator must correct. The message is one line, which says what is wrong and what would be right. */
+/** A fault that an operator must correct. The message is one line, which names the fault and how to correct it. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';
   readonly status: ExitStatus;

@@ -7,7 +7,7 @@ export interface Address {
   readonly port: number;
 }
 
-/** The hosts that stand for all addresses, with the loopback address of their protocol. */
+/** The hosts that stand for all addresses, each with the loopback address of its protocol. */
 const LOOPBACK: ReadonlyMap<string, string> = new Map([
   ['0.0.0.0', '127.0.0.1'],
   ['::', '::1'],
@@ -62,7 +62,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'the host name cannot be resolved at the moment: try again, or set an address of this machine',
 };
 
-/** Adds the variables that set an address to the error of the system that refuses it. Other errors stay as they are. */
+/** Explains an error of the system that refuses an address, and names its variables. Returns other errors as they are. */
 export function addressError(variables: string, address: string, error: unknown): unknown {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
   const code = String(error.code);

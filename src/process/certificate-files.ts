@@ -19,7 +19,10 @@ export class CertificateFiles {
   /** The server that gets a new certificate, once it listens. */
   #use: ((certificate: SecureContextOptions) => void) | undefined;
 
-  /** @throws {OperatorError} as `read`. It accepts a certificate that has expired: a renewed one replaces it. */
+  /**
+   * @throws {OperatorError} as `read`. An expired certificate is accepted, so that a renewed one can replace it while the
+   *   service runs.
+   */
   constructor(
     private readonly certFile: string,
     private readonly keyFile: string,
@@ -59,13 +62,13 @@ export class CertificateFiles {
     watchFiles([this.certFile, this.keyFile], () => this.reload());
   }
 
-  /** Reads the files again. If they cannot be used, the log says why, and the certificate stays as it is. */
+  /** Reads the files again. If they cannot be used, it logs the reason and keeps the certificate. */
   reload(): void {
     try {
       const read = this.read();
       if (isSameCertificate(read, this.#inUse)) return;
       const fault = validityFault(read);
-      // If the previous one is no better, the new one is what the operator wants.
+      // If both certificates have a fault, the operator wants the new one.
       if (fault !== undefined && validityFault(this.#inUse) === undefined) throw new OperatorError(fault);
       this.#use?.(read);
       this.#inUse = read;
@@ -93,7 +96,7 @@ function readCertificate(certFile: string, keyFile: string): Certificate {
   return certificate;
 }
 
-/** Returns whether both are the same pair of certificate and key. */
+/** Returns whether both have the same certificate and the same key. */
 export function isSameCertificate(one: Certificate, other: Certificate): boolean {
   return one.cert.equals(other.cert) && one.key.equals(other.key);
 }

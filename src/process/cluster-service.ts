@@ -8,15 +8,15 @@ import type { PlantRepository } from '../storage/plant-repository.js';
 import type { Address } from './addresses.js';
 import { Service } from './service.js';
 
-/** Milliseconds until another worker starts, so that one that can never start does not take all of the CPU. */
+/** Milliseconds until another worker starts, so that workers that fail at once do not take all of the CPU. */
 const RESTART_DELAY = 1_000;
 
 /** Milliseconds that the service waits for its other workers before it says that it is up. */
 const OTHERS_TIMEOUT = 5_000;
 
 /**
- * Serves the public port with workers. Each of them runs the command of this process, in the same environment. `#exited` and
- * `#notCreated` say what follows the end of a worker in each state.
+ * Serves the public port with workers. Each worker runs the command of this process, in the same environment. `#exited` and
+ * `#notCreated` react to the end of a worker in each state.
  */
 export class ClusterService extends Service {
   readonly #logger = new Logger('PlantStore');
@@ -33,8 +33,8 @@ export class ClusterService extends Service {
   }
 
   /**
-   * Starts a worker, and resolves when it listens. If it ends before, so does this process. Workers read the port of the
-   * docs page from their configuration.
+   * Starts a worker, and resolves when it listens. If the worker ends before it listens, this process ends. Workers read the
+   * port of the docs page from their configuration.
    */
   override async listen(): Promise<Address> {
     this.#watchWorkers();
@@ -44,7 +44,7 @@ export class ClusterService extends Service {
     return address;
   }
 
-  /** Starts the other workers. One that cannot listen does not keep the service from saying that it is up. */
+  /** Starts the other workers. A worker that cannot listen delays the log line of the start by OTHERS_TIMEOUT at most. */
   override async startOthers(): Promise<void> {
     for (let started = 1; started < this.count; started += 1) this.#fork();
     const limit = AbortSignal.timeout(OTHERS_TIMEOUT);
@@ -58,7 +58,7 @@ export class ClusterService extends Service {
   }
 
   override reload(): void {
-    // A worker that starts reads its files anyway.
+    // A worker that does not listen yet reads its files anyway.
     signal(this.#listening, 'SIGHUP');
   }
 
@@ -81,26 +81,26 @@ export class ClusterService extends Service {
   }
 
   #watchWorkers(): void {
-    // The system gives a connection to an idle worker. With round robin, this process would accept them, and one that it
-    // hands to a worker that ends would stay open without an answer.
+    // The system gives each connection to an idle worker. With round robin, this process would accept the connections, and
+    // one that it hands to a worker that ends would stay open without an answer.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     cluster.on('listening', (worker) => this.#listening.add(worker));
     cluster.on('exit', (worker) => {
       this.#listening.delete(worker);
       this.#exited(worker);
     });
-    // Workers end with this process, those that no longer react included.
+    // All workers end with this process, even those that no longer react.
     process.once('exit', () => signal(running(), 'SIGKILL'));
   }
 
   /** Forks a worker. Events of `cluster` tell when it listens and when it ends. */
   #fork(): void {
-    // If the system cannot create the process, Node 20 emits `error` for some codes, such as EAGAIN, and throws others.
+    // If the system cannot create the process, Node 20 emits `error` for some codes, such as EAGAIN, and throws others:
     // https://github.com/nodejs/node/blob/v20.20.2/lib/internal/child_process.js (ChildProcess.prototype.spawn)
     try {
       const worker = cluster.fork();
       worker.on('error', (error: Error) => {
-        // Other errors are those of its channel: if it ends, it also exits.
+        // Other errors are those of the channel to the worker. They need no reaction: a worker that ends emits `exit`.
         if (worker.process.pid === undefined) this.#notCreated(error);
       });
     } catch (error) {
@@ -115,20 +115,20 @@ export class ClusterService extends Service {
   }
 
   #exited(worker: Worker): void {
-    // Most likely, the configuration cannot be used.
+    // A first worker that ends probably cannot use the configuration.
     if (this.isStarting) this.#exitAs(worker);
     if (this.isStopping) return;
     this.#logger.error(`Worker ${worker.id} has ended, and another one starts: ${causeOfEnd(worker)}`);
     void this.#replace();
   }
 
-  /** Ends this process as the first worker has ended, which has told the operator why, unless a signal has killed it. */
+  /** Ends this process with the status of the first worker, which has printed the reason unless a signal has killed it. */
   #exitAs({ process: { exitCode, signalCode } }: Worker): never {
     if (signalCode !== null) this.#logger.error(`The first worker has ended with ${signalCode} before it listened`);
     process.exit(exitCode !== null && exitCode > 0 ? exitCode : EXIT_STATUS.failed);
   }
 
-  /** Starts another worker, a second from now or as soon as it can start. */
+  /** Starts another worker, a second from now or as soon as it can start after that. */
   async #replace(): Promise<void> {
     await sleep(RESTART_DELAY);
     let obstacle = await this.#obstacleToStart();
@@ -143,8 +143,8 @@ export class ClusterService extends Service {
   }
 
   /**
-   * Returns why no worker can start; undefined if one can. Without the files of the store, it would create an empty one, and
-   * without the tokens, it would refuse clients that others serve.
+   * Returns why no worker can start; undefined if one can. A worker without the files of the store would create an empty
+   * store, and a worker without the tokens would refuse clients that others serve.
    */
   async #obstacleToStart(): Promise<string | undefined> {
     try {
@@ -157,7 +157,7 @@ export class ClusterService extends Service {
   }
 }
 
-/** SIGTERM kills a worker only at the beginning of its start, when it has no clients yet. */
+/** Returns whether a worker has ended in order. SIGTERM kills one only at the beginning of its start, without any client. */
 function hasEndedInOrder({ process: { exitCode, signalCode } }: Worker): boolean {
   return exitCode === EXIT_STATUS.done || signalCode === 'SIGTERM';
 }
@@ -167,7 +167,7 @@ function causeOfEnd({ process: { exitCode, signalCode } }: Worker): string {
   return signalCode ?? `status ${exitCode}`;
 }
 
-/** Returns the workers that have not ended. `cluster` also keeps others: until their channel closes, or for ever. */
+/** Returns the workers that have not ended. `cluster` keeps an ended worker until its channel closes, or for ever. */
 function running(): Worker[] {
   return Object.values(cluster.workers ?? {}).filter(
     (worker): worker is Worker => worker !== undefined && !worker.isDead(),

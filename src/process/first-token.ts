@@ -12,7 +12,7 @@ const NAME = 'first-start';
  * Creates a token if none is configured. Call it when the service listens: a start that fails, for example because its
  * port is in use, must leave no token that it has not shown.
  *
- * @returns what to print on stderr, and not in the log, which is kept; undefined if there are tokens
+ * @returns a text for stderr, not for the log, which is kept; undefined if there are tokens
  * @throws {OperatorError} if the file cannot be used
  */
 export function createFirstToken(configuration: Configuration, url: string): string | undefined {
@@ -21,14 +21,14 @@ export function createFirstToken(configuration: Configuration, url: string): str
   if (isConfigured || existsSync(file)) return undefined;
   if (isJournal()) return adviseCommand(file);
   const token = generateToken();
-  // Another service that starts in the same directory may have created the file since.
+  // Another service that starts in the same directory may have created the file meanwhile.
   if (!createTokenFile(file, { name: NAME, digest: digestToken(token) })) return undefined;
   return adviseCurl(file, token, url);
 }
 
 /**
- * Returns whether systemd keeps what the process writes to stderr. The variable is no setting: systemd sets it, and it says
- * which file was stderr then (`JOURNAL_STREAM` in systemd.exec(5)).
+ * Returns whether stderr goes to the journal, which is kept. systemd sets the variable to the file that stderr is then
+ * (`JOURNAL_STREAM` in systemd.exec(5)).
  */
 function isJournal(): boolean {
   const { dev, ino } = fstatSync(2, { bigint: true });

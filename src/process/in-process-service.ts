@@ -14,7 +14,7 @@ import { Service } from './service.js';
 import type { TokensAndCertificate } from './tokens-and-certificate.js';
 import { readVersion } from './version.js';
 
-/** Connections that wait to be accepted, at most; the operating system may allow fewer (on Linux, net.core.somaxconn). */
+/** Maximum connections that wait to be accepted. The system may allow fewer (on Linux, net.core.somaxconn). */
 const BACKLOG = 4_096;
 
 /** Serves the public port with this process, which is the only one, or a worker. */
@@ -31,10 +31,10 @@ export class InProcessService extends Service {
     private readonly configuration: Configuration,
     private readonly files: TokensAndCertificate,
     repository: PlantRepository,
-    private readonly logger: StructuredLogger,
+    private readonly log: StructuredLogger,
   ) {
     super(repository);
-    // Without workers, no process asks for them.
+    // If this process is a worker, its primary asks for the metrics.
     shareMetrics(this.#metrics.registry);
   }
 
@@ -42,7 +42,7 @@ export class InProcessService extends Service {
     const { host, port, logRequests } = this.configuration;
     const app = await this.#createApplication(docsOrigins);
     this.#app = app;
-    this.logger.logRequests(logRequests);
+    this.log.logRequests(logRequests);
     await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
       throw addressError('HOST and PORT', `${host}:${port}`, error);
     });
@@ -83,7 +83,7 @@ export class InProcessService extends Service {
         origins: new Set([...configuration.corsOrigins, ...docsOrigins]),
         certificate: this.files.certificate?.current,
       },
-      logger: this.logger,
+      logger: this.log,
     });
   }
 }

@@ -11,8 +11,8 @@ const OBSTACLES: Readonly<Record<ServiceState['name'], string | undefined>> = {
 };
 
 /**
- * A service with a public port, which an `InProcessService` serves itself, and a `ClusterService` with workers. Each worker
- * has an `InProcessService` of its own.
+ * A service with a public port. An `InProcessService` serves the port itself. A `ClusterService` serves it with workers, each
+ * of which has an `InProcessService` of its own.
  *
  * | state    | the service                | SIGTERM or SIGINT                  | SIGHUP            | next state             |
  * |----------|----------------------------|------------------------------------|-------------------|------------------------|
@@ -54,14 +54,14 @@ export abstract class Service implements ManagedService {
   /**
    * Opens the public port.
    *
-   * @param docsOrigins of the docs page, which creates plants
+   * @param docsOrigins the origins of the docs page, which creates plants
    * @throws {OperatorError} with a message for the operator
    */
   abstract listen(docsOrigins: readonly string[]): Promise<Address>;
 
   /** Starts the other processes that serve the port, if there are any. Resolves when they listen, or after five seconds. */
   async startOthers(): Promise<void> {
-    // By default, there are none.
+    // There are none unless a subclass starts some.
   }
 
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */

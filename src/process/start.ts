@@ -40,14 +40,7 @@ export async function startService(configuration: Configuration): Promise<void> 
 
 /**
  * Starts the process that its operator sees. It serves the clients itself, or is the primary of workers that do. The order
- * matters:
- *
- * - the files before the store: a fault in them leaves no new store
- * - the management listener before the public port: probes see that the service starts
- * - signals before the other workers and the log: systemd may stop the service as soon as it serves
- * - the first token when all listen: a start that fails leaves none
- * - the reload before the token is shown: a client may use it at once
- * - the log before the token: a newcomer finds it at the end of the output
+ * of the steps matters.
  */
 async function startPrimary(configuration: Configuration): Promise<void> {
   const { log, files, repository } = await openParts(configuration);
@@ -55,19 +48,24 @@ async function startPrimary(configuration: Configuration): Promise<void> {
     configuration.workers > 1
       ? new ClusterService(configuration.workers, repository, () => checkTokensAndCertificate(configuration, files))
       : new InProcessService(configuration, files, repository, log);
+  // Opened before the public port, so that probes see that the service starts.
   const management = await listenForOperators(service, configuration);
   const address = await service.listen(docsOrigins(configuration.managementHost, management?.port ?? 'off'));
   const baseUrl = baseUrlOf(configuration, address);
   service.serve(baseUrl);
+  // Set at once, because systemd may stop the service as soon as it serves.
   onSignals({
     stop: (signal) => stopPrimary(signal, { service, management, log }, configuration.shutdownTimeout),
     reload: () => reloadAfterSignal(service),
   });
   await service.startOthers();
   if (service.isStopping) return;
+  // Created once the service listens, because a start that fails must leave no token.
   const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
+  // Loaded before it is shown, because a client may use it at once.
   if (firstToken !== undefined) service.reload();
   logStart(configuration, baseUrl, management);
+  // Shown after the log, so that a newcomer finds it at the end of the output.
   if (firstToken !== undefined) void log.flush().then(() => process.stderr.write(firstToken));
 }
 
@@ -86,27 +84,27 @@ async function startWorker(worker: Worker, configuration: Configuration): Promis
   onSignals({
     stop: (signal) => stopWorker(signal, { service, log }),
     reload: () => {
-      // The primary tells the operator why.
+      // The primary has logged the signal.
       if (!service.isStopping) service.reload();
     },
   });
 }
 
 /** The parts that each process opens before it serves. */
-interface Parts {
+interface OpenedParts {
   readonly log: StructuredLogger;
   readonly files: TokensAndCertificate;
   readonly repository: PlantRepository;
 }
 
-async function openParts(configuration: Configuration, workerId?: number): Promise<Parts> {
+async function openParts(configuration: Configuration, workerId?: number): Promise<OpenedParts> {
   const log = await StructuredLogger.create(configuration.logLevel, {
     isShared: configuration.workers > 1,
     worker: workerId,
   });
   Logger.overrideLogger(log);
+  // Read before the store is opened, which may create it: a fault in the files must leave no new store.
   const files = openTokensAndCertificate(configuration);
-  // Creates the store if it does not exist.
   const repository = await openRepository(configuration.databaseUrl, {
     ...configuration.store,
     createsDirectory: true,

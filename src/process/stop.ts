@@ -7,20 +7,20 @@ import type { Service } from './service.js';
 const logger = new Logger('PlantStore');
 
 /** The parts of a process that a stop closes, in this order. */
-interface Parts {
+interface RunningParts {
   readonly service: Service;
-  /** A load balancer learns from it of the stop while requests are still answered. Workers have none. */
+  /** Tells load balancers of the stop while requests are still answered. Workers have no management listener. */
   readonly management?: Management | undefined;
   readonly log: StructuredLogger;
 }
 
 /**
- * Stops the process that its operator sees: in order at the first signal; at once at the next one, and when the time is
- * over.
+ * Stops the process that its operator sees: in order at the first signal, and at once at the next signal or after the
+ * timeout.
  *
  * @param timeout milliseconds
  */
-export function stopPrimary(signal: NodeJS.Signals, parts: Parts, timeout: number): void {
+export function stopPrimary(signal: NodeJS.Signals, parts: RunningParts, timeout: number): void {
   if (parts.service.isStopping) process.exit();
   setTimeout(() => {
     logger.warn('Stopped after SHUTDOWN_TIMEOUT: requests in flight have no answer');
@@ -29,13 +29,13 @@ export function stopPrimary(signal: NodeJS.Signals, parts: Parts, timeout: numbe
   void stopInOrder(signal, parts);
 }
 
-/** Stops a worker in order. A signal to the whole process group reaches it twice; its primary ends it in time. */
-export function stopWorker(signal: NodeJS.Signals, parts: Parts): void {
+/** Stops a worker in order, only once: a signal to the process group reaches it twice. Its primary ends it in time. */
+export function stopWorker(signal: NodeJS.Signals, parts: RunningParts): void {
   if (!parts.service.isStopping) void stopInOrder(signal, parts);
 }
 
 /** Ends the process when the requests in flight are answered, the store is closed, and the log is written. */
-async function stopInOrder(signal: NodeJS.Signals, { service, management, log }: Parts): Promise<void> {
+async function stopInOrder(signal: NodeJS.Signals, { service, management, log }: RunningParts): Promise<void> {
   service.beginStop();
   logger.log(`Stopping after ${signal}`);
   try {

@@ -4,7 +4,10 @@ import { type Configuration, forVariable } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { CertificateFiles } from './certificate-files.js';
 
-/** A start reads both before it opens the store, so that a fault in their files leaves no new store. */
+/**
+ * The tokens and the certificate. A start reads them before it opens the store, so that a faulty file leaves no new
+ * store.
+ */
 export interface TokensAndCertificate {
   /** The static tokens: those of the environment alone, or also those of a file. */
   readonly tokens: StaticTokens | TokenFileVerifier;
@@ -21,10 +24,11 @@ export function openTokensAndCertificate(configuration: Configuration): TokensAn
 }
 
 /**
- * Checks the files for a worker that replaces another one: the one before had their contents in memory.
+ * Checks the files before a replacement worker starts. The ended worker had their contents in memory; the new one must read
+ * them.
  *
- * @param files of the primary, read at its start
- * @throws {OperatorError} if the worker could not use them, or would know no token
+ * @param files as the primary has read them at its start
+ * @throws {OperatorError} if a worker could not use the files, or would know no token
  */
 export function checkTokensAndCertificate(
   { jwtIssuer }: Configuration,
@@ -39,7 +43,7 @@ export function checkTokensAndCertificate(
   certificate?.read();
 }
 
-/** Opens the tokens of ACCESS_TOKENS and of ACCESS_TOKENS_FILE or, without either, of the file of the first start. */
+/** Opens the tokens of ACCESS_TOKENS and ACCESS_TOKENS_FILE or, if neither is set, of the file of the first start. */
 function openTokens(configuration: Configuration): StaticTokens | TokenFileVerifier {
   const { accessTokensFile, firstTokenFile } = configuration;
   const configured = numberTokens(configuration.accessTokens);
