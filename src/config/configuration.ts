@@ -32,15 +32,15 @@ import {
   readWord,
 } from './rules.js';
 
-/** How the text of a variable becomes the value of a setting. */
+/** A setting, and how the text of its variable becomes its value. */
 interface Setting {
-  /** The value without the variable. */
+  /** The value if the variable is not set. */
   readonly default: unknown;
   /** Returns undefined if the text breaks the rule. */
   readonly read: (text: string) => unknown;
   /** Completes the message "PORT must be …", with an example. */
   readonly rule: string;
-  /** True if a variable with the ending _FILE may name a file with the text: a password is then not in the environment. */
+  /** True if a variable with the ending _FILE may name a file with the text, to keep a password out of the environment. */
   readonly mayBeInFile?: true;
 }
 
@@ -50,8 +50,8 @@ const PORT_RULE = 'a number from 0 to 65535, for example 8080';
 const TIME_RULE = 'a time from 1ms to 60m, for example 30s';
 
 /**
- * Everything that an operator can set. The variable is the name of the property in capitals, as in DATABASE_URL;
- * docs/configuration.md has the meanings. Times are in milliseconds, sizes in bytes.
+ * All settings. The variable of `databaseUrl` is DATABASE_URL, and so on; docs/configuration.md has the meanings. Times are
+ * in milliseconds, sizes in bytes.
  */
 const SETTINGS = {
   host: { default: '127.0.0.1', read: readHost, rule: HOST_RULE },
@@ -150,7 +150,7 @@ const SETTINGS = {
   },
 } as const satisfies Record<string, Setting>;
 
-/** Settings, each with another one that it needs. */
+/** Pairs of a setting and another setting that it needs. */
 const NEEDS = [
   ['tlsCertFile', 'tlsKeyFile'],
   ['tlsKeyFile', 'tlsCertFile'],
@@ -243,7 +243,7 @@ function variableOf(name: string): string {
   return name.replace(/[A-Z]/g, '_$&').toUpperCase();
 }
 
-/** Reads a setting from the first source that has its variable, or the one with the name of a file. */
+/** Reads a setting from the first source that has its variable, or the variable that names its file. */
 function readSetting(variable: string, setting: Setting, sources: readonly Variables[]): unknown {
   const fileVariable = `${variable}_FILE`;
   for (const source of sources) {
@@ -264,10 +264,10 @@ function readTextFile(file: string, variable: string): string {
   return content.toString('utf8').trimEnd();
 }
 
-/** @param source of the text, for the message */
+/** @param source where the text comes from, for the message */
 function readText(text: string, source: string, { read, rule }: Setting): unknown {
   const value = read(text);
-  // Without the value, which may be a secret.
+  // The message must not have the value, which may be a secret.
   if (value === undefined) throw badUsage(`${source} must be ${rule}`);
   return value;
 }

@@ -6,14 +6,14 @@ import { assertPrivacy, readRegularFile } from '../files/regular-file.js';
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * The lines that Node and systemd (EnvironmentFile= in systemd.exec(5)) read alike. ENV_FILE may be the file of the unit, and
- * the commands must see the same values as the service.
+ * Match the lines that Node and systemd (EnvironmentFile= in systemd.exec(5)) read alike. ENV_FILE may be the file of the
+ * unit, and the commands must see the same values as the service.
  */
 const READ_ALIKE: readonly RegExp[] = [
   /^\s*$/,
   // Before version 254, systemd takes the line after a comment with a backslash at its end as a part of the comment.
   /^\s*#.*(?<!\\)$/,
-  // A plain value, and values in quotation marks.
+  // `NAME=value`, `NAME="value"` and `NAME='value'`, without the characters that the two programs read differently.
   /^\s*\w+\s*=[^#\\`]*$/,
   /^\s*\w+\s*=\s*"[^"\\`]*"\s*$/,
   /^\s*\w+\s*=\s*'[^'\\`]*'\s*$/,
@@ -27,15 +27,15 @@ const READ_ALIKE: readonly RegExp[] = [
  */
 export function readEnvFile(file?: string): Variables {
   const path = file ?? '.env';
-  // A link without a target is a secret that is not mounted.
+  // lstat finds a link without a target: it is a secret that is not mounted, and reading it must fail.
   if (file === undefined && lstatSync(path, { throwIfNoEntry: false }) === undefined) return {};
   const lines = decode(readRegularFile(path, 'trusted'), path).split(/\r?\n/);
   for (const [index, line] of lines.entries()) {
     const fault = faultOf(line) ?? (file === undefined ? undefined : faultForSystemd(line));
-    // Without the line, which may have a secret.
+    // The message must not have the line, which may have a secret.
     if (fault !== undefined) throw badUsage(`${path}, line ${index + 1}, ${fault}`);
   }
-  // Without blank lines: after one with a space, Node 20 takes the line feed as a part of the next name.
+  // Blank lines are left out: after one with a space, Node 20 takes the line feed as a part of the next name.
   const assignments = lines.filter(isVariable).map((line) => line.trim());
   const variables = parseEnv(assignments.join('\n'));
   if (hasSecret(variables)) assertPrivacy(path, 'secret');
@@ -54,9 +54,9 @@ function faultOf(line: string): string | undefined {
   const [, mark, rest = ''] = /^[^=]+=\s*(["'`])(.*)$/.exec(line) ?? [];
   if (mark === undefined) return undefined;
   const end = rest.indexOf(mark);
-  // Its value would go on to the next such mark, and take the variables of other lines.
+  // The value would go on to the next such mark, and take the variables of other lines.
   if (end < 0) return 'has a value whose quotation mark does not close';
-  // Node drops what follows.
+  // Node drops the text after the closing mark, which may only be a comment.
   return /^\s*(?:#|$)/.test(rest.slice(end + 1))
     ? undefined
     : 'has text behind the closing quotation mark of its value';
@@ -72,14 +72,14 @@ function faultForSystemd(line: string): string | undefined {
 
 function decode(bytes: Buffer, path: string): string {
   try {
-    // Without a byte order mark, which would become a part of the first variable's name.
+    // TextDecoder removes a byte order mark, which would become a part of the first variable's name.
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (cause) {
     throw badUsage(`${path} must be a file in UTF-8`, cause);
   }
 }
 
-/** Returns whether there are tokens, or the URL of a server, which may have a password. */
+/** Returns whether the variables have tokens, or the URL of a server, which may have a password. */
 function hasSecret({ ACCESS_TOKENS = '', DATABASE_URL = '' }: Variables): boolean {
   return ACCESS_TOKENS !== '' || DATABASE_URL.startsWith('postgres');
 }

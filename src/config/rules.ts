@@ -28,7 +28,7 @@ export function readPath(text: string): string | undefined {
   return text.trim() === '' ? undefined : text;
 }
 
-/** Reads a host name or an IP address, without a port and a zone: a URL takes no zone. */
+/** Reads a host name or an IP address without a port or a zone such as `%eth0`, which no URL may have. */
 export function readHost(text: string): string | undefined {
   return /^[\w.-]+$/.test(text) || (isIP(text) !== 0 && !text.includes('%')) ? text : undefined;
 }
@@ -45,13 +45,13 @@ export function readTime(text: string): number | undefined {
 
 /** Reads the path part of {base_url}: empty, or with a leading slash and without a trailing one. */
 export function readBasePath(text: string): string | undefined {
-  // Clients resolve the segments . and .. before they send a path.
+  // Excludes the segments . and .., as in /a/../b, which clients resolve before they send a path.
   return /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)*\/?$/.test(text) ? text.replace(/\/$/, '') : undefined;
 }
 
 /** Reads an https URL, or an http URL of this machine, without user information. */
 export function readSecureUrl(text: string): string | undefined {
-  // The parser would remove whitespace, but an issuer is compared as it is.
+  // The parser of URLs would remove whitespace, but an issuer is compared as it is.
   if (!/^\S+$/.test(text) || !URL.canParse(text)) return undefined;
   const url = new URL(text);
   return isHttpsOrLoopback(url) && url.username === '' && url.password === '' ? text : undefined;

@@ -2,7 +2,7 @@ import { constants, openSync } from 'node:fs';
 import { destination, type DestinationStream } from 'pino';
 
 export interface LogStream extends DestinationStream {
-  /** Calls `done` when the lines before are written. */
+  /** Calls `done` when all earlier lines are written. */
   flush(done: () => void): void;
 }
 
@@ -11,18 +11,18 @@ const STDOUT = 1;
 /** Milliseconds for which lines are collected before they are written. */
 const WRITE_INTERVAL = 100;
 
-/** Bytes of a write: whole lines, because each write wakes a thread and the reader of the log. More costs CPU (measured). */
+/** Maximum bytes of the lines in one write. Each write wakes a thread and the reader; more bytes cost CPU (measured). */
 const MAX_WRITE = 16_384;
 
-/** Bytes of a write to a pipe that no other process can write into (PIPE_BUF of Linux). */
+/** Maximum bytes of a write to a shared pipe: no other process can write in between (PIPE_BUF of Linux). */
 const MAX_SHARED_WRITE = 4_096;
 
-/** Bytes that wait for a slow reader of the log; lines beyond are lost, so that the service goes on. */
+/** Maximum bytes that wait for a slow reader of the log. Further lines are lost, so that the service goes on. */
 const MAX_WAITING = 16_777_216;
 
 /**
- * Creates a stream that writes to stdout in the background. At exit, it writes what waits, as far as the reader takes it at
- * once.
+ * Creates a stream that writes to stdout in the background. At exit, it writes the lines that wait, as far as the reader
+ * takes them at once.
  *
  * @param options.isShared true if other processes write to the same stdout
  */
@@ -39,11 +39,11 @@ export function createBackgroundStream({ isShared }: { readonly isShared: boolea
     periodicFlush: WRITE_INTERVAL,
     retryEAGAIN: () => !isExiting,
   });
-  // Before pino's own listener, which waits for the reader on the main thread, where no signal can end it.
+  // This listener runs before pino's own, which would wait for the reader on the main thread, where no signal can end it.
   process.prependListener('exit', () => {
     isExiting = true;
     try {
-      // sonic-boom 4 would repeat a write that a full disk refuses for ever, here on the main thread.
+      // After a failure, as on a full disk, `flushSync` of sonic-boom 4 would repeat the write on this thread for ever.
       if (hasFailed) stream.destroy();
       else stream.flushSync();
     } catch {
@@ -56,12 +56,12 @@ export function createBackgroundStream({ isShared }: { readonly isShared: boolea
   return stream;
 }
 
-/** Opens the terminal once more: as stdout, a terminal that Ctrl+S holds would keep the process from ending. */
+/** Opens the terminal again, with O_NONBLOCK: a write to stdout that Ctrl+S holds would keep the process from ending. */
 function openTerminal(): number {
   try {
     return openSync('/dev/fd/1', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    // On Windows, or where the terminal belongs to another user.
+    // This fails on Windows, and where the terminal belongs to another user.
     return STDOUT;
   }
 }

@@ -5,7 +5,7 @@ import { REQUEST_CHANNEL, type RequestEvent } from '../http/message/request-even
 import { createBackgroundStream, type LogStream } from './background-stream.js';
 
 /**
- * The contexts of Nest's own lines about a start, which are not logged, errors included: the program reports a failed start
+ * The contexts of Nest's own lines about a start. They are not logged, not even errors: the program reports a failed start
  * on stderr.
  */
 const UNLOGGED_NEST_CONTEXTS = new Set([
@@ -16,7 +16,7 @@ const UNLOGGED_NEST_CONTEXTS = new Set([
   'NestApplication',
 ]);
 
-/** Nest's logger on pino: one JSON object a line on stdout, or readable lines on a terminal. */
+/** A Nest logger on pino, which writes one JSON object a line to stdout, or readable lines to a terminal. */
 export class StructuredLogger implements LoggerService {
   readonly #logger: Logger;
 
@@ -101,7 +101,7 @@ export class StructuredLogger implements LoggerService {
   }
 }
 
-/** Error 500 is a defect, and error 503 something for the operator. All others are the client's. */
+/** Error 500 is a defect, and error 503 needs the operator. The client has caused all other errors. */
 function levelOf({ error }: RequestEvent): Level {
   if (error === 500) return 'error';
   return error === 503 ? 'warn' : 'info';

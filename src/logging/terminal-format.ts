@@ -1,9 +1,9 @@
 import { prettyFactory } from 'pino-pretty';
 
-/** Matches the possible forms of a control character in a line of JSON: an escape sequence, or the character itself. */
+/** Matches each escape sequence in a line of JSON, such as `\u001b` or `\n`, and DEL and C1, which JSON does not escape. */
 const ESCAPES = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f]/g;
 
-/** C0 without the line feed, DEL and C1: a terminal would execute them. */
+/** Matches C0 without the line feed, DEL and C1, which a terminal would execute, escaped or not: `\u001b`, `\b`, U+009B. */
 const CONTROLS = /^(?:\\u00(?:[01].|7f|[89].)|\\[bfrt]|[\u007f-\u009f])$/;
 
 /** Returns a function that makes log lines readable on a terminal, in colour and without control characters. */

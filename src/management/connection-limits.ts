@@ -3,11 +3,11 @@ import type { Socket } from 'node:net';
 import type { onRequestHookHandler } from 'fastify';
 
 /**
- * Keeps at most so many connections. A further one closes the one that is idle the longest, so that idle connections
- * never keep a probe out. `server.maxConnections` would close the new one.
+ * Limits the connections of a server. A connection beyond the limit closes the one that has been idle for longest, so that
+ * idle connections never keep a probe out. `server.maxConnections` would close the new connection.
  */
 export function limitConnections(server: Server, limit: number): void {
-  /** In the order of their last requests, the longest ago first; one without a request counts from its beginning. */
+  /** The connections in the order of their last requests, oldest first. One without a request counts from its beginning. */
   const connections = new Set<Socket>();
   server.on('connection', (socket) => {
     const [longestIdle] = connections;
@@ -25,7 +25,7 @@ export function limitConnections(server: Server, limit: number): void {
 }
 
 /**
- * Closes a connection with a request before the answer to the last one. Nothing but an attack pipelines here: each request
+ * Closes a connection that sends a request before the last request is answered. Only an attack pipelines here: each request
  * that waits would hold a whole answer in memory. `server.maxRequestsPerSocket` would end each connection after one answer,
  * and does not count requests of HTTP/1.0.
  */

@@ -2,7 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { HealthCheck, type HealthCheckResult, HealthCheckService, HealthIndicatorService } from '@nestjs/terminus';
 import { Readiness } from './readiness.js';
 
-/** With documentation, Terminus would load a second copy of @nestjs/swagger beside the bundled one. */
+/** The documentation is off, because Terminus would load a second copy of @nestjs/swagger for it. */
 const HEALTH_CHECK = { noCache: true, swaggerDocumentation: false };
 
 /** Answers the probes of load balancers and supervisors. */
@@ -14,7 +14,7 @@ export class HealthController {
     private readonly readiness: Readiness,
   ) {}
 
-  /** Answers 200 as long as the process can answer at all; a supervisor restarts it otherwise. */
+  /** Answers 200. A supervisor restarts a process that does not answer. */
   @Get('live')
   @HealthCheck(HEALTH_CHECK)
   live(): Promise<HealthCheckResult> {

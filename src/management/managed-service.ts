@@ -1,6 +1,6 @@
 import type { PlantRepository } from '../storage/plant-repository.js';
 
-/** What the management listener reads of the service. A class, so that it is its own injection token. */
+/** The service as the management listener sees it. It is a class, so that it is its own injection token. */
 export abstract class ManagedService {
   abstract readonly repository: PlantRepository;
 
@@ -10,7 +10,7 @@ export abstract class ManagedService {
   /** The reason why the service takes no requests; undefined while it takes them. */
   abstract readonly obstacle: string | undefined;
 
-  /** True while it answers its last requests, and closes the store. */
+  /** True while the service answers its last requests and closes the store. */
   abstract readonly isStopping: boolean;
 
   /** Returns the metrics in the text format of Prometheus, version 0.0.4. */

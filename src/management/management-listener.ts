@@ -11,7 +11,7 @@ import type { ManagedService } from './managed-service.js';
 import { ManagementModule } from './management.module.js';
 import { OpenApiDocument } from './openapi-document.js';
 
-/** The files of Swagger UI, which the bundle has beside it. Without the bundle, Nest finds them in their package. */
+/** The files of Swagger UI beside the bundle. If there is no bundle, Nest finds them in their package. */
 const SWAGGER_UI = fileURLToPath(new URL('../swagger-ui', import.meta.url));
 
 const MAX_CONNECTIONS = 64;
@@ -19,11 +19,11 @@ const MAX_CONNECTIONS = 64;
 /** Bounds a connection: bodies in bytes, and times in milliseconds. */
 const LIMITS = {
   bodyLimit: 1_024,
-  // Ends connections without a request.
+  // Closes connections without a request.
   keepAliveTimeout: 5_000,
   requestTimeout: 5_000,
   http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
-  // Ends the connection of a client that does not take its answers. It must be longer than the longest answer takes.
+  // Closes the connection of a client that does not read its answers. The slowest answer must take less.
   connectionTimeout: 10_000,
 };
 
@@ -33,7 +33,7 @@ const MISDIRECTED =
 /** The listener for operators. */
 export interface Management {
   readonly application: NestFastifyApplication;
-  /** The port that it listens on; for port 0, the operating system has chosen it. */
+  /** The port of the listener, which the operating system has chosen if the setting is 0. */
   readonly port: number;
 }
 
@@ -45,8 +45,8 @@ interface ManagementOptions {
 }
 
 /**
- * Starts the listener for operators: health, metrics and the docs page. It is a Nest application of its own, so that it
- * has other guards and filters than the public one, and answers until the public one has closed.
+ * Starts the listener for operators: health, metrics and the docs page. It is a separate Nest application, so that it has
+ * other guards and filters than the public application, and answers until that has closed.
  */
 export async function startManagement(
   service: ManagedService,
@@ -58,7 +58,7 @@ export async function startManagement(
     { abortOnError: false },
   );
   limitConnections(application.getHttpServer(), MAX_CONNECTIONS);
-  // Hooks, because guards do not act on the docs page.
+  // These are hooks, because guards do not act on the docs page.
   application
     .getHttpAdapter()
     .getInstance()
@@ -80,8 +80,8 @@ export async function startManagement(
 }
 
 /**
- * Refuses requests whose Host header has neither an IP address nor one of these names. This is against DNS rebinding: the
- * name of a page in a browser may come to resolve to this listener, but the requests of the page still carry that name.
+ * Refuses requests whose Host header has neither an IP address nor one of these names. This prevents DNS rebinding: an
+ * attacker can let the name of a web page resolve to this listener, but the page's requests still carry that name.
  */
 function refuseOtherHosts(allowed: readonly string[]): onRequestHookHandler {
   const names = allowed.map((name) => name.toLowerCase());
@@ -94,7 +94,7 @@ function refuseOtherHosts(allowed: readonly string[]): onRequestHookHandler {
 /**
  * Returns whether a Host header has an IP address or one of these names.
  *
- * @param header its port does not matter; no browser leaves it out
+ * @param header may have a port; undefined is allowed, because browsers always send the header
  */
 function isAllowedHost(header: string | undefined, names: readonly string[]): boolean {
   if (header === undefined) return true;

@@ -6,7 +6,7 @@ import { REQUEST_CHANNEL, type RequestEvent } from '../http/message/request-even
 import { BATCH_CHANNEL, type BatchEvent } from '../storage/batch-event.js';
 import { OUTCOMES } from '../storage/plant-repository.js';
 
-/** Buckets in seconds: from an answer without the store to the longest wait of a request. */
+/** Buckets in seconds, from the time of an answer without the store to the longest wait of a request. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Tells the gauges their values at each scrape. */
@@ -21,7 +21,7 @@ interface GaugedService {
   tokenFileRead(): Date | undefined;
 }
 
-/** Metrics of prom-client that are named against the rules of Prometheus, or based on undocumented members of Node. */
+/** Matches metrics of prom-client whose names break the rules of Prometheus, or which use undocumented members of Node. */
 const LEFT_OUT = /^nodejs_active_(?:handles|requests|resources_total)/;
 
 /** Creates the registry of a process, with the metrics of Node.js. */
@@ -34,7 +34,7 @@ function createRegistry(): Registry {
   return registry;
 }
 
-/** Counts for Prometheus what the service publishes. Each label has few values, and no client chooses them. */
+/** The metrics of a process that answers requests. Each label has few values, and no client chooses them. */
 export class Metrics {
   readonly registry = createRegistry();
   readonly #requests = new Counter({

@@ -10,12 +10,12 @@ const CONTRACT = new URL('../openapi.yaml', import.meta.url);
 /** The contract, with the address of the service. */
 @Injectable()
 export class OpenApiDocument {
-  // Read now: while file descriptors are exhausted, it could not be read.
+  // Read at the start, because it could not be read later while file descriptors are exhausted.
   readonly #contract = load(readFileSync(CONTRACT, 'utf8')) as OpenAPIObject;
 
   constructor(private readonly service: ManagedService) {}
 
-  /** @throws {ServiceUnavailableException} while the service starts, and has no address */
+  /** @throws {ServiceUnavailableException} while the service starts and has no address */
   get(): OpenAPIObject {
     const { baseUrl } = this.service;
     if (baseUrl === undefined) throw new ServiceUnavailableException('the service is starting');

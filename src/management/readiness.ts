@@ -5,14 +5,14 @@ import { ManagedService } from './managed-service.js';
 /** Milliseconds between two checks of the store, so that frequent probes do not delay plants. */
 const STORE_CHECK_INTERVAL = 1_000;
 
-/** The checks of /health/ready, each with the reason why it fails; undefined if it does not. */
+/** The checks of /health/ready, each with the reason for its failure; undefined for a check that succeeds. */
 export interface ReadinessChecks {
   readonly service: string | undefined;
   readonly store: string | undefined;
 }
 
 interface StoreCheck {
-  /** By the monotonic clock: after a step of the wall clock, a check could count for hours. */
+  /** Milliseconds of the monotonic clock: after a step of the wall clock, a check could count for hours. */
   readonly began: number;
   readonly failure: Promise<string | undefined>;
 }
@@ -65,7 +65,7 @@ export class Readiness {
   }
 
   #logChange(failure: string | undefined): void {
-    // A service that stops closes its store.
+    // A service that stops closes its store, so a failure is no news.
     if (failure === this.#loggedFailure || this.service.isStopping) return;
     this.#loggedFailure = failure;
     if (failure === undefined) this.#logger.log('The service is ready again');

@@ -1,6 +1,6 @@
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client';
 
-/** The metrics of the primary: those of its workers, which prom-client asks for and adds up, and its own. */
+/** The metrics of the primary: its own, and those of its workers, which prom-client requests and adds up. */
 export class WorkerMetrics {
   readonly #workers = new AggregatorRegistry();
   readonly #own = new Registry();
@@ -23,7 +23,7 @@ export class WorkerMetrics {
     return `${await this.#textOfWorkers()}\n${await this.#own.metrics()}`;
   }
 
-  /** Returns a comment if a worker hangs or ends meanwhile: the metrics of this process then tell that the service is up. */
+  /** Returns a comment if a worker hangs or ends meanwhile: Prometheus then still gets the metrics of this process. */
   async #textOfWorkers(): Promise<string> {
     try {
       return await this.#workers.clusterMetrics();
@@ -34,11 +34,11 @@ export class WorkerMetrics {
 }
 
 /**
- * Lets this worker answer the primary. Its answers are empty until `shareMetrics`, for example while it waits for the
- * database.
+ * Lets this worker answer the primary's requests for metrics. The answers are empty until `shareMetrics`, for example while
+ * the worker waits for the database.
  */
 export function answerPrimary(): void {
-  // Its constructor listens for the requests of the primary.
+  // The constructor listens for the requests of the primary.
   new AggregatorRegistry();
 }
 
