@@ -51,6 +51,7 @@ function faultOf(line: string): string | undefined {
   if (!isVariable(line)) {
     return /^\s*(?:#|$)/.test(line) ? undefined : 'must be a variable such as PORT=8080, or begin with #';
   }
+  // Splits `NAME="text"` into `"` and `text"`.
   const [, mark, rest = ''] = /^[^=]+=\s*(["'`])(.*)$/.exec(line) ?? [];
   if (mark === undefined) return undefined;
   const end = rest.indexOf(mark);

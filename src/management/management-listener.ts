@@ -100,6 +100,7 @@ function isAllowedHost(header: string | undefined, names: readonly string[]): bo
   if (header === undefined) return true;
   const host = header.toLowerCase().replace(/:\d*$/, '');
   const address = host.replace(/^\[(.*)\]$/, '$1');
+  // A full name may end with a dot, as in `localhost.`.
   return isIP(address) !== 0 || names.includes(host.replace(/\.$/, ''));
 }
 

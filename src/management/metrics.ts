@@ -74,7 +74,6 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  /** @param version the version of the program */
   constructor(version: string, service: GaugedService) {
     new Gauge({
       name: 'plant_store_build_info',

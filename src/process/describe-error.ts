@@ -9,7 +9,7 @@ interface ProcessEnd {
   readonly status: ExitStatus;
 }
 
-/** Returns how a process ends because of this error. Only a defect has a stack. */
+/** Returns how a process ends because of this error. Only the text of a defect has a stack. */
 export function describeError(error: unknown): ProcessEnd {
   if (error instanceof OperatorError) return { text: withoutCredentials(error.message), status: error.status };
   // Errors of the system, such as ENOENT, name the file.

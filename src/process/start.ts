@@ -38,10 +38,7 @@ export async function startService(configuration: Configuration): Promise<void> 
   else await startWorker(worker, configuration);
 }
 
-/**
- * Starts the process that its operator sees. It serves the clients itself, or is the primary of workers that do. The order
- * of the steps matters.
- */
+/** Starts the process that its operator sees, which serves the clients itself, or is the primary of workers that do. */
 async function startPrimary(configuration: Configuration): Promise<void> {
   const { log, files, repository } = await openParts(configuration);
   const service =
@@ -60,7 +57,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   });
   await service.startOthers();
   if (service.isStopping) return;
-  // Created once the service listens, because a start that fails must leave no token.
+  // Created once the service listens: a start that fails must leave no token.
   const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
   // Loaded before it is shown, because a client may use it at once.
   if (firstToken !== undefined) service.reload();
@@ -103,7 +100,7 @@ async function openParts(configuration: Configuration, workerId?: number): Promi
     worker: workerId,
   });
   Logger.overrideLogger(log);
-  // Read before the store is opened, which may create it: a fault in the files must leave no new store.
+  // Read before the store is opened, and perhaps created: a faulty file must leave no new store.
   const files = openTokensAndCertificate(configuration);
   const repository = await openRepository(configuration.databaseUrl, {
     ...configuration.store,
@@ -122,7 +119,6 @@ async function listenForOperators(service: Service, configuration: Configuration
   });
 }
 
-/** Logs that the service is up, and where. */
 function logStart(configuration: Configuration, baseUrl: string, management: Management | undefined): void {
   const database = databaseName(configuration.databaseUrl);
   logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
@@ -133,7 +129,6 @@ function logStart(configuration: Configuration, baseUrl: string, management: Man
   warnOfClearText(configuration);
 }
 
-/** Warns if the tokens of clients travel in clear text. */
 function warnOfClearText({ host, tlsCertFile, trustProxy }: Configuration): void {
   if (tlsCertFile !== undefined || trustProxy.length > 0 || isLoopbackHost(host)) return;
   logger.warn('Tokens travel in clear text: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY for a proxy with TLS');

@@ -4,10 +4,7 @@ import { type Configuration, forVariable } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { CertificateFiles } from './certificate-files.js';
 
-/**
- * The tokens and the certificate. A start reads them before it opens the store, so that a faulty file leaves no new
- * store.
- */
+/** The tokens and the certificate. A start reads them before it opens the store: a faulty file leaves no new store. */
 export interface TokensAndCertificate {
   /** The static tokens: those of the environment alone, or also those of a file. */
   readonly tokens: StaticTokens | TokenFileVerifier;

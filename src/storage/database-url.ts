@@ -59,9 +59,8 @@ export function sqliteFile(url: string): string | undefined {
 }
 
 /**
- * Matches a URL with at most one @, which ends user and password (RFC 3986 §3.2.1). A second @ is ambiguous. A / ? or # in a
- * password, as in `postgres://u:p/w@host`, would end the host: the client would look for a server `u`, and a message would
- * show a part of the password.
+ * Matches a URL with at most one @, which ends user and password (RFC 3986 §3.2.1). A / ? or # in a password, as in
+ * `postgres://u:p/w@host`, would end the host: the client would look for the server `u`.
  */
 const POSTGRES_URL = /^postgres(?:ql)?:\/\/(?:[^/?#@]*@)?[^#@]*$/;
 

@@ -120,7 +120,6 @@ export class GroupCommit {
     this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);
   }
 
-  /** Tells each call the outcome of its plant. */
   #settle(batch: readonly Call[], outcomes: readonly Outcome[]): void {
     outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
     if (this.#unavailable === 0) return;

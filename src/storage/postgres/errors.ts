@@ -109,7 +109,7 @@ const CLIENT_ERRORS: readonly KnownError[] = [
 /** All known errors. The first match counts, so single errors come before their classes. */
 const KNOWN_ERRORS: readonly KnownError[] = [...SINGLE_ERRORS, ...CLASSES, ...CLIENT_ERRORS];
 
-/** Matches the errors that occur when another instance creates the same tables first. */
+/** Matches a unique violation, a duplicate table and a duplicate object: another instance creates the same tables. */
 const LOST_RACE = /^(?:23505|42P07|42710)/;
 
 /** Returns how the repository handles an error; undefined for a defect. */

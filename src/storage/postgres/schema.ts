@@ -86,8 +86,7 @@ export async function addTrialPlants(
   const plants = trialPlants();
   const statements = [...steps, `${insertionOf(plants)} RETURNING id, name, tag`];
   const added = await pool.transactAndRollBack(statements, timeout).catch((error: unknown) => {
-    // The two plants have the same name, so an operator's column is unique. Without another error, the start would take this
-    // one for a race with another instance, and try again.
+    // An operator's column is unique. The start would take the error for a race with another instance, and try again.
     if (!violatesUniqueness(error)) throw error;
     throw new UnusableDatabaseError(`${errorMessage(error)}; ${USE_ANOTHER_SCHEMA}`, { cause: error });
   });
