@@ -3,7 +3,7 @@ import { TLSSocket } from 'node:tls';
 
 /**
  * The input of a connection. Beside `httpAllowHalfOpen`, this is the one place that depends on how Node's HTTP server reads
- * a socket. If Node changes that, test/http/connection-endings, memory, pipelining, slow-store or tls fail.
+ * a socket. If Node changes that, test/http/memory, pipelining, slow-store or tls fail.
  *
  * Node's parser gets the input, except while input must wait: it then stays in the operating system, and the client cannot
  * send more than its buffers hold.
