@@ -51,7 +51,7 @@ export default {
     },
   ],
   // Half of the time, a test waits: for a disk, a process, or a time limit of the service.
-  maxWorkers: Math.max(3, availableParallelism()),
+  maxWorkers: Math.max(4, availableParallelism()),
   testSequencer: './test/support/sequencer.js',
   // For one line a test: npm test -- --reporters=default --verbose
   reporters: ['./test/support/progress-reporter.js', 'summary'],
