@@ -76,14 +76,15 @@ function isAuthentication(
 ): authentication is PlantsModuleOptions['authentication'] {
   if (authentication === false) return true;
   if (Object.keys(authentication ?? {}).length !== 1) return false;
-  const { tokens = [], verifier }: Authentication = authentication ?? {};
+  const { tokens, verifier }: Authentication = authentication ?? {};
   if (verifier !== undefined) return typeof verifier.verify === 'function';
   // Array.from turns holes of the list into undefined, which `every` would skip.
-  return tokens.length > 0 && Array.from(tokens).every((token) => typeof token === 'string' && isBearerToken(token));
+  const list: readonly unknown[] = Array.isArray(tokens) ? Array.from<unknown>(tokens) : [];
+  return list.length > 0 && list.every((token) => typeof token === 'string' && isBearerToken(token));
 }
 
 interface Authentication {
-  readonly tokens?: readonly unknown[];
+  readonly tokens?: unknown;
   readonly verifier?: Partial<TokenVerifier>;
 }
 

@@ -66,8 +66,9 @@ export class GroupCommit {
         await waitForArrivals(2);
       }
     } finally {
-      // The same turn has found the queue empty, or a logger of a host has thrown. The next plant starts again.
+      // The same turn has found the queue empty, or a logger of a host has thrown.
       this.#isRunning = false;
+      if (this.#queue.length > 0) this.#start();
     }
   }
 

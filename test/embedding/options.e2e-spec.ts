@@ -35,6 +35,11 @@ describe('PlantsModule', () => {
       words: 'authentication must be',
     },
     { what: 'no token', options: { authentication: { tokens: [] } }, words: 'authentication must be' },
+    {
+      what: 'a token that is no list',
+      options: { authentication: { tokens: 'secret' } },
+      words: 'authentication must be',
+    },
     { what: 'an unset token', options: { authentication: { tokens: [undefined] } }, words: 'authentication must be' },
     {
       what: 'a hole among the tokens',
