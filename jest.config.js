@@ -5,8 +5,7 @@ const project = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^(\\.{1,2}/.*)\\.js$': '$1',
-    // Each spec file loads them anew: two files instead of 200. With the one file of rxjs, a process of Jest sometimes hangs
-    // at its end.
+    // Each spec file loads them anew: two files instead of 200.
     '^(class-transformer|class-validator)$': '<rootDir>/node_modules/$1/bundles/$1.umd.min.js',
   },
   transform: { '\\.ts$': '<rootDir>/test/support/typescript-transform.js' },
