@@ -32,6 +32,8 @@ export class HeadClock {
 
   /** Refuses a head that Node reports as late, unless it may have waited unread. */
   late(): void {
+    // A timer would keep the process alive.
+    if (this.socket.destroyed) return;
     if (!this.#hasWaited) {
       this.refuse();
       return;
