@@ -41,7 +41,7 @@ export class ExpiredToken {
 /** The principal of a valid token, or why it is rejected; undefined means `unknown`. */
 export type VerificationResult = Principal | ExpiredToken | RefusalReason | undefined;
 
-/** What is known about a token that is rejected. */
+/** The reason why a token is rejected; of one that has expired, its holder. */
 export type Rejection = ExpiredToken | RefusalReason;
 
 /** A result that was checked. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { parseConfiguration } from '../config/configuration.js';
 
-/** What another service does after this one has looked for the file. */
+/** Stands for what another service does after this one has looked for the file. */
 let afterLook = (): void => undefined;
 
 jest.unstable_mockModule('node:fs', () => ({

@@ -8,7 +8,7 @@ const STDIN = 0;
  */
 const REPEAT_TIME = 250;
 
-/** Whether the process started on a terminal. When the terminal closes, isatty returns false. */
+/** True if the process started on a terminal. When the terminal closes, isatty returns false. */
 const hadTerminal = isatty(STDIN);
 
 /** Reactions of the process to signals. */

@@ -81,7 +81,7 @@ async function startWorker(worker: Worker, configuration: Configuration): Promis
   onSignals({
     stop: (signal) => stopWorker(signal, { service, log }),
     reload: () => {
-      // The primary has logged the signal.
+      // The primary logs the signals of an operator.
       if (!service.isStopping) service.reload();
     },
   });

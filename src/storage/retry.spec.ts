@@ -74,7 +74,7 @@ const TIMEOUT = 100;
 
 describe('Outage', () => {
   let outage: Outage;
-  /** What each run was told. */
+  /** The patience that each run was told. */
   let patiences: number[];
 
   function fail(error: Error = new LockedError()): Promise<unknown> {

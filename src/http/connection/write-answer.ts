@@ -9,7 +9,7 @@ import { describeAnswer, publishRequest, reasonOf } from '../message/request-eve
 /** In characters. Longer answers become bytes: a string takes up to three times as much memory while the client reads. */
 const LONG_ANSWER = 16_384;
 
-/** What the connection does after an answer: it goes on, sends a refusal that waits, or closes. */
+/** The next step of a connection after an answer: it goes on, sends a refusal that waits, or closes. */
 export type NextStep = 'go on' | 'refusal follows' | 'close';
 
 /** Writes the answer to a request with the headers that all answers have, and reports it to the log and the metrics. */
