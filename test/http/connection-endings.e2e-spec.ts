@@ -149,15 +149,16 @@ describe('A connection', () => {
 
     // More than the operating system buffers for both sides.
     it.each([
-      ['behind another one', message({ authorization: [] }) + message({ body: filling.repeat(10) })],
-      ['itself', message({ authorization: [], body: filling.repeat(10) })],
-    ])('delivers it to a client that sends all of 30 MB before it reads: %s', async (_what, bytes) => {
+      [401, 'another request', message({ authorization: [] }) + message({ body: filling.repeat(10) })],
+      [401, 'its body', message({ authorization: [], body: filling.repeat(10) })],
+      [400, 'the rest of input that is not HTTP', `not HTTP\r\n${filling.repeat(10)}`],
+    ])('delivers error %d to a client that first sends 30 MB: %s', async (error, _what, bytes) => {
       const client = await RawClient.connect(service.port);
       client.socket.pause();
       await client.hand(bytes);
       client.socket.resume();
 
-      expectRefusal(await client.answer(), 401, CLOSE);
+      expectRefusal(await client.answer(), error, CLOSE);
       await client.hangUp();
       expect(await service.ids()).toEqual([]);
     });

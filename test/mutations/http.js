@@ -583,6 +583,15 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'http: input after a refusal stays unread',
+    reason: 'A client that first sends all gets the refusal, and no reset.',
+    file: INPUT,
+    find: "    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));\n    socket.resume();\n",
+    replace: '',
+    spec: 'test/http/connection-endings',
+    test: '30 MB',
+  },
+  {
     name: 'http: reading on while requests wait',
     reason: 'Clients that pipeline without end take bounded memory.',
     file: CONNECTION,
