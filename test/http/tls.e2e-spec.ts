@@ -127,7 +127,7 @@ describe('A client that takes its answer late', () => {
     ({ service } = started);
     socket = await open(Number(new URL(started.url).port));
     // More than the buffers of the connection hold.
-    socket.pause().write(message({ body: JSON.stringify({ id: 1, name: 'x'.repeat(8_000_000) }) }));
+    socket.pause().write(message({ body: JSON.stringify({ id: 1, name: 'x'.repeat(12_000_000) }) }));
     await service.printed(/("status":200)/);
   });
 
