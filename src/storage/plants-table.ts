@@ -1,21 +1,26 @@
 import { randomInt } from 'node:crypto';
+import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../contract/plant-fields.js';
 import type { StoredPlant } from './plant-repository.js';
 
 /** A value of a row, for both drivers; null for an absent one. */
 export type ColumnValue = bigint | string | null;
 
-/** A row of a plant. All SQL names the columns in this order. */
-type PlantRow = readonly [id: bigint, name: string, tag: string | null];
+/** A row of a plant. All SQL names the columns in the order of PLANT_FIELDS. */
+type PlantRow = readonly ColumnValue[];
 
 /** Returns the row of a plant. */
-export function rowOf({ id, name, tag }: StoredPlant): PlantRow {
-  return [id, name, tag ?? null];
+export function rowOf(plant: StoredPlant): PlantRow {
+  return FIELD_NAMES.map((name) => plant[name] ?? null);
 }
 
 /** Returns the plant of a row. */
 export function plantOf(row: readonly unknown[]): StoredPlant {
-  const [id, name, tag] = row as PlantRow;
-  return { id, name, tag: tag ?? undefined };
+  const plant: Partial<Record<FieldName, unknown>> = {};
+  // Object.fromEntries would take six times as long.
+  FIELD_NAMES.forEach((name, index) => {
+    plant[name] = row[index] ?? undefined;
+  });
+  return plant as StoredPlant;
 }
 
 /** Returns whether the database has stored a row as it is. */
@@ -30,7 +35,10 @@ export function isSameRow(row: PlantRow, stored: readonly unknown[]): boolean {
  */
 export function trialPlants(): StoredPlant[] {
   const id = -(2n ** 62n) - BigInt(randomInt(2 ** 47));
-  const name = `a${'\u{1fab4}'.repeat(1_000)}`;
-  const complete: Required<StoredPlant> = { id, name, tag: name };
-  return [complete, { id: id + 1n, name }];
+  return [trialPlant(id, () => true), trialPlant(id + 1n, (name) => PLANT_FIELDS[name].isRequired)];
+}
+
+function trialPlant(id: bigint, hasField: (name: FieldName) => boolean): StoredPlant {
+  const values: Readonly<Record<FieldType, ColumnValue>> = { int64: id, text: `a${'\u{1fab4}'.repeat(1_000)}` };
+  return plantOf(FIELD_NAMES.map((name) => (hasField(name) ? values[PLANT_FIELDS[name].type] : null)));
 }
