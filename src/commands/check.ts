@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
-import { checkDatabase } from '../storage/engines.js';
+import { engineOf } from '../storage/engines.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
 
 export function configure(command: Command): void {
@@ -21,7 +21,8 @@ async function run(options: ReportOptions): Promise<void> {
   const { tokens, certificate } = openTokensAndCertificate(configuration);
   certificate?.assertValid();
   const expires = certificate?.expires;
-  const isPresent = await checkDatabase(configuration.databaseUrl, configuration.store);
+  const engine = await engineOf(configuration.databaseUrl);
+  const isPresent = await engine.check(configuration.store);
   printSummary(
     {
       tokens: tokens.count,

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { Configuration } from '../config/configuration.js';
 import { badUsage, OperatorError } from '../operator-error.js';
-import { databaseName, isInMemory, sqliteFile } from '../storage/database-url.js';
-import { openRepository, openSnapshot } from '../storage/engines.js';
+import { type DatabaseUrl, isInMemory } from '../storage/database-url.js';
+import { engineOf, openRepository } from '../storage/engines.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 
 export async function openStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {
@@ -16,13 +16,14 @@ export async function openStore({ databaseUrl, store }: Configuration): Promise<
 /** Takes a snapshot of a store that exists, which stays as it is. */
 export async function openExistingSnapshot({ databaseUrl, store }: Configuration): Promise<PlantSnapshot> {
   assertOnDisk(databaseUrl);
-  const snapshot = await openSnapshot(databaseUrl, store);
+  const engine = await engineOf(databaseUrl);
+  const snapshot = await engine.snapshot(store);
   if (snapshot !== undefined) return snapshot;
-  const file = sqliteFile(databaseUrl);
+  const file = databaseUrl.engine === 'sqlite' ? databaseUrl.file : undefined;
   throw new OperatorError(
     file !== undefined && !existsSync(file)
       ? `there is no database ${file}: DATABASE_URL must name one that exists`
-      : `the database ${databaseName(databaseUrl)} has no table of plants: no service has used it`,
+      : `the database ${databaseUrl.name} has no table of plants: no service has used it`,
   );
 }
 
@@ -31,13 +32,12 @@ export async function openExistingSnapshot({ databaseUrl, store }: Configuration
  *
  * @param advice for an operator whose database is not SQLite
  */
-export function requireSqliteFile(url: string, advice: string): string {
+export function requireSqliteFile(url: DatabaseUrl, advice: string): string {
   assertOnDisk(url);
-  const file = sqliteFile(url);
-  if (file === undefined) throw badUsage(advice);
-  return file;
+  if (url.engine !== 'sqlite' || url.file === undefined) throw badUsage(advice);
+  return url.file;
 }
 
-function assertOnDisk(url: string): void {
+function assertOnDisk(url: DatabaseUrl): void {
   if (isInMemory(url)) throw badUsage('a database in memory ends with its process: name a file');
 }

@@ -9,11 +9,11 @@ import { DEFAULT_LIMITS } from '../http/server-limits.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from '../plants/body-limit.js';
 import {
   DATABASE_URL_RULE,
-  isDatabaseUrl,
+  type DatabaseUrl,
   isInMemory,
-  lacksSslMode,
-  sqliteFile,
+  parseDatabaseUrl,
   SSL_MODE_RULE,
+  sqliteUrl,
 } from '../storage/database-url.js';
 import { DATABASE_DEFAULTS, type DatabaseOptions } from '../storage/engines.js';
 import { readEnvFile } from './env-file.js';
@@ -64,8 +64,8 @@ const SETTINGS = {
   },
   basePath: { default: '', read: readBasePath, rule: 'a path that begins with a slash, for example /v1' },
   databaseUrl: {
-    default: 'sqlite:data/plants.db',
-    read: (text) => (isDatabaseUrl(text) ? text : undefined),
+    default: sqliteUrl('data/plants.db'),
+    read: parseDatabaseUrl,
     rule: DATABASE_URL_RULE,
     mayBeInFile: true,
   },
@@ -214,12 +214,13 @@ function assertConsistent(settings: Settings): void {
     if (settings[name] === undefined || settings[other] !== undefined) continue;
     throw badUsage(`${variableOf(other)} must be set, because ${variableOf(name)} is set: ${SETTINGS[other].rule}`);
   }
-  const { port } = settings;
+  const { port, databaseUrl } = settings;
   if (port !== 0 && port === settings.managementPort && overlap(settings.host, settings.managementHost)) {
     throw badUsage(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
   }
-  if (lacksSslMode(settings.databaseUrl)) throw badUsage(`DATABASE_URL must have ${SSL_MODE_RULE}`);
-  if (settings.workers > 1 && isInMemory(settings.databaseUrl)) {
+  if (databaseUrl.engine === 'postgres' && databaseUrl.lacksSslMode)
+    throw badUsage(`DATABASE_URL must have ${SSL_MODE_RULE}`);
+  if (settings.workers > 1 && isInMemory(databaseUrl)) {
     throw badUsage('WORKERS must be 1 with a database in memory, which processes cannot share');
   }
   if (settings.workers > 1 && port === 0) {
@@ -282,7 +283,7 @@ export function forVariable<Result>(variable: string, read: () => Result): Resul
   }
 }
 
-function tokenFileBeside(databaseUrl: string): string {
-  const file = sqliteFile(databaseUrl);
-  return join(file === undefined ? 'data' : dirname(file), 'tokens');
+function tokenFileBeside(url: DatabaseUrl): string {
+  const directory = url.engine === 'sqlite' && url.file !== undefined ? dirname(url.file) : 'data';
+  return join(directory, 'tokens');
 }

@@ -7,7 +7,6 @@ import { EXIT_STATUS } from '../operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { Management } from '../management/management-listener.js';
 import { answerPrimary } from '../management/worker-metrics.js';
-import { databaseName } from '../storage/database-url.js';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { addressError, baseUrlOf, docsOrigins, managementUrlOf } from './addresses.js';
@@ -120,8 +119,8 @@ async function listenForOperators(service: Service, configuration: Configuration
 }
 
 function logStart(configuration: Configuration, baseUrl: string, management: Management | undefined): void {
-  const database = databaseName(configuration.databaseUrl);
-  logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${database}`);
+  const { name } = configuration.databaseUrl;
+  logger.log(`Plant Store ${readVersion()} on Node.js ${process.versions.node}; database: ${name}`);
   if (management !== undefined) {
     logger.log(`Management: ${managementUrlOf(configuration.managementHost, management.port)}`);
   }

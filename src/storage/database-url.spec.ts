@@ -1,4 +1,4 @@
-import { databaseName, isDatabaseUrl, isInMemory, isPostgresUrl, lacksSslMode, sqliteFile } from './database-url.js';
+import { isInMemory, parseDatabaseUrl } from './database-url.js';
 
 describe('The URL of a database', () => {
   it.each([
@@ -11,7 +11,7 @@ describe('The URL of a database', () => {
     'postgres://u@a/plants?sslmode=verify-ca&sslrootcert=a',
     'postgres://u@a/plants?sslmode=verify-full',
   ])('may be %s', (url) => {
-    expect([isPostgresUrl(url), isDatabaseUrl(url), sqliteFile(url)]).toEqual([true, true, undefined]);
+    expect(parseDatabaseUrl(url)).toMatchObject({ engine: 'postgres', href: url });
   });
 
   it.each([
@@ -29,7 +29,7 @@ describe('The URL of a database', () => {
     'postgres://u:%zz@a/plants',
     'postgres://u@a/%zz',
   ])('must not be %s', (url) => {
-    expect([isPostgresUrl(url), isDatabaseUrl(url)]).toEqual([false, false]);
+    expect(parseDatabaseUrl(url)).toBeUndefined();
   });
 
   it.each([
@@ -44,37 +44,41 @@ describe('The URL of a database', () => {
     ['postgres://u:p@a/plants?host=/run/postgresql', false],
     ['postgres://u:p@%2Frun%2Fpostgresql/plants', false],
     ['postgres://u:p@%2frun%2fpostgresql/plants', false],
-    ['sqlite:plants.db', false],
-  ])('of %s leaves TLS open: %s', (url, lacks) => expect(lacksSslMode(url)).toBe(lacks));
+  ])('of %s leaves TLS open: %s', (url, lacks) => {
+    expect(parseDatabaseUrl(url)).toMatchObject({ lacksSslMode: lacks });
+  });
 
   it.each([
     ['sqlite:data/plants.db', 'data/plants.db'],
     ['sqlite:/data/my plants.db  ', '/data/my plants.db'],
-    ['sqlite::memory:', undefined],
-    ['sqlite::memory: ', undefined],
     ['sqlite:///data/plants.db', '///data/plants.db'],
-    ['sqlite://data/plants.db', undefined],
-    ['sqlite:', undefined],
-    ['sqlite:data/', undefined],
-    ['sqlite:data/ ', undefined],
-    ['sqlite: a', undefined],
-    ['SQLITE:a', undefined],
-    ['a sqlite:b', undefined],
-  ])('%j leads to the file %j', (url, file) => expect(sqliteFile(url)).toBe(file));
-
-  it.each([
-    ['sqlite::memory:', true],
-    ['sqlite::memory: ', true],
-    ['sqlite::memory:/plants.db', false],
-    ['sqlite:memory', false],
-  ])('%j names a database, in memory: %s', (url, expected) => {
-    expect([isDatabaseUrl(url), isInMemory(url)]).toEqual([true, expected]);
+    ['sqlite:memory', 'memory'],
+    ['sqlite::memory:/plants.db', ':memory:/plants.db'],
+  ])('%j leads to the file %j', (url, file) => {
+    const parsed = parseDatabaseUrl(url);
+    expect(parsed).toEqual({ engine: 'sqlite', name: `sqlite:${file}`, file });
+    expect(parsed && isInMemory(parsed)).toBe(false);
   });
 
+  it.each(['sqlite::memory:', 'sqlite::memory: '])('%j names a database in memory', (url) => {
+    const parsed = parseDatabaseUrl(url);
+    expect(parsed).toEqual({ engine: 'sqlite', name: 'sqlite::memory:', file: undefined });
+    expect(parsed && isInMemory(parsed)).toBe(true);
+  });
+
+  it.each([
+    'sqlite://data/plants.db',
+    'sqlite:',
+    'sqlite:data/',
+    'sqlite:data/ ',
+    'sqlite: a',
+    'SQLITE:a',
+    'a sqlite:b',
+  ])('%j names no database', (url) => expect(parseDatabaseUrl(url)).toBeUndefined());
+
   it('is shown to operators without user, password and parameters', () => {
-    expect(databaseName('postgresql://user:secret@db.example.com:5433/plants?sslmode=disable')).toBe(
-      'postgresql://db.example.com:5433/plants',
-    );
-    expect(databaseName('sqlite:data/plants.db')).toBe('sqlite:data/plants.db');
+    expect(parseDatabaseUrl('postgresql://user:secret@db.example.com:5433/plants?sslmode=disable')).toMatchObject({
+      name: 'postgresql://db.example.com:5433/plants',
+    });
   });
 });

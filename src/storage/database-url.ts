@@ -27,35 +27,54 @@ export const SSL_MODE_RULE =
   'sslmode, because it names no server on this machine: verify-full, with sslrootcert for an authority of your own; or ' +
   'disable in a network where nobody can read passwords, for example postgres://user@db.example.com/plants?sslmode=verify-full';
 
-/** Returns whether a URL names a database of one of the engines. */
-export function isDatabaseUrl(url: string): boolean {
-  return isSqliteUrl(url) || isPostgresUrl(url);
+/** The URL of a SQLite database. */
+export interface SqliteUrl {
+  readonly engine: 'sqlite';
+  /** Names the database to an operator. */
+  readonly name: string;
+  /** The path of the database; undefined for a database in memory, which ends with its process. */
+  readonly file: string | undefined;
 }
 
-/** Returns the URL of a database for an operator, without user, password and parameters. */
-export function databaseName(url: string): string {
-  return isSqliteUrl(url) ? url : postgresName(url);
+/** The URL of a PostgreSQL database. */
+export interface PostgresUrl {
+  readonly engine: 'postgres';
+  /** Names the database to an operator: the URL without user, password and parameters. */
+  readonly name: string;
+  /** The whole URL, for the driver. */
+  readonly href: string;
+  /** True if it names a server on another machine, and does not say whether passwords travel in clear text. */
+  readonly lacksSslMode: boolean;
+}
+
+/** The URL of a database of one of the engines. */
+export type DatabaseUrl = SqliteUrl | PostgresUrl;
+
+export function isInMemory(url: DatabaseUrl): boolean {
+  return url.engine === 'sqlite' && url.file === undefined;
+}
+
+/** Returns undefined for a text that breaks DATABASE_URL_RULE. */
+export function parseDatabaseUrl(text: string): DatabaseUrl | undefined {
+  return parseSqliteUrl(text) ?? parsePostgresUrl(text);
+}
+
+/** @param path of the database, or `:memory:` */
+export function sqliteUrl(path: string): SqliteUrl {
+  return { engine: 'sqlite', name: `sqlite:${path}`, file: path === ':memory:' ? undefined : path };
 }
 
 /**
- * Returns whether a URL names a SQLite database: in memory, or by a path. `sqlite://data/plants.db` does not: `data` would
- * be a host (RFC 3986 §3.2), but its writer means a relative path, and the absolute one may be outside the volume. A path
- * that ends with a slash names a directory.
+ * Matches `sqlite:` and a path. `sqlite://data/plants.db` has none: `data` would be a host (RFC 3986 §3.2), but its writer
+ * means a relative path, and the absolute one may be outside the volume.
  */
-export function isSqliteUrl(url: string): boolean {
-  return /^sqlite:(?!\/\/[^/])\S.*$/.test(url) && !url.trimEnd().endsWith('/');
-}
+const SQLITE_URL = /^sqlite:(?!\/\/[^/])(\S.*)$/;
 
-/** Returns whether a URL names a SQLite database in memory, which ends with its process. */
-export function isInMemory(url: string): boolean {
-  return url.trimEnd() === 'sqlite::memory:';
-}
-
-/** Returns the path in a SQLite URL; undefined for a database in memory, and for another URL. */
-export function sqliteFile(url: string): string | undefined {
-  if (!isSqliteUrl(url) || isInMemory(url)) return undefined;
+function parseSqliteUrl(text: string): SqliteUrl | undefined {
   // Spaces at the end are a slip. They would name another file than the operator sees.
-  return url.slice('sqlite:'.length).trimEnd();
+  const path = SQLITE_URL.exec(text)?.[1]?.trimEnd() ?? '';
+  const isDirectory = path.endsWith('/');
+  return path === '' || isDirectory ? undefined : sqliteUrl(path);
 }
 
 /**
@@ -64,32 +83,28 @@ export function sqliteFile(url: string): string | undefined {
  */
 const POSTGRES_URL = /^postgres(?:ql)?:\/\/(?:[^/?#@]*@)?[^#@]*$/;
 
-/** Returns whether a URL names a PostgreSQL database, in a way that the driver and an operator read alike. */
-export function isPostgresUrl(url: string): boolean {
-  if (!POSTGRES_URL.test(url) || !URL.canParse(url)) return false;
-  const { username, password, hostname, pathname, searchParams } = new URL(url);
-  const parameters = [...searchParams];
+/** Returns undefined, too, for a URL that the driver and an operator would read differently. */
+function parsePostgresUrl(text: string): PostgresUrl | undefined {
+  if (!POSTGRES_URL.test(text) || !URL.canParse(text)) return undefined;
+  const { protocol, username, password, host, hostname, pathname, searchParams } = new URL(text);
+  if (![username, password, hostname, pathname].every(canDecode) || !areParameters(searchParams)) return undefined;
+  const isSocket = searchParams.has('host') || hostname.toLowerCase().startsWith('%2f');
+  return {
+    engine: 'postgres',
+    name: `${protocol}//${host}${pathname}`,
+    href: text,
+    lacksSslMode: !isSocket && !isLoopbackHost(hostname) && !searchParams.has('sslmode'),
+  };
+}
+
+function areParameters(found: URLSearchParams): boolean {
+  const parameters = [...found];
   return (
-    [username, password, hostname, pathname].every(canDecode) &&
     parameters.every(([name, value]) => POSTGRES_PARAMETERS[name]?.test(value) === true) &&
     // The driver takes the last value of a repeated parameter.
-    new Set(searchParams.keys()).size === parameters.length &&
-    (searchParams.get('sslmode') !== 'verify-ca' || searchParams.has('sslrootcert'))
+    new Set(found.keys()).size === parameters.length &&
+    (found.get('sslmode') !== 'verify-ca' || found.has('sslrootcert'))
   );
-}
-
-/** Returns whether a URL names a server on another machine, and does not say whether passwords travel in clear text. */
-export function lacksSslMode(url: string): boolean {
-  if (!isPostgresUrl(url)) return false;
-  const { hostname, searchParams } = new URL(url);
-  const isSocket = searchParams.has('host') || hostname.toLowerCase().startsWith('%2f');
-  return !isSocket && !isLoopbackHost(hostname) && !searchParams.has('sslmode');
-}
-
-/** Returns the URL of a PostgreSQL database without user, password and parameters. */
-export function postgresName(url: string): string {
-  const { protocol, host, pathname } = new URL(url);
-  return `${protocol}//${host}${pathname}`;
 }
 
 function canDecode(text: string): boolean {

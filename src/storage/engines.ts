@@ -1,6 +1,6 @@
 import { OperatorError } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
-import { DATABASE_URL_RULE, isPostgresUrl, isSqliteUrl, lacksSslMode, SSL_MODE_RULE } from './database-url.js';
+import { DATABASE_URL_RULE, type DatabaseUrl, parseDatabaseUrl, SSL_MODE_RULE } from './database-url.js';
 import type { PlantRepository, PlantSnapshot } from './plant-repository.js';
 
 /** Settings of a store beside its URL. */
@@ -17,16 +17,16 @@ export interface DatabaseOptions {
 
 export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000 };
 
-/** An engine of databases. Its functions throw an OperatorError, whose message is one line for the operator. */
+/** What an engine does with one database. Its functions throw an OperatorError, whose message is one line for the operator. */
 export interface Engine {
   /** Opens a store, creates what does not exist yet, and brings its schema up to date. */
-  open(url: string, options: DatabaseOptions): Promise<PlantRepository>;
+  open(options: DatabaseOptions): Promise<PlantRepository>;
 
   /** Takes a snapshot, and changes nothing; undefined if there is no store, or no table of plants in it. */
-  snapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined>;
+  snapshot(options: DatabaseOptions): Promise<PlantSnapshot | undefined>;
 
   /** Refuses a database that a start would refuse, and changes nothing. Returns whether there is a table of plants. */
-  check(url: string, options: DatabaseOptions): Promise<boolean>;
+  check(options: DatabaseOptions): Promise<boolean>;
 }
 
 /**
@@ -35,33 +35,31 @@ export interface Engine {
  * @param url `sqlite:` and a path, relative to the working directory, or `sqlite::memory:`; or `postgres://…`, where the
  *   database must exist
  */
-export async function openRepository(url: string, options: Partial<DatabaseOptions> = {}): Promise<PlantRepository> {
+export async function openRepository(
+  url: DatabaseUrl | string,
+  options: Partial<DatabaseOptions> = {},
+): Promise<PlantRepository> {
   let isTold = false;
   const onWait = (reason: string): void => {
     if (!isTold) options.onWait?.(reason);
     isTold = true;
   };
-  return (await engineOf(url)).open(url, { ...DATABASE_DEFAULTS, ...options, onWait });
+  return (await engineOf(url)).open({ ...DATABASE_DEFAULTS, ...options, onWait });
 }
 
-/** Takes a snapshot of the store that a URL names: see `Engine.snapshot`. */
-export async function openSnapshot(url: string, options: DatabaseOptions): Promise<PlantSnapshot | undefined> {
-  return (await engineOf(url)).snapshot(url, options);
-}
-
-/** Checks the database that a URL names: see `Engine.check`. */
-export async function checkDatabase(url: string, options: DatabaseOptions): Promise<boolean> {
-  return (await engineOf(url)).check(url, options);
-}
-
-/** Loads the engine of a URL and its driver on demand, because a host without PostgreSQL does not install `pg`. */
-async function engineOf(url: string): Promise<Engine> {
-  if (isSqliteUrl(url)) return (await import('./sqlite/engine.js')).sqliteEngine;
-  if (!isPostgresUrl(url)) throw new OperatorError(`a database URL must be ${DATABASE_URL_RULE}`);
-  if (lacksSslMode(url)) throw new OperatorError(`a database URL must have ${SSL_MODE_RULE}`);
-  checkTlsFiles(url);
+/**
+ * Loads the engine of a URL and its driver on demand, because a host without PostgreSQL does not install `pg`.
+ *
+ * @throws {OperatorError} if the URL, a file that it names, or the driver cannot be used
+ */
+export async function engineOf(url: DatabaseUrl | string): Promise<Engine> {
+  const parsed = typeof url === 'string' ? parseDatabaseUrl(url) : url;
+  if (parsed === undefined) throw new OperatorError(`a database URL must be ${DATABASE_URL_RULE}`);
+  if (parsed.engine === 'sqlite') return (await import('./sqlite/engine.js')).sqliteEngine(parsed);
+  if (parsed.lacksSslMode) throw new OperatorError(`a database URL must have ${SSL_MODE_RULE}`);
+  checkTlsFiles(parsed.href);
   try {
-    return (await import('./postgres/engine.js')).postgresEngine;
+    return (await import('./postgres/engine.js')).postgresEngine(parsed);
   } catch (error) {
     const { code, message } = Object(error) as NodeJS.ErrnoException;
     if (code !== 'ERR_MODULE_NOT_FOUND' || !message.includes("'pg'")) throw error;

@@ -172,7 +172,7 @@ describe('The guide to deploying', () => {
 
     expect(status).toBe(0);
     expect(parseConfiguration({ DATABASE_URL_FILE: directory.file('secrets/database-url') })).toMatchObject({
-      databaseUrl: 'postgres://plants:secret@database:5432/plants?sslmode=disable',
+      databaseUrl: { href: 'postgres://plants:secret@database:5432/plants?sslmode=disable' },
     });
   });
 

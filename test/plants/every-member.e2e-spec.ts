@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { DATABASE_DEFAULTS, openSnapshot } from '../../src/storage/engines.js';
+import { DATABASE_DEFAULTS, engineOf } from '../../src/storage/engines.js';
 import type { StoredPlant } from '../../src/storage/plant-repository.js';
 import { create, refusal } from '../support/client.js';
 import { ROOT } from '../support/root.js';
@@ -46,7 +46,7 @@ const directory = ServiceDirectory.ofEachTest();
 
 /** Returns the plants of a store as the members of the contract, with its id as a number. */
 async function read(url: string): Promise<Values[]> {
-  const snapshot = await openSnapshot(url, DATABASE_DEFAULTS);
+  const snapshot = await (await engineOf(url)).snapshot(DATABASE_DEFAULTS);
   const plants: StoredPlant[] = [];
   for await (const plant of snapshot?.plants() ?? []) plants.push(plant);
   expect(await snapshot?.find(plants.map(({ id }) => id))).toEqual(plants);

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import pg from 'pg';
-import { DATABASE_DEFAULTS, openRepository, openSnapshot, checkDatabase } from '../../src/storage/engines.js';
+import { DATABASE_DEFAULTS, engineOf, openRepository } from '../../src/storage/engines.js';
 import { RepositoryUnavailableError } from '../../src/storage/errors.js';
 import type { PlantRepository, StoredPlant } from '../../src/storage/plant-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
@@ -284,11 +284,11 @@ describe('the schema of PostgreSQL', () => {
   });
 
   it('is checked, and stays as it is', async () => {
-    expect(await checkDatabase(url, DATABASE_DEFAULTS)).toBe(false);
+    expect(await (await engineOf(url)).check(DATABASE_DEFAULTS)).toBe(false);
     expect(await query("SELECT FROM pg_tables WHERE schemaname = 'public'")).toEqual([]);
 
     await outcomes();
-    expect(await checkDatabase(url, DATABASE_DEFAULTS)).toBe(true);
+    expect(await (await engineOf(url)).check(DATABASE_DEFAULTS)).toBe(true);
     expect(await query('SELECT FROM plants')).toHaveLength(2);
   });
 
@@ -331,7 +331,7 @@ describe('the schema of PostgreSQL', () => {
     );
 
     await expect(openRepository(url)).rejects.toThrow(message);
-    await expect(checkDatabase(url, DATABASE_DEFAULTS)).rejects.toThrow(message);
+    await expect((await engineOf(url)).check(DATABASE_DEFAULTS)).rejects.toThrow(message);
     expect(await query("SELECT to_regclass('plant_store_schema') AS found")).toEqual([{ found: null }]);
   });
 
@@ -375,7 +375,7 @@ describe('the schema of PostgreSQL', () => {
 
   it('can be read where another program has made it, whatever the type of its tags', async () => {
     await query("CREATE TABLE plants AS SELECT 1::bigint AS id, 'Rose' AS name, 5 AS tag");
-    const snapshot = await openSnapshot(url, { timeout: 1_000, startTimeout: 1_000 });
+    const snapshot = await (await engineOf(url)).snapshot({ timeout: 1_000, startTimeout: 1_000 });
     const plants: StoredPlant[] = [];
     for await (const plant of snapshot?.plants() ?? []) plants.push(plant);
     await snapshot?.close();
@@ -404,7 +404,7 @@ describe('the schema of PostgreSQL', () => {
     const other = new pg.Client({ connectionString: url });
     await other.connect();
     await other.query('BEGIN; LOCK TABLE plants IN ACCESS EXCLUSIVE MODE');
-    const snapshot = await openSnapshot(url, { timeout: 1_000, startTimeout: 1_000 });
+    const snapshot = await (await engineOf(url)).snapshot({ timeout: 1_000, startTimeout: 1_000 });
     const plants = snapshot?.plants()[Symbol.asyncIterator]();
 
     await expect(plants?.next()).rejects.toThrow(
@@ -421,7 +421,7 @@ describe('the schema of PostgreSQL', () => {
       ALTER DATABASE ${nameOf(url)} SET statement_timeout = 100;
       ALTER DATABASE ${nameOf(url)} SET idle_in_transaction_session_timeout = 100;
     `);
-    const snapshot = await openSnapshot(url, DATABASE_DEFAULTS);
+    const snapshot = await (await engineOf(url)).snapshot(DATABASE_DEFAULTS);
 
     expect(await snapshot?.count()).toBe(2);
     const counted = performance.now();
@@ -435,7 +435,7 @@ describe('the schema of PostgreSQL', () => {
     await query(
       'ALTER TABLE plants RENAME TO stored; CREATE VIEW plants AS SELECT stored.* FROM stored, pg_sleep(0.5)',
     );
-    const snapshot = await openSnapshot(url, { timeout: 250, startTimeout: 1_000 });
+    const snapshot = await (await engineOf(url)).snapshot({ timeout: 250, startTimeout: 1_000 });
 
     expect(await snapshot?.count()).toBe(2);
     await snapshot?.close();

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { DATABASE_DEFAULTS, openRepository, openSnapshot } from '../../src/storage/engines.js';
+import { DATABASE_DEFAULTS, engineOf, openRepository } from '../../src/storage/engines.js';
 import { CREATED, create, monstera, refusal } from '../support/client.js';
 import { FaultProxy } from '../support/fault-proxy.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
@@ -78,7 +78,7 @@ describe('A statement', () => {
     const repository = await openRepository(url);
     const name = 'x'.repeat(1_000_000);
     for (let id = 0n; id < 16n; id += 1n) await repository.add([{ id, name }]);
-    const snapshot = await openSnapshot(url, DATABASE_DEFAULTS);
+    const snapshot = await (await engineOf(url)).snapshot(DATABASE_DEFAULTS);
     const { passed } = proxy;
     const read = [];
     for await (const { id, name: found } of snapshot?.plants() ?? []) {

@@ -1,3 +1,4 @@
+import type { PostgresUrl } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engines.js';
 import type { PlantRepository } from '../plant-repository.js';
 import { retry } from '../retry.js';
@@ -11,19 +12,21 @@ import { openPostgresSnapshot } from './snapshot.js';
 const MAX_START_PAUSE = 500;
 
 /** PostgreSQL, and other servers that speak its protocol. */
-export const postgresEngine: Engine = {
-  open: openPostgresRepository,
-  snapshot: openPostgresSnapshot,
-  check: checkPostgresDatabase,
-};
+export function postgresEngine(url: PostgresUrl): Engine {
+  return {
+    open: (options) => openPostgresRepository(url, options),
+    snapshot: (options) => openPostgresSnapshot(url, options),
+    check: (options) => checkPostgresDatabase(url, options),
+  };
+}
 
 /** Opens a database, and brings its schema up to date. Waits for a server that starts later. */
-async function openPostgresRepository(url: string, options: DatabaseOptions): Promise<PlantRepository> {
+async function openPostgresRepository(url: PostgresUrl, options: DatabaseOptions): Promise<PlantRepository> {
   const { timeout, startTimeout, onWait } = options;
-  const pool = new PostgresPool(url, timeout);
+  const pool = new PostgresPool(url.href, timeout);
   const tellOperator = (error: unknown): void => {
     // The operator need not know that another instance creates the same tables: that does not last.
-    if (isTransient(error)) onWait?.(postgresStartError(url, error).message);
+    if (isTransient(error)) onWait?.(postgresStartError(url.name, error).message);
   };
   try {
     await retry(() => updatePostgresSchema(pool), {
@@ -34,18 +37,18 @@ async function openPostgresRepository(url: string, options: DatabaseOptions): Pr
     });
   } catch (error) {
     await pool.close();
-    throw postgresStartError(url, error);
+    throw postgresStartError(url.name, error);
   }
   return new PostgresRepository(pool, url, options);
 }
 
 /** Checks a database. It does not wait for a server that cannot be reached. */
-async function checkPostgresDatabase(url: string, { timeout }: DatabaseOptions): Promise<boolean> {
-  const pool = new PostgresPool(url, timeout);
+async function checkPostgresDatabase(url: PostgresUrl, { timeout }: DatabaseOptions): Promise<boolean> {
+  const pool = new PostgresPool(url.href, timeout);
   try {
     return await tryPostgresSchema(pool);
   } catch (error) {
-    throw postgresStartError(url, error);
+    throw postgresStartError(url.name, error);
   } finally {
     await pool.close();
   }

@@ -1,5 +1,4 @@
 import type { OperatorError } from '../../operator-error.js';
-import { postgresName } from '../database-url.js';
 import { errorMessage, type Failure, startError } from '../errors.js';
 
 /** Advice for an operator whose database has a table plants of another program. */
@@ -143,9 +142,9 @@ export function describePostgresError(error: unknown): string {
   return advice === undefined ? errorMessage(error) : `${errorMessage(error)}; ${advice}`;
 }
 
-/** Makes the line for the operator; it names the database as the URL does, without user and password. */
-export function postgresStartError(url: string, error: unknown): OperatorError {
-  return startError(postgresName(url), error, describePostgresError(error));
+/** Makes the line for the operator after opening the database failed with `error`. */
+export function postgresStartError(database: string, error: unknown): OperatorError {
+  return startError(database, error, describePostgresError(error));
 }
 
 function knownError(error: unknown): KnownError | undefined {

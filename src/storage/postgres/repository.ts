@@ -1,4 +1,4 @@
-import { postgresName } from '../database-url.js';
+import type { PostgresUrl } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
 import { keptOut, unavailable } from '../errors.js';
 import {
@@ -40,7 +40,7 @@ export class PostgresRepository extends PlantRepository {
 
   constructor(
     private readonly pool: PostgresPool,
-    private readonly url: string,
+    private readonly url: PostgresUrl,
     private readonly options: DatabaseOptions,
   ) {
     super();
@@ -68,7 +68,7 @@ export class PostgresRepository extends PlantRepository {
   }
 
   override async snapshot(): Promise<PlantSnapshot> {
-    return requireSnapshot(openPostgresSnapshot(this.url, this.options), postgresName(this.url));
+    return requireSnapshot(openPostgresSnapshot(this.url, this.options), this.url.name);
   }
 
   override async close(): Promise<void> {

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { postgresName } from '../database-url.js';
+import type { PostgresUrl } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
 import { unavailable } from '../errors.js';
 import { plantOf } from '../plants-table.js';
@@ -36,10 +36,10 @@ const ROW = `${IS_SHORT}, id, CASE WHEN ${IS_SHORT} THEN name END, CASE WHEN ${I
  * @throws {OperatorError} when the database cannot be read
  */
 export async function openPostgresSnapshot(
-  url: string,
+  url: PostgresUrl,
   { timeout }: DatabaseOptions,
 ): Promise<PlantSnapshot | undefined> {
-  const client = new pg.Client(connectionSettings(url, timeout, QUERY_TIMEOUT));
+  const client = new pg.Client(connectionSettings(url.href, timeout, QUERY_TIMEOUT));
   // A query reports the failure of its connection itself.
   client.on('error', () => undefined);
   try {
@@ -52,10 +52,10 @@ export async function openPostgresSnapshot(
     );
     // The transaction takes its snapshot with its first query.
     const { hasPlants } = await findTables((statement) => query(client, statement));
-    if (hasPlants) return new PostgresSnapshot(client, url);
+    if (hasPlants) return new PostgresSnapshot(client, url.name);
   } catch (error) {
     await client.end();
-    throw postgresStartError(url, error);
+    throw postgresStartError(url.name, error);
   }
   await client.end();
   return undefined;
@@ -64,7 +64,7 @@ export async function openPostgresSnapshot(
 class PostgresSnapshot implements PlantSnapshot {
   constructor(
     private readonly client: pg.Client,
-    private readonly url: string,
+    private readonly database: string,
   ) {}
 
   async count(): Promise<number> {
@@ -106,7 +106,7 @@ class PostgresSnapshot implements PlantSnapshot {
     try {
       return await query(this.client, statement);
     } catch (error) {
-      throw unavailable('read', error, describePostgresError(error), postgresName(this.url));
+      throw unavailable('read', error, describePostgresError(error), this.database);
     }
   }
 }

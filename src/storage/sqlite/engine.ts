@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { existingDirectory } from '../../files/durable-files.js';
-import { sqliteFile } from '../database-url.js';
+import type { SqliteUrl } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engines.js';
 import type { PlantRepository, PlantSnapshot } from '../plant-repository.js';
 import { sqliteStartError } from './errors.js';
@@ -24,15 +24,23 @@ const SETTINGS = [
   'cache_size = -4096',
 ];
 
-export const sqliteEngine: Engine = {
-  open: openSqliteRepository,
-  snapshot: takeSqliteSnapshot,
-  check: checkSqliteDatabase,
-};
+export function sqliteEngine({ file }: SqliteUrl): Engine {
+  return {
+    open: (options) => openSqliteRepository(file, options),
+    snapshot: () => takeSqliteSnapshot(file),
+    check: () => checkSqliteDatabase(file),
+  };
+}
 
-/** Opens or creates a database whose commits are on disk when they return. */
-function openSqliteRepository(url: string, { timeout, ...options }: DatabaseOptions): Promise<PlantRepository> {
-  const file = sqliteFile(url);
+/**
+ * Opens or creates a database whose commits are on disk when they return.
+ *
+ * @param file undefined for a database in memory
+ */
+function openSqliteRepository(
+  file: string | undefined,
+  { timeout, ...options }: DatabaseOptions,
+): Promise<PlantRepository> {
   const open = (database: SqliteDatabase): PlantRepository => {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     updateSqliteSchema(database);
@@ -45,13 +53,11 @@ function openSqliteRepository(url: string, { timeout, ...options }: DatabaseOpti
   return openSqliteDatabase(file, open, options);
 }
 
-async function takeSqliteSnapshot(url: string): Promise<PlantSnapshot | undefined> {
-  const file = sqliteFile(url);
+async function takeSqliteSnapshot(file: string | undefined): Promise<PlantSnapshot | undefined> {
   return file === undefined ? undefined : openSqliteSnapshot(file);
 }
 
-async function checkSqliteDatabase(url: string): Promise<boolean> {
-  const file = sqliteFile(url);
+async function checkSqliteDatabase(file: string | undefined): Promise<boolean> {
   if (file === undefined) return false;
   if (!databaseExists(file)) {
     assertCreatable(file);

@@ -16,7 +16,7 @@ import { jest } from '@jest/globals';
 import { skipSecond } from '../../../test/support/clocks.js';
 import { readPlants } from '../../../test/support/sqlite-file.js';
 import { until } from '../../../test/support/until.js';
-import { checkDatabase, DATABASE_DEFAULTS, openRepository, openSnapshot } from '../engines.js';
+import { DATABASE_DEFAULTS, engineOf, openRepository } from '../engines.js';
 import { RepositoryUnavailableError } from '../errors.js';
 import type { PlantRepository } from '../plant-repository.js';
 import { openSqliteDatabase } from './open.js';
@@ -79,7 +79,7 @@ describe('the SQLite database', () => {
 
     await expect(open()).rejects.toThrow(reason);
     await expect(open()).rejects.toThrow(/^the database [^\n]+; [^;\n]*name another file$/);
-    await expect(checkDatabase(`sqlite:${file}`, DATABASE_DEFAULTS)).rejects.toThrow(reason);
+    await expect((await engineOf(`sqlite:${file}`)).check(DATABASE_DEFAULTS)).rejects.toThrow(reason);
   });
 
   it('is refused with a trigger that ignores plants', async () => {
@@ -119,15 +119,15 @@ describe('the SQLite database', () => {
   it('is found under another spelling of its name', async () => {
     other.exec('DROP TABLE plants; CREATE TABLE Plants (id INTEGER PRIMARY KEY, name TEXT NOT NULL, tag TEXT)');
 
-    expect(await checkDatabase(`sqlite:${file}`, DATABASE_DEFAULTS)).toBe(true);
-    const snapshot = await openSnapshot(`sqlite:${file}`, DATABASE_DEFAULTS);
+    expect(await (await engineOf(`sqlite:${file}`)).check(DATABASE_DEFAULTS)).toBe(true);
+    const snapshot = await (await engineOf(`sqlite:${file}`)).snapshot(DATABASE_DEFAULTS);
     expect(await snapshot?.count()).toBe(0);
     await snapshot?.close();
   });
 
   it('says which column is missing when it is read', async () => {
     other.exec('DROP TABLE plants; CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT)');
-    const snapshot = await openSnapshot(`sqlite:${file}`, DATABASE_DEFAULTS);
+    const snapshot = await (await engineOf(`sqlite:${file}`)).snapshot(DATABASE_DEFAULTS);
 
     await expect(snapshot?.plants()[Symbol.asyncIterator]().next()).rejects.toThrow(
       `the database ${file} cannot be read: no such column: tag; if another program`,
@@ -163,8 +163,10 @@ describe('the SQLite database', () => {
   it('is refused when its schema is newer than the program', async () => {
     other.exec('PRAGMA user_version = 9999');
 
-    for (const use of [openRepository, openSnapshot, checkDatabase]) {
-      await expect(use(`sqlite:${file}`, DATABASE_DEFAULTS)).rejects.toThrow(
+    const engine = await engineOf(`sqlite:${file}`);
+
+    for (const use of ['open', 'snapshot', 'check'] as const) {
+      await expect(engine[use](DATABASE_DEFAULTS)).rejects.toThrow(
         `the database ${file} cannot be used: it has a schema that is newer than this version; run the version that ` +
           'made it, or a newer one',
       );
