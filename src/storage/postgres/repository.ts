@@ -50,9 +50,10 @@ export class PostgresRepository extends PlantRepository {
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     const additions = batch.map((plant): Addition => ({ plant, outcome: undefined }));
-    const { timeout } = this.options;
+    const addWithin = (patience: number): Promise<readonly Outcome[]> =>
+      retryInTime(() => this.#attempt(additions), this.options.timeout, patience);
     try {
-      return await this.#outage.run((patience) => retryInTime(() => this.#attempt(additions), timeout, patience));
+      return await this.#outage.run(addWithin);
     } catch (error) {
       throw postgresFailure(error) === undefined ? error : unavailable('add', error, describePostgresError(error));
     }

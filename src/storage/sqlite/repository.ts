@@ -43,8 +43,9 @@ export class SqliteRepository extends PlantRepository {
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
+    const addWithin = (patience: number): Promise<Outcome[]> => retryWithin(patience, () => this.#attempt(batch));
     try {
-      return await this.#outage.run((patience) => retryWithin(patience, () => this.#attempt(batch)));
+      return await this.#outage.run(addWithin);
     } catch (error) {
       throw sqliteFailure(error) === undefined ? error : unavailable('add', error, describeSqliteError(error));
     }
