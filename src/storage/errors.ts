@@ -71,3 +71,8 @@ export function errorMessage(error: unknown): string {
   if (message === '' && Array.isArray(errors)) return errors.map(errorMessage).join('; ');
   return typeof message === 'string' && message !== '' ? message : String(error);
 }
+
+/** Returns the message of an error, with advice for the operator if there is any. */
+export function withAdvice(error: unknown, advice: string | undefined): string {
+  return advice === undefined ? errorMessage(error) : `${errorMessage(error)}; ${advice}`;
+}

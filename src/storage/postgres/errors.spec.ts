@@ -7,7 +7,6 @@ import {
   postgresFailure,
   postgresStartError,
 } from './errors.js';
-import { NoAnswerError } from './retry-in-time.js';
 
 /** Returns an error of the server. */
 function errorOf(code: string): Error {
@@ -73,6 +72,9 @@ describe('An error of PostgreSQL', () => {
       expect([code, postgresFailure(error)]).toEqual([code, 'unavailable']);
       expect(describePostgresError(error)).toMatch(/; check sslmode and sslrootcert in its URL/);
     }
+    const withoutTls = new Error('The server does not support SSL connections');
+    expect(postgresFailure(withoutTls)).toBe('unavailable');
+    expect(describePostgresError(withoutTls)).toMatch(/; check sslmode and sslrootcert in its URL/);
   });
 
   it('that comes from the connection is retried, and a defect of the program is not', () => {
@@ -86,12 +88,13 @@ describe('An error of PostgreSQL', () => {
     expect(describePostgresError(unreachable)).toBe(
       'connect ECONNREFUSED; connect EHOSTUNREACH; check its server and its URL',
     );
-    expect(postgresFailure(new NoAnswerError(1))).toBe('transient');
     const ofProgram = [
       new Error('a'),
       new TypeError('a'),
       Object.assign(new Error('a'), { code: 'ERR_INVALID_ARG_TYPE' }),
     ];
+    // A message counts only without a code.
+    ofProgram.push(Object.assign(new Error('timeout expired'), { code: '42601' }));
     for (const defect of [...ofProgram, new UnusableDatabaseError('it is wrong')]) {
       expect(postgresFailure(defect)).toBeUndefined();
       expect(mayPassAtStart(defect)).toBe(false);
@@ -126,7 +129,7 @@ describe('An error of PostgreSQL', () => {
     expect(describePostgresError(unanswered)).toMatch(/; check its server, the network, and the synchronous standbys$/);
   });
 
-  it('is reported without user, password and parameters of the URL', () => {
+  it('is reported with the name of the database', () => {
     const error = postgresStartError('postgres://localhost:5433/plants', errorOf('3D000'));
 
     expect(error.message).toBe('the database postgres://localhost:5433/plants cannot be used: its reason');

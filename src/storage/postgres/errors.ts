@@ -1,5 +1,5 @@
 import type { OperatorError } from '../../operator-error.js';
-import { errorMessage, type Failure, startError } from '../errors.js';
+import { errorMessage, type Failure, startError, withAdvice } from '../errors.js';
 
 /** Advice for an operator whose database has a table plants of another program. */
 export const USE_ANOTHER_SCHEMA =
@@ -10,19 +10,12 @@ const CHECK_PASSWORD = 'check user and password in its URL, both percent-encoded
 
 const CHECK_SERVER = 'check its server and its URL';
 
-/**
- * Returns what identifies an error: its SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), the code
- * of a system or OpenSSL error, or the message of an error without a code.
- */
-function codeOf(error: unknown): string {
-  const { code } = Object(error) as { readonly code?: unknown };
-  return typeof code === 'string' ? code : errorMessage(error);
-}
-
 /** Errors of the server, the connection or the driver. */
 interface KnownError {
-  /** Matches what `codeOf` returns. */
-  readonly code: RegExp;
+  /** Matches codes: SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html), and those of Node. */
+  readonly code?: RegExp;
+  /** Matches messages of errors without a code. */
+  readonly message?: RegExp;
   /** How the repository handles the error; undefined for a defect. */
   readonly failure?: Failure;
   /** The state of the connection afterwards, as in PostgresPool; undefined if it is closed. */
@@ -82,27 +75,29 @@ const CLASSES: readonly KnownError[] = [
 
 /** Errors without a SQLSTATE: of the driver, the connection or Node. */
 const CLIENT_ERRORS: readonly KnownError[] = [
-  { code: /^SASL/, failure: 'unavailable', advice: CHECK_PASSWORD },
+  { message: /^SASL/, failure: 'unavailable', advice: CHECK_PASSWORD },
   {
-    code: /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO|SSL connection/,
+    code: /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO/,
+    message: /SSL connection/,
     failure: 'unavailable',
     advice: 'check sslmode and sslrootcert in its URL, and the certificate of the server',
   },
   {
-    // The driver has given up a statement. Its error has a message without a code.
-    code: /^Query read timeout/,
+    // The driver has given up a statement.
+    message: /^Query read timeout/,
     failure: 'transient',
     connection: 'unanswered',
     advice: 'check its server, the network, and the synchronous standbys',
   },
-  // Errors of the system or of Node, such as ECONNREFUSED, EAI_AGAIN and ERR_STREAM_DESTROYED; and that of `NoAnswerError`.
-  { code: /^(?:E(?!RR_)[A-Z_]+$|ERR_SOCKET|ERR_STREAM|NO_ANSWER)/, failure: 'transient', advice: CHECK_SERVER },
-  // The driver's connection fails. These errors have a message without a code.
   {
-    code: /^(?:Client (?:has|was)|Connection terminated|Received unexpected|timeout )/,
+    // The connection fails: with ECONNREFUSED, EAI_AGAIN or ERR_STREAM_DESTROYED, for example, or an error of the driver.
+    code: /^(?:E(?!RR_)[A-Z_]+$|ERR_SOCKET|ERR_STREAM)/,
+    message: /^(?:Client (?:has|was)|Connection terminated|Received unexpected|timeout )/,
     failure: 'transient',
     advice: CHECK_SERVER,
   },
+  // See `retryInTime`.
+  { message: /^it did not answer within/, failure: 'transient', advice: CHECK_SERVER },
 ];
 
 /** All known errors. The first match counts, so single errors come before their classes. */
@@ -123,7 +118,7 @@ export function isTransient(error: unknown): boolean {
 
 /** Returns whether the start may succeed after this error when it tries again. */
 export function mayPassAtStart(error: unknown): boolean {
-  return isTransient(error) || LOST_RACE.test(codeOf(error));
+  return isTransient(error) || LOST_RACE.test(codeOf(error) ?? '');
 }
 
 /** Returns whether a row was refused because another one has the same value. */
@@ -138,8 +133,7 @@ export function connectionAfter(error: unknown): 'idle' | 'unanswered' | 'closed
 
 /** Explains an error to the operator. */
 export function describePostgresError(error: unknown): string {
-  const advice = knownError(error)?.advice;
-  return advice === undefined ? errorMessage(error) : `${errorMessage(error)}; ${advice}`;
+  return withAdvice(error, knownError(error)?.advice);
 }
 
 /** Makes the line for the operator after opening the database failed with `error`. */
@@ -149,5 +143,12 @@ export function postgresStartError(database: string, error: unknown): OperatorEr
 
 function knownError(error: unknown): KnownError | undefined {
   const code = codeOf(error);
-  return KNOWN_ERRORS.find((known) => known.code.test(code));
+  return KNOWN_ERRORS.find((known) =>
+    code === undefined ? known.message?.test(errorMessage(error)) : known.code?.test(code),
+  );
+}
+
+function codeOf(error: unknown): string | undefined {
+  const { code } = Object(error) as { readonly code?: unknown };
+  return typeof code === 'string' ? code : undefined;
 }

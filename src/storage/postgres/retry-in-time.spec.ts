@@ -1,3 +1,4 @@
+import { describePostgresError, isTransient } from './errors.js';
 import { retryInTime } from './retry-in-time.js';
 
 describe('retryInTime', () => {
@@ -5,7 +6,10 @@ describe('retryInTime', () => {
   const refused = Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' });
 
   it('gives up while its first attempt goes on', async () => {
-    await expect(retryInTime(silent, 50)).rejects.toThrow('it did not answer within 50 ms');
+    const error: unknown = await retryInTime(silent, 50).catch((reason: unknown) => reason);
+
+    expect(describePostgresError(error)).toBe('it did not answer within 50 ms; check its server and its URL');
+    expect(isTransient(error)).toBe(true);
   });
 
   it('gives up while a later attempt goes on, with the error of the last one that has ended', async () => {

@@ -1,5 +1,5 @@
 import type { OperatorError } from '../../operator-error.js';
-import { errorMessage, type Failure, startError } from '../errors.js';
+import { errorMessage, type Failure, startError, withAdvice } from '../errors.js';
 
 /** Advice for an operator whose database has a table plants of another program. */
 export const NAME_ANOTHER_FILE = 'if another program made its table plants, name another file';
@@ -53,8 +53,7 @@ export function isTransient(error: unknown): boolean {
 
 /** Explains an error to the operator. */
 export function describeSqliteError(error: unknown): string {
-  const advice = knownError(error)?.advice;
-  return advice === undefined ? errorMessage(error) : `${errorMessage(error)}; ${advice}`;
+  return withAdvice(error, knownError(error)?.advice);
 }
 
 /** Makes the line for the operator after opening the database failed with `error`. */
