@@ -1,5 +1,5 @@
 const BACKUP = 'src/storage/sqlite/backup.ts';
-const COLUMNS = 'src/storage/plants-table.ts';
+const ROWS = 'src/storage/plant-rows.ts';
 const COMMIT = 'src/storage/group-commit.ts';
 const POSTGRES = 'src/storage/postgres/repository.ts';
 const POOL = 'src/storage/postgres/pool.ts';
@@ -511,7 +511,7 @@ export default [
   {
     name: 'storage: empty tag',
     reason: 'An absent tag differs from an empty one.',
-    file: COLUMNS,
+    file: ROWS,
     find: 'plant[name] ?? null)',
     replace: 'plant[name] || null)',
     spec: 'src/storage/plant-repository',

@@ -1,4 +1,4 @@
-import type { ColumnValue } from '../plants-table.js';
+import type { ColumnValue } from '../plant-rows.js';
 
 /** Maximum characters that are split at once. */
 const PART = 65_536;

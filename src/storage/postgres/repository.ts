@@ -9,7 +9,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Outage } from '../retry.js';
-import { requireSnapshot } from '../tables.js';
+import { requireSnapshot } from '../require-snapshot.js';
 import { describePostgresError, isTransient, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';
 import { retryInTime } from './retry-in-time.js';

@@ -1,7 +1,7 @@
 import { errorMessage, UnusableDatabaseError } from '../errors.js';
-import { isSameRow, rowOf, trialPlants } from '../plants-table.js';
+import { isSameRow, rowOf, trialPlants } from '../plant-rows.js';
 import type { StoredPlant } from '../plant-repository.js';
-import { assertNotNewer, type Tables } from '../tables.js';
+import { assertNotNewer, type SchemaState } from '../schema-state.js';
 import { USE_ANOTHER_SCHEMA, violatesUniqueness } from './errors.js';
 import { literal } from './literal.js';
 import type { PostgresPool } from './pool.js';
@@ -25,7 +25,7 @@ const DISTRIBUTE_PLANTS =
  * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants changes values
  */
 export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
-  const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
+  const { hasPlants, version } = await readSchemaState((statement) => pool.transact(statement));
   // The table of another program is tried before any step, so that a start that fails adds nothing beside it.
   if (hasPlants && version === 0) await addTrialPlants(pool);
   for (const step of await stepsAfter(version, pool)) await pool.transact(step);
@@ -39,7 +39,7 @@ export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
  * @throws as `updatePostgresSchema`
  */
 export async function tryPostgresSchema(pool: PostgresPool): Promise<boolean> {
-  const { hasPlants, version } = await findTables((statement) => pool.transact(statement));
+  const { hasPlants, version } = await readSchemaState((statement) => pool.transact(statement));
   await addTrialPlants(pool, { steps: await stepsAfter(version, pool) });
   return hasPlants;
 }
@@ -56,20 +56,20 @@ async function stepsAfter(version: number, pool: PostgresPool): Promise<string[]
 }
 
 /**
- * Finds the tables that statements without a schema find.
+ * Reads the state of the tables that statements without a schema find.
  *
  * @param query runs a statement, and returns its rows
  * @throws {UnusableDatabaseError} when the schema is newer than the program
  */
-export async function findTables(query: (statement: string) => Promise<unknown[][]>): Promise<Tables> {
+export async function readSchemaState(query: (statement: string) => Promise<unknown[][]>): Promise<SchemaState> {
   const [tables] = await query(
     "SELECT to_regclass('plants') IS NOT NULL, to_regclass('plant_store_schema') IS NOT NULL",
   );
-  const [found, isNumbered] = tables ?? [];
+  const [hasPlants, isNumbered] = tables ?? [];
   const [newest] = isNumbered === true ? await query('SELECT max(version) FROM plant_store_schema') : [];
   const version = Number(newest?.[0] ?? 0);
   assertNotNewer(version, STEPS.length);
-  return { hasPlants: found === true, version };
+  return { hasPlants: hasPlants === true, version };
 }
 
 /**

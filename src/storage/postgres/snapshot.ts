@@ -2,12 +2,12 @@ import pg from 'pg';
 import type { PostgresUrl } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
 import { unavailable } from '../errors.js';
-import { plantOf } from '../plants-table.js';
+import { plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describePostgresError, postgresStartError } from './errors.js';
 import { literal } from './literal.js';
 import { connectionSettings } from './pool.js';
-import { findTables } from './schema.js';
+import { readSchemaState } from './schema.js';
 
 /** Milliseconds that a query may take: to count 100 million plants takes a minute. */
 const QUERY_TIMEOUT = 600_000;
@@ -51,7 +51,7 @@ export async function openPostgresSnapshot(
         `SET LOCAL statement_timeout = ${QUERY_TIMEOUT}; SET LOCAL idle_in_transaction_session_timeout = 0`,
     );
     // The transaction takes its snapshot with its first query.
-    const { hasPlants } = await findTables((statement) => query(client, statement));
+    const { hasPlants } = await readSchemaState((statement) => query(client, statement));
     if (hasPlants) return new PostgresSnapshot(client, url.name);
   } catch (error) {
     await client.end();

@@ -6,10 +6,10 @@ import { createFileAndDirectory, existingDirectory, makeDirectory } from '../../
 import { unreadable, unwritable } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
 import { errorMessage, UnusableDatabaseError } from '../errors.js';
-import { NO_TABLE } from '../tables.js';
+import { NO_TABLE } from '../schema-state.js';
 import { sqliteStartError } from './errors.js';
 import { databaseExists, openSqliteDatabase } from './open.js';
-import { trySqliteSchema, findTables } from './schema.js';
+import { trySqliteSchema, readSchemaState } from './schema.js';
 import { assertSound, firstValue, prepare, type SqliteDatabase } from './statements.js';
 
 /** Endings of the files that SQLite keeps beside a database. */
@@ -146,7 +146,7 @@ function assertFree(target: string, advice: string): void {
 function openSound(file: string): Promise<SqliteDatabase> {
   return openSqliteDatabase(file, (database) => {
     assertSound(database);
-    if (!findTables(database).hasPlants) throw new UnusableDatabaseError(NO_TABLE);
+    if (!readSchemaState(database).hasPlants) throw new UnusableDatabaseError(NO_TABLE);
     return database;
   });
 }

@@ -1,5 +1,5 @@
 import { keptOut, unavailable } from '../errors.js';
-import { rowOf } from '../plants-table.js';
+import { rowOf } from '../plant-rows.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,
@@ -8,7 +8,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Outage, retry } from '../retry.js';
-import { requireSnapshot } from '../tables.js';
+import { requireSnapshot } from '../require-snapshot.js';
 import { describeSqliteError, isTransient, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
 import { addTrialPlants, COMPARE, INSERT } from './schema.js';

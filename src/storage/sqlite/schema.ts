@@ -1,6 +1,6 @@
 import { UnusableDatabaseError } from '../errors.js';
-import { isSameRow, rowOf, trialPlants } from '../plants-table.js';
-import { assertNotNewer, type Tables } from '../tables.js';
+import { isSameRow, rowOf, trialPlants } from '../plant-rows.js';
+import { assertNotNewer, type SchemaState } from '../schema-state.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
 import { firstRow, firstValue, inTransaction, prepare, type SqliteDatabase } from './statements.js';
 
@@ -51,7 +51,7 @@ export function updateSqliteSchema(database: SqliteDatabase): void {
  */
 export function trySqliteSchema(database: SqliteDatabase): boolean {
   return inTransaction(database, 'ROLLBACK', () => {
-    const { hasPlants } = findTables(database);
+    const { hasPlants } = readSchemaState(database);
     makeSteps(database);
     tryPlants(database);
     return hasPlants;
@@ -60,13 +60,13 @@ export function trySqliteSchema(database: SqliteDatabase): boolean {
 
 /** Makes the steps that are missing. The caller is in a transaction, so that two processes never make the same step. */
 function makeSteps(database: SqliteDatabase): void {
-  const { version } = findTables(database);
+  const { version } = readSchemaState(database);
   for (const step of STEPS.slice(version)) database.exec(step);
   if (version < STEPS.length) database.exec(`PRAGMA user_version = ${STEPS.length}`);
 }
 
 /** @throws {UnusableDatabaseError} when the schema is newer than the program */
-export function findTables(database: SqliteDatabase): Tables {
+export function readSchemaState(database: SqliteDatabase): SchemaState {
   const hasPlants = firstValue(database, FIND_TABLE) !== undefined;
   const version = Number(firstValue(database, 'PRAGMA user_version'));
   assertNotNewer(version, STEPS.length);

@@ -1,11 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { unavailable } from '../errors.js';
-import { plantOf } from '../plants-table.js';
+import { plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
-import type { Tables } from '../tables.js';
 import { describeSqliteError } from './errors.js';
 import { databaseExists, openSqliteDatabase } from './open.js';
-import { findTables, SELECT } from './schema.js';
+import { readSchemaState, SELECT } from './schema.js';
 import { firstValue, prepare, type SqliteDatabase } from './statements.js';
 
 /** Rows that are read before the process does other work, because reading from SQLite blocks it. */
@@ -22,9 +21,9 @@ export async function openSqliteSnapshot(file: string): Promise<PlantSnapshot | 
   const snapshot = await openSqliteDatabase(file, (database) => {
     // The transaction takes its snapshot when it reads for the first time.
     database.exec('BEGIN');
-    return new SqliteSnapshot(database, file, findTables(database));
+    return new SqliteSnapshot(database, file, readSchemaState(database).hasPlants);
   });
-  if (snapshot.tables.hasPlants) return snapshot;
+  if (snapshot.hasPlants) return snapshot;
   await snapshot.close();
   return undefined;
 }
@@ -39,7 +38,7 @@ class SqliteSnapshot implements PlantSnapshot {
   constructor(
     private readonly database: SqliteDatabase,
     private readonly file: string,
-    readonly tables: Tables,
+    readonly hasPlants: boolean,
   ) {}
 
   count(): Promise<number> {

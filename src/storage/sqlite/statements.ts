@@ -1,6 +1,6 @@
 import type * as Sqlite from '@photostructure/sqlite';
 import { UnusableDatabaseError } from '../errors.js';
-import type { ColumnValue } from '../plants-table.js';
+import type { ColumnValue } from '../plant-rows.js';
 
 export type SqliteDatabase = Sqlite.DatabaseSyncInstance;
 

@@ -1,4 +1,4 @@
-import { isSameRow, plantOf, rowOf, trialPlants } from './plants-table.js';
+import { isSameRow, plantOf, rowOf, trialPlants } from './plant-rows.js';
 
 describe('A row of a plant', () => {
   it('has null for an absent tag, and no other value for an empty one', () => {
