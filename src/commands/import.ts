@@ -53,14 +53,14 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   const configuration = loadConfiguration();
   // The files are opened before the store, which is created if it does not exist.
   const input = file === '-' ? openStdin() : await openFile(file);
-  const rejected = Rejects.open(rejects);
+  const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
+  const rejected = Rejects.open(rejects, reader);
   const repository = await openStore(configuration);
   const counts: Counts = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
   const goOn = rejects === undefined ? GO_ON : GO_ON_WITH_REJECTS;
   onInterruption(() => `${describe(counts)}; ${goOn}`);
   try {
-    const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
-    const store = await createRowStore(repository, counts, (row, reason) => rejected.add(row, reason, reader));
+    const store = await createRowStore(repository, counts, (row, reason) => rejected.add(row, reason));
     for await (const rows of withProgress(reader.rows(input), 'rows')) await store.add(rows);
   } catch (error) {
     if (Object.values(counts).some((count) => count > 0)) process.stderr.write(`${describe(counts)}\n`);

@@ -86,7 +86,7 @@ export class CsvReader implements RowReader {
     return `line,reason,${this.#header?.source ?? ''}\r\n`;
   }
 
-  reject({ line, source }: Row, reason: string): ByteString {
+  rejectedRow({ line, source }: Row, reason: string): ByteString {
     return `${line},"${toBytes(reason).replaceAll('"', '""')}",${source}\r\n`;
   }
 

@@ -37,7 +37,7 @@ export class NdjsonReader implements RowReader {
   }
 
   /** The fields `line` and `reason` come first in the object. A plant may have other fields, so an import ignores them. */
-  reject({ line, source }: Row, reason: string): ByteString {
+  rejectedRow({ line, source }: Row, reason: string): ByteString {
     const members = `"line":${line},"reason":${toBytes(JSON.stringify(reason))}`;
     const [, content] = /^[ \t\r]*\{(.*)$/s.exec(source) ?? [];
     if (source === '') return `{${members}}\n`;

@@ -16,27 +16,32 @@ export class Rejects {
   #hasHeader = false;
 
   /** @param target undefined for stderr */
-  private constructor(private readonly target: Target | undefined) {}
+  private constructor(
+    private readonly target: Target | undefined,
+    private readonly reader: RowReader,
+  ) {}
 
   /**
    * @param file undefined for stderr
+   * @param reader of the imported file, in whose format the rows are written
    * @throws {OperatorError} if the file is not empty, because it may be the imported file or the database
    */
-  static open(file: string | undefined): Rejects {
-    if (file === undefined) return new Rejects(undefined);
+  static open(file: string | undefined, reader: RowReader): Rejects {
+    if (file === undefined) return new Rejects(undefined, reader);
     assertFileName(file);
     const descriptor = openForAppending(file);
-    if (fstatSync(descriptor).size === 0) return new Rejects({ file, descriptor });
+    if (fstatSync(descriptor).size === 0) return new Rejects({ file, descriptor }, reader);
     closeSync(descriptor);
     throw new OperatorError(`${file} already exists: name another file for the rejected rows`);
   }
 
-  add(row: Row, reason: string, reader: RowReader): void {
+  add(row: Row, reason: string): void {
     if (this.target === undefined) {
       printAboveProgress(`line ${row.line}: ${reason}`);
       return;
     }
-    const text = `${this.#hasHeader ? '' : reader.rejectsHeader()}${reader.reject(row, reason)}`;
+    const header = this.#hasHeader ? '' : this.reader.rejectsHeader();
+    const text = `${header}${this.reader.rejectedRow(row, reason)}`;
     this.#hasHeader = true;
     try {
       // If a full disk takes a part of the row, writeFileSync tries to write the rest, and fails. writeSync would not.

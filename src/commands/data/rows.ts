@@ -36,7 +36,7 @@ export interface RowReader {
   rejectsHeader(): ByteString;
 
   /** Returns a rejected row with its line and the reason, and the end of the line. */
-  reject(row: Row, reason: string): ByteString;
+  rejectedRow(row: Row, reason: string): ByteString;
 }
 
 /** Returns the row with the plant that `read` returns, or with the reason why it refuses to. */
