@@ -14,6 +14,13 @@ import { assertFileName } from './file-name.js';
 import { openExistingSnapshot } from './open-store.js';
 import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
+/** A part of an export. */
+interface Chunk {
+  readonly text: string;
+  /** Number of plants in the text. */
+  readonly plants: number;
+}
+
 interface ExportOptions extends ReportOptions {
   readonly format?: Format;
 }
@@ -38,45 +45,40 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
   const snapshot = await openExistingSnapshot(configuration);
   const isFile = file !== '-';
   onInterruption(() => `${isFile ? `there is no ${file}` : 'the output is not complete'}; ${RUN_AGAIN}`);
-  const exported = { plants: 0 };
   // A progress bar would be in the way of plants that go to the terminal.
   const showsProgress = isFile || !process.stdout.isTTY;
-  const chunks = encoded(snapshot, format, showsProgress, exported);
-  await (isFile ? writeExport(file, chunks) : writeToStdout(chunks));
-  const count = counted(exported.plants, 'plant');
+  const chunks = encoded(snapshot, format, showsProgress);
+  const plants = await (isFile ? writeExport(file, chunks) : writeToStdout(chunks));
+  const count = counted(plants, 'plant');
   const words = isFile ? `${file} has ${count}` : `${count} exported`;
-  printSummary({ file: isFile ? file : undefined, ...exported }, words, { json, dataOnStdout: !isFile });
+  printSummary({ file: isFile ? file : undefined, plants }, words, { json, dataOnStdout: !isFile });
 }
 
 /**
  * Yields the plants of a snapshot in a format, and closes the snapshot. That happens before the file appears, because a
  * server may not answer, and a signal that ends the wait must leave no file.
- *
- * @param exported counts the plants
  */
-async function* encoded(
-  snapshot: PlantSnapshot,
-  format: Format,
-  showsProgress: boolean,
-  exported: { plants: number },
-): AsyncGenerator<string> {
-  yield HEADERS[format];
+async function* encoded(snapshot: PlantSnapshot, format: Format, showsProgress: boolean): AsyncGenerator<Chunk> {
+  yield { text: HEADERS[format], plants: 0 };
   const batches = inBatches(snapshot.plants());
   const shown = showsProgress ? withProgress(batches, 'plants', () => snapshot.count()) : batches;
   for await (const batch of shown) {
-    yield encodePlants(batch, format);
-    exported.plants += batch.length;
+    yield { text: encodePlants(batch, format), plants: batch.length };
   }
   await snapshot.close();
 }
 
-/** Creates a file atomically and durably; only its owner can read it. If a chunk fails, there is no file. */
-async function writeExport(file: string, chunks: AsyncIterable<string>): Promise<void> {
+/**
+ * Creates a file atomically and durably; only its owner can read it. If a chunk fails, there is no file.
+ *
+ * @returns the number of plants
+ */
+async function writeExport(file: string, chunks: AsyncIterable<Chunk>): Promise<number> {
   const alreadyExists = `${file} already exists: name another file`;
-  const write = async (draft: string): Promise<void> => {
+  const write = async (draft: string): Promise<number> => {
     const descriptor = openSync(draft, 'wx', 0o600);
     try {
-      for await (const chunk of chunks) writeFileSync(descriptor, chunk);
+      return await writeAll(chunks, (text) => writeFileSync(descriptor, text));
     } finally {
       closeSync(descriptor);
     }
@@ -84,24 +86,36 @@ async function writeExport(file: string, chunks: AsyncIterable<string>): Promise
   try {
     // `publishFile` refuses an existing file, but only after all chunks are written. This check also sees a dangling link.
     if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw new OperatorError(alreadyExists);
-    await publishFile(file, write);
+    return await publishFile(file, write);
   } catch (error) {
     const { code } = Object(error) as NodeJS.ErrnoException;
     throw code === 'EEXIST' ? new OperatorError(alreadyExists, { cause: error }) : unwritable(file, error);
   }
 }
 
-async function writeToStdout(chunks: AsyncIterable<string>): Promise<void> {
+/** @returns the number of plants */
+async function writeToStdout(chunks: AsyncIterable<Chunk>): Promise<number> {
   const { fd } = process.stdout;
   // process.stdout does not notice that a disk is full when a file takes a part of a chunk: Node's SyncWriteStream
   // (lib/internal/fs/sync_write_stream.js) ignores how much was written. writeFileSync tries to write the rest, and fails.
   const isFile = fstatSync(fd).isFile();
+  const write = async (text: string): Promise<void> => {
+    if (isFile) writeFileSync(fd, text);
+    else if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+  };
   try {
-    for await (const chunk of chunks) {
-      if (isFile) writeFileSync(fd, chunk);
-      else if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
-    }
+    return await writeAll(chunks, write);
   } catch (error) {
     throw unwritable('stdout', error);
   }
+}
+
+/** @returns the number of plants */
+async function writeAll(chunks: AsyncIterable<Chunk>, write: (text: string) => void | Promise<void>): Promise<number> {
+  let total = 0;
+  for await (const { text, plants } of chunks) {
+    await write(text);
+    total += plants;
+  }
+  return total;
 }
