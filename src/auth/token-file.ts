@@ -5,6 +5,9 @@ import { unwritable } from '../files/file-errors.js';
 import { readRegularFile } from '../files/regular-file.js';
 import type { StaticToken } from './static-tokens.js';
 
+/** Advice for an operator whose file exists, but cannot be found. */
+const LINK_ADVICE = 'it is a link that leads nowhere, so remove it';
+
 /** The text of a file without tokens. An empty file is refused, because another program may be writing it. */
 const NO_TOKENS = '# no tokens\n';
 
@@ -72,7 +75,11 @@ function formatInstant(instant: Date): string {
  * @throws {OperatorError} if it cannot be written, or the file that is there cannot be used
  */
 export function createTokenFile(file: string, token: StaticToken): boolean {
-  return write(file, () => createOrRead(file, token) === undefined);
+  return write(file, () => {
+    if (createFileAndDirectory(file, lineOf(token))) return true;
+    readTokenFile(file, LINK_ADVICE);
+    return false;
+  });
 }
 
 /**
@@ -82,20 +89,14 @@ export function createTokenFile(file: string, token: StaticToken): boolean {
  */
 export function addToken(file: string, token: StaticToken): void {
   write(file, () => {
-    const text = createOrRead(file, token);
-    if (text === undefined) return;
+    if (createFileAndDirectory(file, lineOf(token))) return;
+    const text = readTokenFile(file, LINK_ADVICE);
     if (text.trim() !== '' && hasToken(text, file, token.name)) {
       throw new OperatorError(`${token.name} already has a token: choose another name, or revoke it first`);
     }
     const endOfLine = /(?:^|\n)$/.test(text) ? '' : '\n';
     appendToFile(file, `${endOfLine}${lineOf(token)}`);
   });
-}
-
-/** Creates a file with a token, or returns the text of the file that is there. */
-function createOrRead(file: string, token: StaticToken): string | undefined {
-  if (createFileAndDirectory(file, lineOf(token))) return undefined;
-  return readTokenFile(file, 'it is a link that leads nowhere, so remove it');
 }
 
 function lineOf(token: StaticToken): string {
