@@ -13,17 +13,6 @@ export function unreadable(file: string, cause: unknown, ifMissing = 'name one t
   return badUsage(`${file} cannot be read (${code}): this user must be able to read it`, cause);
 }
 
-/** Turns an error of the system, after writing a file failed, into one for the operator. Returns others as they are. */
-export function unwritable(file: string, cause: unknown): unknown {
-  const code = systemCodeOf(cause);
-  if (code === undefined) return cause;
-  const advice = ADVICE[code] ?? (isLink(cause) ? NO_LINKS : 'this user must be able to write it and its directory');
-  const directory = dirname(resolve(file));
-  if (code === 'ENOENT') return new OperatorError(`there is no directory ${directory}: create it first`, { cause });
-  if (code === 'ENOTDIR') return new OperatorError(`${directory} is not a directory: name a file elsewhere`, { cause });
-  return new OperatorError(`${file} cannot be written (${code}): ${advice}`, { cause });
-}
-
 /** The advice if `publishFile` could write the draft, but not link it. */
 const NO_LINKS = 'its file system must support hard links, so name a file on another one';
 
@@ -39,6 +28,17 @@ const ADVICE: Readonly<Record<string, string>> = {
   EPIPE: 'its reader has ended',
   EROFS: 'its file system is read-only, so name a file elsewhere',
 };
+
+/** Turns an error of the system, after writing a file failed, into one for the operator. Returns others as they are. */
+export function unwritable(file: string, cause: unknown): unknown {
+  const code = systemCodeOf(cause);
+  if (code === undefined) return cause;
+  const directory = dirname(resolve(file));
+  if (code === 'ENOENT') return new OperatorError(`there is no directory ${directory}: create it first`, { cause });
+  if (code === 'ENOTDIR') return new OperatorError(`${directory} is not a directory: name a file elsewhere`, { cause });
+  const advice = ADVICE[code] ?? (isLink(cause) ? NO_LINKS : 'this user must be able to write it and its directory');
+  return new OperatorError(`${file} cannot be written (${code}): ${advice}`, { cause });
+}
 
 function isLink(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).syscall === 'link';
