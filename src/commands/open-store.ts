@@ -3,6 +3,7 @@ import type { Configuration } from '../config/configuration.js';
 import { badUsage, OperatorError } from '../operator-error.js';
 import { type DatabaseUrl, isInMemory } from '../storage/database-url.js';
 import { engineOf, openRepository } from '../storage/engines.js';
+import { noDatabase } from '../storage/errors.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 
 export async function openStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {
@@ -20,11 +21,8 @@ export async function openExistingSnapshot({ databaseUrl, store }: Configuration
   const snapshot = await engine.snapshot(store);
   if (snapshot !== undefined) return snapshot;
   const file = databaseUrl.engine === 'sqlite' ? databaseUrl.file : undefined;
-  throw new OperatorError(
-    file !== undefined && !existsSync(file)
-      ? `there is no database ${file}: DATABASE_URL must name one that exists`
-      : `the database ${databaseUrl.name} has no table of plants: no service has used it`,
-  );
+  if (file !== undefined && !existsSync(file)) throw noDatabase(file);
+  throw new OperatorError(`the database ${databaseUrl.name} has no table of plants: no service has used it`);
 }
 
 /**

@@ -29,6 +29,10 @@ export function startError(database: string, error: unknown, reason: string): Op
   return new OperatorError(`the database ${database} cannot be used: ${reason}`, { cause: error });
 }
 
+export function noDatabase(file: string): OperatorError {
+  return new OperatorError(`there is no database ${file}: DATABASE_URL must name one that exists`);
+}
+
 /** The verbs in the messages of `unavailable`, whose subject is the database. */
 const FAULTS = {
   open: 'cannot be used',

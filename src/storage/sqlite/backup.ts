@@ -5,7 +5,7 @@ import { OperatorError } from '../../operator-error.js';
 import { createFileAndDirectory, existingDirectory, makeDirectory } from '../../files/durable-files.js';
 import { unreadable, unwritable } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
-import { errorMessage, UnusableDatabaseError } from '../errors.js';
+import { errorMessage, noDatabase, UnusableDatabaseError } from '../errors.js';
 import { NO_TABLE } from '../schema-state.js';
 import { sqliteStartError } from './errors.js';
 import { databaseExists, openSqliteDatabase } from './open.js';
@@ -23,8 +23,7 @@ const COMPANIONS = ['-journal', '-wal', '-shm'] as const;
  * @throws {OperatorError} when the copy cannot be made
  */
 export async function backUp(file: string, target: string): Promise<number> {
-  if (!databaseExists(file))
-    throw new OperatorError(`there is no database ${file}: DATABASE_URL must name one that exists`);
+  if (!databaseExists(file)) throw noDatabase(file);
   const directory = dirname(resolve(target));
   if (!existsSync(directory)) throw new OperatorError(`there is no directory ${directory}: create it first`);
   return copy(file, target, 'name another file');
