@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { publishFile } from './publish-file.js';
@@ -37,6 +37,23 @@ describe('publishFile', () => {
     await expect(publish('second')).rejects.toThrow('EEXIST');
     expect(readdirSync(directory)).toEqual(['target']);
     expect(readFileSync(target, 'utf8')).toBe('first');
+  });
+
+  it('leaves nothing when its name cannot be put on disk', async () => {
+    const isRoot = process.getuid?.() === 0;
+    // Lets the user write to the directory, but not open it to sync it.
+    chmodSync(directory, 0o300);
+    if (isRoot) {
+      chownSync(directory, 12_345, 12_345);
+      process.seteuid?.(12_345);
+    }
+    try {
+      await expect(publish('first')).rejects.toThrow('EACCES');
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+    }
+    chmodSync(directory, 0o700);
+    expect(readdirSync(directory)).toEqual([]);
   });
 
   it('leaves nothing when its work fails', async () => {

@@ -42,6 +42,11 @@ export async function publishFile<Result>(
     removeDraft();
     process.off('exit', removeDraft);
   }
-  syncDirectory(dirname(resolve(target)));
+  try {
+    syncDirectory(dirname(resolve(target)));
+  } catch (error) {
+    rmSync(target);
+    throw error;
+  }
   return result;
 }

@@ -631,6 +631,14 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'files: name that is not on disk',
+    reason: 'A file appears durable, or not at all.',
+    file: 'src/files/publish-file.ts',
+    find: '    rmSync(target);\n',
+    replace: '',
+    spec: 'src/files/publish-file',
+  },
+  {
     name: 'storage: restore of a running database',
     reason: 'A file that uses a write-ahead log may lack plants.',
     file: BACKUP,
