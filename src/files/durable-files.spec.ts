@@ -1,4 +1,6 @@
+import * as fs from 'node:fs';
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   mkdirSync,
@@ -9,10 +11,22 @@ import {
   statSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { appendToFile, createFileAndDirectory, makeDirectory, replaceFile, takeOwnerOf } from './durable-files.js';
+import { jest } from '@jest/globals';
+
+/** Stands for the system, which writes to an open file. */
+let write = writeFileSync as (descriptor: number, text: string) => void;
+
+jest.unstable_mockModule('node:fs', () => ({
+  ...fs,
+  writeFileSync: (descriptor: number, text: string) => write(descriptor, text),
+}));
+
+const { appendToFile, createFileAndDirectory, makeDirectory, replaceFile, takeOwnerOf } =
+  await import('./durable-files.js');
 
 /** Returns the permissions of a file. */
 function modeOf(path: string): number {
@@ -68,6 +82,31 @@ describe('appendToFile', () => {
 
     expect(readFileSync(file, 'utf8')).toBe('abc');
     expect(modeOf(file)).toBe(0o640);
+    rmSync(directory, { recursive: true });
+  });
+});
+
+describe('appendToFile on a full disk', () => {
+  afterEach(() => {
+    write = writeFileSync;
+  });
+
+  it.each([
+    { what: 'removes the part that was written', other: '', left: 'first\n' },
+    { what: 'leaves what another process has appended', other: 'other\n', left: 'first\nsecother\n' },
+  ])('$what', ({ other, left }) => {
+    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
+    const file = join(directory, 'file');
+    writeFileSync(file, 'first\n');
+    write = (descriptor, text) => {
+      writeSync(descriptor, text.slice(0, 3));
+      appendFileSync(file, other);
+      throw new Error('ENOSPC');
+    };
+
+    expect(() => appendToFile(file, 'second\n')).toThrow('ENOSPC');
+
+    expect(readFileSync(file, 'utf8')).toBe(left);
     rmSync(directory, { recursive: true });
   });
 });

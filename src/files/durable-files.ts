@@ -11,6 +11,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -75,7 +76,10 @@ function writeNewFile(path: string, text: string): void {
   }
 }
 
-/** Appends a text to a file durably. If that fails, for example on a full disk, no part of the text is in the file. */
+/**
+ * Appends a text to a file durably. If that fails, for example on a full disk, the file stays as it was, unless another
+ * process has appended to it, too.
+ */
 export function appendToFile(file: string, text: string): void {
   const descriptor = openSync(file, 'a');
   const { size } = fstatSync(descriptor);
@@ -83,7 +87,9 @@ export function appendToFile(file: string, text: string): void {
     writeFileSync(descriptor, text);
     fsyncSync(descriptor);
   } catch (error) {
-    ftruncateSync(descriptor, size);
+    // Another process may have appended to the file meanwhile.
+    const appended = readFileSync(file, 'latin1').slice(size);
+    if (Buffer.from(text).toString('latin1').startsWith(appended)) ftruncateSync(descriptor, size);
     throw error;
   } finally {
     closeSync(descriptor);
