@@ -152,6 +152,26 @@ describe('group commit', () => {
     ]);
   });
 
+  it('answers all plants although the logger of a host throws', async () => {
+    const broken = (): never => {
+      throw new Error('the logger is broken');
+    };
+    const log = jest.spyOn(Logger.prototype, 'log').mockImplementation(broken);
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(broken);
+    const full = new RepositoryUnavailableError('the disk is full');
+    // Only the halves of the batch find that the disk is full.
+    repository.hold = () => Promise.reject(repository.sizes.length === 1 ? new Error('a defect') : full);
+
+    expect(await Promise.allSettled(plants(4).map((plant) => commit.add(plant)))).toEqual(
+      Array(4).fill({ status: 'rejected', reason: full }),
+    );
+    repository.hold = () => undefined;
+    expect(await commit.add({ id: 1n, name: 'Monstera' })).toBe('created');
+    expect(await commit.add({ id: 2n, name: 'Ficus' })).toBe('created');
+    log.mockRestore();
+    warn.mockRestore();
+  });
+
   it('knows how many plants wait for their batch', async () => {
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));

@@ -58,18 +58,14 @@ export class GroupCommit {
   /** Stores one batch after another until the queue is empty. */
   async #run(): Promise<void> {
     this.#isRunning = true;
-    try {
-      await waitForArrivals(1);
-      for (;;) {
-        await this.#commit(this.#takeBatch());
-        if (this.#queue.length === 0) return;
-        await waitForArrivals(2);
-      }
-    } finally {
-      // The same turn has found the queue empty, or a logger of a host has thrown.
-      this.#isRunning = false;
-      if (this.#queue.length > 0) this.#start();
+    await waitForArrivals(1);
+    await this.#commit(this.#takeBatch());
+    while (this.#queue.length > 0) {
+      await waitForArrivals(2);
+      await this.#commit(this.#takeBatch());
     }
+    // In the same turn, because a plant that arrives later must start the next run.
+    this.#isRunning = false;
   }
 
   /** Takes the calls that have waited for longest. */
@@ -118,14 +114,23 @@ export class GroupCommit {
   #rejectUnavailable(batch: readonly Call[], error: RepositoryUnavailableError): void {
     rejectAll(batch, error);
     this.#unavailable += batch.length;
-    this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`);
+    tryToLog(() => this.#logger.warn(`Plants refused with 503: ${batch.length}; ${error.message}`));
   }
 
   #settle(batch: readonly Call[], outcomes: readonly Outcome[]): void {
     outcomes.forEach((outcome, index) => batch[index]?.resolve(outcome));
     if (this.#unavailable === 0) return;
-    this.#logger.log(`The store takes plants again; plants refused meanwhile: ${this.#unavailable}`);
+    const refused = this.#unavailable;
     this.#unavailable = 0;
+    tryToLog(() => this.#logger.log(`The store takes plants again; plants refused meanwhile: ${refused}`));
+  }
+}
+
+function tryToLog(log: () => void): void {
+  try {
+    log();
+  } catch {
+    // The logger of a host has failed. The plants that wait must get their answers.
   }
 }
 
