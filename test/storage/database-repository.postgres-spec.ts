@@ -315,6 +315,15 @@ describe('the schema of PostgreSQL', () => {
     );
   });
 
+  it('is refused, with the next step, when its table is gone', async () => {
+    await outcomes();
+    await query('DROP TABLE plants');
+    const message = 'cannot be used: its table plants is gone; restore a backup, or name another database';
+
+    await expect(openRepository(url)).rejects.toThrow(message);
+    await expect((await engineOf(url)).check(DATABASE_DEFAULTS)).rejects.toThrow(message);
+  });
+
   it.each<[table: string, reason: string]>([
     // A table of TypeORM with a generated key.
     ['(id serial PRIMARY KEY, name varchar NOT NULL, tag varchar)', 'is out of range for type integer'],

@@ -1,7 +1,7 @@
 import { errorMessage, UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-rows.js';
 import type { StoredPlant } from '../plant-repository.js';
-import { assertNotNewer, type SchemaState } from '../schema-state.js';
+import { assertUsable, type SchemaState } from '../schema-state.js';
 import { USE_ANOTHER_SCHEMA, violatesUniqueness } from './errors.js';
 import { literal } from './literal.js';
 import type { PostgresPool } from './pool.js';
@@ -22,7 +22,7 @@ const DISTRIBUTE_PLANTS =
  * made. If two instances make the same step, its primary key lets the second instance wait, and then fail with 23505: the
  * caller tries again. Session locks would not work, because PgBouncer in transaction mode and CockroachDB have none.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants changes values
+ * @throws {UnusableDatabaseError} as `assertUsable`, or when the table of plants changes values
  */
 export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
   const { hasPlants, version } = await readSchemaState((statement) => pool.transact(statement));
@@ -59,17 +59,20 @@ async function stepsAfter(version: number, pool: PostgresPool): Promise<string[]
  * Reads the state of the tables that statements without a schema find.
  *
  * @param query runs a statement, and returns its rows
- * @throws {UnusableDatabaseError} when the schema is newer than the program
+ * @throws {UnusableDatabaseError} as `assertUsable`
  */
 export async function readSchemaState(query: (statement: string) => Promise<unknown[][]>): Promise<SchemaState> {
-  const [tables] = await query(
-    "SELECT to_regclass('plants') IS NOT NULL, to_regclass('plant_store_schema') IS NOT NULL",
+  const [found] = await query("SELECT to_regclass('plant_store_schema') IS NOT NULL");
+  // One statement reads both, because another instance may make the tables meanwhile.
+  const [row] = await query(
+    found?.[0] === true
+      ? "SELECT max(version), to_regclass('plants') IS NOT NULL FROM plant_store_schema"
+      : "SELECT 0, to_regclass('plants') IS NOT NULL",
   );
-  const [hasPlants, isNumbered] = tables ?? [];
-  const [newest] = isNumbered === true ? await query('SELECT max(version) FROM plant_store_schema') : [];
-  const version = Number(newest?.[0] ?? 0);
-  assertNotNewer(version, STEPS.length);
-  return { hasPlants: hasPlants === true, version };
+  const [version, hasPlants] = row ?? [];
+  const state = { version: Number(version), hasPlants: hasPlants === true };
+  assertUsable(state, STEPS.length);
+  return state;
 }
 
 /**

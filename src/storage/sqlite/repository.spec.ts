@@ -160,6 +160,17 @@ describe('the SQLite database', () => {
     await opened.close();
   });
 
+  it('is refused, with the next step, when its table is gone', async () => {
+    other.exec('DROP TABLE plants');
+    const engine = await engineOf(`sqlite:${file}`);
+
+    for (const use of ['open', 'snapshot', 'check'] as const) {
+      await expect(engine[use](DATABASE_DEFAULTS)).rejects.toThrow(
+        `the database ${file} cannot be used: its table plants is gone; restore a backup, or name another database`,
+      );
+    }
+  });
+
   it('is refused when its schema is newer than the program', async () => {
     other.exec('PRAGMA user_version = 9999');
 

@@ -1,6 +1,6 @@
 import { UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-rows.js';
-import { assertNotNewer, type SchemaState } from '../schema-state.js';
+import { assertUsable, type SchemaState } from '../schema-state.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
 import { firstRow, firstValue, inTransaction, prepare, type SqliteDatabase } from './statements.js';
 
@@ -35,7 +35,7 @@ const FIND_TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 
 /**
  * Brings the schema up to date. The number of steps that were made is in `user_version`.
  *
- * @throws {UnusableDatabaseError} when the schema is newer than the program, or the table of plants changes values
+ * @throws {UnusableDatabaseError} as `assertUsable`, or when the table of plants changes values
  */
 export function updateSqliteSchema(database: SqliteDatabase): void {
   // The trial comes first, so that the table of another program stays as it is if the start fails.
@@ -65,12 +65,14 @@ function makeSteps(database: SqliteDatabase): void {
   if (version < STEPS.length) database.exec(`PRAGMA user_version = ${STEPS.length}`);
 }
 
-/** @throws {UnusableDatabaseError} when the schema is newer than the program */
+/** @throws {UnusableDatabaseError} as `assertUsable` */
 export function readSchemaState(database: SqliteDatabase): SchemaState {
-  const hasPlants = firstValue(database, FIND_TABLE) !== undefined;
-  const version = Number(firstValue(database, 'PRAGMA user_version'));
-  assertNotNewer(version, STEPS.length);
-  return { hasPlants, version };
+  const state = {
+    version: Number(firstValue(database, 'PRAGMA user_version')),
+    hasPlants: firstValue(database, FIND_TABLE) !== undefined,
+  };
+  assertUsable(state, STEPS.length);
+  return state;
 }
 
 /** Adds trial plants, in a transaction that is rolled back. See `tryPlants`. */
