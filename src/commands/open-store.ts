@@ -7,7 +7,7 @@ import { noDatabase } from '../storage/errors.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 
 export async function openStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {
-  assertOnDisk(databaseUrl);
+  assertNotInMemory(databaseUrl);
   return openRepository(databaseUrl, {
     ...store,
     onWait: (reason) => process.stderr.write(`Waiting for the database: ${reason}\n`),
@@ -16,7 +16,7 @@ export async function openStore({ databaseUrl, store }: Configuration): Promise<
 
 /** Takes a snapshot of a store that exists, which stays as it is. */
 export async function openExistingSnapshot({ databaseUrl, store }: Configuration): Promise<PlantSnapshot> {
-  assertOnDisk(databaseUrl);
+  assertNotInMemory(databaseUrl);
   const engine = await engineOf(databaseUrl);
   const snapshot = await engine.snapshot(store);
   if (snapshot !== undefined) return snapshot;
@@ -31,11 +31,11 @@ export async function openExistingSnapshot({ databaseUrl, store }: Configuration
  * @param advice for an operator whose database is not SQLite
  */
 export function requireSqliteFile(url: DatabaseUrl, advice: string): string {
-  assertOnDisk(url);
+  assertNotInMemory(url);
   if (url.engine !== 'sqlite' || url.file === undefined) throw badUsage(advice);
   return url.file;
 }
 
-function assertOnDisk(url: DatabaseUrl): void {
+function assertNotInMemory(url: DatabaseUrl): void {
   if (isInMemory(url)) throw badUsage('a database in memory ends with its process: name a file');
 }

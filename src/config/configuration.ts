@@ -3,7 +3,7 @@ import { badUsage, OperatorError } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { type DatabaseUrl, isInMemory, SSL_MODE_RULE } from '../storage/database-url.js';
 import type { DatabaseOptions } from '../storage/engines.js';
-import { readEnvFile } from './env-file.js';
+import { readEnvFile, type Variables } from './env-file.js';
 import { type Setting, type Settings, SETTINGS } from './settings.js';
 
 /** Pairs of a setting and another setting that it needs. */
@@ -21,8 +21,6 @@ export interface Configuration extends Settings {
   /** The settings of a store beside its URL. */
   readonly store: Pick<DatabaseOptions, 'timeout' | 'startTimeout'>;
 }
-
-type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads the configuration from the environment and, for settings that it lacks, from the file that ENV_FILE names or from
@@ -59,38 +57,6 @@ function readSettings(sources: readonly Variables[]): Settings {
   return Object.fromEntries(entries) as Settings;
 }
 
-/** @throws {OperatorError} at the first settings that exclude each other, or of which one needs another */
-function assertConsistent(settings: Settings): void {
-  for (const [name, other] of NEEDS) {
-    if (settings[name] === undefined || settings[other] !== undefined) continue;
-    throw badUsage(`${variableOf(other)} must be set, because ${variableOf(name)} is set: ${SETTINGS[other].rule}`);
-  }
-  const { port, databaseUrl } = settings;
-  if (port !== 0 && port === settings.managementPort && overlap(settings.host, settings.managementHost)) {
-    throw badUsage(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
-  }
-  if (databaseUrl.engine === 'postgres' && databaseUrl.lacksSslMode) {
-    throw badUsage(`DATABASE_URL must have ${SSL_MODE_RULE}`);
-  }
-  if (settings.workers > 1 && isInMemory(databaseUrl)) {
-    throw badUsage('WORKERS must be 1 with a database in memory, which processes cannot share');
-  }
-  if (settings.workers > 1 && port === 0) {
-    throw badUsage('PORT must not be 0 with WORKERS, which must all have the same port: set it to 3000, for example');
-  }
-  if (settings.workers > 1 && settings.managementPort === 0) {
-    throw badUsage(
-      'MANAGEMENT_PORT must not be 0 with WORKERS, which must know the port of the docs page: set it to 3001, for example',
-    );
-  }
-}
-
-/** Returns whether the system refuses to listen on one port of both hosts. */
-function overlap(...hosts: readonly [string, string]): boolean {
-  if (hosts[0] === hosts[1] || hosts.includes('::')) return true;
-  return hosts.includes('0.0.0.0') && !hosts.some((host) => host.includes(':'));
-}
-
 /** Returns the name of a setting's variable, such as DATABASE_URL for databaseUrl. */
 function variableOf(name: string): string {
   return name.replace(/[A-Z]/g, '_$&').toUpperCase();
@@ -123,6 +89,38 @@ function readText(text: string, source: string, { read, rule }: Setting): unknow
   // The message must not have the value, which may be a secret.
   if (value === undefined) throw badUsage(`${source} must be ${rule}`);
   return value;
+}
+
+/** @throws {OperatorError} at the first settings that exclude each other, or of which one needs another */
+function assertConsistent(settings: Settings): void {
+  for (const [name, other] of NEEDS) {
+    if (settings[name] === undefined || settings[other] !== undefined) continue;
+    throw badUsage(`${variableOf(other)} must be set, because ${variableOf(name)} is set: ${SETTINGS[other].rule}`);
+  }
+  const { port, databaseUrl } = settings;
+  if (port !== 0 && port === settings.managementPort && overlap(settings.host, settings.managementHost)) {
+    throw badUsage(`MANAGEMENT_PORT and PORT are both ${port}: set one of them to another port`);
+  }
+  if (databaseUrl.engine === 'postgres' && databaseUrl.lacksSslMode) {
+    throw badUsage(`DATABASE_URL must have ${SSL_MODE_RULE}`);
+  }
+  if (settings.workers > 1 && isInMemory(databaseUrl)) {
+    throw badUsage('WORKERS must be 1 with a database in memory, which processes cannot share');
+  }
+  if (settings.workers > 1 && port === 0) {
+    throw badUsage('PORT must not be 0 with WORKERS, which must all have the same port: set it to 3000, for example');
+  }
+  if (settings.workers > 1 && settings.managementPort === 0) {
+    throw badUsage(
+      'MANAGEMENT_PORT must not be 0 with WORKERS, which must know the port of the docs page: set it to 3001, for example',
+    );
+  }
+}
+
+/** Returns whether the system refuses to listen on one port of both hosts. */
+function overlap(...hosts: readonly [string, string]): boolean {
+  if (hosts[0] === hosts[1] || hosts.includes('::')) return true;
+  return hosts.includes('0.0.0.0') && !hosts.some((host) => host.includes(':'));
 }
 
 /** Reads a file. If it cannot be used, the message begins with the variable that names it. */

@@ -3,7 +3,8 @@ import { parseEnv } from 'node:util';
 import { badUsage } from '../operator-error.js';
 import { assertPrivacy, readRegularFile } from '../files/regular-file.js';
 
-type Variables = Readonly<Record<string, string | undefined>>;
+/** Texts of variables, by their names. */
+export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
  * Match the lines that Node and systemd (EnvironmentFile= in systemd.exec(5)) read alike. ENV_FILE may be the file of the

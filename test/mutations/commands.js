@@ -9,7 +9,7 @@ export default [
     name: 'commands: import into memory',
     reason: 'An import into a database in memory would be lost.',
     file: 'src/commands/open-store.ts',
-    find: '  assertOnDisk(databaseUrl);\n  return openRepository',
+    find: '  assertNotInMemory(databaseUrl);\n  return openRepository',
     replace: '  return openRepository',
     spec: 'test/commands/refusals',
     test: 'changes nothing: import',

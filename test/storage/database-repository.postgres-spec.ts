@@ -318,7 +318,7 @@ describe('the schema of PostgreSQL', () => {
   it('is refused, with the next step, when its table is gone', async () => {
     await outcomes();
     await query('DROP TABLE plants');
-    const message = 'cannot be used: its table plants is gone; restore a backup, or name another database';
+    const message = 'cannot be used: it has no table of plants any more; restore a backup, or name another database';
 
     await expect(openRepository(url)).rejects.toThrow(message);
     await expect((await engineOf(url)).check(DATABASE_DEFAULTS)).rejects.toThrow(message);

@@ -1,7 +1,7 @@
 import { errorMessage, UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-rows.js';
 import type { StoredPlant } from '../plant-repository.js';
-import { assertUsable, type SchemaState } from '../schema-state.js';
+import { assertUsableSchema, type SchemaState } from '../schema-state.js';
 import { USE_ANOTHER_SCHEMA, violatesUniqueness } from './errors.js';
 import { literal } from './literal.js';
 import type { PostgresPool } from './pool.js';
@@ -22,7 +22,7 @@ const DISTRIBUTE_PLANTS =
  * made. If two instances make the same step, its primary key lets the second instance wait, and then fail with 23505: the
  * caller tries again. Session locks would not work, because PgBouncer in transaction mode and CockroachDB have none.
  *
- * @throws {UnusableDatabaseError} as `assertUsable`, or when the table of plants changes values
+ * @throws {UnusableDatabaseError} as `assertUsableSchema`, or when the table of plants changes values
  */
 export async function updatePostgresSchema(pool: PostgresPool): Promise<void> {
   const { hasPlants, version } = await readSchemaState((statement) => pool.transact(statement));
@@ -59,7 +59,7 @@ async function stepsAfter(version: number, pool: PostgresPool): Promise<string[]
  * Reads the state of the tables that statements without a schema find.
  *
  * @param query runs a statement, and returns its rows
- * @throws {UnusableDatabaseError} as `assertUsable`
+ * @throws {UnusableDatabaseError} as `assertUsableSchema`
  */
 export async function readSchemaState(query: (statement: string) => Promise<unknown[][]>): Promise<SchemaState> {
   const [found] = await query("SELECT to_regclass('plant_store_schema') IS NOT NULL");
@@ -71,7 +71,7 @@ export async function readSchemaState(query: (statement: string) => Promise<unkn
   );
   const [version, hasPlants] = row ?? [];
   const state = { version: Number(version), hasPlants: hasPlants === true };
-  assertUsable(state, STEPS.length);
+  assertUsableSchema(state, STEPS.length);
   return state;
 }
 

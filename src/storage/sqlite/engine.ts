@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { existingDirectory } from '../../files/durable-files.js';
 import type { SqliteUrl } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engines.js';
-import type { PlantRepository, PlantSnapshot } from '../plant-repository.js';
+import type { PlantRepository } from '../plant-repository.js';
 import { sqliteStartError } from './errors.js';
 import { FilesInPlace } from './files-in-place.js';
 import { databaseExists, openSqliteDatabase, withSqliteDatabase } from './open.js';
@@ -27,7 +27,7 @@ const SETTINGS = [
 export function sqliteEngine({ file }: SqliteUrl): Engine {
   return {
     open: (options) => openSqliteRepository(file, options),
-    snapshot: () => takeSqliteSnapshot(file),
+    snapshot: async () => (file === undefined ? undefined : openSqliteSnapshot(file)),
     check: () => checkSqliteDatabase(file),
   };
 }
@@ -51,10 +51,6 @@ function openSqliteRepository(
     return new SqliteRepository(database, files, timeout);
   };
   return openSqliteDatabase(file, open, options);
-}
-
-async function takeSqliteSnapshot(file: string | undefined): Promise<PlantSnapshot | undefined> {
-  return file === undefined ? undefined : openSqliteSnapshot(file);
 }
 
 async function checkSqliteDatabase(file: string | undefined): Promise<boolean> {

@@ -166,7 +166,7 @@ describe('the SQLite database', () => {
 
     for (const use of ['open', 'snapshot', 'check'] as const) {
       await expect(engine[use](DATABASE_DEFAULTS)).rejects.toThrow(
-        `the database ${file} cannot be used: its table plants is gone; restore a backup, or name another database`,
+        `the database ${file} cannot be used: it has no table of plants any more; restore a backup, or name another database`,
       );
     }
   });

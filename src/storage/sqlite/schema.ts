@@ -1,6 +1,6 @@
 import { UnusableDatabaseError } from '../errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-rows.js';
-import { assertUsable, type SchemaState } from '../schema-state.js';
+import { assertUsableSchema, type SchemaState } from '../schema-state.js';
 import { NAME_ANOTHER_FILE } from './errors.js';
 import { firstRow, firstValue, inTransaction, prepare, type SqliteDatabase } from './statements.js';
 
@@ -35,7 +35,7 @@ const FIND_TABLE = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 
 /**
  * Brings the schema up to date. The number of steps that were made is in `user_version`.
  *
- * @throws {UnusableDatabaseError} as `assertUsable`, or when the table of plants changes values
+ * @throws {UnusableDatabaseError} as `assertUsableSchema`, or when the table of plants changes values
  */
 export function updateSqliteSchema(database: SqliteDatabase): void {
   // The trial comes first, so that the table of another program stays as it is if the start fails.
@@ -65,13 +65,13 @@ function makeSteps(database: SqliteDatabase): void {
   if (version < STEPS.length) database.exec(`PRAGMA user_version = ${STEPS.length}`);
 }
 
-/** @throws {UnusableDatabaseError} as `assertUsable` */
+/** @throws {UnusableDatabaseError} as `assertUsableSchema` */
 export function readSchemaState(database: SqliteDatabase): SchemaState {
   const state = {
     version: Number(firstValue(database, 'PRAGMA user_version')),
     hasPlants: firstValue(database, FIND_TABLE) !== undefined,
   };
-  assertUsable(state, STEPS.length);
+  assertUsableSchema(state, STEPS.length);
   return state;
 }
 
