@@ -86,11 +86,13 @@ async function copy(
       database.close();
     }
     const plants = await inspect(draft, source, assertUsable);
+    // Made last, so that a copy that fails leaves no directory.
     makeDirectory(directory);
     assertFree(target, advice);
     return plants;
   };
   try {
+    // Checked before the copy, too, which may take minutes.
     assertFree(target, advice);
     return await publishFile(target, write, { directory: existingDirectory(directory), companions: COMPANIONS });
   } catch (error) {
