@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { isHttpsOrLoopback } from '../loopback-host.js';
 
-// Each function reads the text of a variable, and returns undefined if the text breaks the rule.
+// Each `read` function reads the text of a variable, and returns undefined if the text breaks the rule.
 
 /** Reads a decimal integer without a sign. */
 export function readNumber(text: string, least: number, greatest: number): number | undefined {
