@@ -4,17 +4,16 @@ import { ContractException } from '../../contract/contract.exception.js';
 import { FIELD_NAMES, type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
 
 /**
- * The Plant of the contract. `isNewPlant` validates by PLANT_FIELDS. The decorators only produce the messages of refusals.
- * Change both: a test compares them. Expose is for hosts whose ClassSerializerInterceptor uses excludeAll.
+ * The Plant of the contract. A decorator that contradicts PLANT_FIELDS does not compile. Expose is for hosts whose
+ * ClassSerializerInterceptor uses excludeAll.
  */
 export class PlantDto {
   @Expose()
   @IsText()
   name!: string;
 
-  // IsOptional would accept null, too.
   @Expose()
-  @ValidateIf((_plant, tag) => tag !== undefined)
+  @MayBeMissing()
   @IsText()
   tag?: string | undefined;
 }
@@ -60,15 +59,18 @@ function copyFields<Dto extends NewPlantFields>(dto: Dto, names: readonly FieldN
   return dto;
 }
 
-/** The test of each type. */
-const IS_OF_TYPE: Readonly<Record<FieldType, (value: unknown) => boolean>> = { int64: isInt64, text: isText };
-
 /** Returns what validateSync would decide. To call that for each plant would take a tenth of a create. */
 export function isNewPlant(fields: NewPlantFields): boolean {
   return FIELD_NAMES.every((name) => {
     const { type, isRequired } = PLANT_FIELDS[name];
-    return IS_OF_TYPE[type](fields[name]) || (!isRequired && fields[name] === undefined);
+    return (!isRequired && fields[name] === undefined) || TYPE_RULES[type].accepts(fields[name]);
   });
+}
+
+/** Returns what is wrong with each field that the decorators refuse. */
+function describeFaults(refused: NewPlantDto): string {
+  const errors = validateSync(refused, { validationError: { target: false, value: false } });
+  return `${errors.flatMap(({ constraints }) => Object.values(constraints ?? {})).join('; ')}.`;
 }
 
 const MIN_INT64 = -(2n ** 63n);
@@ -87,33 +89,52 @@ export function isText(value: unknown): value is string {
   return typeof value === 'string' && !NOT_TEXT.test(value);
 }
 
-/** Returns what the decorators say about each field that is wrong. */
-function describeFaults(refused: NewPlantDto): string {
-  const errors = validateSync(refused, { validationError: { target: false, value: false } });
-  return `${errors.flatMap(({ constraints }) => Object.values(constraints ?? {})).join('; ')}.`;
+interface TypeRule {
+  readonly accepts: (value: unknown) => boolean;
+  /** The rule in words, for messages. */
+  readonly words: string;
+}
+
+const TYPE_RULES: Readonly<Record<FieldType, TypeRule>> = {
+  int64: { accepts: isInt64, words: `an integer from ${MIN_INT64} to ${MAX_INT64}` },
+  text: { accepts: isText, words: 'a string without U+0000 and unpaired surrogates' },
+};
+
+/** A decorator for those fields whose row of PLANT_FIELDS has these members; at other fields, it does not compile. */
+type FieldDecorator<Row> = (
+  dto: object,
+  name: { [Name in FieldName]: (typeof PLANT_FIELDS)[Name] extends Row ? Name : never }[FieldName],
+) => void;
+
+/** Allows a field to be missing, but not to be null, which class-validator's IsOptional allows, too. */
+function MayBeMissing(): FieldDecorator<{ isRequired: false }> {
+  return ValidateIf((_plant, value) => value !== undefined);
 }
 
 /** Requires a bigint within the range of int64. class-validator's IsInt and Min refuse bigints. */
-function IsInt64(): PropertyDecorator {
-  const defaultMessage = (invalid?: ValidationArguments): string => {
-    const hint = typeof invalid?.value === 'string' ? ': send it without quotation marks' : '';
-    return `${describe(invalid, `an integer from ${MIN_INT64} to ${MAX_INT64}`)}${hint}`;
-  };
-  return ValidateBy({ name: 'isInt64', validator: { validate: isInt64, defaultMessage } });
+function IsInt64(): FieldDecorator<{ type: 'int64' }> {
+  return IsOfType('int64');
 }
 
 /** Requires a string that every store can hold. */
-function IsText(): PropertyDecorator {
-  const defaultMessage = (invalid?: ValidationArguments): string =>
-    describe(invalid, 'a string without U+0000 and unpaired surrogates');
-  return ValidateBy({ name: 'isText', validator: { validate: isText, defaultMessage } });
+function IsText(): FieldDecorator<{ type: 'text' }> {
+  return IsOfType('text');
 }
 
-const OPTIONAL_FIELDS: ReadonlySet<string> = new Set(FIELD_NAMES.filter((name) => !PLANT_FIELDS[name].isRequired));
+function IsOfType<Type extends FieldType>(type: Type): FieldDecorator<{ type: Type }> {
+  return (dto, name) => {
+    const validate = (value: unknown): boolean => TYPE_RULES[type].accepts(value);
+    const defaultMessage = (invalid?: ValidationArguments): string => describeFault(name, invalid?.value);
+    ValidateBy({ name: type, validator: { validate, defaultMessage } })(dto, name);
+  };
+}
 
-/** Says what is wrong with a field: it is missing, or not what it must be. */
-function describe(invalid: ValidationArguments | undefined, required: string): string {
-  if (invalid?.value === undefined) return `$property is missing: it must be ${required}`;
-  const isNone = invalid.value === null && OPTIONAL_FIELDS.has(invalid.property);
-  return `$property must be ${required}${isNone ? ': leave it out if there is none' : ''}`;
+/** Says what a field must be, and how to correct the value that it has. */
+function describeFault(name: FieldName, value: unknown): string {
+  const { type, isRequired } = PLANT_FIELDS[name];
+  const { words } = TYPE_RULES[type];
+  if (value === undefined) return `${name} is missing: it must be ${words}`;
+  if (value === null && !isRequired) return `${name} must be ${words}: leave it out if there is none`;
+  if (type === 'int64' && typeof value === 'string') return `${name} must be ${words}: send it without quotation marks`;
+  return `${name} must be ${words}`;
 }
