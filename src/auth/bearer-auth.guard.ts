@@ -5,7 +5,7 @@ import { ERROR_TABLE } from '../contract/error-table.js';
 import { nodeRequest, principalOf, setPrincipal, setRefusal } from './authenticated-request.js';
 import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
 import { BearerRequest, STRATEGY } from './bearer.strategy.js';
-import { ExpiredToken, type Principal, type RefusalReason, type Rejection, type Verdict } from './token-verifier.js';
+import { type Principal, Rejection, type Verdict } from './token-verifier.js';
 
 interface ScopeRequirement {
   /** Defaults to the scope of the options. */
@@ -68,7 +68,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     if (principalOf(request) === undefined) await super.canActivate(context);
     const principal = principalOf(request);
     // A request without a principal is refused even if AuthGuard has passed it.
-    if (principal === undefined) throw this.#refuse(context, false);
+    if (principal === undefined) throw this.#refuse(context);
     this.#authorize(context, principal);
     return true;
   }
@@ -90,7 +90,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     context: ExecutionContext,
   ): User {
     if (error) throw error;
-    if (!isPrincipal(verdict)) throw this.#refuse(context, verdict);
+    if (!verdict) throw this.#refuse(context);
+    if (verdict instanceof Rejection) throw this.#refuse(context, verdict);
     const request = requestOf(context);
     request.user = verdict;
     setPrincipal(request, verdict);
@@ -109,15 +110,15 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     throw new ForbiddenException(ERROR_TABLE[403].message);
   }
 
-  #refuse(context: ExecutionContext, verdict: Rejection | false): UnauthorizedException {
+  /** @param rejection undefined if there is no token that passport can read */
+  #refuse(context: ExecutionContext, rejection?: Rejection): UnauthorizedException {
     const request = requestOf(context);
     // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
     const isAttempt = /^bearer +./i.test(nodeRequest(request).headers.authorization ?? '');
-    const holder = verdict instanceof ExpiredToken ? verdict.holder : undefined;
     setRefusal(request, {
-      reason: reasonOf(verdict) ?? (isAttempt ? 'malformed' : 'missing'),
-      principal: holder?.name,
-      issuer: holder?.issuer,
+      reason: rejection?.reason ?? (isAttempt ? 'malformed' : 'missing'),
+      principal: rejection?.holder?.name,
+      issuer: rejection?.holder?.issuer,
       address: request.ip,
     });
     this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
@@ -129,16 +130,6 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     const response = context.switchToHttp().getResponse<unknown>();
     this.adapterHost.httpAdapter.setHeader(response, 'WWW-Authenticate', `${this.#challenge}${error}`);
   }
-}
-
-function isPrincipal(verdict: Verdict | false): verdict is Principal {
-  return typeof verdict === 'object' && !(verdict instanceof ExpiredToken);
-}
-
-/** Returns why a token is rejected; undefined if there is no token. */
-function reasonOf(rejection: Rejection | false): RefusalReason | undefined {
-  if (rejection instanceof ExpiredToken) return 'expired';
-  return rejection || undefined;
 }
 
 function requestOf(context: ExecutionContext): GuardedRequest {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import { nodeRequest } from './authenticated-request.js';
-import { isBearerToken, type TokenVerifier, toVerdict, type Verdict } from './token-verifier.js';
+import { isBearerToken, Rejection, type TokenVerifier, toVerdict, type Verdict } from './token-verifier.js';
 
 /** The name in passport's registry, which the process shares: a host may use `bearer` itself. */
 export const STRATEGY = 'plant-store-bearer';
@@ -34,7 +34,7 @@ export class BearerStrategy extends PassportStrategy(Strategy, STRATEGY) {
   /** Returns the verdict on a token, or false if the request comes from another guard than BearerAuthGuard. */
   async validate(request: unknown, token: string): Promise<Verdict | false> {
     if (!(request instanceof BearerRequest)) return false;
-    if (!isBearerToken(token)) return 'malformed';
+    if (!isBearerToken(token)) return new Rejection('malformed');
     return askVerifier(request.verifier, token);
   }
 }

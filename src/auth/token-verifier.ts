@@ -41,17 +41,26 @@ export class ExpiredToken {
 /** The principal of a valid token, or why it is rejected; undefined means `unknown`. */
 export type VerificationResult = Principal | ExpiredToken | RefusalReason | undefined;
 
-/** The reason why a token is rejected; of one that has expired, its holder. */
-export type Rejection = ExpiredToken | RefusalReason;
+/** Returns the principal of a token, unless the token has expired. */
+export function unlessExpired(principal: Principal): Principal | ExpiredToken {
+  return isExpired(principal) ? new ExpiredToken(principal) : principal;
+}
+
+function isExpired({ expires }: Principal): boolean {
+  return expires !== undefined && expires.getTime() <= Date.now();
+}
+
+/** A token that is rejected. */
+export class Rejection {
+  /** @param holder the holder of a token that has expired */
+  constructor(
+    readonly reason: RefusalReason,
+    readonly holder?: Principal,
+  ) {}
+}
 
 /** A result that was checked. */
 export type Verdict = Principal | Rejection;
-
-/** Returns the principal of a token, unless the token has expired. */
-export function unlessExpired(principal: Principal): Principal | ExpiredToken {
-  const { expires } = principal;
-  return expires !== undefined && expires.getTime() <= Date.now() ? new ExpiredToken(principal) : principal;
-}
 
 /**
  * Returns the verdict of a verifier. The verifier of a host may be in JavaScript, so the result may have any type, and may
@@ -60,10 +69,16 @@ export function unlessExpired(principal: Principal): Principal | ExpiredToken {
  * @throws {TypeError} if the result is not a VerificationResult
  */
 export function toVerdict(result: unknown): Verdict {
-  if (result === undefined) return 'unknown';
-  if (isRefusalReason(result) || result instanceof ExpiredToken) return result;
+  if (result === undefined) return new Rejection('unknown');
+  if (isRefusalReason(result)) return new Rejection(result);
+  if (result instanceof ExpiredToken) return new Rejection('expired', result.holder);
+  assertPrincipal(result);
+  return isExpired(result) ? new Rejection('expired', result) : result;
+}
+
+function assertPrincipal(result: unknown): asserts result is Principal {
   const fault = faultOf(result);
-  if (fault === undefined) return unlessExpired(result as Principal);
+  if (fault === undefined) return;
   throw new TypeError(
     `TokenVerifier.verify must return a principal, an ExpiredToken, a RefusalReason or undefined, and not ${fault}`,
   );
