@@ -3,7 +3,6 @@ import { ModuleRef } from '@nestjs/core';
 import { BearerAuthOptions } from '../auth/bearer-auth-options.js';
 import { BearerAuthGuard } from '../auth/bearer-auth.guard.js';
 import { BearerStrategy } from '../auth/bearer.strategy.js';
-import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import { GroupCommit } from '../storage/group-commit.js';
@@ -40,25 +39,15 @@ const optionProviders: FactoryProvider[] = [
     },
   },
   {
-    // The verifier is a provider so that Nest calls its lifecycle hooks.
+    // The verifier is a provider so that Nest calls its lifecycle hooks, and so that a test of the host can override it.
     provide: TokenVerifier,
     inject: [RESOLVED_OPTIONS],
-    useFactory: ({ authentication }: ResolvedOptions): TokenVerifier => {
-      // The host's guard decides, and nothing asks this verifier, which knows no token.
-      if (authentication === false) return new StaticTokens([]);
-      if ('verifier' in authentication) return authentication.verifier;
-      return new StaticTokens(numberTokens(authentication.tokens));
-    },
+    useFactory: ({ verifier }: ResolvedOptions): TokenVerifier => verifier,
   },
   {
     provide: BearerAuthOptions,
     inject: [RESOLVED_OPTIONS, TokenVerifier],
-    useFactory: ({ authentication, scope, realm }: ResolvedOptions, verifier: TokenVerifier): BearerAuthOptions => ({
-      verifier,
-      hostDecides: authentication === false,
-      scope,
-      realm,
-    }),
+    useFactory: (options: ResolvedOptions, verifier: TokenVerifier): BearerAuthOptions => ({ ...options, verifier }),
   },
   {
     provide: Admission,

@@ -1,13 +1,12 @@
-import { DEFAULT_REALM, DEFAULT_SCOPE, isRealm, isScope } from '../auth/bearer-auth-options.js';
+import { type BearerAuthOptions, DEFAULT_REALM, DEFAULT_SCOPE, isRealm, isScope } from '../auth/bearer-auth-options.js';
+import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
 import { isBearerToken, type TokenVerifier } from '../auth/token-verifier.js';
 import { DATABASE_DEFAULTS } from '../storage/engines.js';
 import { BODY_LIMIT_RULE, DEFAULT_BODY_LIMIT, parseBodyLimit } from './body-limit.js';
 import type { PlantsModuleOptions } from './plants.module-definition.js';
 
 /** The checked options, with the defaults. */
-export interface ResolvedOptions extends Pick<PlantsModuleOptions, 'repository' | 'authentication' | 'onPlantCreated'> {
-  readonly scope: string;
-  readonly realm: string;
+export interface ResolvedOptions extends BearerAuthOptions, Pick<PlantsModuleOptions, 'repository' | 'onPlantCreated'> {
   /** Maximum bytes of a body. */
   readonly bodyLimit: number;
   readonly database: { readonly timeout: number; readonly startTimeout: number };
@@ -33,8 +32,9 @@ export function resolveOptions(options: Partial<PlantsModuleOptions>): ResolvedO
     typeof repository === 'string' || typeof repository?.add === 'function',
     'repository must be a URL such as sqlite:data/plants.db, or a PlantRepository',
   );
+  const verifier = verifierOf(authentication);
   assert(
-    isAuthentication(authentication),
+    verifier !== undefined,
     "authentication must be { tokens: ['…'] } with letters, digits and -._~+/ in each token, { verifier }, or false",
   );
   const resolvedScope = scope ?? DEFAULT_SCOPE;
@@ -57,7 +57,8 @@ export function resolveOptions(options: Partial<PlantsModuleOptions>): ResolvedO
   );
   return {
     repository,
-    authentication,
+    verifier,
+    hostDecides: authentication === false,
     scope: resolvedScope,
     realm: resolvedRealm,
     bodyLimit,
@@ -70,22 +71,25 @@ function assert(isValid: boolean, rule: string): asserts isValid {
   if (!isValid) throw new TypeError(`PlantsModule: the option ${rule}`);
 }
 
-/** Returns whether the option is valid. Only `false` itself opens the route: a missing environment variable must not. */
-function isAuthentication(
-  authentication: PlantsModuleOptions['authentication'] | undefined,
-): authentication is PlantsModuleOptions['authentication'] {
-  if (authentication === false) return true;
-  if (Object.keys(authentication ?? {}).length !== 1) return false;
-  const { tokens, verifier }: Authentication = authentication ?? {};
-  if (verifier !== undefined) return typeof verifier.verify === 'function';
+/** Returns the verifier that the option describes; undefined if the option is not valid. */
+function verifierOf(authentication: PlantsModuleOptions['authentication'] | undefined): TokenVerifier | undefined {
+  // Only `false` itself opens the route: a missing environment variable must not. Nothing asks this verifier.
+  if (authentication === false) return new StaticTokens([]);
+  if (Object.keys(authentication ?? {}).length !== 1) return undefined;
+  const { tokens, verifier }: GivenAuthentication = authentication ?? {};
+  if (verifier !== undefined) return typeof verifier.verify === 'function' ? verifier : undefined;
   // Array.from turns holes of the list into undefined, which `every` would skip.
-  const list: readonly unknown[] = Array.isArray(tokens) ? Array.from<unknown>(tokens) : [];
-  return list.length > 0 && list.every((token) => typeof token === 'string' && isBearerToken(token));
+  const list = Array.isArray(tokens) ? Array.from<unknown>(tokens) : [];
+  return list.length > 0 && list.every(isToken) ? new StaticTokens(numberTokens(list)) : undefined;
 }
 
-interface Authentication {
+interface GivenAuthentication {
   readonly tokens?: unknown;
-  readonly verifier?: Partial<TokenVerifier>;
+  readonly verifier?: TokenVerifier;
+}
+
+function isToken(token: unknown): token is string {
+  return typeof token === 'string' && isBearerToken(token);
 }
 
 function isTimeout(value: number): boolean {

@@ -10,6 +10,7 @@ import {
   type PlantsModuleOptions,
   type PlantsOptionsFactory,
   PlantsService,
+  TokenVerifier,
 } from '../../src/index.js';
 import { type Application, newAdapter, PLATFORMS, send } from '../support/hosts/application.js';
 
@@ -145,6 +146,17 @@ describe.each(PLATFORMS)('A host on %s', (platform) => {
 
     expect(await send(app, { token: null })).toMatchObject({ status: 418, body: { thrown: 'UnauthorizedException' } });
     expect(await send(app, { body: '{}' })).toMatchObject({ status: 418, body: { thrown: 'ContractException' } });
+    await app.close();
+  });
+
+  it('replaces the verifier with overrideProvider', async () => {
+    const plants = PlantsModule.forRoot({ ...OPTIONS, authentication: { tokens: ['token'] } });
+    const builder = Test.createTestingModule({ imports: [plants] });
+    const verifier = { verify: () => ({ name: 'anyone' }) };
+    const testing = await builder.overrideProvider(TokenVerifier).useValue(verifier).compile();
+    const app: Application = testing.createNestApplication(newAdapter(platform), { logger: false });
+
+    expect(await send(app, { token: 'another' })).toMatchObject({ status: 200 });
     await app.close();
   });
 });
