@@ -22,10 +22,16 @@ export const RESOLVED_OPTIONS = Symbol('RESOLVED_OPTIONS');
  * @throws {TypeError} at an option that is unknown or wrong; its message is one line
  */
 export function resolveOptions(options: Partial<PlantsModuleOptions>): ResolvedOptions {
-  const { repository, authentication, scope, realm, body, database = {}, onPlantCreated, ...others } = options;
+  const { repository, authentication, scope, realm, body, database, onPlantCreated, ...others } = options;
+  const { limit = DEFAULT_BODY_LIMIT, ...othersOfBody } = body ?? {};
+  const {
+    timeout = DATABASE_DEFAULTS.timeout,
+    startTimeout = DATABASE_DEFAULTS.startTimeout,
+    ...othersOfDatabase
+  } = database ?? {};
   // TypeScript does not refuse unknown members in the result of a factory. If a host wrote `scopes` instead of `scope`, the
   // module would accept tokens with the default scope.
-  const [unknown] = Object.keys(others);
+  const [unknown] = Object.keys({ ...others, ...othersOfBody, ...othersOfDatabase });
   if (unknown !== undefined) throw new TypeError(`PlantsModule: there is no option ${unknown}`);
 
   assert(
@@ -47,10 +53,8 @@ export function resolveOptions(options: Partial<PlantsModuleOptions>): ResolvedO
     isRealm(resolvedRealm),
     'realm must be a text of printable ASCII characters without quotation marks and backslashes',
   );
-  const { limit = DEFAULT_BODY_LIMIT } = body ?? {};
   const bodyLimit = parseBodyLimit(`${limit}`);
   assert(bodyLimit !== undefined, `body must be { limit }, a number of bytes or ${BODY_LIMIT_RULE}`);
-  const { timeout = DATABASE_DEFAULTS.timeout, startTimeout = DATABASE_DEFAULTS.startTimeout } = database;
   assert(
     isTimeout(timeout) && isTimeout(startTimeout),
     'database must be { timeout, startTimeout }, each a number from 1 to 3600000',

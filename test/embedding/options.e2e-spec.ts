@@ -59,6 +59,8 @@ describe('PlantsModule', () => {
       options: { body: { limit } },
       words: 'body must be',
     })),
+    { what: 'a misspelt limit of the body', options: { body: { limits: 1 } }, words: 'limits' },
+    { what: 'a misspelt timeout', options: { database: { timeouts: 1 } }, words: 'timeouts' },
     ...[NaN, 0, 3_600_001, 1.5, '5s'].flatMap((limit) =>
       ['timeout', 'startTimeout'].map((name) => ({
         what: `${JSON.stringify(limit)} as ${name}`,

@@ -75,6 +75,15 @@ export default [
     test: 'a misspelt option',
   },
   {
+    name: 'plants: misspelt limit of the body',
+    reason: 'An unknown option stops the start: with `body.limits`, the default limit would hold.',
+    file: 'src/plants/resolve-options.ts',
+    find: 'Object.keys({ ...others, ...othersOfBody,',
+    replace: 'Object.keys({ ...others,',
+    spec: 'test/embedding/options',
+    test: 'a misspelt limit',
+  },
+  {
     name: 'plants: host that passes no plant',
     reason: 'PlantsService.create refuses anything but a NewPlant with 422.',
     file: DTO,
