@@ -1,9 +1,17 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { ContractException } from '../contract/contract.exception.js';
+import type { StoredPlant } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 
 const MIB = 1_048_576;
+
+/** Returns a plant that counts as so many bytes: an even number from 512. */
+function plantOf(bytes: number): StoredPlant {
+  return { id: 1n, name: 'x'.repeat((bytes - 512) / 2) };
+}
+
+const SMALLEST = plantOf(512);
 
 /** Returns Node's response to a request on a connection of its own. */
 function newAnswer(): ServerResponse {
@@ -58,67 +66,67 @@ describe('Admission', () => {
   it('admits nothing while bodies and plants occupy too many bytes, until an answer was taken or a body was refused', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
-    const first = admission.admitRequest(answer);
-    const second = admission.admitRequest(newAnswer());
+    const chargeFirst = admission.admitRequest(answer);
+    const chargeSecond = admission.admitRequest(newAnswer());
 
-    expect(admission.chargeBody(first, 8 * MIB)).toBe(true);
-    expect(admission.chargeBody(second, 4 * MIB)).toBe(true);
-    admission.admitPlant(4 * MIB + 1);
+    expect(chargeFirst(8 * MIB)).toBe(true);
+    expect(chargeSecond(4 * MIB)).toBe(true);
+    const release = admission.admitPlant(plantOf(4 * MIB + 2));
     expect(fill(admission)).toHaveLength(0);
-    expect(admission.chargeBody(second, 1)).toBe(false);
-    const third = admission.admitRequest(newAnswer());
-    expect(admission.chargeBody(third, 4 * MIB - 1)).toBe(true);
-    admission.admitPlant(1);
-    admission.releasePlant(4 * MIB + 1);
-    expect(admission.chargeBody(admission.admitRequest(newAnswer()), 4 * MIB)).toBe(true);
-    expect(admission.chargeBody(admission.admitRequest(newAnswer()), 1)).toBe(false);
+    expect(chargeSecond(1)).toBe(false);
+    expect(admission.admitRequest(newAnswer())(4 * MIB - 2)).toBe(true);
+    admission.admitPlant(SMALLEST);
+    release();
+    expect(admission.admitRequest(newAnswer())(4 * MIB - 510)).toBe(true);
+    expect(admission.admitRequest(newAnswer())(1)).toBe(false);
     answer.emit('close');
-    expect(admission.chargeBody(admission.admitRequest(newAnswer()), 8 * MIB)).toBe(true);
-    expect(admission.chargeBody(admission.admitRequest(newAnswer()), 1)).toBe(false);
+    expect(admission.admitRequest(newAnswer())(8 * MIB)).toBe(true);
+    expect(admission.admitRequest(newAnswer())(1)).toBe(false);
   });
 
   it('counts a plant whose client has gone until it has left', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
     admission.admitRequest(answer);
-    admission.admitPlant(16 * MIB + 1);
+    const release = admission.admitPlant(plantOf(16 * MIB + 2));
     answer.emit('close');
 
     expect(fill(admission)).toHaveLength(0);
-    admission.releasePlant(16 * MIB + 1);
+    release();
     expect(fill(admission)).toHaveLength(2_048);
   });
 
   it('has no room for the body of a request whose client has gone', () => {
     const admission = new Admission(MIB);
     const answer = newAnswer();
-    const request = admission.admitRequest(answer);
+    const charge = admission.admitRequest(answer);
     answer.emit('close');
 
-    expect(admission.chargeBody(request, 1)).toBe(false);
+    expect(charge(1)).toBe(false);
   });
 
   it('admits 2,048 plants, whatever the number of requests, and others when one has left', () => {
     const admission = new Admission(MIB);
-    for (let count = 0; count < 2_048; count += 1) admission.admitPlant(1);
+    const release = admission.admitPlant(SMALLEST);
+    for (let count = 1; count < 2_048; count += 1) admission.admitPlant(SMALLEST);
 
-    expect(() => admission.admitPlant(1)).toThrow(new ContractException(503));
+    expect(() => admission.admitPlant(SMALLEST)).toThrow(new ContractException(503));
     expect(fill(admission)).toHaveLength(2_048);
-    admission.releasePlant(1);
-    expect(() => admission.admitPlant(1)).not.toThrow();
+    release();
+    expect(() => admission.admitPlant(SMALLEST)).not.toThrow();
   });
 
   it('has room for two bodies of the greatest length', () => {
     const admission = new Admission(254 * MIB);
 
-    expect(admission.chargeBody(admission.admitRequest(newAnswer()), 508 * MIB)).toBe(true);
+    expect(admission.admitRequest(newAnswer())(508 * MIB)).toBe(true);
   });
 
   it('closes the oldest connection that has not taken its answer for a further request', () => {
     const admission = new Admission(MIB);
     const answers = [newAnswer(), newAnswer(), newAnswer(), newAnswer()];
-    for (const answer of answers) admission.chargeBody(admission.admitRequest(answer), 4 * MIB);
-    admission.admitPlant(1);
+    for (const answer of answers) admission.admitRequest(answer)(4 * MIB);
+    admission.admitPlant(SMALLEST);
     for (const answer of answers.slice(1)) answer.end('x'.repeat(20_000));
     admission.admitRequest(newAnswer());
 
@@ -128,46 +136,43 @@ describe('Admission', () => {
   it('closes the oldest connection that has not taken its answer for a body that needs its room', () => {
     const admission = new Admission(MIB);
     const answers = [newAnswer(), newAnswer(), newAnswer()];
-    const [, , last] = answers.map((answer) => {
-      const request = admission.admitRequest(answer);
-      admission.chargeBody(request, 5 * MIB);
-      return request;
-    });
+    const charges = answers.map((answer) => admission.admitRequest(answer));
+    for (const charge of charges) charge(5 * MIB);
     for (const answer of answers.slice(0, 2)) answer.end('x'.repeat(20_000));
 
-    expect(last && admission.chargeBody(last, 5 * MIB)).toBe(true);
+    expect(charges.at(-1)?.(5 * MIB)).toBe(true);
     expect(answers.map(({ destroyed }) => destroyed)).toEqual([true, false, false]);
   });
 
   it('closes when all plants have left, admits others meanwhile, and nothing afterwards', async () => {
     const admission = new Admission(MIB);
     admission.admitRequest(newAnswer());
-    for (const bytes of [1, 2]) admission.admitPlant(bytes);
+    const releases = [admission.admitPlant(SMALLEST), admission.admitPlant(SMALLEST)];
     let isClosed = false;
     const closing = admission.close().then(() => (isClosed = true));
-    for (const bytes of [1, 2]) {
+    for (const release of releases) {
       await new Promise(setImmediate);
       expect(isClosed).toBe(false);
-      admission.releasePlant(bytes);
+      release();
     }
-    admission.admitPlant(3);
+    const release = admission.admitPlant(SMALLEST);
     await new Promise(setImmediate);
     expect(isClosed).toBe(false);
-    admission.releasePlant(3);
+    release();
     await closing;
 
-    expect(() => admission.admitPlant(1)).toThrow(ContractException);
+    expect(() => admission.admitPlant(SMALLEST)).toThrow(ContractException);
     expect(fill(admission)).toHaveLength(0);
   });
 
   it('refuses calls of the host while plants occupy too many bytes', () => {
     const admission = new Admission(MIB);
-    admission.admitPlant(16 * MIB);
+    admission.admitPlant(plantOf(16 * MIB));
     expect(() => admission.assertRoomForCall()).not.toThrow();
-    admission.admitPlant(1);
+    const release = admission.admitPlant(SMALLEST);
 
     expect(() => admission.assertRoomForCall()).toThrow(new ContractException(503));
-    admission.releasePlant(1);
+    release();
     expect(() => admission.assertRoomForCall()).not.toThrow();
   });
 });

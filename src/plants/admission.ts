@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { ContractException } from '../contract/contract.exception.js';
+import { lengthOf, type StoredPlant } from '../storage/plant-repository.js';
 
 const MAX_REQUESTS = 2_048;
 const MAX_PLANTS = 2_048;
@@ -7,12 +8,21 @@ const MAX_PLANTS = 2_048;
 /** Maximum bytes of all bodies and plants, unless two bodies of the greatest length need more. */
 const MAX_BYTES = 16_777_216;
 
+/** Bytes that a plant occupies in addition to its texts. */
+const PLANT_COST = 512;
+
 /** A request of a client. */
-export interface AdmittedRequest {
+interface AdmittedRequest {
   readonly answer: ServerResponse;
   /** The bytes of its body, as far as it has arrived. */
   bytes: number;
 }
+
+/**
+ * Counts further bytes of the body of a request, and returns whether there is room for them. If there is none, the request
+ * no longer counts: its body is discarded, though its connection may stay open for seconds.
+ */
+export type ChargeBody = (bytes: number) => boolean;
 
 /**
  * Limits the requests of clients, the plants (including those of the host's calls), and the bytes of both, and so the memory
@@ -47,30 +57,16 @@ export class Admission {
    *
    * @throws {ContractException} 503 if there is no room, if the client has disconnected or has an answer, or after `close`
    */
-  admitRequest(answer: ServerResponse): AdmittedRequest {
+  admitRequest(answer: ServerResponse): ChargeBody {
     if (this.#isClosed) throw new ContractException(503);
     // The answer may have emitted `close`, so that nothing would release the request.
     if (answer.writableEnded || answer.req.socket.destroyed) throw new ContractException(503);
     const request: AdmittedRequest = { answer, bytes: 0 };
     this.#requests.push(request);
     answer.once('close', () => this.#releaseRequest(request));
-    if (this.#makeRoom()) return request;
+    if (this.#makeRoom()) return (bytes) => this.#chargeBody(request, bytes);
     this.#releaseRequest(request);
     throw new ContractException(503);
-  }
-
-  /**
-   * Counts bytes of the body of a request, and returns whether there is room for them. If there is none, the request no
-   * longer counts: its body is discarded, though its connection may stay open for seconds.
-   */
-  chargeBody(request: AdmittedRequest, bytes: number): boolean {
-    // A host may answer before the body has arrived, which releases the request.
-    if (!this.#requests.includes(request)) return false;
-    request.bytes += bytes;
-    this.#bytes += bytes;
-    if (this.#makeRoom()) return true;
-    this.#releaseRequest(request);
-    return false;
   }
 
   /** @throws {ContractException} 503 if there is no room for the bytes of a call of the host */
@@ -79,23 +75,24 @@ export class Admission {
   }
 
   /**
-   * Admits a plant until `releasePlant`, even if there is no room for its bytes: it is in memory already. So the total may
-   * exceed the limit: by twice the bytes of the bodies that had room, by 512 bytes for each plant, and by plants that the
-   * host has made or parsed. No request, body or call of the host has room until the total is within the limit again.
+   * Admits a plant, even if there is no room for its bytes: it is in memory already. So the total may exceed the limit: by
+   * twice the bytes of the bodies that had room, by 512 bytes for each plant, and by plants that the host has made or
+   * parsed. No request, body or call of the host has room until the total is within the limit again.
    *
+   * @returns a function that releases the plant
    * @throws {ContractException} 503 if there are too many plants, or after `close`
    */
-  admitPlant(bytes: number): void {
+  admitPlant(plant: Readonly<StoredPlant>): () => void {
     if (this.#isClosed || this.#plants === MAX_PLANTS) throw new ContractException(503);
+    // A UTF-16 unit occupies up to two bytes.
+    const bytes = PLANT_COST + 2 * lengthOf(plant);
     this.#plants += 1;
     this.#bytes += bytes;
-  }
-
-  /** @param bytes the bytes that `admitPlant` has got */
-  releasePlant(bytes: number): void {
-    this.#plants -= 1;
-    this.#bytes -= bytes;
-    this.#onPlantReleased();
+    return () => {
+      this.#plants -= 1;
+      this.#bytes -= bytes;
+      this.#onPlantReleased();
+    };
   }
 
   /**
@@ -105,6 +102,16 @@ export class Admission {
   async close(): Promise<void> {
     while (this.#plants > 0) await new Promise<void>((resolve) => (this.#onPlantReleased = resolve));
     this.#isClosed = true;
+  }
+
+  #chargeBody(request: AdmittedRequest, bytes: number): boolean {
+    // A host may answer before the body has arrived, which releases the request.
+    if (!this.#requests.includes(request)) return false;
+    request.bytes += bytes;
+    this.#bytes += bytes;
+    if (this.#makeRoom()) return true;
+    this.#releaseRequest(request);
+    return false;
   }
 
   /** Releases a request, unless it has been released. */

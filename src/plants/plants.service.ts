@@ -4,20 +4,11 @@ import type { Principal } from '../auth/token-verifier.js';
 import { ContractException } from '../contract/contract.exception.js';
 import { RepositoryUnavailableError } from '../storage/errors.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { lengthOf, type Outcome, PlantRepository, type PlantSnapshot } from '../storage/plant-repository.js';
+import { type Outcome, PlantRepository, type PlantSnapshot } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { assertFields, type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
 import type { PlantCreatedListener } from './plants.module-definition.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
-
-/** Bytes that a plant occupies in addition to its texts. */
-const PLANT_COST = 512;
-
-/** Returns the bytes that a plant occupies. */
-function costOf(plant: Readonly<NewPlantDto>): number {
-  // A UTF-16 unit occupies up to two bytes.
-  return PLANT_COST + 2 * lengthOf(plant);
-}
 
 @Injectable()
 export class PlantsService {
@@ -55,9 +46,7 @@ export class PlantsService {
    * @throws {ContractException} 409 or 503, like `create`
    */
   async createChecked(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
-    const bytes = costOf(plant);
-    this.admission.admitPlant(bytes);
-    const release = (): void => this.admission.releasePlant(bytes);
+    const release = this.admission.admitPlant(plant);
     const outcome = await this.#add(plant).catch((error: unknown) => {
       release();
       throw error;

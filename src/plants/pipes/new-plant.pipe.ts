@@ -47,8 +47,7 @@ export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlant
     }
     const { bodyLimit } = this.admission;
     if (length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
-    const admitted = this.admission.admitRequest(response);
-    const charge = (bytes: number): boolean => this.admission.chargeBody(admitted, bytes);
+    const charge = this.admission.admitRequest(response);
     // Most bodies have arrived when the guard has passed the request.
     const body = takeBody(request, length, charge) ?? (await collectBody(request, length, bodyLimit, charge));
     return parseNewPlant(body);

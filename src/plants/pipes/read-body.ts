@@ -1,12 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream';
 import { ContractException } from '../../contract/contract.exception.js';
+import type { ChargeBody } from '../admission.js';
 
 /** Minimum bytes of a buffer for a body that arrives in parts. */
 const MIN_CAPACITY = 1_024;
-
-/** Reserves memory, and returns whether there was room for it. */
-type Charge = (bytes: number) => boolean;
 
 /**
  * Takes a body that has arrived completely, as most have when the guard has verified the token.
@@ -15,7 +13,11 @@ type Charge = (bytes: number) => boolean;
  * @returns undefined if the body is chunked, or if a part of it has yet to arrive
  * @throws {ContractException} 503 if there is no room for it, 400 or 408 if it will be incomplete
  */
-export function takeBody(request: IncomingMessage, length: number | undefined, charge: Charge): Uint8Array | undefined {
+export function takeBody(
+  request: IncomingMessage,
+  length: number | undefined,
+  charge: ChargeBody,
+): Uint8Array | undefined {
   if (request.destroyed) throw incompleteBecauseOf(request.errored);
   // The body is chunked: only its end tells its length.
   if (length === undefined) return undefined;
@@ -39,7 +41,7 @@ export async function collectBody(
   request: IncomingMessage,
   length: number | undefined,
   limit: number,
-  charge: Charge,
+  charge: ChargeBody,
 ): Promise<Uint8Array> {
   const body = new BodyBuffer(limit, length ?? limit, charge);
   return new Promise((resolve, reject) => {
@@ -73,7 +75,7 @@ class BodyBuffer {
   constructor(
     private readonly limit: number,
     private readonly maxCapacity: number,
-    private readonly charge: Charge,
+    private readonly charge: ChargeBody,
   ) {}
 
   /** Adds a chunk, or returns why the body is refused. */
