@@ -286,7 +286,7 @@ export default [
     name: 'plants: uncharged body',
     reason: 'Requests in flight are bounded in bytes.',
     file: READ,
-    find: 'if (!this.charge(capacity - this.#buffer.length)) return false;',
+    find: 'if (!this.chargeBody(capacity - this.#buffer.length)) return false;',
     replace: '',
     spec: 'src/plants/pipes/read-body',
     test: 'no room',

@@ -35,7 +35,7 @@ type State =
  * | the refusal of | is sent                                                                           |
  * |----------------|-----------------------------------------------------------------------------------|
  * | a request      | by `send`, like any answer                                                        |
- * | a body         | by `send`, too: `endBody` passes it as an error to `collectBody`, which throws it |
+ * | a body         | by `send`, too: `endBody` passes it as an error to `readBody`, which throws it |
  * | other input    | by `#proceed`, in the turn of the input, as the last answer                       |
  *
  * A refusal in the queue is the last entry: later input is ignored.

@@ -59,7 +59,7 @@ export class PublicRequest extends IncomingMessage {
     return this.headers['transfer-encoding'] !== undefined;
   }
 
-  /** Ends a body that is not complete. Its reader, `collectBody`, gets the refusal as an error. */
+  /** Ends a body that is not complete. Its reader, `readBody`, gets the refusal as an error. */
   endBody(refusal: ContractException): void {
     this.destroy(refusal);
   }

@@ -7,7 +7,7 @@ import type { NewPlantDto } from '../dto/plant.dto.js';
 import { type HostRequest, isParsed, ParsedBodies } from '../host/parsed-body.js';
 import { sentHeaders } from '../host/unparsed-body.js';
 import { parseNewPlant } from '../parse-new-plant.js';
-import { bodyTooLarge, collectBody, takeBody } from './read-body.js';
+import { bodyTooLarge, readBody } from './read-body.js';
 
 /** Node's response, or that of Fastify, which wraps it. */
 type HostResponse = ServerResponse | { readonly raw: ServerResponse };
@@ -32,7 +32,7 @@ export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlant
 
   constructor(private readonly admission: Admission) {}
 
-  /** @throws {ContractException} like `assertHeaders`, 413, 503, like `collectBody`, like `parseNewPlant`, in this order */
+  /** @throws {ContractException} like `assertHeaders`, 413, 503, like `readBody`, like `parseNewPlant`, in this order */
   async transform(getContext: LazyContext): Promise<NewPlantDto> {
     const http = getContext().switchToHttp();
     const hostRequest = http.getRequest<HostRequest>();
@@ -47,10 +47,8 @@ export class NewPlantPipe implements PipeTransform<LazyContext, Promise<NewPlant
     }
     const { bodyLimit } = this.admission;
     if (length !== undefined && length > bodyLimit) throw bodyTooLarge(bodyLimit);
-    const charge = this.admission.admitRequest(response);
-    // Most bodies have arrived when the guard has passed the request.
-    const body = takeBody(request, length, charge) ?? (await collectBody(request, length, bodyLimit, charge));
-    return parseNewPlant(body);
+    const chargeBody = this.admission.admitRequest(response);
+    return parseNewPlant(await readBody(request, length, bodyLimit, chargeBody));
   }
 }
 

@@ -7,22 +7,28 @@ import type { ChargeBody } from '../admission.js';
 const MIN_CAPACITY = 1_024;
 
 /**
- * Takes a body that has arrived completely, as most have when the guard has verified the token.
+ * Reads a body.
  *
- * @param length the value of Content-Length
- * @returns undefined if the body is chunked, or if a part of it has yet to arrive
- * @throws {ContractException} 503 if there is no room for it, 400 or 408 if it will be incomplete
+ * @param length the value of Content-Length; undefined if the body is chunked
+ * @param limit the greatest length that is accepted
+ * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
  */
-export function takeBody(
+export async function readBody(
   request: IncomingMessage,
   length: number | undefined,
-  charge: ChargeBody,
-): Uint8Array | undefined {
+  limit: number,
+  chargeBody: ChargeBody,
+): Promise<Uint8Array> {
   if (request.destroyed) throw incompleteBecauseOf(request.errored);
-  // The body is chunked: only its end tells its length.
-  if (length === undefined) return undefined;
-  if (!request.complete || request.readableLength !== length) return undefined;
-  if (!charge(length)) throw new ContractException(503);
+  // Most bodies have arrived when the guard has passed the request. A chunked one declares no length.
+  const hasArrived = request.complete && request.readableLength === length;
+  if (hasArrived) return takeArrived(request, length, chargeBody);
+  return collect(request, new BodyBuffer(limit, length ?? limit, chargeBody));
+}
+
+/** Takes a body that has arrived completely. */
+function takeArrived(request: IncomingMessage, length: number, chargeBody: ChargeBody): Uint8Array {
+  if (!chargeBody(length)) throw new ContractException(503);
   // Without the length, `read` would return only the first chunk on Node 26.
   const body = request.read(length) as Uint8Array;
   // This second `read` lets the stream end.
@@ -30,20 +36,8 @@ export function takeBody(
   return body;
 }
 
-/**
- * Collects a body that `takeBody` has not taken.
- *
- * @param length the value of Content-Length; undefined if the body is chunked
- * @param limit the greatest length that is accepted
- * @throws {ContractException} 413 if the body is too large, 503 if there is no room for it, 400 or 408 if it is incomplete
- */
-export async function collectBody(
-  request: IncomingMessage,
-  length: number | undefined,
-  limit: number,
-  charge: ChargeBody,
-): Promise<Uint8Array> {
-  const body = new BodyBuffer(limit, length ?? limit, charge);
+/** Collects a body that has yet to arrive, or whose length is unknown. */
+async function collect(request: IncomingMessage, body: BodyBuffer): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const add = (chunk: Buffer): void => {
       const refusal = body.add(chunk);
@@ -70,12 +64,12 @@ class BodyBuffer {
 
   /**
    * @param limit the greatest length that is accepted
-   * @param maxCapacity the greatest length that is possible: the value of Content-Length, or the limit
+   * @param maxLength the greatest length that is possible: the value of Content-Length, or the limit
    */
   constructor(
     private readonly limit: number,
-    private readonly maxCapacity: number,
-    private readonly charge: ChargeBody,
+    private readonly maxLength: number,
+    private readonly chargeBody: ChargeBody,
   ) {}
 
   /** Adds a chunk, or returns why the body is refused. */
@@ -98,8 +92,8 @@ class BodyBuffer {
 
   /** Makes the buffer long enough for twice the bytes. Returns false if Admission has no room for them. */
   #grow(length: number): boolean {
-    const capacity = Math.min(Math.max(2 * length, MIN_CAPACITY), this.maxCapacity);
-    if (!this.charge(capacity - this.#buffer.length)) return false;
+    const capacity = Math.min(Math.max(2 * length, MIN_CAPACITY), this.maxLength);
+    if (!this.chargeBody(capacity - this.#buffer.length)) return false;
     // A slice of Buffer's pool would keep the whole pool in memory.
     const larger = Buffer.allocUnsafeSlow(capacity);
     this.#buffer.copy(larger, 0, 0, this.#length);
