@@ -30,14 +30,13 @@ export function exactInteger(text: string): bigint | undefined {
 }
 
 /**
- * Visits the members of the top-level object of a JSON text, with the source text of each value, because JSON.parse rounds
+ * Yields the members of the top-level object of a JSON text, with the source text of each value, because JSON.parse rounds
  * numbers to 53 bits and hides repeated names. The time is linear in the length of the text.
  *
  * @param json a text that JSON.parse has accepted, and whose value is an object
- * @param visit called with the name of each member and the source text of its value, in order
  * @throws {Error} if another text ends before its object
  */
-export function visitTopLevelMembers(json: string, visit: (name: string, value: string) => void): void {
+export function* topLevelMembers(json: string): Generator<[name: string, source: string]> {
   let position = json.indexOf('{') + 1;
   for (;;) {
     position = skip(json, position, ',');
@@ -47,7 +46,7 @@ export function visitTopLevelMembers(json: string, visit: (name: string, value: 
     const startOfValue = skip(json, endOfName, ':');
     const name = json.slice(position + 1, endOfName - 1);
     position = endOfValue(json, startOfValue);
-    visit(name.includes('\\') ? (JSON.parse(`"${name}"`) as string) : name, json.slice(startOfValue, position));
+    yield [name.includes('\\') ? (JSON.parse(`"${name}"`) as string) : name, json.slice(startOfValue, position)];
   }
 }
 

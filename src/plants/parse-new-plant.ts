@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { ContractException } from '../contract/contract.exception.js';
 import { FIELD_NAMES } from '../contract/plant-fields.js';
 import { assertFields, type NewPlantDto, toNewPlant } from './dto/plant.dto.js';
-import { exactInteger, visitTopLevelMembers } from './exact-json.js';
+import { exactInteger, topLevelMembers } from './exact-json.js';
 
 /**
  * Parses the JSON of a NewPlant.
@@ -14,15 +14,13 @@ export function parseNewPlant(json: string | Uint8Array): NewPlantDto {
   const text = typeof json === 'string' ? json : decodeUtf8(json);
   const parsed = assertFields(parseJson(text));
   const seen: string[] = [];
-  visitTopLevelMembers(text, (name, source) => {
-    if (!isField(name)) return;
+  for (const [name, source] of topLevelMembers(text)) {
+    if (!isField(name)) continue;
     if (seen.includes(name)) throw new ContractException(400, `The field ${name} is given twice: give it once.`);
     seen.push(name);
-    if (name !== 'id') return;
-    const id = exactInteger(source);
-    // Any other value stays as JSON.parse has read it, because the message of 422 depends on it.
-    if (id !== undefined) parsed.id = id;
-  });
+    // Any other id stays as JSON.parse has read it, because the message of 422 depends on it.
+    if (name === 'id') parsed.id = exactInteger(source) ?? parsed.id;
+  }
   return toNewPlant(parsed);
 }
 

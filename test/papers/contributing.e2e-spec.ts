@@ -22,7 +22,10 @@ describe('CONTRIBUTING.md', () => {
   it('names functions and classes that exist', () => {
     const steps = [...CONTRIBUTING.section('The way of a request').matchAll(/`([\w./-]+\.ts):([#\w]+)`/g)];
     const missing = steps.filter(([, file = '', name = '']) => {
-      const declaration = new RegExp(`(?:^ +(?:override |async |readonly )*|(?:class|const|function) )${name}\\b`, 'm');
+      const declaration = new RegExp(
+        `(?:^ +(?:override |async |readonly )*|(?:class|const|function\\*?) )${name}\\b`,
+        'm',
+      );
       return !declaration.test(readFileSync(join(ROOT, 'src', file), 'utf8'));
     });
 
