@@ -83,30 +83,30 @@ export class TokenFileVerifier extends TokenVerifier {
   }
 
   /**
-   * Reads the file. Before the first token is created, it may be missing.
+   * Reads the file.
    *
+   * @returns false if the file is missing, as it may be until the first token is created
    * @throws {OperatorError} if it cannot be used
    */
-  read(): void {
+  read(): boolean {
     const { content } = this.#state;
-    if (content === undefined && this.options.mayBeMissing === true && !existsSync(this.file)) return;
+    if (content === undefined && this.options.mayBeMissing === true && !existsSync(this.file)) return false;
     const text = readTokenFile(this.file);
     const tokens = text === content?.text ? content.tokens : this.#parse(text);
     this.#state = { name: 'in use', content: { text, tokens, readAt: new Date() } };
+    return true;
   }
 
   /** Reads the file again. If the file cannot be used, logs the reason and keeps the tokens. */
   reload(): void {
     const before = this.#state;
     try {
-      this.read();
+      if (!this.read()) return;
     } catch (error) {
       this.#state = { name: 'failing', content: before.content };
       this.#logger.error(`${(error as Error).message}; keeping the tokens read before`);
       return;
     }
-    // The file is still missing, which is allowed.
-    if (this.#state === before) return;
     if (before.name === 'in use' && before.content.text === this.#state.content?.text) return;
     this.#logger.log(`${this.file} ${NEWS[before.name]}; number of tokens now: ${this.count}`);
   }
