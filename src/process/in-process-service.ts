@@ -1,7 +1,8 @@
 import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { closeApplication, createApplication } from '../app.module.js';
-import { FirstKnownVerifier, type TokenVerifier } from '../auth/token-verifier.js';
+import { FirstKnownVerifier } from '../auth/first-known-verifier.js';
+import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { Configuration } from '../config/configuration.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';

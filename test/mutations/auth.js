@@ -494,7 +494,7 @@ export default [
   {
     name: 'auth: hooks of several verifiers',
     reason: 'A change of the token file takes effect within a second, also where JWTs are accepted.',
-    file: 'src/auth/token-verifier.ts',
+    file: 'src/auth/first-known-verifier.ts',
     find: 'await verifier.onModuleInit?.()',
     replace: 'await Promise.resolve(verifier)',
     spec: 'test/auth/token-file',

@@ -7,7 +7,7 @@ import type * as oidc from 'oidc-provider';
 import { REFUSAL_CHANNEL, type AuthenticationRefused } from '../../src/auth/authenticated-request.js';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { digestToken, StaticTokens } from '../../src/auth/static-tokens.js';
-import { FirstKnownVerifier } from '../../src/auth/token-verifier.js';
+import { FirstKnownVerifier } from '../../src/auth/first-known-verifier.js';
 import { TOKEN } from './client.js';
 import { ask } from './raw-client.js';
 import { type Service, startService } from './service.js';
