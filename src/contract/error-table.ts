@@ -46,6 +46,7 @@ export const ERROR_TABLE = {
   405: {
     when: 'the path does not support this method',
     message: 'This path does not support this method: use POST.',
+    headers: { Allow: 'POST' },
   },
   408: {
     when: 'the request did not arrive in time',

@@ -24,6 +24,6 @@ export class NotFoundController {
     const { params } = this.adapterHost.httpAdapter.getInstance().findRoute({ method: 'POST', url });
     // Only the route of this controller has a wildcard. If a POST has another route, the path exists, but not the method.
     if ('*' in params) throw new ContractException(404, `There is no such path: use POST ${this.plants.path}.`);
-    throw new ContractException(405, undefined, { Allow: 'POST' });
+    throw new ContractException(405);
   }
 }

@@ -18,7 +18,7 @@ export default [
     reason: 'The body is exactly {error, message}.',
     file: EXCEPTION,
     find: 'super({ error, message } satisfies ErrorBody,',
-    replace: 'super({ error, message, headers },',
+    replace: 'super({ error, message, status: HttpStatus.BAD_REQUEST },',
     spec: 'test/plants/refusals',
     test: 'with error 415',
   },

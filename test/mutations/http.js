@@ -436,7 +436,7 @@ export default [
   {
     name: 'http: 405 without Allow',
     reason: 'Error 405 has Allow: POST.',
-    file: NOT_FOUND,
+    file: 'src/contract/error-table.ts',
     find: "{ Allow: 'POST' }",
     replace: '{}',
     spec: 'test/http/routing',
