@@ -28,6 +28,7 @@ describe('ContractExceptionFilter', () => {
   it.each([
     { thrown: new ContractException(409, 'Another one.'), error: 409, message: 'Another one.' },
     { thrown: new ForbiddenException('a secret'), error: 403, message: ERROR_TABLE[403].message },
+    { thrown: new HttpException('a secret', 409), error: 400, message: 'The request was refused with status 409.' },
     { thrown: new HttpException('a secret', 418), error: 400, message: 'The request was refused with status 418.' },
     { thrown: new HttpException('a secret', 302), error: 400, message: 'The request was refused with status 302.' },
   ])('answers $thrown with error $error, and logs nothing', ({ thrown, error, message }) => {

@@ -162,6 +162,7 @@ describe('PlantsModule', () => {
 
   it.each([
     { status: 429, error: 429, message: /^There were / },
+    { status: 409, error: 400, message: /^The request was refused with status 409\.$/ },
     { status: 402, error: 400, message: /^The request was refused with status 402\.$/ },
   ])("answers $status of a host's guard with error $error, and keeps its Retry-After", async (row) => {
     const { status, error, message } = row;

@@ -104,6 +104,14 @@ export default [
     test: 'no values',
   },
   {
+    name: 'contract: 409 of a host',
+    reason: 'Error 409 says that the id belongs to another plant, and nothing else.',
+    file: FILTER,
+    find: ' && status !== 409',
+    replace: '',
+    spec: 'src/contract/contract-exception.filter',
+  },
+  {
     name: 'contract: number of a host that the table does not have',
     reason: 'What the client has done wrong is no defect of the service.',
     file: FILTER,
