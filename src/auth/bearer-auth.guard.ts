@@ -5,7 +5,8 @@ import { ERROR_TABLE } from '../contract/error-table.js';
 import { nodeRequest, principalOf, setPrincipal, setRefusal } from './authenticated-request.js';
 import { BearerAuthOptions, isScope } from './bearer-auth-options.js';
 import { BearerRequest, STRATEGY } from './bearer.strategy.js';
-import { type Principal, Rejection, type Verdict } from './token-verifier.js';
+import type { Principal } from './token-verifier.js';
+import { Rejection, type Verdict } from './verdict.js';
 
 interface ScopeRequirement {
   /** Defaults to the scope of the options. */

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { PassportStrategy } from '@nestjs/passport';
 import { Strategy } from 'passport-http-bearer';
 import { nodeRequest } from './authenticated-request.js';
-import { isBearerToken, Rejection, type TokenVerifier, toVerdict, type Verdict } from './token-verifier.js';
+import { isBearerToken, type TokenVerifier } from './token-verifier.js';
+import { Rejection, toVerdict, type Verdict } from './verdict.js';
 
 /** The name in passport's registry, which the process shares: a host may use `bearer` itself. */
 export const STRATEGY = 'plant-store-bearer';

@@ -1,6 +1,7 @@
-import { ExpiredToken, Rejection, toVerdict } from './token-verifier.js';
+import { ExpiredToken } from './token-verifier.js';
+import { Rejection, toVerdict } from './verdict.js';
 
-describe('A result', () => {
+describe('The result of a verifier', () => {
   it('may be undefined, a reason, a principal, or an expired token, which a principal may be, too', () => {
     const principal = { name: '', scopes: [], expires: new Date(Date.now() + 60_000) };
     const former = { name: 'former', expires: new Date(0) };
