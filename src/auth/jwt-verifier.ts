@@ -151,9 +151,10 @@ async function verifyToken(token: string, keys: IssuerKeys, rules: JWTVerifyOpti
       try {
         return (await jwtVerify(token, key, rules)).payload;
       } catch (fault) {
-        // Another key may have signed the token, even if jose cannot use this key.
-        const isOfKey = fault instanceof errors.JWSSignatureVerificationFailed || !(fault instanceof errors.JOSEError);
-        if (!isOfKey) throw fault;
+        // Another key may fit: this one has not signed the token, or jose cannot use it.
+        const isWrongKey =
+          fault instanceof errors.JWSSignatureVerificationFailed || !(fault instanceof errors.JOSEError);
+        if (!isWrongKey) throw fault;
       }
     }
     throw new errors.JWSSignatureVerificationFailed();

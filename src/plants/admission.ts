@@ -55,6 +55,7 @@ export class Admission {
   /**
    * Admits a request, until its answer emits `close`.
    *
+   * @returns a function that counts the bytes of its body
    * @throws {ContractException} 503 if there is no room, if the client has disconnected or has an answer, or after `close`
    */
   admitRequest(answer: ServerResponse): ChargeBody {

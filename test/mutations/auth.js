@@ -383,7 +383,7 @@ export default [
     name: 'auth: second key that fits',
     reason: 'A token without kid is verified with each key that fits.',
     file: VERIFIER,
-    find: 'if (!isOfKey) throw fault;',
+    find: 'if (!isWrongKey) throw fault;',
     replace: 'throw fault;',
     spec: 'test/auth/jwt',
     test: 'names none of them',

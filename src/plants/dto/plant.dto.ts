@@ -100,13 +100,13 @@ const TYPE_RULES: Readonly<Record<FieldType, TypeRule>> = {
   text: { accepts: isText, words: 'a string without U+0000 and unpaired surrogates' },
 };
 
-/** A decorator for those fields whose row of PLANT_FIELDS has these members; at other fields, it does not compile. */
+/** A decorator that compiles only at fields whose row of PLANT_FIELDS has these members. */
 type FieldDecorator<Row> = (
   dto: object,
   name: { [Name in FieldName]: (typeof PLANT_FIELDS)[Name] extends Row ? Name : never }[FieldName],
 ) => void;
 
-/** Allows a field to be missing, but not to be null, which class-validator's IsOptional allows, too. */
+/** Lets a field be missing. class-validator's IsOptional would let it be null, too. */
 function MayBeMissing(): FieldDecorator<{ isRequired: false }> {
   return ValidateIf((_plant, value) => value !== undefined);
 }
