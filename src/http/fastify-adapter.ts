@@ -3,7 +3,8 @@ import type { SecureContextOptions } from 'node:tls';
 import proxyAddress from '@fastify/proxy-addr';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ContractException } from '../contract/contract.exception.js';
-import { withMessageRules } from './message/message-rules.js';
+import { allowOrigin, answerPreflight, isPreflight } from './message/cross-origin.js';
+import { findRefusal } from './message/message-rules.js';
 import type { PublicRequest } from './message/public-request.js';
 import type { PublicHandler, PublicResponse } from './message/public-response.js';
 import { PublicServer } from './connection/public-server.js';
@@ -37,7 +38,7 @@ export type PublicApplication = NestFastifyApplication;
 
 interface AdapterOptions {
   readonly limits?: Partial<ServerLimits>;
-  /** See {@link withMessageRules}. */
+  /** The origins whose pages may send requests, see {@link allowOrigin}. */
   readonly origins?: ReadonlySet<string>;
   readonly certificate?: SecureContextOptions | undefined;
   /** Addresses and networks of proxies that are trusted to name the client's address, in the syntax of proxy-addr. */
@@ -47,13 +48,21 @@ interface AdapterOptions {
 /** Creates the Fastify adapter of the public port. Fastify only routes: its parsers, answers and refusals are not used. */
 export function createFastifyAdapter({
   limits,
-  origins,
+  origins = new Set(),
   certificate,
   trustProxy = [],
 }: AdapterOptions): FastifyAdapter {
-  // `adapter` is assigned before the server listens, and so before any request.
-  const route: PublicHandler = (request, response) => adapter.getInstance().routing(request, response);
-  const handle = withForwardedAddress(withMessageRules(route, origins), trustProxy);
+  const isTrusted = proxyAddress.compile([...trustProxy]);
+  const handle: PublicHandler = (request, response) => {
+    request.clientAddress = proxyAddress(request, isTrusted);
+    const { origin } = request.headers;
+    const isAllowed = origin !== undefined && origins.has(origin);
+    if (isAllowed) allowOrigin(response, origin);
+    const refusal = findRefusal(request);
+    if (refusal !== undefined) response.refuse(refusal);
+    else if (isAllowed && isPreflight(request)) answerPreflight(response);
+    else adapter.getInstance().routing(request, response);
+  };
   const server = new PublicServer(handle, { ...DEFAULT_LIMITS, ...limits }, certificate);
   const adapter = new PublicFastifyAdapter({
     serverFactory: () => server.node as Server,
@@ -79,14 +88,4 @@ export function createFastifyAdapter({
   }
   fastify.addHook('preClose', () => server.drain());
   return adapter;
-}
-
-/** Returns a handler that notes the client's address for the log, even for requests that do not reach Fastify. */
-function withForwardedAddress(handle: PublicHandler, trustProxy: readonly string[]): PublicHandler {
-  if (trustProxy.length === 0) return handle;
-  const isTrusted = proxyAddress.compile([...trustProxy]);
-  return (request, response) => {
-    request.forwardedAddress = proxyAddress(request, isTrusted);
-    handle(request, response);
-  };
 }

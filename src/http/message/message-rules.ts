@@ -1,7 +1,5 @@
 import { type IncomingMessage, METHODS } from 'node:http';
 import { ContractException } from '../../contract/contract.exception.js';
-import { allowOrigin, answerPreflight, isPreflight } from './cross-origin.js';
-import type { PublicHandler } from './public-response.js';
 import { isAuthority, isTarget } from './request-target.js';
 
 /** Maximum headers of a request: each occupies hundreds of bytes, however short it is. */
@@ -9,25 +7,8 @@ export const MAX_HEADERS = 256;
 
 const KNOWN_METHODS = new Set(METHODS);
 
-/**
- * Returns a handler that refuses messages that Node's parser accepts although they violate RFC 9112, answers preflight
- * requests, and passes on all others.
- *
- * @param origins the origins whose pages may send requests, see {@link allowOrigin}
- */
-export function withMessageRules(handle: PublicHandler, origins: ReadonlySet<string> = new Set()): PublicHandler {
-  return (request, response) => {
-    const { origin } = request.headers;
-    const isAllowed = origin !== undefined && origins.has(origin);
-    if (isAllowed) allowOrigin(response, origin);
-    const refusal = findRefusal(request);
-    if (refusal !== undefined) response.refuse(refusal);
-    else if (isAllowed && isPreflight(request)) answerPreflight(response);
-    else handle(request, response);
-  };
-}
-
-function findRefusal(request: IncomingMessage): ContractException | undefined {
+/** Returns the refusal of a message that Node's parser accepts although it breaks a rule; undefined for all others. */
+export function findRefusal(request: IncomingMessage): ContractException | undefined {
   if (request.rawHeaders.length > 2 * MAX_HEADERS) {
     return new ContractException(431, `There are more than ${MAX_HEADERS} headers: send fewer.`);
   }

@@ -13,8 +13,8 @@ const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})(
 
 /** A request on the public port. */
 export class PublicRequest extends IncomingMessage {
-  /** The client's address according to a trusted proxy. */
-  forwardedAddress: string | undefined;
+  /** The address that a trusted proxy names, otherwise the peer's. Set when the request runs. */
+  clientAddress: string | undefined;
   /** True for a preflight: its client is unknown, but its connection stays open. */
   needsNoToken = false;
   #id: string | undefined;

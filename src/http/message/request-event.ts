@@ -60,7 +60,7 @@ export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { sta
     ...(status === 400 && reasonOf(body as ErrorBody)),
     refusal: refused?.reason,
     duration: Math.round((performance.now() - headersCompleteAt) * 1_000) / 1_000,
-    address: req.forwardedAddress ?? req.socket.remoteAddress,
+    address: req.clientAddress,
     traceId: trace?.traceId,
     spanId: trace?.spanId,
   };
