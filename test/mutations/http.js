@@ -235,7 +235,7 @@ export default [
     name: 'http: requests after the last answer',
     reason: 'What follows a last answer is not run.',
     file: CONNECTION,
-    find: "this.#enter({ name: 'closing', response });",
+    find: "this.#enter({ name: 'closing' });",
     replace: "this.#enter({ name: 'waiting' });",
     spec: 'test/http/pipelining',
     test: 'does not run a request in the same packet',

@@ -15,9 +15,8 @@ import { type NextStep, writeAnswer, writeRefusal } from './write-answer.js';
 const LINGER = 2_000;
 
 type State =
-  | { readonly name: 'waiting'; readonly response?: undefined }
-  | { readonly name: 'running' | 'answering'; readonly response: PublicResponse }
-  | { readonly name: 'closing'; readonly response: PublicResponse | undefined };
+  | { readonly name: 'waiting' | 'closing'; readonly response?: undefined }
+  | { readonly name: 'running' | 'answering'; readonly response: PublicResponse };
 
 /**
  * One connection of a client. Requests, and refusals of other input, wait in one queue. `#proceed` decides what comes next.
@@ -44,7 +43,6 @@ type State =
  * while a request waits for its turn or for its guard.
  */
 export class ClientConnection implements OpenConnection {
-  /** The state; its response belongs to the request that runs or is being answered. */
   #state: State = { name: 'waiting' };
   /** When this state began. */
   #since = performance.now();
@@ -203,10 +201,9 @@ export class ClientConnection implements OpenConnection {
   /** Closes the connection when its last answer is written. Requests that wait get no answer. */
   #close(): void {
     const { socket } = this;
-    const { response } = this.#state;
-    this.#enter({ name: 'closing', response });
-    if (response !== undefined) discardBody(response);
-    for (const waiting of this.#queue) if (waiting instanceof PublicResponse) discardBody(waiting);
+    const unread = [this.#state.response, ...this.#queue];
+    this.#enter({ name: 'closing' });
+    for (const arrival of unread) if (arrival instanceof PublicResponse) discardBody(arrival);
     this.#queue.length = 0;
     socket.once('finish', () => this.#destroyAfter(LINGER));
     socket.end();
@@ -237,9 +234,7 @@ export class ClientConnection implements OpenConnection {
 
   /** Returns whether input must wait: the queue has entries, or the current request has unread chunks. */
   #mustPause(): boolean {
-    const { name, response } = this.#state;
-    if (name === 'closing') return false;
-    return this.#queue.length > 0 || response?.req.hasUnreadChunks === true;
+    return this.#queue.length > 0 || this.#state.response?.req.hasUnreadChunks === true;
   }
 
   /** Returns the last request that has arrived, unless its body is complete. */
