@@ -135,9 +135,9 @@ export default [
   {
     name: 'http: 408 as 400',
     reason: 'A request that does not arrive in time is error 408.',
-    file: ERROR,
-    find: 'return new ContractException(408);',
-    replace: 'return new ContractException(400);',
+    file: CONNECTION,
+    find: 'timeout, () => this.refuse(new ContractException(408))',
+    replace: 'timeout, () => this.refuse(new ContractException(400))',
     spec: 'test/http/timeouts',
     test: 'at whatever byte',
   },

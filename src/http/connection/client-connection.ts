@@ -112,8 +112,8 @@ export class ClientConnection implements OpenConnection {
   /** Takes an error of Node's parser, or its report of a head that does not arrive in time. */
   acceptError(error: ParserError): void {
     const refusal = refusalFor(error);
-    if (refusal === undefined) this.socket.destroy();
-    else if (refusal.error === 408) this.#headClock.late();
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#headClock.late();
+    else if (refusal === undefined) this.socket.destroy();
     else this.refuse(refusal);
   }
 

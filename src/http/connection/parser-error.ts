@@ -10,8 +10,6 @@ export interface ParserError extends Error {
 /** Returns the refusal for an error of the parser; undefined for other errors, such as a reset. */
 export function refusalFor(error: ParserError): ContractException | undefined {
   switch (error.code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new ContractException(408);
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new ContractException(413, 'The chunk extensions of the body are too large: send none.');
     case 'HPE_HEADER_OVERFLOW':
