@@ -103,7 +103,7 @@ export class ClientConnection implements OpenConnection {
    */
   acceptRequest(response: PublicResponse): void {
     response.client = this;
-    response.req.once('resume', () => this.#beginBody(response.req));
+    response.req.once('resume', () => this.#beginBody(response));
     this.#headClock.stop();
     if (this.#isEnding()) discardBody(response);
     else this.#enqueue(response);
@@ -115,15 +115,6 @@ export class ClientConnection implements OpenConnection {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#headClock.late();
     else if (refusal === undefined) this.socket.destroy();
     else this.refuse(refusal);
-  }
-
-  /** Starts the timer of a body when something begins to read it. */
-  #beginBody(request: PublicRequest): void {
-    // A connection that closes reads bodies only to discard them.
-    if (this.#state.name !== 'running' || request.complete) return;
-    this.#startTimer(this.timeout, () => {
-      if (!request.complete) this.refuse(new ContractException(408));
-    });
   }
 
   /** Refuses what has arrived last: a request whose body is not complete, or input that is not a request. */
@@ -208,6 +199,17 @@ export class ClientConnection implements OpenConnection {
     socket.once('finish', () => this.#destroyAfter(LINGER));
     socket.end();
     this.#input.discard();
+  }
+
+  /** Asks the client for the body if it waits for that, and starts the timer, when something begins to read the body. */
+  #beginBody(response: PublicResponse): void {
+    const { req } = response;
+    // The body of a request that does not run is only discarded.
+    if (response !== this.#state.response || req.complete) return;
+    if (response.awaitsContinue) response.writeContinue();
+    this.#startTimer(this.timeout, () => {
+      if (!req.complete) this.refuse(new ContractException(408));
+    });
   }
 
   #enter(state: State): void {

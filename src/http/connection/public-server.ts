@@ -59,10 +59,7 @@ export class PublicServer {
     this.node.on('request', accept);
     this.node.on('checkExpectation', accept);
     this.node.on('checkContinue', (request, response) => {
-      // Asks the client for the body when something begins to read it.
-      request.once('resume', () => {
-        if (!response.headersSent) response.writeContinue();
-      });
+      response.awaitsContinue = true;
       accept(request, response);
     });
     this.node.on('connect', ({ socket }) => this.#clients.get(socket)?.refuse(new ContractException(400)));

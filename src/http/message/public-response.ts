@@ -19,6 +19,8 @@ interface Client {
 export class PublicResponse extends ServerResponse<PublicRequest> {
   /** Set when the connection takes the request. */
   client!: Client;
+  /** True if the client sends the body only after 100 Continue. */
+  awaitsContinue = false;
   /** When the headers of the request were complete, as `performance.now` tells it. */
   readonly headersCompleteAt = performance.now();
 
