@@ -172,7 +172,7 @@ export class ClientConnection implements OpenConnection {
 
   /** Sends the answer to the request that runs. */
   send(response: PublicResponse, answer: Answer): void {
-    const next = this.#nextStep(response.req);
+    const next = this.#nextStep(response.req, answer);
     writeAnswer(response, answer, next);
     this.#hasSucceeded ||= answer.status === 200;
     if (next === 'close') {
@@ -184,8 +184,8 @@ export class ClientConnection implements OpenConnection {
   }
 
   /** Decides whether the answer to a request is the last one, or is followed by a refusal. */
-  #nextStep(request: PublicRequest): NextStep {
-    if (this.server.isDraining || endsConnection(request)) return 'close';
+  #nextStep(request: PublicRequest, answer: Answer): NextStep {
+    if (this.server.isDraining || endsConnection(request, answer)) return 'close';
     return this.#queue[0] instanceof ContractException ? 'refusal follows' : 'go on';
   }
 
@@ -256,8 +256,9 @@ function discardBody({ req }: PublicResponse): void {
 }
 
 /** Returns whether the answer to a request is the last one: its client is unknown, or nothing can be read after it. */
-function endsConnection(request: PublicRequest): boolean {
-  const isUnknown = principalOf(request) === undefined && !request.needsNoToken;
+function endsConnection(request: PublicRequest, { status }: Answer): boolean {
+  // 204 answers the preflight of an allowed origin, which never has a token.
+  const isUnknown = principalOf(request) === undefined && status !== 204;
   // After Upgrade, Node's parser drops input.
   const isUpgrade = request.headers.upgrade !== undefined;
   return isUnknown || isUpgrade || request.hasUnreadBody || request.asksToClose;

@@ -16,9 +16,8 @@ export function isPreflight({ headers, method }: IncomingMessage): boolean {
   return method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
 }
 
-/** Answers a preflight, which never has a token. */
+/** Answers a preflight. */
 export function answerPreflight(response: PublicResponse): void {
-  response.req.needsNoToken = true;
   response.answer({
     status: 204,
     headers: {

@@ -15,8 +15,6 @@ const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})(
 export class PublicRequest extends IncomingMessage {
   /** The address that a trusted proxy names, otherwise the peer's. Set when the request runs. */
   clientAddress: string | undefined;
-  /** True for a preflight: its client is unknown, but its connection stays open. */
-  needsNoToken = false;
   #id: string | undefined;
 
   /** True if there is a body that was not read to its end. */
