@@ -45,12 +45,12 @@ type State =
 export class ClientConnection implements OpenConnection {
   #state: State = { name: 'waiting' };
   /** When this state began. */
-  #since = performance.now();
+  since = performance.now();
+  hasSucceeded = false;
   /** The timer of the state, see the table. */
   #timer: NodeJS.Timeout | undefined;
   /** Responses to the requests that wait, in order. The last entry may be a refusal. */
   readonly #queue: (PublicResponse | ContractException)[] = [];
-  #hasSucceeded = false;
   readonly #input: ClientInput;
   readonly #headClock: HeadClock;
 
@@ -80,14 +80,6 @@ export class ClientConnection implements OpenConnection {
   get isInUse(): boolean {
     const { name, response } = this.#state;
     return name === 'running' && principalOf(response.req) !== undefined;
-  }
-
-  get since(): number {
-    return this.#since;
-  }
-
-  get hasSucceeded(): boolean {
-    return this.#hasSucceeded;
   }
 
   /** Resolves when the client has taken the answer that is written. */
@@ -174,7 +166,7 @@ export class ClientConnection implements OpenConnection {
   send(response: PublicResponse, answer: Answer): void {
     const next = this.#nextStep(response.req, answer);
     writeAnswer(response, answer, next);
-    this.#hasSucceeded ||= answer.status === 200;
+    this.hasSucceeded ||= answer.status === 200;
     if (next === 'close') {
       this.#close();
     } else {
@@ -214,7 +206,7 @@ export class ClientConnection implements OpenConnection {
 
   #enter(state: State): void {
     this.#state = state;
-    this.#since = performance.now();
+    this.since = performance.now();
     clearTimeout(this.#timer);
     if (state.name === 'answering' || state.name === 'closing') this.#destroyAfter(this.timeout);
   }
