@@ -53,7 +53,7 @@ export function createFastifyAdapter({
   trustProxy = [],
 }: AdapterOptions): FastifyAdapter {
   const isTrusted = proxyAddress.compile([...trustProxy]);
-  const handle: PublicHandler = (request, response) => {
+  const handler: PublicHandler = (request, response) => {
     request.clientAddress = proxyAddress(request, isTrusted);
     const { origin } = request.headers;
     const isAllowed = origin !== undefined && origins.has(origin);
@@ -63,7 +63,7 @@ export function createFastifyAdapter({
     else if (isAllowed && isPreflight(request)) answerPreflight(response);
     else adapter.getInstance().routing(request, response);
   };
-  const server = new PublicServer(handle, { ...DEFAULT_LIMITS, ...limits }, certificate);
+  const server = new PublicServer(handler, { ...DEFAULT_LIMITS, ...limits }, certificate);
   const adapter = new PublicFastifyAdapter({
     serverFactory: () => server.node as Server,
     // The server answers input that is not HTTP.

@@ -632,7 +632,7 @@ export default [
     name: 'http: requests of a packet without a pause',
     reason: 'Clients that pipeline without end keep no other client from its answers.',
     file: CONNECTION,
-    find: 'if (this.#queue.length > 0) await setImmediate();',
+    find: 'if (this.#queue.length > 0) await nextTurn();',
     replace: '',
     spec: 'test/http/memory',
     test: 'pipeline requests without end',

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { principalOf } from '../../auth/authenticated-request.js';
 import { ContractException } from '../../contract/contract.exception.js';
 import { logDefect } from '../../contract/log-defect.js';
@@ -55,12 +55,12 @@ export class ClientConnection implements OpenConnection {
   readonly #headClock: HeadClock;
 
   /**
-   * @param handle answers a request; called for one request at a time
+   * @param handler answers a request; called for one request at a time
    * @param timeout milliseconds that the client has for a body, for a head that has waited unread, and to take an answer
    */
   constructor(
     readonly socket: Socket,
-    private readonly handle: PublicHandler,
+    private readonly handler: PublicHandler,
     private readonly timeout: number,
     private readonly server: { readonly isDraining: boolean },
   ) {
@@ -142,19 +142,18 @@ export class ClientConnection implements OpenConnection {
     this.#queue.shift();
     this.#enter({ name: 'running', response });
     const closed = closeOf(response);
-    this.#pass(response);
+    this.#callHandler(response);
     await closed;
     // Other connections get a turn between two requests: one packet may hold thousands.
-    if (this.#queue.length > 0) await setImmediate();
+    if (this.#queue.length > 0) await nextTurn();
     if (this.#state.name === 'closing' || this.socket.destroyed) return;
     this.#enter({ name: 'waiting' });
     this.#proceed();
   }
 
-  /** Passes a request to its handler. */
-  #pass(response: PublicResponse): void {
+  #callHandler(response: PublicResponse): void {
     try {
-      this.handle(response.req, response);
+      this.handler(response.req, response);
     } catch (error) {
       logDefect(response.req.id, error);
       // An answer may have begun, so that no other one can be sent.

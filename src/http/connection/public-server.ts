@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ContractException } from '../../contract/contract.exception.js';
 import { ClientConnection } from './client-connection.js';
 import { MAX_HEADERS } from '../message/message-rules.js';
@@ -42,7 +42,7 @@ export class PublicServer {
 
   /** @param certificate makes it an HTTPS server */
   constructor(
-    private readonly handle: PublicHandler,
+    private readonly handler: PublicHandler,
     private readonly limits: ServerLimits,
     certificate?: SecureContextOptions,
   ) {
@@ -122,7 +122,7 @@ export class PublicServer {
 
   #open(socket: Socket): void {
     if (this.#state === 'closed') return void socket.destroy();
-    const client = new ClientConnection(socket, this.handle, this.limits.request, this);
+    const client = new ClientConnection(socket, this.handler, this.limits.request, this);
     const hasRoom = this.#places.makeRoom();
     this.#places.add(client);
     this.#clients.set(socket, client);
@@ -133,6 +133,6 @@ export class PublicServer {
 
 /** Resolves when Node has read what the operating system has received: after a whole turn of the event loop. */
 async function inputIsRead(): Promise<void> {
-  await setImmediate();
-  await setImmediate();
+  await nextTurn();
+  await nextTurn();
 }
