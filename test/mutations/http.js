@@ -1,7 +1,6 @@
 const ADAPTER = 'src/http/fastify-adapter.ts';
 const CERTIFICATE = 'src/process/certificate-files.ts';
 const CONNECTION = 'src/http/connection/client-connection.ts';
-const CONNECTIONS = 'src/http/connection/open-connections.ts';
 const CROSS_ORIGIN = 'src/http/message/cross-origin.ts';
 const ERROR = 'src/http/connection/parser-error.ts';
 const HEAD_CLOCK = 'src/http/connection/head-clock.ts';
@@ -10,6 +9,7 @@ const HANDSHAKES = 'src/http/connection/tls-handshakes.ts';
 const NOT_FOUND = 'src/http/not-found.controller.ts';
 const REQUEST = 'src/http/message/public-request.ts';
 const ANSWER = 'src/http/connection/write-answer.ts';
+const PLACES = 'src/http/connection/places.ts';
 const RULES = 'src/http/message/message-rules.ts';
 const SERVER = 'src/http/connection/public-server.ts';
 const TARGET = 'src/http/message/request-target.ts';
@@ -344,7 +344,7 @@ export default [
   {
     name: 'http: known clients first',
     reason: 'Connections that never had a 200 close first for further ones.',
-    file: CONNECTIONS,
+    file: PLACES,
     find: 'if (one.hasSucceeded !== other.hasSucceeded) return other.hasSucceeded;',
     replace: '',
     spec: 'test/http/max-connections',
@@ -354,9 +354,9 @@ export default [
   {
     name: 'http: one connection for a new one beyond the limit',
     reason: 'A further connection is refused only if all others are in use.',
-    file: CONNECTIONS,
-    find: 'while (this.#all.size >= this.limit) if (!this.#closeOne()) return false;',
-    replace: 'if (this.#all.size >= this.limit) this.#closeOne();\n    return this.#all.size < this.limit;',
+    file: PLACES,
+    find: 'while (this.#occupants.size >= this.count) if (!this.#closeOne()) return false;',
+    replace: 'if (this.#occupants.size >= this.count) this.#closeOne();\n    return this.#occupants.size < this.count;',
     spec: 'test/http/max-connections',
     test: 'although one that was refused stays open',
     isBuilt: true,

@@ -5,8 +5,8 @@ import { ContractException } from '../../contract/contract.exception.js';
 import { logDefect } from '../../contract/log-defect.js';
 import { ClientInput } from './client-input.js';
 import { HeadClock } from './head-clock.js';
-import type { OpenConnection } from './open-connections.js';
 import { type ParserError, refusalFor } from './parser-error.js';
+import type { Occupant } from './places.js';
 import type { PublicRequest } from '../message/public-request.js';
 import { type Answer, type PublicHandler, PublicResponse } from '../message/public-response.js';
 import { type NextStep, writeAnswer, writeRefusal } from './write-answer.js';
@@ -42,7 +42,7 @@ type State =
  * Node reports a late head. A body is late if it is not complete `timeout` after the service began to read it: no timer runs
  * while a request waits for its turn or for its guard.
  */
-export class ClientConnection implements OpenConnection {
+export class ClientConnection implements Occupant {
   #state: State = { name: 'waiting' };
   /** When this state began. */
   since = performance.now();

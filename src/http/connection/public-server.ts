@@ -6,8 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ContractException } from '../../contract/contract.exception.js';
 import { ClientConnection } from './client-connection.js';
 import { MAX_HEADERS } from '../message/message-rules.js';
-import { OpenConnections } from './open-connections.js';
 import type { ParserError } from './parser-error.js';
+import { Places } from './places.js';
 import { PublicRequest } from '../message/public-request.js';
 import { type PublicHandler, PublicResponse } from '../message/public-response.js';
 import type { ServerLimits } from '../server-limits.js';
@@ -36,8 +36,7 @@ export class PublicServer {
   readonly node: NodeServer;
   #state: State = 'open';
   readonly #clients = new Map<Socket, ClientConnection>();
-  /** The clients, and the TLS handshakes in progress. */
-  readonly #places: OpenConnections;
+  readonly #places: Places;
   readonly #handshakes: TlsHandshakes;
 
   /** @param certificate makes it an HTTPS server */
@@ -46,7 +45,7 @@ export class PublicServer {
     private readonly limits: ServerLimits,
     certificate?: SecureContextOptions,
   ) {
-    this.#places = new OpenConnections(limits.connections);
+    this.#places = new Places(limits.connections);
     this.#handshakes = new TlsHandshakes(this.#places);
     this.node = this.#createServer(certificate);
     // Node's documentation lacks this property, without which a client that half-closes (nc -N) gets no answer.
@@ -107,7 +106,10 @@ export class PublicServer {
     return createTlsServer({ ...options, ...certificate, handshakeTimeout: headersTimeout, allowHalfOpen: true })
       .on('connection', (socket) => this.#beginHandshake(socket as Socket))
       .on('tlsClientError', (_error, socket) => socket.destroy())
-      .on('secureConnection', (socket) => this.#completeHandshake(socket));
+      .on('secureConnection', (socket) => {
+        this.#handshakes.complete(socket);
+        this.#open(socket);
+      });
   }
 
   #beginHandshake(socket: Socket): void {
@@ -115,16 +117,11 @@ export class PublicServer {
     else this.#handshakes.begin(socket);
   }
 
-  #completeHandshake(secured: Socket): void {
-    this.#handshakes.complete(secured);
-    this.#open(secured);
-  }
-
   #open(socket: Socket): void {
     if (this.#state === 'closed') return void socket.destroy();
     const client = new ClientConnection(socket, this.handler, this.limits.request, this);
     const hasRoom = this.#places.makeRoom();
-    this.#places.add(client);
+    this.#places.take(client);
     this.#clients.set(socket, client);
     socket.once('close', () => this.#clients.delete(socket));
     if (!hasRoom) client.refuse(new ContractException(503));

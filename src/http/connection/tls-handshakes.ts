@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
-import type { OpenConnection, OpenConnections } from './open-connections.js';
+import type { Occupant, Places } from './places.js';
 
 /** A TLS handshake, which waits for its client. */
-class TlsHandshake implements OpenConnection {
+class TlsHandshake implements Occupant {
   readonly isInUse = false;
   readonly hasSucceeded = false;
   readonly since = performance.now();
@@ -20,14 +20,14 @@ class TlsHandshake implements OpenConnection {
 export class TlsHandshakes {
   readonly #byPeer = new Map<string, TlsHandshake>();
 
-  constructor(private readonly places: OpenConnections) {}
+  constructor(private readonly places: Places) {}
 
   begin(socket: Socket): void {
     const peer = peerOf(socket);
     const handshake = new TlsHandshake(socket);
     // If there is no room, PublicServer refuses the connection after the handshake.
     this.places.makeRoom();
-    this.places.add(handshake);
+    this.places.take(handshake);
     this.#byPeer.set(peer, handshake);
     socket.once('close', () => {
       if (this.#byPeer.get(peer) === handshake) this.#byPeer.delete(peer);
@@ -39,7 +39,7 @@ export class TlsHandshakes {
     const peer = peerOf(secured);
     const handshake = this.#byPeer.get(peer);
     this.#byPeer.delete(peer);
-    if (handshake !== undefined) this.places.remove(handshake);
+    if (handshake !== undefined) this.places.free(handshake);
   }
 
   closeAll(): void {
