@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { LoggerService } from '@nestjs/common';
 import { type Level, type Logger, pino, stdTimeFunctions } from 'pino';
-import { REQUEST_CHANNEL, type RequestEvent } from '../http/message/request-event.js';
+import { ANSWER_CHANNEL, type AnswerEvent } from '../http/message/answer-event.js';
 import { createBackgroundStream, type LogStream } from './background-stream.js';
 
 /**
@@ -54,9 +54,9 @@ export class StructuredLogger implements LoggerService {
 
   /** Logs the answers of the public port. */
   logRequests(requests: 'all' | 'failed'): void {
-    subscribe(REQUEST_CHANNEL, (message) => {
-      const request = message as RequestEvent;
-      if (requests === 'all' || request.error !== undefined) this.#logRequest(request);
+    subscribe(ANSWER_CHANNEL, (message) => {
+      const answer = message as AnswerEvent;
+      if (requests === 'all' || answer.error !== undefined) this.#logAnswer(answer);
     });
   }
 
@@ -96,13 +96,13 @@ export class StructuredLogger implements LoggerService {
     this.#logger[level]({ context, stack: message instanceof Error ? message.stack : stack }, text);
   }
 
-  #logRequest(event: RequestEvent): void {
-    this.#logger[levelOf(event)](event, 'request');
+  #logAnswer(answer: AnswerEvent): void {
+    this.#logger[levelOf(answer)](answer, 'request');
   }
 }
 
 /** Error 500 is a defect, and error 503 needs the operator. The client has caused all other errors. */
-function levelOf({ error }: RequestEvent): Level {
+function levelOf({ error }: AnswerEvent): Level {
   if (error === 500) return 'error';
   return error === 503 ? 'warn' : 'info';
 }

@@ -1,10 +1,10 @@
 import { channel } from 'node:diagnostics_channel';
 import { AggregatorRegistry } from 'prom-client';
-import { REQUEST_CHANNEL, type RequestEvent } from '../http/message/request-event.js';
+import { ANSWER_CHANNEL, type AnswerEvent } from '../http/message/answer-event.js';
 import { BATCH_CHANNEL, type BatchEvent } from '../storage/batch-event.js';
 import { Metrics } from './metrics.js';
 
-const ANSWER: RequestEvent = { requestId: 'an-id', status: 200, address: '192.0.2.1' };
+const ANSWER: AnswerEvent = { requestId: 'an-id', status: 200, address: '192.0.2.1' };
 
 /** Returns an instant so many seconds from now. */
 function inSeconds(seconds: number): Date {
@@ -28,8 +28,8 @@ function valueOf(text: string, series: string): number | undefined {
   return line === undefined ? undefined : Number(line.slice(series.length));
 }
 
-function publish(...messages: RequestEvent[]): void {
-  for (const message of messages) channel(REQUEST_CHANNEL).publish(message);
+function publish(...messages: AnswerEvent[]): void {
+  for (const message of messages) channel(ANSWER_CHANNEL).publish(message);
 }
 
 describe('The metrics', () => {

@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { type Aggregator, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { REFUSAL_REASONS } from '../auth/token-verifier.js';
 import { ERROR_TABLE } from '../contract/error-table.js';
-import { REQUEST_CHANNEL, type RequestEvent } from '../http/message/request-event.js';
+import { ANSWER_CHANNEL, type AnswerEvent } from '../http/message/answer-event.js';
 import { BATCH_CHANNEL, type BatchEvent } from '../storage/batch-event.js';
 import { OUTCOMES } from '../storage/plant-repository.js';
 
@@ -102,7 +102,7 @@ export class Metrics {
     for (const error of Object.keys(ERROR_TABLE)) this.#requests.inc({ status: '400', error }, 0);
     for (const outcome of OUTCOMES) this.#plants.inc({ outcome }, 0);
     for (const reason of ['missing', ...REFUSAL_REASONS]) this.#refusals.inc({ reason }, 0);
-    subscribe(REQUEST_CHANNEL, (message) => this.#countRequest(message as RequestEvent));
+    subscribe(ANSWER_CHANNEL, (message) => this.#countAnswer(message as AnswerEvent));
     subscribe(BATCH_CHANNEL, (message) => this.#countBatch(message as BatchEvent));
   }
 
@@ -121,7 +121,7 @@ export class Metrics {
     });
   }
 
-  #countRequest({ status, error, refusal, duration }: RequestEvent): void {
+  #countAnswer({ status, error, refusal, duration }: AnswerEvent): void {
     this.#requests.inc({ status: `${status}`, error: `${error ?? ''}` });
     if (refusal !== undefined) this.#refusals.inc({ reason: refusal });
     if (duration !== undefined) this.#durations.observe(duration / 1_000);

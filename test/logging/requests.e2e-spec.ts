@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { REQUEST_CHANNEL, type RequestEvent } from '../../src/http/message/request-event.js';
+import { ANSWER_CHANNEL, type AnswerEvent } from '../../src/http/message/answer-event.js';
 import { message } from '../support/http-messages.js';
 import { converse, RawClient } from '../support/raw-client.js';
 import { TOKEN } from '../support/client.js';
@@ -25,13 +25,13 @@ describe('An answer of the public port', () => {
   let service: Service;
   /** Refuses requests that do not arrive in time; the other one must not, on a busy machine. */
   let impatient: Service;
-  let messages: RequestEvent[];
-  const note = (message: unknown): void => void messages.push(message as RequestEvent);
+  let messages: AnswerEvent[];
+  const note = (message: unknown): void => void messages.push(message as AnswerEvent);
 
   beforeAll(async () => {
     service = await startService();
     impatient = await startService({ limits: { request: 1_000 } });
-    subscribe(REQUEST_CHANNEL, note);
+    subscribe(ANSWER_CHANNEL, note);
   });
 
   beforeEach(() => {
@@ -39,7 +39,7 @@ describe('An answer of the public port', () => {
   });
 
   afterAll(async () => {
-    unsubscribe(REQUEST_CHANNEL, note);
+    unsubscribe(ANSWER_CHANNEL, note);
     await service.close();
     await impatient.close();
   });
@@ -52,7 +52,7 @@ describe('An answer of the public port', () => {
   const MISSING = { error: 401, refusal: 'missing', reason: undefined, principal: undefined } as const;
   const TWO_FIELDS = expect.stringMatching(/^id must be .+; tag must be /) as string;
 
-  it.each<[what: string, sent: string, published: Partial<RequestEvent>]>([
+  it.each<[what: string, sent: string, published: Partial<AnswerEvent>]>([
     ['a created plant', creation(), { ...CREATE, ...SUCCESS, principal: 'tests' }],
     ['no token', 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n', { method: 'GET', path: '/a', ...MISSING }],
     ['two wrong fields', post('{"id":"secret","name":"a","tag":null}'), { ...CREATE, error: 422, reason: TWO_FIELDS }],

@@ -216,7 +216,7 @@ export default [
   {
     name: 'http: query in the log',
     reason: 'No token reaches the log, and a query may hold one.',
-    file: 'src/http/message/request-event.ts',
+    file: 'src/http/message/answer-event.ts',
     find: 'path: loggedPath(url),',
     replace: 'path: url,',
     spec: 'test/logging/requests',

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ContractException } from '../../contract/contract.exception.js';
+import { describeAnswer, publishAnswer, reasonOf } from '../message/answer-event.js';
 import type { PublicRequest } from '../message/public-request.js';
 import type { Answer, PublicResponse } from '../message/public-response.js';
-import { describeAnswer, publishRequest, reasonOf } from '../message/request-event.js';
 
 /** In characters. Longer answers become bytes: a string takes up to three times as much memory while the client reads. */
 const LONG_ANSWER = 16_384;
@@ -19,7 +19,7 @@ export function writeAnswer(response: PublicResponse, answer: Answer, next: Next
   // The headers are written after this: an object that is no JSON must still become error 500.
   const json = body === undefined ? undefined : JSON.stringify(body);
   response.writeHead(status, headersOf(req.id, connectionOption(req, next), headers, json));
-  publishRequest(() => describeAnswer(response, answer));
+  publishAnswer(describeAnswer(response, answer));
   writeContent(response, req.method === 'HEAD' ? undefined : json, next);
 }
 
@@ -39,8 +39,7 @@ function writeContent(response: PublicResponse, json: string | undefined, next: 
 export function writeRefusal(socket: Socket, refusal: ContractException): void {
   const requestId = randomUUID();
   const body = refusal.getResponse();
-  const address = socket.remoteAddress;
-  publishRequest(() => ({ requestId, status: 400, ...reasonOf(body), address }));
+  publishAnswer({ requestId, status: 400, ...reasonOf(body), address: socket.remoteAddress });
   const json = JSON.stringify(body);
   const headers = headersOf(requestId, 'close', refusal.headers, json);
   headers.Date = new Date().toUTCString();

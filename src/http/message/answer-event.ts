@@ -5,13 +5,13 @@ import { ERROR_TABLE, type ErrorNumber } from '../../contract/error-table.js';
 import type { Answer, PublicResponse } from './public-response.js';
 
 /** The diagnostics channel with one message for every answer of the public port. */
-export const REQUEST_CHANNEL = 'plant-store:request';
+export const ANSWER_CHANNEL = 'plant-store:answer';
 
 /**
- * An answer, as the channel `plant-store:request` publishes it. Input that is not HTTP has no principal, method, path,
+ * An answer, as the channel `plant-store:answer` publishes it. Input that is not HTTP has no principal, method, path,
  * duration or trace.
  */
-export interface RequestEvent {
+export interface AnswerEvent {
   readonly requestId: string;
   /** The name of the principal, or of the holder of an expired token. */
   readonly principal?: string | undefined;
@@ -38,15 +38,15 @@ export interface RequestEvent {
 /** Maximum characters of a path in the log. */
 const MAX_PATH = 256;
 
-const requests = channel(REQUEST_CHANNEL);
+const answers = channel(ANSWER_CHANNEL);
 
 /** Publishes an answer to the log and the metrics. */
-export function publishRequest(createEvent: () => RequestEvent): void {
-  if (requests.hasSubscribers) requests.publish(createEvent());
+export function publishAnswer(event: AnswerEvent): void {
+  answers.publish(event);
 }
 
 /** Describes an answer for the log and the metrics. */
-export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { status, body }: Answer): RequestEvent {
+export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { status, body }: Answer): AnswerEvent {
   const { id, method, url = '', trace } = req;
   const principal = principalOf(req);
   const refused = refusalOf(req);
@@ -67,7 +67,7 @@ export function describeAnswer({ req, headersCompleteAt }: PublicResponse, { sta
 }
 
 /** Returns the error number and, if it is not the default text of the number, the message of a refusal. */
-export function reasonOf({ error, message }: ErrorBody): Pick<RequestEvent, 'error' | 'reason'> {
+export function reasonOf({ error, message }: ErrorBody): Pick<AnswerEvent, 'error' | 'reason'> {
   return message === ERROR_TABLE[error].message ? { error } : { error, reason: message };
 }
 
