@@ -7,6 +7,7 @@ import { WorkerMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { Address } from './addresses.js';
 import { Service } from './service.js';
+import type { TokensAndCertificate } from './tokens-and-certificate.js';
 
 /** Milliseconds until another worker starts, so that workers that fail at once do not take all of the CPU. */
 const RESTART_DELAY = 1_000;
@@ -23,11 +24,10 @@ export class ClusterService extends Service {
   readonly #metrics = new WorkerMetrics();
   readonly #listening = new Set<Worker>();
 
-  /** @param checkFiles throws if a worker that starts now could not use the files of the service */
   constructor(
     private readonly count: number,
+    private readonly files: TokensAndCertificate,
     repository: PlantRepository,
-    private readonly checkFiles: () => void,
   ) {
     super(repository);
   }
@@ -149,7 +149,7 @@ export class ClusterService extends Service {
   async #obstacleToStart(): Promise<string | undefined> {
     try {
       await this.repository.check?.();
-      this.checkFiles();
+      this.files.assertUsable();
       return undefined;
     } catch (error) {
       return (error as Error).message;

@@ -25,7 +25,7 @@ export class InProcessService extends Service {
     queueDepth: () => this.#app?.get(GroupCommit, { strict: false }).depth,
     certificateExpiry: () => this.files.certificate?.expires,
     tokenExpiry: () => this.files.tokens.nextExpiry(),
-    tokenFileRead: () => this.files.tokenFile?.lastRead,
+    tokenFileRead: () => this.files.tokenFileRead,
   });
 
   constructor(
@@ -52,8 +52,7 @@ export class InProcessService extends Service {
   }
 
   override reload(): void {
-    this.files.certificate?.reload();
-    this.files.tokenFile?.reload();
+    this.files.reload();
   }
 
   override metrics(): Promise<string> {

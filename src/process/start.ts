@@ -15,12 +15,8 @@ import { createFirstToken } from './first-token.js';
 import { InProcessService } from './in-process-service.js';
 import type { Service } from './service.js';
 import { onSignals } from './signals.js';
-import {
-  checkTokensAndCertificate,
-  openTokensAndCertificate,
-  type TokensAndCertificate,
-} from './tokens-and-certificate.js';
 import { stopPrimary, stopWorker } from './stop.js';
+import { TokensAndCertificate } from './tokens-and-certificate.js';
 import { readVersion } from './version.js';
 
 const logger = new Logger('PlantStore');
@@ -42,7 +38,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   const { log, files, repository } = await openParts(configuration);
   const service =
     configuration.workers > 1
-      ? new ClusterService(configuration.workers, repository, () => checkTokensAndCertificate(configuration, files))
+      ? new ClusterService(configuration.workers, files, repository)
       : new InProcessService(configuration, files, repository, log);
   // Opened before the public port, so that probes see that the service starts.
   const management = await listenForOperators(service, configuration);
@@ -100,7 +96,7 @@ async function openParts(configuration: Configuration, workerId?: number): Promi
   });
   Logger.overrideLogger(log);
   // Read before the store is opened, and perhaps created: a faulty file must leave no new store.
-  const files = openTokensAndCertificate(configuration);
+  const files = new TokensAndCertificate(configuration);
   const repository = await openRepository(configuration.databaseUrl, {
     ...configuration.store,
     createsDirectory: true,

@@ -5,39 +5,47 @@ import { OperatorError } from '../operator-error.js';
 import { CertificateFiles } from './certificate-files.js';
 
 /** The tokens and the certificate. A start reads them before it opens the store: a faulty file leaves no new store. */
-export interface TokensAndCertificate {
+export class TokensAndCertificate {
   /** The static tokens: those of the environment alone, or also those of a file. */
   readonly tokens: StaticTokens | TokenFileVerifier;
-  /** The same as `tokens`, if they are in a file. */
-  readonly tokenFile: TokenFileVerifier | undefined;
   readonly certificate: CertificateFiles | undefined;
-}
 
-/** @throws {OperatorError} if the token file or the certificate cannot be used */
-export function openTokensAndCertificate(configuration: Configuration): TokensAndCertificate {
-  const tokens = openTokens(configuration);
-  const tokenFile = tokens instanceof TokenFileVerifier ? tokens : undefined;
-  return { tokens, tokenFile, certificate: openCertificate(configuration) };
-}
-
-/**
- * Checks the files before a replacement worker starts. The ended worker had their contents in memory; the new one must read
- * them.
- *
- * @param files as the primary has read them at its start
- * @throws {OperatorError} if a worker could not use the files, or would know no token
- */
-export function checkTokensAndCertificate(
-  { jwtIssuer }: Configuration,
-  { tokens, tokenFile, certificate }: TokensAndCertificate,
-): void {
-  tokenFile?.read();
-  if (tokens.count === 0 && jwtIssuer === undefined) {
-    throw new OperatorError(
-      'there are no tokens: restore the token file, or create a token with plant-store token create',
-    );
+  /** @throws {OperatorError} if the token file or the certificate cannot be used */
+  constructor(private readonly configuration: Configuration) {
+    this.tokens = openTokens(configuration);
+    this.certificate = openCertificate(configuration);
   }
-  certificate?.read();
+
+  /** When the token file was last read in full, if there is one. */
+  get tokenFileRead(): Date | undefined {
+    return this.#tokenFile?.lastRead;
+  }
+
+  /** Reads the files again. It keeps the contents of a file that cannot be used, and logs the reason. */
+  reload(): void {
+    this.certificate?.reload();
+    this.#tokenFile?.reload();
+  }
+
+  /**
+   * Checks the files before a replacement worker starts. The ended worker had their contents in memory; the new one must
+   * read them.
+   *
+   * @throws {OperatorError} if a worker could not use the files, or would know no token
+   */
+  assertUsable(): void {
+    this.#tokenFile?.read();
+    if (this.tokens.count === 0 && this.configuration.jwtIssuer === undefined) {
+      throw new OperatorError(
+        'there are no tokens: restore the token file, or create a token with plant-store token create',
+      );
+    }
+    this.certificate?.read();
+  }
+
+  get #tokenFile(): TokenFileVerifier | undefined {
+    return this.tokens instanceof TokenFileVerifier ? this.tokens : undefined;
+  }
 }
 
 /** Opens the tokens of ACCESS_TOKENS and ACCESS_TOKENS_FILE or, if neither is set, of the file of the first start. */

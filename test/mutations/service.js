@@ -8,6 +8,7 @@ const START = 'src/process/start.ts';
 const IN_PROCESS_SERVICE = 'src/process/in-process-service.ts';
 const STOP = 'src/process/stop.ts';
 const CLUSTER_SERVICE = 'src/process/cluster-service.ts';
+const TOKENS_AND_CERTIFICATE = 'src/process/tokens-and-certificate.ts';
 
 /** The rooms process, management, logging, and the application itself. */
 export default [
@@ -133,8 +134,8 @@ export default [
     name: 'process: worker without tokens',
     reason: 'A worker that replaces another one knows the same tokens.',
     file: CLUSTER_SERVICE,
-    find: 'this.checkFiles();',
-    replace: 'if (this.isStopping) this.checkFiles();',
+    find: 'this.files.assertUsable();',
+    replace: 'if (this.isStopping) this.files.assertUsable();',
     spec: 'test/process/workers',
     test: 'while the token file is away',
     isBuilt: true,
@@ -233,10 +234,10 @@ export default [
     name: 'process: store before the files of the start',
     reason: 'A start whose token file or certificate cannot be read creates no store.',
     file: START,
-    find: 'const files = openTokensAndCertificate(configuration);',
+    find: 'const files = new TokensAndCertificate(configuration);',
     replace:
       'await openRepository(configuration.databaseUrl, { createsDirectory: true });\n' +
-      '  const files = openTokensAndCertificate(configuration);',
+      '  const files = new TokensAndCertificate(configuration);',
     spec: 'test/process/start-files',
     isBuilt: true,
   },
@@ -290,8 +291,8 @@ export default [
   {
     name: 'process: worker without a certificate',
     reason: 'A worker starts again only when it can use the files of the service.',
-    file: 'src/process/tokens-and-certificate.ts',
-    find: 'certificate?.read();',
+    file: TOKENS_AND_CERTIFICATE,
+    find: 'this.certificate?.read();',
     replace: '',
     spec: 'src/process/tokens-and-certificate',
     test: 'a certificate and its key',
@@ -299,8 +300,8 @@ export default [
   {
     name: 'process: tokens that SIGHUP leaves',
     reason: 'SIGHUP reloads the token file.',
-    file: IN_PROCESS_SERVICE,
-    find: 'this.files.tokenFile?.reload();',
+    file: TOKENS_AND_CERTIFICATE,
+    find: 'this.#tokenFile?.reload();',
     replace: '',
     spec: 'test/process/reload',
     test: 'a single process',
@@ -309,8 +310,8 @@ export default [
   {
     name: 'process: certificate that SIGHUP leaves',
     reason: 'SIGHUP reloads the certificate.',
-    file: IN_PROCESS_SERVICE,
-    find: 'this.files.certificate?.reload();',
+    file: TOKENS_AND_CERTIFICATE,
+    find: 'this.certificate?.reload();',
     replace: '',
     spec: 'test/process/reload',
     test: 'a single process',
