@@ -130,14 +130,14 @@ export class ClusterService extends Service {
 
   /** Starts another worker, a second from now or as soon as it can start after that. */
   async #replace(): Promise<void> {
-    await sleep(RESTART_DELAY);
-    let obstacle = await this.#obstacleToStart();
-    if (obstacle !== undefined && !this.isStopping) this.#logger.error(`No worker starts for now: ${obstacle}`);
-    while (obstacle !== undefined && !this.isStopping) {
+    let obstacle: string | undefined;
+    do {
+      const before = obstacle;
       await sleep(RESTART_DELAY);
       obstacle = await this.#obstacleToStart();
-    }
-    if (this.isStopping) return;
+      if (this.isStopping) return;
+      if (obstacle !== undefined && obstacle !== before) this.#logger.error(`No worker starts for now: ${obstacle}`);
+    } while (obstacle !== undefined);
     this.#metrics.restarts.inc();
     this.#fork();
   }
