@@ -6,7 +6,7 @@ export class WorkerMetrics {
   readonly #own = new Registry();
   readonly restarts = new Counter({
     name: 'plant_store_worker_restarts_total',
-    help: 'Workers that were started because another one had ended.',
+    help: 'Workers that were started because another one had ended or could not be created.',
     registers: [this.#own],
   });
 
