@@ -10,7 +10,7 @@ import { Metrics } from '../management/metrics.js';
 import { shareMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { type Address, addressError } from './addresses.js';
+import { type Address, addressError, docsOrigins } from './addresses.js';
 import { Service } from './service.js';
 import type { TokensAndCertificate } from './tokens-and-certificate.js';
 import { readVersion } from './version.js';
@@ -39,9 +39,9 @@ export class InProcessService extends Service {
     shareMetrics(this.#metrics.registry);
   }
 
-  override async listen(docsOrigins: readonly string[]): Promise<Address> {
+  override async listen(managementPort: number | 'off'): Promise<Address> {
     const { host, port, logRequests } = this.configuration;
-    const app = await this.#createApplication(docsOrigins);
+    const app = await this.#createApplication(managementPort);
     this.#app = app;
     this.log.logRequests(logRequests);
     await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
@@ -63,7 +63,7 @@ export class InProcessService extends Service {
     if (this.#app !== undefined) await closeApplication(this.#app);
   }
 
-  async #createApplication(docsOrigins: readonly string[]): Promise<PublicApplication> {
+  async #createApplication(managementPort: number | 'off'): Promise<PublicApplication> {
     const { configuration } = this;
     return createApplication({
       basePath: configuration.basePath,
@@ -80,7 +80,7 @@ export class InProcessService extends Service {
           connections: configuration.maxConnections,
         },
         trustProxy: configuration.trustProxy,
-        origins: new Set([...configuration.corsOrigins, ...docsOrigins]),
+        origins: new Set([...configuration.corsOrigins, ...docsOrigins(configuration.managementHost, managementPort)]),
         certificate: this.files.certificate?.current,
       },
       logger: this.log,

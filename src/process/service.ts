@@ -54,10 +54,10 @@ export abstract class Service implements ManagedService {
   /**
    * Opens the public port.
    *
-   * @param docsOrigins the origins of the docs page, which creates plants
+   * @param managementPort of the docs page, which may send plants to the public port
    * @throws {OperatorError} with a message for the operator
    */
-  abstract listen(docsOrigins: readonly string[]): Promise<Address>;
+  abstract listen(managementPort: number | 'off'): Promise<Address>;
 
   /** Starts the other processes that serve the port, if there are any. Resolves when they listen, or after five seconds. */
   async startOthers(): Promise<void> {

@@ -9,7 +9,7 @@ import type { Management } from '../management/management-listener.js';
 import { answerPrimary } from '../management/worker-metrics.js';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { addressError, baseUrlOf, docsOrigins, managementUrlOf } from './addresses.js';
+import { addressError, baseUrlOf, managementUrlOf } from './addresses.js';
 import { ClusterService } from './cluster-service.js';
 import { createFirstToken } from './first-token.js';
 import { InProcessService } from './in-process-service.js';
@@ -42,7 +42,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
       : new InProcessService(configuration, files, repository, log);
   // Opened before the public port, so that probes see that the service starts.
   const management = await listenForOperators(service, configuration);
-  const address = await service.listen(docsOrigins(configuration.managementHost, management?.port ?? 'off'));
+  const address = await service.listen(management?.port ?? 'off');
   const baseUrl = baseUrlOf(configuration, address);
   service.serve(baseUrl);
   // Set at once, because systemd may stop the service as soon as it serves.
@@ -71,7 +71,7 @@ async function startWorker(worker: Worker, configuration: Configuration): Promis
   });
   const { log, files, repository } = await openParts(configuration, worker.id);
   const service = new InProcessService(configuration, files, repository, log);
-  const address = await service.listen(docsOrigins(configuration.managementHost, configuration.managementPort));
+  const address = await service.listen(configuration.managementPort);
   service.serve(baseUrlOf(configuration, address));
   onSignals({
     stop: (signal) => stopWorker(signal, { service, log }),
