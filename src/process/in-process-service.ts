@@ -21,12 +21,7 @@ const BACKLOG = 4_096;
 /** Serves the public port with this process, which is the only one, or a worker. */
 export class InProcessService extends Service {
   #app: PublicApplication | undefined;
-  readonly #metrics = new Metrics(readVersion(), {
-    queueDepth: () => this.#app?.get(GroupCommit, { strict: false }).depth,
-    certificateExpiry: () => this.files.certificate?.expires,
-    tokenExpiry: () => this.files.tokens.nextExpiry(),
-    tokenFileRead: () => this.files.tokenFileRead,
-  });
+  readonly #metrics: Metrics;
 
   constructor(
     private readonly configuration: Configuration,
@@ -35,6 +30,12 @@ export class InProcessService extends Service {
     private readonly log: StructuredLogger,
   ) {
     super(repository);
+    this.#metrics = new Metrics(readVersion(), {
+      queueDepth: () => this.#app?.get(GroupCommit, { strict: false }).depth,
+      certificateExpiry: () => files.certificate?.expires,
+      tokenExpiry: () => files.tokens.nextExpiry(),
+      tokenFileRead: () => files.tokenFileRead,
+    });
     // If this process is a worker, its primary asks for the metrics.
     shareMetrics(this.#metrics.registry);
   }
