@@ -1,5 +1,4 @@
-import { OperatorError } from '../operator-error.js';
-import { addressError, baseUrlOf, docsOrigins, managementUrlOf } from './addresses.js';
+import { baseUrlOf, docsOrigins, managementUrlOf } from './addresses.js';
 
 describe('baseUrlOf', () => {
   it.each([
@@ -39,26 +38,5 @@ describe('docsOrigins', () => {
     ['Plants.Example', 80, ['http://plants.example', 'http://localhost']],
   ])('writes the origins of %s, port %i, as browsers do', (host, port, origins) => {
     expect(docsOrigins(host, port)).toEqual(origins);
-  });
-});
-
-describe('addressError', () => {
-  it.each([
-    ['EADDRINUSE', 'the port is in use: is the service already running? Otherwise, set another port'],
-    ['EACCES', 'this user may not use the port: set one from 1024 on'],
-    ['EADDRNOTAVAIL', 'set an address of this machine'],
-    ['EINVAL', 'set an address of this machine, and a port that is free'],
-  ])('says what to do about %s', (code, advice) => {
-    const cause = Object.assign(new Error(`listen ${code}`), { code, syscall: 'listen' });
-
-    expect(addressError('HOST and PORT', '10.0.0.1:80', cause)).toEqual(
-      new OperatorError(`HOST and PORT: cannot listen on 10.0.0.1:80 (${code}): ${advice}`),
-    );
-  });
-
-  it('leaves a defect as it is', () => {
-    const defect = new TypeError('a defect');
-
-    expect(addressError('HOST and PORT', '10.0.0.1:80', defect)).toBe(defect);
   });
 });

@@ -1,5 +1,4 @@
 import type { Configuration } from '../config/configuration.js';
-import { OperatorError } from '../operator-error.js';
 
 /** The address of the public port. */
 export interface Address {
@@ -49,23 +48,6 @@ function originOf(host: string, port: number): string {
 }
 
 /** Returns a host as a URL has it: an IPv6 address in brackets. */
-function inUrl(host: string): string {
+export function inUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
-}
-
-/** Advice about the errors of `listen`, by their codes. */
-const ADVICE: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'the port is in use: is the service already running? Otherwise, set another port',
-  EACCES: 'this user may not use the port: set one from 1024 on',
-  EADDRNOTAVAIL: 'set an address of this machine',
-  ENOTFOUND: 'the host name cannot be resolved: set an address of this machine',
-  EAI_AGAIN: 'the host name cannot be resolved at the moment: try again, or set an address of this machine',
-};
-
-/** Explains an error of the system that refuses an address, and names its variables. Returns other errors as they are. */
-export function addressError(variables: string, address: string, error: unknown): unknown {
-  if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
-  const code = String(error.code);
-  const advice = ADVICE[code] ?? 'set an address of this machine, and a port that is free';
-  return new OperatorError(`${variables}: cannot listen on ${address} (${code}): ${advice}`, { cause: error });
 }

@@ -9,10 +9,11 @@ import type { Management } from '../management/management-listener.js';
 import { answerPrimary } from '../management/worker-metrics.js';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
-import { addressError, baseUrlOf, managementUrlOf } from './addresses.js';
+import { baseUrlOf, managementUrlOf } from './addresses.js';
 import { ClusterService } from './cluster-service.js';
 import { createFirstToken } from './first-token.js';
 import { InProcessService } from './in-process-service.js';
+import { listenError } from './listen-error.js';
 import type { Service } from './service.js';
 import { onSignals } from './signals.js';
 import { stopPrimary, stopWorker } from './stop.js';
@@ -110,7 +111,7 @@ async function listenForOperators(service: Service, configuration: Configuration
   if (port === 'off') return undefined;
   const { startManagement } = await import('../management/management-listener.js');
   return startManagement(service, { host, port, allowedHosts }).catch((error: unknown) => {
-    throw addressError('MANAGEMENT_HOST and MANAGEMENT_PORT', `${host}:${port}`, error);
+    throw listenError('MANAGEMENT_HOST and MANAGEMENT_PORT', host, port, error);
   });
 }
 
