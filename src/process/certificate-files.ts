@@ -72,11 +72,10 @@ export class CertificateFiles {
       if (fault !== undefined && validityFault(this.#inUse) === undefined) throw new OperatorError(fault);
       this.#use?.(read);
       this.#inUse = read;
+      this.#logger.log(`The certificate has changed: the new one is valid until ${this.expires.toISOString()}`);
     } catch (error) {
       this.#logger.error(`${(error as Error).message}; keeping the previous certificate`);
-      return;
     }
-    this.#logger.log(`The certificate has changed: the new one is valid until ${this.expires.toISOString()}`);
   }
 }
 
