@@ -58,7 +58,7 @@ export class ClusterService extends Service {
   }
 
   override reload(): void {
-    // A worker that does not listen yet reads its files anyway.
+    // A worker that does not listen yet reads its files later, or sees the change when it begins to watch them.
     signal(this.#listening, 'SIGHUP');
   }
 

@@ -55,11 +55,13 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   if (service.isStopping) return;
   // Created once the service listens: a start that fails must leave no token.
   const firstToken = createFirstToken(configuration, `${baseUrl}/plants`);
-  // Loaded before it is shown, because a client may use it at once.
+  // Loaded before it is shown, because a client may use it at once. Workers load it within a second.
   if (firstToken !== undefined) service.reload();
   logStart(configuration, baseUrl, management);
+  if (firstToken === undefined) return;
   // Shown after the log, so that a newcomer finds it at the end of the output.
-  if (firstToken !== undefined) void log.flush().then(() => process.stderr.write(firstToken));
+  await log.flush();
+  process.stderr.write(firstToken);
 }
 
 /** Starts a worker. Its primary has the management listener, logs the start, and ends it if it takes too long to stop. */
