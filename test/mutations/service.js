@@ -4,6 +4,7 @@ const FIRST_TOKEN = 'src/process/first-token.ts';
 const LISTENER = 'src/management/management-listener.ts';
 const LOGGER = 'src/logging/structured-logger.ts';
 const READINESS = 'src/management/readiness.ts';
+const REQUEST_HOOKS = 'src/management/request-hooks.ts';
 const START = 'src/process/start.ts';
 const IN_PROCESS_SERVICE = 'src/process/in-process-service.ts';
 const STOP = 'src/process/stop.ts';
@@ -244,7 +245,7 @@ export default [
   {
     name: 'management: requests that wait for others',
     reason: 'Strangers at the management listener must not fill the memory with answers that nobody reads.',
-    file: CONNECTION_LIMITS,
+    file: REQUEST_HOOKS,
     find: 'if (busy.has(socket)) {',
     replace: 'if (busy.has(socket) && socket.destroyed) {',
     spec: 'test/management/listener',
@@ -519,7 +520,7 @@ export default [
   {
     name: 'management: any Host',
     reason: 'A page must not reach the listener under a name of its own (DNS rebinding).',
-    file: LISTENER,
+    file: REQUEST_HOOKS,
     find: 'if (isAllowedHost(headers.host, names)) done();',
     replace: 'if (names.length > 0) done();',
     spec: 'test/management/listener',
@@ -587,7 +588,7 @@ export default [
   {
     name: 'management: names with capitals',
     reason: 'Names of hosts have no letter case.',
-    file: LISTENER,
+    file: REQUEST_HOOKS,
     find: '.map((name) => name.toLowerCase())',
     replace: '',
     spec: 'test/management/listener',
@@ -597,7 +598,7 @@ export default [
   {
     name: 'management: answers without nosniff',
     reason: 'A browser takes an answer for what its media type says.',
-    file: LISTENER,
+    file: REQUEST_HOOKS,
     find: "'X-Content-Type-Options': 'nosniff',",
     replace: '',
     spec: 'test/management/listener',
