@@ -22,23 +22,16 @@ interface StoreCheck {
 export class Readiness {
   readonly #logger = new Logger('Health');
   readonly #registry = new Registry();
+  readonly #ready = new Gauge({
+    name: 'plant_store_ready',
+    help: '1 if this check of /health/ready is up, or 0 if it is down.',
+    labelNames: ['check'],
+    registers: [this.#registry],
+  });
   #storeCheck: StoreCheck | undefined;
   #loggedFailure: string | undefined;
 
-  constructor(private readonly service: ManagedService) {
-    const check = (): Promise<ReadinessChecks> => this.check();
-    new Gauge({
-      name: 'plant_store_ready',
-      help: '1 if this check of /health/ready is up, or 0 if it is down.',
-      labelNames: ['check'],
-      registers: [this.#registry],
-      async collect() {
-        for (const [name, failure] of Object.entries(await check())) {
-          this.set({ check: name }, failure === undefined ? 1 : 0);
-        }
-      },
-    });
-  }
+  constructor(private readonly service: ManagedService) {}
 
   async check(): Promise<ReadinessChecks> {
     const now = performance.now();
@@ -49,7 +42,10 @@ export class Readiness {
   }
 
   /** Returns the checks as a metric, in the text format of Prometheus. */
-  metrics(): Promise<string> {
+  async metrics(): Promise<string> {
+    for (const [check, failure] of Object.entries(await this.check())) {
+      this.#ready.set({ check }, failure === undefined ? 1 : 0);
+    }
     return this.#registry.metrics();
   }
 
