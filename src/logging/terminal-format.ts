@@ -1,14 +1,11 @@
 import { prettyFactory } from 'pino-pretty';
 
-/** Matches each escape sequence in a line of JSON, such as `\u001b` or `\n`, and DEL and C1, which JSON does not escape. */
-const ESCAPES = /\\(?:u[\da-f]{4}|.)|[\u007f-\u009f]/g;
-
-/** Matches C0 without the line feed, DEL and C1, which a terminal would execute, escaped or not: `\u001b`, `\b`, U+009B. */
-const CONTROLS = /^(?:\\u00(?:[01].|7f|[89].)|\\[bfrt]|[\u007f-\u009f])$/;
+/** Matches C0 without the line feed, DEL and C1, which a terminal would execute. */
+const CONTROLS = /(?!\n)\p{Cc}/gu;
 
 /** Returns a function that makes log lines readable on a terminal, in colour and without control characters. */
 export function createTerminalFormat(): (line: string) => string {
-  const format = prettyFactory({
+  return prettyFactory({
     colorize: true,
     messageKey: 'message',
     translateTime: 'SYS:HH:MM:ss.l',
@@ -16,10 +13,9 @@ export function createTerminalFormat(): (line: string) => string {
     messageFormat: (log, messageKey) => {
       const prefix = typeof log.worker === 'number' ? `[worker ${log.worker}] ` : '';
       const text = log.requestId === undefined ? linesOf(log[messageKey], log.stack) : describeRequest(log);
-      return prefix + text;
+      return (prefix + text).replace(CONTROLS, '\ufffd');
     },
   });
-  return (line) => format(line.replace(ESCAPES, (text) => (CONTROLS.test(text) ? '\ufffd' : text)));
 }
 
 /** Returns the message, and below it the stack, which often begins with the message. */
