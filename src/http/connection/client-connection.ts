@@ -192,7 +192,7 @@ export class ClientConnection implements Occupant {
     this.#input.discard();
   }
 
-  /** Asks the client for the body if it waits for that, and starts the timer, when something begins to read the body. */
+  /** Sends 100 Continue to a client that awaits it, and starts the timer, when something begins to read a body. */
   #beginBody(response: PublicResponse): void {
     const { req } = response;
     // The body of a request that does not run is only discarded.
