@@ -19,25 +19,7 @@ export async function readBody(
   limit: number,
   chargeBody: ChargeBody,
 ): Promise<Uint8Array> {
-  if (request.destroyed) throw incompleteBecauseOf(request.errored);
-  // Most bodies have arrived when the guard has passed the request. A chunked one declares no length.
-  const hasArrived = request.complete && request.readableLength === length;
-  if (hasArrived) return takeArrived(request, length, chargeBody);
-  return collect(request, new BodyBuffer(limit, length ?? limit, chargeBody));
-}
-
-/** Takes a body that has arrived completely. */
-function takeArrived(request: IncomingMessage, length: number, chargeBody: ChargeBody): Uint8Array {
-  if (!chargeBody(length)) throw new ContractException(503);
-  // Without the length, `read` would return only the first chunk on Node 26.
-  const body = request.read(length) as Uint8Array;
-  // This second `read` lets the stream end.
-  request.read(0);
-  return body;
-}
-
-/** Collects a body that has yet to arrive, or whose length is unknown. */
-async function collect(request: IncomingMessage, body: BodyBuffer): Promise<Uint8Array> {
+  const body = new BodyBuffer(limit, length ?? limit, chargeBody);
   return new Promise((resolve, reject) => {
     const add = (chunk: Buffer): void => {
       const refusal = body.add(chunk);
@@ -108,7 +90,7 @@ export function bodyTooLarge(limit: number): ContractException {
 }
 
 /** Returns the refusal with which ClientConnection has ended the body. Other errors do not tell the reason. */
-function incompleteBecauseOf(error: Error | null): ContractException {
+function incompleteBecauseOf(error: Error): ContractException {
   if (error instanceof ContractException) return error;
   return new ContractException(400, 'The connection was closed before the body was complete.');
 }
