@@ -1,4 +1,4 @@
-import { constants, openSync } from 'node:fs';
+import { constants, fstatSync, openSync } from 'node:fs';
 import { destination, type DestinationStream } from 'pino';
 
 export interface LogStream extends DestinationStream {
@@ -31,7 +31,7 @@ export function createBackgroundStream({ isShared }: { readonly isShared: boolea
   let isExiting = false;
   let hasFailed = false;
   const stream = destination({
-    dest: process.stdout.isTTY ? openTerminal() : STDOUT,
+    dest: openStdout(),
     sync: false,
     minLength: maxWrite - 1,
     maxWrite,
@@ -56,12 +56,17 @@ export function createBackgroundStream({ isShared }: { readonly isShared: boolea
   return stream;
 }
 
-/** Opens the terminal again, with O_NONBLOCK: a write to stdout that Ctrl+S holds would keep the process from ending. */
-function openTerminal(): number {
+/**
+ * Opens a terminal or a pipe again, with O_NONBLOCK: otherwise, a write that the reader does not take would keep the process
+ * from ending. The flag of STDOUT itself is not certain: it changes for all processes that share it when a worker starts or
+ * ends. A socket, as systemd and PM2 connect it, cannot be opened again: they kill a service that does not end.
+ */
+function openStdout(): number {
+  if (!process.stdout.isTTY && !fstatSync(STDOUT).isFIFO()) return STDOUT;
   try {
     return openSync('/dev/fd/1', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    // This fails on Windows, and where the terminal belongs to another user.
+    // This fails on Windows, and where the terminal or the pipe belongs to another user.
     return STDOUT;
   }
 }

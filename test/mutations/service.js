@@ -408,6 +408,17 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'logging: pipe that another process makes blocking',
+    reason: 'An unread log does not keep a service with workers from its end.',
+    file: BACKGROUND_STREAM,
+    find: 'if (!process.stdout.isTTY && !fstatSync(STDOUT).isFIFO()) return STDOUT;',
+    replace: 'if (!process.stdout.isTTY) return STDOUT;',
+    spec: 'test/process/unread-log',
+    test: 'a worker has ended',
+    project: 'workers',
+    isBuilt: true,
+  },
+  {
     name: 'logging: lines that wait without a limit',
     reason: 'At most 16 MiB of lines wait for the reader of the log.',
     file: BACKGROUND_STREAM,
