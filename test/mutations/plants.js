@@ -1,5 +1,6 @@
 const ADMISSION = 'src/plants/admission.ts';
 const DTO = 'src/plants/dto/plant.dto.ts';
+const FIELD_RULES = 'src/plants/dto/field-rules.ts';
 const INTEGER = 'src/plants/exact-json.ts';
 const MODULE = 'src/plants/plants.module.ts';
 const PARSE = 'src/plants/parse-new-plant.ts';
@@ -133,16 +134,16 @@ export default [
   {
     name: 'plants: tag of null',
     reason: 'tag is optional, not nullable: null is error 422.',
-    file: DTO,
-    find: '(!isRequired && fields[name] === undefined)',
-    replace: '(!isRequired && fields[name] == null)',
+    file: FIELD_RULES,
+    find: '(!isRequired && value === undefined)',
+    replace: '(!isRequired && value == null)',
     spec: 'test/plants/refusals',
     test: 'which is not a NewPlant',
   },
   {
     name: 'plants: U+0000',
     reason: 'U+0000 is refused, because not every store can hold it.',
-    file: DTO,
+    file: FIELD_RULES,
     find: '/[\\0\\p{Surrogate}]/u',
     replace: '/\\p{Surrogate}/u',
     spec: 'test/plants/refusals',
@@ -151,7 +152,7 @@ export default [
   {
     name: 'plants: 2^63',
     reason: 'id is −2^63 … 2^63−1.',
-    file: DTO,
+    file: FIELD_RULES,
     find: '2n ** 63n - 1n',
     replace: '2n ** 63n',
     spec: 'test/plants/refusals',
@@ -312,7 +313,7 @@ export default [
   {
     name: 'plants: rule of the decorators alone',
     reason: 'isNewPlant accepts what the decorators accept.',
-    file: DTO,
+    file: FIELD_RULES,
     find: 'ValidateIf((_plant, value) => value !== undefined)',
     replace: 'ValidateIf((_plant, value) => value != null)',
     spec: 'src/plants/dto/plant.dto',

@@ -1,0 +1,74 @@
+import { ValidateBy, ValidateIf, type ValidationArguments } from 'class-validator';
+import { type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
+
+const MIN_INT64 = -(2n ** 63n);
+const MAX_INT64 = 2n ** 63n - 1n;
+
+/** Returns whether the value is a bigint within the range of int64. */
+function isInt64(value: unknown): value is bigint {
+  return typeof value === 'bigint' && value >= MIN_INT64 && value <= MAX_INT64;
+}
+
+/** Matches U+0000 and, because of the flag u, only unpaired surrogates: not every store can hold these. */
+const NOT_TEXT = /[\0\p{Surrogate}]/u;
+
+/** Returns whether the value is a string that every store can hold, even if it is empty. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && !NOT_TEXT.test(value);
+}
+
+interface TypeRule {
+  readonly accepts: (value: unknown) => boolean;
+  /** The rule in words, for messages. */
+  readonly words: string;
+}
+
+const TYPE_RULES: Readonly<Record<FieldType, TypeRule>> = {
+  int64: { accepts: isInt64, words: `an integer from ${MIN_INT64} to ${MAX_INT64}` },
+  text: { accepts: isText, words: 'a string without U+0000 and unpaired surrogates' },
+};
+
+/** @param value undefined if the field is missing */
+export function isFieldValue(name: FieldName, value: unknown): boolean {
+  const { type, isRequired } = PLANT_FIELDS[name];
+  return (!isRequired && value === undefined) || TYPE_RULES[type].accepts(value);
+}
+
+/** Says what a field must be, and how to correct the value that it has. */
+function describeFault(name: FieldName, value: unknown): string {
+  const { type, isRequired } = PLANT_FIELDS[name];
+  const { words } = TYPE_RULES[type];
+  if (value === undefined) return `${name} is missing: it must be ${words}`;
+  if (value === null && !isRequired) return `${name} must be ${words}: leave it out if there is none`;
+  if (type === 'int64' && typeof value === 'string') return `${name} must be ${words}: send it without quotation marks`;
+  return `${name} must be ${words}`;
+}
+
+/** A decorator that compiles only at fields whose row of PLANT_FIELDS has these members. */
+type FieldDecorator<Row> = (
+  dto: object,
+  name: { [Name in FieldName]: (typeof PLANT_FIELDS)[Name] extends Row ? Name : never }[FieldName],
+) => void;
+
+/** Lets a field be missing. class-validator's IsOptional would let it be null, too. */
+export function MayBeMissing(): FieldDecorator<{ isRequired: false }> {
+  return ValidateIf((_plant, value) => value !== undefined);
+}
+
+/** Requires a bigint within the range of int64. class-validator's IsInt and Min refuse bigints. */
+export function IsInt64(): FieldDecorator<{ type: 'int64' }> {
+  return IsOfType('int64');
+}
+
+/** Requires a string that every store can hold. */
+export function IsText(): FieldDecorator<{ type: 'text' }> {
+  return IsOfType('text');
+}
+
+function IsOfType<Type extends FieldType>(type: Type): FieldDecorator<{ type: Type }> {
+  return (dto, name) => {
+    const validate = (value: unknown): boolean => TYPE_RULES[type].accepts(value);
+    const defaultMessage = (invalid?: ValidationArguments): string => describeFault(name, invalid?.value);
+    ValidateBy({ name: type, validator: { validate, defaultMessage } })(dto, name);
+  };
+}
