@@ -47,16 +47,18 @@ export class PlantsService {
    */
   async createChecked(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
     const release = this.admission.admitPlant(plant);
-    const outcome = await this.#add(plant).catch((error: unknown) => {
-      release();
-      throw error;
-    });
-    const { onPlantCreated } = this.options;
-    // The listener still has the plant.
-    if (outcome === 'created' && onPlantCreated) void this.#notify(onPlantCreated, plant, principal).finally(release);
-    else release();
-    if (outcome === 'conflict') throw new ContractException(409);
-    return toPlant(plant);
+    let listening: Promise<void> | undefined;
+    try {
+      const outcome = await this.#add(plant);
+      if (outcome === 'conflict') throw new ContractException(409);
+      const { onPlantCreated } = this.options;
+      if (outcome === 'created' && onPlantCreated) listening = this.#notify(onPlantCreated, plant, principal);
+      return toPlant(plant);
+    } finally {
+      // The listener still has the plant.
+      if (listening) void listening.finally(release);
+      else release();
+    }
   }
 
   /**
