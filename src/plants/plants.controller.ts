@@ -4,7 +4,7 @@ import { CurrentPrincipal } from '../auth/authenticated-request.js';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import type { NewPlantDto, PlantDto } from './dto/plant.dto.js';
-import { PlantFromRequest } from './pipes/new-plant.pipe.js';
+import { PlantFromBody } from './pipes/new-plant.pipe.js';
 import { PLANTS_PATH } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
 
@@ -24,7 +24,7 @@ export class PlantsController {
   @HttpCode(HttpStatus.OK)
   @RequiresScope()
   create(
-    @PlantFromRequest() plant: Readonly<NewPlantDto>,
+    @PlantFromBody() plant: Readonly<NewPlantDto>,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
     return this.plants.createChecked(plant, principal);

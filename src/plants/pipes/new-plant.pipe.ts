@@ -22,8 +22,8 @@ const CurrentContext = createParamDecorator((_data: unknown, context: ExecutionC
   return () => context;
 });
 
-/** Passes the plant of the request, see {@link NewPlantPipe}. */
-export const PlantFromRequest = (): ParameterDecorator => CurrentContext(NewPlantPipe);
+/** Like `@Body`, but {@link NewPlantPipe} reads the body itself: after the guard, and with the exact id. */
+export const PlantFromBody = (): ParameterDecorator => CurrentContext(NewPlantPipe);
 
 /** Admits a request, reads its body, and turns it into a valid NewPlant. */
 @Injectable()
