@@ -8,8 +8,6 @@ export const USE_ANOTHER_SCHEMA =
 
 const CHECK_PASSWORD = 'check user and password in its URL, both percent-encoded';
 
-const CHECK_SERVER = 'check its server and its URL';
-
 /** Errors of the server, the connection or the driver. */
 interface KnownError {
   /** Matches codes: SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html), and those of Node. */
@@ -94,10 +92,8 @@ const CLIENT_ERRORS: readonly KnownError[] = [
     code: /^(?:E(?!RR_)[A-Z_]+$|ERR_SOCKET|ERR_STREAM)/,
     message: /^(?:Client (?:has|was)|Connection terminated|Received unexpected|timeout )/,
     failure: 'transient',
-    advice: CHECK_SERVER,
+    advice: 'check its server and its URL',
   },
-  // See `retryInTime`.
-  { message: /^it did not answer within/, failure: 'transient', advice: CHECK_SERVER },
 ];
 
 /** All known errors. The first match counts, so single errors come before their classes. */

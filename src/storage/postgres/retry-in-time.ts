@@ -17,8 +17,8 @@ export async function retryInTime<Result>(
   timeout: number,
   patience = timeout,
 ): Promise<Result> {
-  // The table in errors.ts has this message.
-  let lastError: unknown = new Error(`it did not answer within ${timeout} ms`);
+  // Node's code for a timeout, which is transient.
+  let lastError: unknown = Object.assign(new Error(`it did not answer within ${timeout} ms`), { code: 'ETIMEDOUT' });
   const repeated = retry(work, {
     patience,
     isTransient,
