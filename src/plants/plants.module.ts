@@ -82,6 +82,11 @@ export class PlantsModule extends ConfigurableModuleClass implements OnApplicati
 
   /** Nest calls this after the server has sent its last answer, and again if the application is closed again. */
   onApplicationShutdown(): Promise<void> {
+    return this.close();
+  }
+
+  /** Closes the store when the last plant has left. A further call returns the result of the first. */
+  close(): Promise<void> {
     return (this.#closing ??= this.#close());
   }
 

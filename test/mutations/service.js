@@ -266,7 +266,7 @@ export default [
     name: 'process: store that cannot close',
     reason: 'A service whose store cannot close does not end with status 0.',
     file: 'src/app.module.ts',
-    find: '  await application.get(PlantsModule).onApplicationShutdown();\n',
+    find: '  await application.get(PlantsModule).close();\n',
     replace: '',
     spec: 'src/app.module',
   },
