@@ -25,5 +25,10 @@ export {
 } from './plants/plants.module-definition.js';
 export { PlantsService } from './plants/plants.service.js';
 export { unparsedBody } from './plants/host/unparsed-body.js';
-export { RepositoryUnavailableError } from './storage/errors.js';
-export { type Outcome, PlantRepository, type PlantSnapshot, type StoredPlant } from './storage/plant-repository.js';
+export {
+  type Outcome,
+  PlantRepository,
+  type PlantSnapshot,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from './storage/plant-repository.js';

@@ -7,7 +7,7 @@ import { FIELD_NAMES } from '../contract/plant-fields.js';
 import { unreadable } from '../files/file-errors.js';
 import { inShell, listed } from '../operator-text.js';
 import { badUsage, EXIT_STATUS, OperatorError } from '../operator-error.js';
-import { RepositoryUnavailableError } from '../storage/errors.js';
+import { RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { type Format, formatOf, formatOption } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { Rejects } from './data/rejects.js';

@@ -2,9 +2,13 @@ import { setImmediate } from 'node:timers/promises';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractException } from '../contract/contract.exception.js';
-import { RepositoryUnavailableError } from '../storage/errors.js';
 import { GroupCommit } from '../storage/group-commit.js';
-import { type Outcome, PlantRepository, type PlantSnapshot } from '../storage/plant-repository.js';
+import {
+  type Outcome,
+  PlantRepository,
+  type PlantSnapshot,
+  RepositoryUnavailableError,
+} from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { assertFields, type NewPlantDto, type PlantDto, toNewPlant, toPlant } from './dto/plant.dto.js';
 import type { PlantCreatedListener } from './plants.module-definition.js';

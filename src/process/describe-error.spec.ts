@@ -1,6 +1,6 @@
 import { badUsage, OperatorError } from '../operator-error.js';
 import { DATABASE_URL_RULE } from '../storage/database-url.js';
-import { RepositoryUnavailableError } from '../storage/errors.js';
+import { RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { describeError } from './describe-error.js';
 
 /** Returns an error of the system. */

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from '../operator-error.js';
-import { RepositoryUnavailableError } from '../storage/errors.js';
+import { RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { withoutCredentials } from '../operator-text.js';
 
 /** How a process has ended; the text is for the operator. */

@@ -6,9 +6,8 @@ import { Logger } from '@nestjs/common';
 import { until } from '../../test/support/until.js';
 import { BATCH_CHANNEL } from './batch-event.js';
 import { openRepository } from './engines.js';
-import { RepositoryUnavailableError } from './errors.js';
 import { GroupCommit } from './group-commit.js';
-import { type Outcome, PlantRepository, type StoredPlant } from './plant-repository.js';
+import { type Outcome, PlantRepository, RepositoryUnavailableError, type StoredPlant } from './plant-repository.js';
 
 /** Passes batches on to a real repository, and records the size of each. */
 class CountingRepository extends PlantRepository {

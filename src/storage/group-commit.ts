@@ -2,8 +2,14 @@ import { AsyncResource } from 'node:async_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { publishBatch } from './batch-event.js';
-import { RepositoryUnavailableError } from './errors.js';
-import { lengthOf, type Outcome, OUTCOMES, PlantRepository, type StoredPlant } from './plant-repository.js';
+import {
+  lengthOf,
+  type Outcome,
+  OUTCOMES,
+  PlantRepository,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from './plant-repository.js';
 
 /** Maximum plants in a batch. The clients of a busy service share one round trip and one sync to disk. */
 const BATCH_SIZE = 1_024;

@@ -3,9 +3,14 @@ import { HOSTILE_PLANTS } from '../../test/support/hostile-plants.js';
 import { newStore, type Store } from '../../test/support/store.js';
 import { BATCH_CHANNEL, type BatchEvent } from './batch-event.js';
 import { openRepository } from './engines.js';
-import { RepositoryUnavailableError } from './errors.js';
 import { GroupCommit } from './group-commit.js';
-import { lengthOf, type PlantRepository, type PlantSnapshot, type StoredPlant } from './plant-repository.js';
+import {
+  lengthOf,
+  type PlantRepository,
+  type PlantSnapshot,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from './plant-repository.js';
 
 let store: Store;
 let repository: PlantRepository;

@@ -29,6 +29,14 @@ export const OUTCOMES = ['created', 'repeated', 'conflict'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 /**
+ * The store cannot be reached in time, or cannot take more now. Plants that were to be added may be stored or not, because
+ * the answer of the database may be lost: add them again.
+ */
+export class RepositoryUnavailableError extends Error {
+  override readonly name = 'RepositoryUnavailableError';
+}
+
+/**
  * The plants of a store at one moment, without those that are created later. Its methods are called one after another, and
  * throw a RepositoryUnavailableError when the store cannot be read.
  */

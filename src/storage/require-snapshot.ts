@@ -1,5 +1,5 @@
-import { errorMessage, RepositoryUnavailableError, unavailable } from './errors.js';
-import type { PlantSnapshot } from './plant-repository.js';
+import { errorMessage, unavailable } from './engine-errors.js';
+import { type PlantSnapshot, RepositoryUnavailableError } from './plant-repository.js';
 import { NO_TABLE } from './schema-state.js';
 
 /**

@@ -1,4 +1,4 @@
-import { UnusableDatabaseError } from './errors.js';
+import { UnusableDatabaseError } from './engine-errors.js';
 
 /** What a database has of the service's tables. */
 export interface SchemaState {

@@ -1,8 +1,11 @@
 import { jest } from '@jest/globals';
 import pg from 'pg';
 import { DATABASE_DEFAULTS, engineOf, openRepository } from '../../src/storage/engines.js';
-import { RepositoryUnavailableError } from '../../src/storage/errors.js';
-import type { PlantRepository, StoredPlant } from '../../src/storage/plant-repository.js';
+import {
+  type PlantRepository,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from '../../src/storage/plant-repository.js';
 import { PASSWORD, PostgresServer } from '../support/postgres.js';
 import { nameOf } from '../support/postgres-history.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,10 @@
 import { Logger } from '@nestjs/common';
-import { RepositoryUnavailableError } from '../../storage/errors.js';
-import { type Outcome, PlantRepository, type StoredPlant } from '../../storage/plant-repository.js';
+import {
+  type Outcome,
+  PlantRepository,
+  RepositoryUnavailableError,
+  type StoredPlant,
+} from '../../storage/plant-repository.js';
 import { RowStore } from './row-store.js';
 import type { Row } from './rows.js';
 

@@ -1,6 +1,6 @@
-import { errorMessage, RepositoryUnavailableError } from '../../storage/errors.js';
+import { errorMessage } from '../../storage/engine-errors.js';
 import { GroupCommit } from '../../storage/group-commit.js';
-import type { Outcome, PlantRepository } from '../../storage/plant-repository.js';
+import { type Outcome, type PlantRepository, RepositoryUnavailableError } from '../../storage/plant-repository.js';
 import type { Row } from './rows.js';
 
 /** The result of adding a row. */

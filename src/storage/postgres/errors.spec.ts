@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { UnusableDatabaseError } from '../errors.js';
+import { UnusableDatabaseError } from '../engine-errors.js';
 import {
   describePostgresError,
   connectionAfter,

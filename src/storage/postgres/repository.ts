@@ -1,6 +1,6 @@
 import type { PostgresUrl } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { keptOut, unavailable } from '../errors.js';
+import { keptOut, unavailable } from '../engine-errors.js';
 import {
   CHECK_TIMEOUT,
   type Outcome,

@@ -1,4 +1,4 @@
-import { errorMessage, UnusableDatabaseError } from '../errors.js';
+import { errorMessage, UnusableDatabaseError } from '../engine-errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-rows.js';
 import type { StoredPlant } from '../plant-repository.js';
 import { assertUsableSchema, type SchemaState } from '../schema-state.js';

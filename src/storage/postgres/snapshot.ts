@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { PostgresUrl } from '../database-url.js';
 import type { DatabaseOptions } from '../engines.js';
-import { unavailable } from '../errors.js';
+import { unavailable } from '../engine-errors.js';
 import { plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describePostgresError, postgresStartError } from './errors.js';

@@ -5,7 +5,7 @@ import { OperatorError } from '../../operator-error.js';
 import { createFileAndDirectory, existingDirectory, makeDirectory } from '../../files/durable-files.js';
 import { unreadable, unwritable } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
-import { errorMessage, noDatabase, UnusableDatabaseError } from '../errors.js';
+import { errorMessage, noDatabase, UnusableDatabaseError } from '../engine-errors.js';
 import { NO_TABLE } from '../schema-state.js';
 import { sqliteStartError } from './errors.js';
 import { databaseExists, openSqliteDatabase } from './open.js';

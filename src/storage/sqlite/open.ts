@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import type * as Sqlite from '@photostructure/sqlite';
 import { createFileAndDirectory, makeDirectory } from '../../files/durable-files.js';
 import type { OperatorError } from '../../operator-error.js';
-import { UnusableDatabaseError } from '../errors.js';
+import { UnusableDatabaseError } from '../engine-errors.js';
 import { retry } from '../retry.js';
 import { isTransient, sqliteStartError } from './errors.js';
 import type { SqliteDatabase } from './statements.js';

@@ -17,8 +17,7 @@ import { skipSecond } from '../../../test/support/clocks.js';
 import { readPlants } from '../../../test/support/sqlite-file.js';
 import { until } from '../../../test/support/until.js';
 import { DATABASE_DEFAULTS, engineOf, openRepository } from '../engines.js';
-import { RepositoryUnavailableError } from '../errors.js';
-import type { PlantRepository } from '../plant-repository.js';
+import { type PlantRepository, RepositoryUnavailableError } from '../plant-repository.js';
 import { openSqliteDatabase } from './open.js';
 import { firstValue, type SqliteDatabase } from './statements.js';
 

@@ -1,4 +1,4 @@
-import { keptOut, unavailable } from '../errors.js';
+import { keptOut, unavailable } from '../engine-errors.js';
 import { rowOf } from '../plant-rows.js';
 import {
   CHECK_TIMEOUT,

@@ -1,4 +1,4 @@
-import { UnusableDatabaseError } from '../errors.js';
+import { UnusableDatabaseError } from '../engine-errors.js';
 import { isSameRow, rowOf, trialPlants } from '../plant-rows.js';
 import { assertUsableSchema, type SchemaState } from '../schema-state.js';
 import { NAME_ANOTHER_FILE } from './errors.js';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { unavailable } from '../errors.js';
+import { unavailable } from '../engine-errors.js';
 import { plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
 import { describeSqliteError } from './errors.js';

@@ -1,5 +1,5 @@
 import type * as Sqlite from '@photostructure/sqlite';
-import { UnusableDatabaseError } from '../errors.js';
+import { UnusableDatabaseError } from '../engine-errors.js';
 import type { ColumnValue } from '../plant-rows.js';
 
 export type SqliteDatabase = Sqlite.DatabaseSyncInstance;

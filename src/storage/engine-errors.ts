@@ -1,18 +1,11 @@
 import { OperatorError } from '../operator-error.js';
+import { RepositoryUnavailableError } from './plant-repository.js';
 
 /**
  * How a repository handles an error of its database: `transient` errors are retried until the timeout; `unavailable`
  * means that no plant can be stored until an operator acts, for example on a full disk. Other errors are defects.
  */
 export type Failure = 'transient' | 'unavailable';
-
-/**
- * The store cannot be reached in time, or cannot take more now. Plants that were to be added may be stored or not, because
- * the answer of the database may be lost: add them again.
- */
-export class RepositoryUnavailableError extends Error {
-  override readonly name = 'RepositoryUnavailableError';
-}
 
 /** The database is not one that the service can use. The message begins with "it", which is the database. */
 export class UnusableDatabaseError extends Error {
