@@ -7,7 +7,7 @@ const LEFT_OUT =
 
 /** The beginning of each command: --version and --help load nothing else of ours. */
 const PROGRAM =
-  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:config[\\/]|(?:loopback-host|operator-error|operator-text)\.|commands[\\/]report\.|process[\\/](?:describe-error|signals|version)\.|contract[\\/]plant-fields\.|storage[\\/](?:database-url|engines|plant-repository)\.)/;
+  /[\\/]node_modules[\\/]commander[\\/]|[\\/]dist[\\/](?:config[\\/]|(?:loopback-host|operator-error|operator-text)\.|commands[\\/]command-line\.|process[\\/](?:describe-error|signals|version)\.|contract[\\/]plant-fields\.|storage[\\/](?:database-url|engines|plant-repository)\.)/;
 
 /** Small modules that several commands share. In the chunk of the service, they would bring all of it. */
 const SHARED =

@@ -1,9 +1,16 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { backUp } from '../storage/sqlite/backup.js';
-import { assertFileName } from './file-name.js';
+import {
+  assertFileName,
+  counted,
+  JSON_OPTION,
+  onInterruption,
+  printSummary,
+  type ReportOptions,
+  RUN_AGAIN,
+} from './command-line.js';
 import { requireSqliteFile } from './open-store.js';
-import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
 export function configure(command: Command): void {
   command

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { engineOf } from '../storage/engines.js';
-import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
+import { JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 
 export function configure(command: Command): void {
   command

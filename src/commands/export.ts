@@ -7,12 +7,19 @@ import { FIELD_NAMES } from '../contract/plant-fields.js';
 import { unwritable } from '../files/file-errors.js';
 import { publishFile } from '../files/publish-file.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
+import {
+  assertFileName,
+  counted,
+  JSON_OPTION,
+  onInterruption,
+  printSummary,
+  type ReportOptions,
+  RUN_AGAIN,
+} from './command-line.js';
 import { inBatches } from './data/batches.js';
 import { encodePlants, type Format, formatOf, formatOption, HEADERS } from './data/formats.js';
 import { withProgress } from './data/progress.js';
-import { assertFileName } from './file-name.js';
 import { openExistingSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
 /** A part of an export. */
 interface Chunk {

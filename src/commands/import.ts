@@ -8,13 +8,13 @@ import { unreadable } from '../files/file-errors.js';
 import { inShell, listed } from '../operator-text.js';
 import { badUsage, EXIT_STATUS, OperatorError } from '../operator-error.js';
 import { RepositoryUnavailableError } from '../storage/plant-repository.js';
+import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './command-line.js';
 import { type Format, formatOf, formatOption } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { Rejects } from './data/rejects.js';
 import type { Counts, RowStore } from './data/row-store.js';
 import type { RowReader } from './data/rows.js';
 import { openStore } from './open-store.js';
-import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
 /** Bytes by which an exported row may be longer than the body that was sent: the id 1e18 is exported as nineteen digits. */
 const LONGER_ID = 32;

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { restore } from '../storage/sqlite/backup.js';
+import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './command-line.js';
 import { requireSqliteFile } from './open-store.js';
-import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
 export function configure(command: Command): void {
   command

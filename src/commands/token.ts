@@ -5,7 +5,7 @@ import { addToken, parseInstant, parseTokens, readTokenFile, removeTokens } from
 import { loadConfiguration } from '../config/configuration.js';
 import { unwritable } from '../files/file-errors.js';
 import { badUsage } from '../operator-error.js';
-import { JSON_OPTION, printSummary, type ReportOptions } from './report.js';
+import { JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 
 export function configure(command: Command): void {
   command

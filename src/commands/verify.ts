@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
+import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './command-line.js';
 import { inBatches } from './data/batches.js';
 import { encodePlants } from './data/formats.js';
 import { withProgress } from './data/progress.js';
 import { openExistingSnapshot } from './open-store.js';
-import { counted, JSON_OPTION, onInterruption, printSummary, type ReportOptions, RUN_AGAIN } from './report.js';
 
 export function configure(command: Command): void {
   command

@@ -353,7 +353,7 @@ export default [
   {
     name: 'commands: words on stdout',
     reason: 'Data goes to stdout, words to stderr.',
-    file: 'src/commands/report.ts',
+    file: 'src/commands/command-line.ts',
     find: 'json === true && !dataOnStdout ? process.stdout : process.stderr',
     replace: 'dataOnStdout ? process.stderr : process.stdout',
     spec: 'test/commands/import',

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, statSync, writeFileSync } from 'node:fs';
 import { badUsage, OperatorError } from '../../operator-error.js';
 import { unwritable } from '../../files/file-errors.js';
-import { assertFileName } from '../file-name.js';
+import { assertFileName } from '../command-line.js';
 import { printAboveProgress } from './progress.js';
 import type { Row, RowReader } from './rows.js';
 

@@ -1,4 +1,4 @@
-import { EXIT_STATUS } from '../operator-error.js';
+import { badUsage, EXIT_STATUS } from '../operator-error.js';
 import { withoutCredentials } from '../operator-text.js';
 
 /** How a command reports its result. */
@@ -14,6 +14,12 @@ export const JSON_OPTION = ['--json', 'print the result as JSON'] as const;
 
 /** The advice of an interrupted command that can simply run again. */
 export const RUN_AGAIN = 'run the same command again';
+
+/** @throws {OperatorError} unless a file that is to be created can have this name */
+export function assertFileName(name: string): void {
+  if (name === '') throw badUsage('the name of the file is empty: name a file');
+  if (name.endsWith('/')) throw badUsage(`${name} is the name of a directory: name a file`);
+}
 
 /** If a signal interrupts the program, prints a line that says what is stored, and how to go on. */
 export function onInterruption(describe: () => string): void {
