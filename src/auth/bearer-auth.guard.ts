@@ -69,7 +69,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     if (principalOf(request) === undefined) await super.canActivate(context);
     const principal = principalOf(request);
     // A request without a principal is refused even if AuthGuard has passed it.
-    if (principal === undefined) throw this.#refuse(context);
+    if (principal === undefined) this.#refuse(context);
     this.#authorize(context, principal);
     return true;
   }
@@ -91,8 +91,8 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     context: ExecutionContext,
   ): User {
     if (error) throw error;
-    if (!verdict) throw this.#refuse(context);
-    if (verdict instanceof Rejection) throw this.#refuse(context, verdict);
+    if (!verdict) this.#refuse(context);
+    if (verdict instanceof Rejection) this.#refuse(context, verdict);
     const request = requestOf(context);
     request.user = verdict;
     setPrincipal(request, verdict);
@@ -111,8 +111,13 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     throw new ForbiddenException(ERROR_TABLE[403].message);
   }
 
-  /** @param rejection undefined if there is no token that passport can read */
-  #refuse(context: ExecutionContext, rejection?: Rejection): UnauthorizedException {
+  /**
+   * Notes the reason for the log, and sets the challenge.
+   *
+   * @param rejection undefined if there is no token that passport can read
+   * @throws {UnauthorizedException} always
+   */
+  #refuse(context: ExecutionContext, rejection?: Rejection): never {
     const request = requestOf(context);
     // A challenge names an error only if the client has tried to send a token (RFC 6750 §3).
     const isAttempt = /^bearer +./i.test(nodeRequest(request).headers.authorization ?? '');
@@ -123,7 +128,7 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
       address: request.ip,
     });
     this.#setChallenge(context, isAttempt ? ', error="invalid_token"' : '');
-    return new UnauthorizedException(ERROR_TABLE[401].message);
+    throw new UnauthorizedException(ERROR_TABLE[401].message);
   }
 
   /** Sets the header here, because on a host's routes, Nest's own filter answers, which sets no headers. */
