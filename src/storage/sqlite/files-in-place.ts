@@ -54,9 +54,9 @@ export class FilesInPlace {
     this.#assertSame(this.#index);
   }
 
-  /** Checks the log's inode. After a failure, each call of `assertInPlace` checks it, until the log is the right one. */
   #assertSameLog(): void {
-    this.#logDueAt = 0;
+    // If the check fails, each call of `assertInPlace` repeats it, until the log is the right one.
+    this.#logDueAt = -Infinity;
     this.#assertSame(this.#log);
     this.#logDueAt = performance.now() + LOG_INTERVAL;
   }

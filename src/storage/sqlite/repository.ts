@@ -83,14 +83,9 @@ export class SqliteRepository extends PlantRepository {
     this.database.close();
   }
 
-  /**
-   * Keeps the database open: closing it would write its log over files that another process has made since. Node closes all
-   * databases when a process ends by itself, but not after `process.exit`
-   * (https://github.com/nodejs/node/blob/v24.0.0/lib/internal/process/per_thread.js, function exit). The service and the
-   * commands call `process.exit` anyway. The listener does it for hosts, and skips their later `exit` listeners.
-   */
+  /** Keeps the database open: closing it would write its log over files that another process has made since. */
   #leaveOpen(): void {
-    if (SqliteRepository.#leftOpen.size === 0) process.once('exit', () => process.exit());
+    if (SqliteRepository.#leftOpen.size === 0) process.once('exit', endWithoutClosingDatabases);
     SqliteRepository.#leftOpen.add(this.database);
   }
 
@@ -130,6 +125,15 @@ export class SqliteRepository extends PlantRepository {
     }
     return path;
   }
+}
+
+/**
+ * Ends a process that is ending by itself, before Node closes all databases: it does not close them after `process.exit`
+ * (https://github.com/nodejs/node/blob/v24.0.0/lib/internal/process/per_thread.js, function exit). Only hosts need this, and
+ * lose their later `exit` listeners: the service and the commands call `process.exit` anyway.
+ */
+function endWithoutClosingDatabases(): void {
+  process.exit();
 }
 
 /** Repeats work while another process has a lock. */
