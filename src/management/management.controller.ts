@@ -28,6 +28,7 @@ export class ManagementController {
   @Get('metrics')
   @Header('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE)
   async metrics(): Promise<string> {
+    // Joined as texts: `Registry.merge` takes registries, and those of workers are in other processes.
     return (await Promise.all([this.service.metrics(), this.readiness.metrics()])).join('\n');
   }
 }

@@ -91,8 +91,8 @@ export class PostgresPool {
   async transactAndRollBack(statements: readonly string[], timeout?: number): Promise<unknown[][]> {
     const transaction = `BEGIN; ${statements.join('; ')}; ROLLBACK`;
     const results = await this.#execute(transaction, { beginsExplicitly: true, timeout });
-    const [lastOfStatements] = results.slice(-2);
-    return lastOfStatements?.rows ?? [];
+    // The last result is that of ROLLBACK.
+    return results.at(-2)?.rows ?? [];
   }
 
   async close(): Promise<void> {
