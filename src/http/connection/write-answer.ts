@@ -3,34 +3,35 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ContractException } from '../../contract/contract.exception.js';
 import { describeAnswer, publishAnswer, reasonOf } from '../message/answer-event.js';
-import type { PublicRequest } from '../message/public-request.js';
 import type { Answer, PublicResponse } from '../message/public-response.js';
 
 /** In characters. Longer answers become bytes: a string takes up to three times as much memory while the client reads. */
 const LONG_ANSWER = 16_384;
 
-/** The next step of a connection after an answer: it goes on, sends a refusal that waits, or closes. */
-export type NextStep = 'go on' | 'refusal follows' | 'close';
+/** The value of the header Connection. */
+export type ConnectionOption = 'close' | 'keep-alive' | undefined;
+
+/** How an answer is written, which depends on what follows it. */
+interface Ending {
+  readonly connection: ConnectionOption;
+  /** If false, the response stays open. */
+  readonly isEnded: boolean;
+}
 
 /** Writes the answer to a request with the headers that all answers have, and reports it to the log and the metrics. */
-export function writeAnswer(response: PublicResponse, answer: Answer, next: NextStep): void {
+export function writeAnswer(response: PublicResponse, answer: Answer, { connection, isEnded }: Ending): void {
   const { req } = response;
   const { status, body, headers } = answer;
   // The headers are written after this: an object that is no JSON must still become error 500.
   const json = body === undefined ? undefined : JSON.stringify(body);
-  response.writeHead(status, headersOf(req.id, connectionOption(req, next), headers, json));
+  response.writeHead(status, headersOf(req.id, connection, headers, json));
   publishAnswer(describeAnswer(response, answer));
-  writeContent(response, req.method === 'HEAD' ? undefined : json, next);
+  writeContent(response, req.method === 'HEAD' ? undefined : json, isEnded);
 }
 
-/**
- * Writes the content, and ends the response if the connection goes on. Otherwise, the response stays open until the socket
- * closes. When a response ends, Node closes the socket of a client that has half-closed, so that no refusal can follow.
- * After `Connection: close`, Node closes any socket, with a reset if the client still sends.
- */
-function writeContent(response: PublicResponse, json: string | undefined, next: NextStep): void {
+function writeContent(response: PublicResponse, json: string | undefined, isEnded: boolean): void {
   const content = json !== undefined && json.length > LONG_ANSWER ? Buffer.from(json) : json;
-  if (next === 'go on') response.end(content);
+  if (isEnded) response.end(content);
   else if (content === undefined) response.flushHeaders();
   else response.write(content);
 }
@@ -47,17 +48,10 @@ export function writeRefusal(socket: Socket, refusal: ContractException): void {
   socket.write(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${json}`);
 }
 
-function connectionOption({ headers }: PublicRequest, next: NextStep): 'close' | 'keep-alive' | undefined {
-  // Before a refusal, the answer has no `close`, after which a client would read nothing. The refusal has it.
-  if (next === 'close') return 'close';
-  // Node would close the connection of a client that has sent its body without waiting for 100 Continue.
-  return headers.expect === undefined ? undefined : 'keep-alive';
-}
-
 /** Returns the headers of an answer: those that all have, those that are given, and those of its content. */
 function headersOf(
   requestId: string,
-  connection: string | undefined,
+  connection: ConnectionOption,
   given: Answer['headers'],
   json: string | undefined,
 ): OutgoingHttpHeaders {
