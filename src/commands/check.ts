@@ -17,8 +17,8 @@ export function configure(command: Command): void {
 async function run(options: ReportOptions): Promise<void> {
   const configuration = loadConfiguration();
   // Loaded here, because TLS takes longer to load than the help.
-  const { TokensAndCertificate } = await import('../process/tokens-and-certificate.js');
-  const { tokens, certificate } = new TokensAndCertificate(configuration);
+  const { OperatorFiles } = await import('../process/operator-files.js');
+  const { tokens, certificate } = new OperatorFiles(configuration);
   certificate?.assertValid();
   const expires = certificate?.expires;
   const engine = await engineOf(configuration.databaseUrl);

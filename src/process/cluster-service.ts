@@ -6,8 +6,8 @@ import { EXIT_STATUS } from '../operator-error.js';
 import { WorkerMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { Address } from './addresses.js';
+import type { OperatorFiles } from './operator-files.js';
 import { Service } from './service.js';
-import type { TokensAndCertificate } from './tokens-and-certificate.js';
 
 /** Milliseconds until another worker starts, so that workers that fail at once do not take all of the CPU. */
 const RESTART_DELAY = 1_000;
@@ -26,7 +26,7 @@ export class ClusterService extends Service {
 
   constructor(
     private readonly count: number,
-    private readonly files: TokensAndCertificate,
+    private readonly files: OperatorFiles,
     repository: PlantRepository,
   ) {
     super(repository);

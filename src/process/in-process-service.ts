@@ -12,8 +12,8 @@ import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { type Address, docsOrigins } from './addresses.js';
 import { listenError } from './listen-error.js';
+import type { OperatorFiles } from './operator-files.js';
 import { Service } from './service.js';
-import type { TokensAndCertificate } from './tokens-and-certificate.js';
 import { readVersion } from './version.js';
 
 /** Maximum connections that wait to be accepted. The system may allow fewer (on Linux, net.core.somaxconn). */
@@ -26,7 +26,7 @@ export class InProcessService extends Service {
 
   constructor(
     private readonly configuration: Configuration,
-    private readonly files: TokensAndCertificate,
+    private readonly files: OperatorFiles,
     repository: PlantRepository,
     private readonly log: StructuredLogger,
   ) {

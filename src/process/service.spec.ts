@@ -34,7 +34,7 @@ describe('The service', () => {
   it('takes requests after it has started and until it stops, and then keeps its {base_url}', () => {
     const service = new TestedService(repository);
     expect([service.obstacle, service.baseUrl]).toEqual(['it is starting', undefined]);
-    service.serve('http://127.0.0.1:3000');
+    service.beginServing('http://127.0.0.1:3000');
     expect([service.obstacle, service.baseUrl]).toEqual([undefined, 'http://127.0.0.1:3000']);
     service.beginStop();
     expect([service.obstacle, service.baseUrl]).toEqual(['it is shutting down', 'http://127.0.0.1:3000']);

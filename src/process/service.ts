@@ -26,7 +26,7 @@ export abstract class Service implements ManagedService {
   constructor(readonly repository: PlantRepository) {}
 
   /** Enters the state `serving`. */
-  serve(baseUrl: string): void {
+  beginServing(baseUrl: string): void {
     this.#state = { name: 'serving', baseUrl };
   }
 

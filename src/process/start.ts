@@ -14,10 +14,10 @@ import { ClusterService } from './cluster-service.js';
 import { createFirstToken } from './first-token.js';
 import { InProcessService } from './in-process-service.js';
 import { listenError } from './listen-error.js';
+import { OperatorFiles } from './operator-files.js';
 import type { Service } from './service.js';
 import { onSignals } from './signals.js';
 import { stopPrimary, stopWorker } from './stop.js';
-import { TokensAndCertificate } from './tokens-and-certificate.js';
 import { readVersion } from './version.js';
 
 const logger = new Logger('PlantStore');
@@ -45,7 +45,7 @@ async function startPrimary(configuration: Configuration): Promise<void> {
   const management = await listenForOperators(service, configuration);
   const address = await service.listen(management?.port ?? 'off');
   const baseUrl = baseUrlOf(configuration, address);
-  service.serve(baseUrl);
+  service.beginServing(baseUrl);
   // Set at once, because systemd may stop the service as soon as it serves.
   onSignals({
     stop: (signal) => stopPrimary(signal, { service, management, log }, configuration.shutdownTimeout),
@@ -75,7 +75,7 @@ async function startWorker(worker: Worker, configuration: Configuration): Promis
   const { log, files, repository } = await openParts(configuration, worker.id);
   const service = new InProcessService(configuration, files, repository, log);
   const address = await service.listen(configuration.managementPort);
-  service.serve(baseUrlOf(configuration, address));
+  service.beginServing(baseUrlOf(configuration, address));
   onSignals({
     stop: (signal) => stopWorker(signal, { service, log }),
     reload: () => {
@@ -88,7 +88,7 @@ async function startWorker(worker: Worker, configuration: Configuration): Promis
 /** The parts that each process opens before it serves. */
 interface OpenedParts {
   readonly log: StructuredLogger;
-  readonly files: TokensAndCertificate;
+  readonly files: OperatorFiles;
   readonly repository: PlantRepository;
 }
 
@@ -99,7 +99,7 @@ async function openParts(configuration: Configuration, workerId?: number): Promi
   });
   Logger.overrideLogger(log);
   // Read before the store is opened, and perhaps created: a faulty file must leave no new store.
-  const files = new TokensAndCertificate(configuration);
+  const files = new OperatorFiles(configuration);
   const repository = await openRepository(configuration.databaseUrl, {
     ...configuration.store,
     createsDirectory: true,

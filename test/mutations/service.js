@@ -9,7 +9,7 @@ const START = 'src/process/start.ts';
 const IN_PROCESS_SERVICE = 'src/process/in-process-service.ts';
 const STOP = 'src/process/stop.ts';
 const CLUSTER_SERVICE = 'src/process/cluster-service.ts';
-const TOKENS_AND_CERTIFICATE = 'src/process/tokens-and-certificate.ts';
+const OPERATOR_FILES = 'src/process/operator-files.ts';
 
 /** The rooms process, management, logging, and the application itself. */
 export default [
@@ -95,8 +95,8 @@ export default [
     name: 'process: stop while later workers start',
     reason: 'A worker that serves answers its requests in flight.',
     file: START,
-    find: '  service.serve(baseUrl);\n',
-    replace: '  await service.startOthers();\n  service.serve(baseUrl);\n',
+    find: '  service.beginServing(baseUrl);\n',
+    replace: '  await service.startOthers();\n  service.beginServing(baseUrl);\n',
     spec: 'test/process/workers',
     test: 'while later workers start',
     isBuilt: true,
@@ -235,10 +235,10 @@ export default [
     name: 'process: store before the files of the start',
     reason: 'A start whose token file or certificate cannot be read creates no store.',
     file: START,
-    find: 'const files = new TokensAndCertificate(configuration);',
+    find: 'const files = new OperatorFiles(configuration);',
     replace:
       'await openRepository(configuration.databaseUrl, { createsDirectory: true });\n' +
-      '  const files = new TokensAndCertificate(configuration);',
+      '  const files = new OperatorFiles(configuration);',
     spec: 'test/process/start-files',
     isBuilt: true,
   },
@@ -292,16 +292,16 @@ export default [
   {
     name: 'process: worker without a certificate',
     reason: 'A worker starts again only when it can use the files of the service.',
-    file: TOKENS_AND_CERTIFICATE,
+    file: OPERATOR_FILES,
     find: 'this.certificate?.read();',
     replace: '',
-    spec: 'src/process/tokens-and-certificate',
+    spec: 'src/process/operator-files',
     test: 'a certificate and its key',
   },
   {
     name: 'process: tokens that SIGHUP leaves',
     reason: 'SIGHUP reloads the token file.',
-    file: TOKENS_AND_CERTIFICATE,
+    file: OPERATOR_FILES,
     find: 'this.#tokenFile?.reload();',
     replace: '',
     spec: 'test/process/reload',
@@ -311,7 +311,7 @@ export default [
   {
     name: 'process: certificate that SIGHUP leaves',
     reason: 'SIGHUP reloads the certificate.',
-    file: TOKENS_AND_CERTIFICATE,
+    file: OPERATOR_FILES,
     find: 'this.certificate?.reload();',
     replace: '',
     spec: 'test/process/reload',

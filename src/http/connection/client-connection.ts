@@ -75,7 +75,7 @@ export class ClientConnection implements Occupant {
     // Ignores errors: `close` follows. For CONNECT, Node has removed its own listener.
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
-    this.#headClock = new HeadClock(socket, timeout, () => this.refuse(new ContractException(408)));
+    this.#headClock = new HeadClock(socket, timeout, () => this.refuseInput(new ContractException(408)));
     this.#input = new ClientInput(socket, () => this.#mustPause());
   }
 
@@ -114,11 +114,11 @@ export class ClientConnection implements Occupant {
     const refusal = refusalFor(error);
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#headClock.late();
     else if (refusal === undefined) this.socket.destroy();
-    else this.refuse(refusal);
+    else this.refuseInput(refusal);
   }
 
   /** Refuses what has arrived last: a request whose body is not complete, or input that is not a request. */
-  refuse(refusal: ContractException): void {
+  refuseInput(refusal: ContractException): void {
     if (this.#isEnding()) return;
     const request = this.#incompleteRequest();
     if (request === undefined) this.#enqueue(refusal);
@@ -206,7 +206,7 @@ export class ClientConnection implements Occupant {
     if (response !== this.#state.response || req.complete) return;
     if (response.awaitsContinue) response.writeContinue();
     this.#startTimer(this.timeout, () => {
-      if (!req.complete) this.refuse(new ContractException(408));
+      if (!req.complete) this.refuseInput(new ContractException(408));
     });
   }
 

@@ -61,7 +61,7 @@ export class PublicServer {
       response.awaitsContinue = true;
       accept(request, response);
     });
-    this.node.on('connect', ({ socket }) => this.#clients.get(socket)?.refuse(new ContractException(400)));
+    this.node.on('connect', ({ socket }) => this.#clients.get(socket)?.refuseInput(new ContractException(400)));
     // Errors of TLS handshakes cause this event, too: their sockets belong to no client.
     this.node.on('clientError', (error: ParserError, socket) =>
       this.#clients.get(socket as Socket)?.acceptError(error),
@@ -124,7 +124,7 @@ export class PublicServer {
     this.#places.take(client);
     this.#clients.set(socket, client);
     socket.once('close', () => this.#clients.delete(socket));
-    if (!hasRoom) client.refuse(new ContractException(503));
+    if (!hasRoom) client.refuseInput(new ContractException(503));
   }
 }
 

@@ -17,7 +17,7 @@ export function findRefusal(request: IncomingMessage): ContractException | undef
 }
 
 /** Returns the first violation of RFC 9112 that Node's parser accepts, as a sentence for the client, or undefined. */
-export function findHttpViolation(request: IncomingMessage): string | undefined {
+function findHttpViolation(request: IncomingMessage): string | undefined {
   const { httpVersion, headers, method = '', url = '' } = request;
   // Node's parser also accepts the methods of RTSP.
   if (!KNOWN_METHODS.has(method)) return 'The request method is not one of HTTP (RFC 9110 §9).';

@@ -4,8 +4,11 @@ import { type Configuration, forVariable } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { CertificateFiles } from './certificate-files.js';
 
-/** The tokens and the certificate. A start reads them before it opens the store: a faulty file leaves no new store. */
-export class TokensAndCertificate {
+/**
+ * The operator's files: the tokens, with those of the environment, and the certificate. A start reads them before it opens
+ * the store: a faulty file leaves no new store.
+ */
+export class OperatorFiles {
   /** The static tokens: those of the environment alone, or also those of a file. */
   readonly tokens: StaticTokens | TokenFileVerifier;
   readonly certificate: CertificateFiles | undefined;

@@ -5,7 +5,7 @@ import { readPem } from '../../test/support/certificates.js';
 import { digestToken } from '../auth/static-tokens.js';
 import { formatToken } from '../auth/token-file.js';
 import { parseConfiguration } from '../config/configuration.js';
-import { TokensAndCertificate } from './tokens-and-certificate.js';
+import { OperatorFiles } from './operator-files.js';
 
 describe('The tokens of a service', () => {
   const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
@@ -30,7 +30,7 @@ describe('The tokens of a service', () => {
     { variables: { ACCESS_TOKENS: 'one', ACCESS_TOKENS_FILE: named }, valid: ['one', 'of-the-file'] },
   ])('with $variables are $valid alone', ({ variables, valid }) => {
     const configuration = parseConfiguration({ DATABASE_URL: `sqlite:${directory}/plants.db`, ...variables });
-    const { tokens } = new TokensAndCertificate(configuration);
+    const { tokens } = new OperatorFiles(configuration);
 
     const all = ['one', 'two', 'of-the-file', 'of-the-default'];
     expect(all.filter((token) => tokens.verify(token) !== 'unknown')).toEqual(valid);
@@ -53,7 +53,7 @@ describe('The files of a worker that replaces another one', () => {
   it('are a certificate and its key that can be used', () => {
     writeFileSync(file('tls.crt'), readPem('first.crt'));
     writeFileSync(file('tls.key'), readPem('first.key'), { mode: 0o600 });
-    const files = new TokensAndCertificate(configuration);
+    const files = new OperatorFiles(configuration);
 
     expect(() => files.assertUsable()).not.toThrow();
     writeFileSync(file('tls.crt'), readPem('second.crt'));
