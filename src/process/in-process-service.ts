@@ -53,6 +53,10 @@ export class InProcessService extends Service {
     return app.getHttpServer().address() as AddressInfo;
   }
 
+  override async startOthers(): Promise<void> {
+    // This process is the only one, or its primary starts the others.
+  }
+
   override reload(): void {
     this.files.reload();
   }

@@ -60,9 +60,7 @@ export abstract class Service implements ManagedService {
   abstract listen(managementPort: number | 'off'): Promise<Address>;
 
   /** Starts the other processes that serve the port, if there are any. Resolves when they listen, or after five seconds. */
-  async startOthers(): Promise<void> {
-    // There are none unless a subclass starts some.
-  }
+  abstract startOthers(): Promise<void>;
 
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */
   abstract reload(): void;
