@@ -30,36 +30,37 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
 };
 
 /**
- * Node's exit status if the `await` below waits for a promise that never settles: a driver has lost it. Node 20 prints
- * nothing then, and later versions only name a line of this program: https://nodejs.org/api/process.html#exit-codes
+ * Node's exit status if the last `await` of this file waits for a promise that never settles: a driver has lost it. Node 20
+ * prints nothing then, and later versions only name a line of this program: https://nodejs.org/api/process.html#exit-codes
  */
 const UNSETTLED = 13;
 
-// The program begins here, and uses the functions below, which are hoisted.
+/** Runs the command that the arguments name. */
+async function run(): Promise<void> {
+  const parameters = process.argv.slice(2);
+  if (parameters.length === 0) parameters.push('start');
+  const isService = parameters[0] === 'start';
+  // Only the user of the program can read the files that it creates.
+  process.umask(0o077);
+  handleEnds(isService);
 
-const parameters = process.argv.slice(2);
-if (parameters.length === 0) parameters.push('start');
-const isService = parameters[0] === 'start';
-// Only the user of the program can read the files that it creates.
-process.umask(0o077);
-handleEnds();
+  const program = new Command('plant-store')
+    .description('A service that stores plants, and the commands to operate it. DATABASE_URL names the store.')
+    .version(readVersion(), '--version', 'print the version')
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(withoutValue(text.replace(/^error: /, 'plant-store: '))) })
+    .addHelpText('after', '\nExample:\n  plant-store export plants.ndjson')
+    .hook('preSubcommand', async (_, command) => {
+      const file = await COMMANDS[command.name()]?.load();
+      file?.configure(command);
+    });
+  for (const [name, { summary }] of Object.entries(COMMANDS)) {
+    program.command(name).summary(summary);
+  }
 
-const program = new Command('plant-store')
-  .description('A service that stores plants, and the commands to operate it. DATABASE_URL names the store.')
-  .version(readVersion(), '--version', 'print the version')
-  .helpCommand(false)
-  .exitOverride()
-  .configureOutput({ outputError: (text, write) => write(withoutValue(text.replace(/^error: /, 'plant-store: '))) })
-  .addHelpText('after', '\nExample:\n  plant-store export plants.ndjson')
-  .hook('preSubcommand', async (_, command) => {
-    const file = await COMMANDS[command.name()]?.load();
-    file?.configure(command);
-  });
-for (const [name, { summary }] of Object.entries(COMMANDS)) {
-  program.command(name).summary(summary);
+  await program.parseAsync(parameters, { from: 'user' }).catch(fail);
 }
-
-await program.parseAsync(parameters, { from: 'user' }).catch(fail);
 
 /** Removes the value of an unknown option such as `--tokn=secret`, and credentials in a URL that is no command. */
 function withoutValue(text: string): string {
@@ -67,7 +68,7 @@ function withoutValue(text: string): string {
 }
 
 /** Sets how the program ends: at a signal, if its output has no reader, and if a promise never settles. */
-function handleEnds(): void {
+function handleEnds(isService: boolean): void {
   const end = (): void => process.exit(isService ? EXIT_STATUS.done : EXIT_STATUS.interrupted);
   // SIGHUP ends a command. A service ignores SIGHUP while it starts, and then reloads its files.
   onSignals({ stop: end, reload: isService ? () => undefined : end });
@@ -98,3 +99,5 @@ function report(error: unknown): ExitStatus {
   process.stderr.write(`plant-store: ${text}\n`);
   return status;
 }
+
+await run();
