@@ -58,6 +58,8 @@ describe('An answer of the public port', () => {
     ['two wrong fields', post('{"id":"secret","name":"a","tag":null}'), { ...CREATE, error: 422, reason: TWO_FIELDS }],
     ['a forged address', creation('X-Forwarded-For: 192.0.2.1'), { ...CREATE, status: 200 }],
     ['a query', head('GET /a?access_token=secret HTTP/1.1'), { method: 'GET', path: '/a', error: 404 }],
+    ['a target with a host', head('GET http://a/b?c HTTP/1.1'), { method: 'GET', path: '/b', error: 404 }],
+    ['an escape that is not UTF-8', head('GET /%ff HTTP/1.1'), { method: 'GET', path: '/%EF%BF%BD', error: 404 }],
     ['a long path', head(`GET /${'a'.repeat(1_000)} HTTP/1.1`), { path: `/${'a'.repeat(255)}`, error: 404 }],
     // Before the router has cut it off.
     ['a query, without Host', 'GET /a?secret HTTP/1.1\r\n\r\n', { method: 'GET', path: '/a', error: 400 }],

@@ -18,7 +18,10 @@ export interface AnswerEvent {
   /** The issuer of the JWT that names the principal. */
   readonly issuer?: string | undefined;
   readonly method?: string | undefined;
-  /** The path without the query, which may hold anything: at most 256 printable ASCII characters. */
+  /**
+   * The path for the router, see `toRouterPath`; the target as sent if the request is refused before it is routed. It has no
+   * query, which may hold anything, and at most 256 printable ASCII characters.
+   */
   readonly path?: string | undefined;
   readonly status: number;
   readonly error?: ErrorNumber | undefined;
