@@ -34,11 +34,11 @@ type NextStep = 'go on' | 'refusal follows' | 'close';
  * `#run` enters `waiting` once the client has taken the answer. When the time is over, a body is refused, and otherwise the
  * socket is destroyed. In each state, the connection may break.
  *
- * | the refusal of | is sent                                                                           |
- * |----------------|-----------------------------------------------------------------------------------|
- * | a request      | by `send`, like any answer                                                        |
+ * | the refusal of | is sent                                                                        |
+ * |----------------|--------------------------------------------------------------------------------|
+ * | a request      | by `send`, like any answer                                                     |
  * | a body         | by `send`, too: `endBody` passes it as an error to `readBody`, which throws it |
- * | other input    | by `#proceed`, in the turn of the input, as the last answer                       |
+ * | other input    | by `#proceed`, in the turn of the input, as the last answer                    |
  *
  * A refusal in the queue is the last entry: later input is ignored. It is written at once behind the answer before it, even
  * while the client still reads that answer.
