@@ -193,6 +193,7 @@ export class ClientConnection implements Occupant {
     const unread = [this.#state.response, ...this.#queue];
     this.#enter({ name: 'closing' });
     for (const arrival of unread) if (arrival instanceof PublicResponse) discardBody(arrival);
+    // Before `discard`, because entries would pause the input again.
     this.#queue.length = 0;
     socket.once('finish', () => this.#destroyAfter(LINGER));
     socket.end();

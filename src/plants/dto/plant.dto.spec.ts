@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { validateSync } from 'class-validator';
+import { getMetadataStorage, validateSync } from 'class-validator';
 import fc from 'fast-check';
 import { parse } from 'yaml';
 import { FIELD_NAMES, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
@@ -36,6 +36,16 @@ describe('The pattern of the contract', () => {
 });
 
 describe('isNewPlant', () => {
+  it('knows all decorators of the fields', () => {
+    const rules = getMetadataStorage().getTargetValidationMetadatas(NewPlantDto, '', false, false);
+
+    const known = FIELD_NAMES.flatMap((field) => {
+      const { type, isRequired } = PLANT_FIELDS[field];
+      return isRequired ? [`${field}: ${type}`] : [`${field}: conditionalValidation`, `${field}: ${type}`];
+    });
+    expect(rules.map((rule) => `${rule.propertyName}: ${rule.name ?? rule.type}`).sort()).toEqual(known.sort());
+  });
+
   const int64 = fc.bigInt({ min: -(2n ** 63n) - 1n, max: 2n ** 63n });
   const text = fc.string({ unit: units });
   const values = fc.oneof(

@@ -5,7 +5,8 @@ import { FIELD_NAMES, type FieldName } from '../../contract/plant-fields.js';
 import { isFieldValue, IsInt64, IsText, MayBeMissing } from './field-rules.js';
 
 /**
- * The Plant of the contract. A decorator that contradicts PLANT_FIELDS does not compile. Expose is for hosts whose
+ * The Plant of the contract. `isNewPlant` decides by PLANT_FIELDS, and the decorators say what is wrong. One that contradicts
+ * PLANT_FIELDS does not compile. Any other one would have no effect: a test refuses it. Expose is for hosts whose
  * ClassSerializerInterceptor uses excludeAll.
  */
 export class PlantDto {
