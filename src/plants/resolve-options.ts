@@ -15,6 +15,9 @@ export interface ResolvedOptions extends BearerAuthOptions, Pick<PlantsModuleOpt
 /** The injection token of the resolved options. */
 export const RESOLVED_OPTIONS = Symbol('RESOLVED_OPTIONS');
 
+const BODY_RULE = `body must be { limit }, a number of bytes or ${BODY_LIMIT_RULE}`;
+const DATABASE_RULE = 'database must be { timeout, startTimeout }, each a number from 1 to 3600000';
+
 /**
  * Fills in the defaults, and checks what the types do not check: the syntax and the range of values, and values that are
  * undefined because an environment variable is missing.
@@ -23,6 +26,8 @@ export const RESOLVED_OPTIONS = Symbol('RESOLVED_OPTIONS');
  */
 export function resolveOptions(options: Partial<PlantsModuleOptions>): ResolvedOptions {
   const { repository, authentication, scope, realm, body, database, onPlantCreated, ...others } = options;
+  assert(isObject(body ?? {}), BODY_RULE);
+  assert(isObject(database ?? {}), DATABASE_RULE);
   const { limit = DEFAULT_BODY_LIMIT, ...othersOfBody } = body ?? {};
   const {
     timeout = DATABASE_DEFAULTS.timeout,
@@ -54,11 +59,8 @@ export function resolveOptions(options: Partial<PlantsModuleOptions>): ResolvedO
     'realm must be a text of printable ASCII characters without quotation marks and backslashes',
   );
   const bodyLimit = parseBodyLimit(`${limit}`);
-  assert(bodyLimit !== undefined, `body must be { limit }, a number of bytes or ${BODY_LIMIT_RULE}`);
-  assert(
-    isTimeout(timeout) && isTimeout(startTimeout),
-    'database must be { timeout, startTimeout }, each a number from 1 to 3600000',
-  );
+  assert(bodyLimit !== undefined, BODY_RULE);
+  assert(isTimeout(timeout) && isTimeout(startTimeout), DATABASE_RULE);
   return {
     repository,
     verifier,
@@ -90,6 +92,10 @@ function verifierOf(authentication: PlantsModuleOptions['authentication'] | unde
 interface GivenAuthentication {
   readonly tokens?: unknown;
   readonly verifier?: TokenVerifier;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && !Array.isArray(value);
 }
 
 function isToken(token: unknown): token is string {

@@ -59,6 +59,13 @@ describe('PlantsModule', () => {
       options: { body: { limit } },
       words: 'body must be',
     })),
+    ...['5mb', 5, []].flatMap((value) =>
+      ['body', 'database'].map((name) => ({
+        what: `${JSON.stringify(value)} as ${name}`,
+        options: { [name]: value },
+        words: `${name} must be`,
+      })),
+    ),
     { what: 'a misspelt limit of the body', options: { body: { limits: 1 } }, words: 'limits' },
     { what: 'a misspelt timeout', options: { database: { timeouts: 1 } }, words: 'timeouts' },
     ...[NaN, 0, 3_600_001, 1.5, '5s'].flatMap((limit) =>
