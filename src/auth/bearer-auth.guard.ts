@@ -26,7 +26,7 @@ export const RequiresScope = Reflector.createDecorator<string | undefined, Scope
 
 /** A request of Express or Fastify. */
 interface GuardedRequest {
-  /** The client's address, according to the host's framework. The service logs `forwardedAddress` or the peer's instead. */
+  /** The client's address, according to the host's framework. The service logs `clientAddress` of PublicRequest instead. */
   readonly ip?: string;
   /** The principal, where users of passport expect it. */
   user?: unknown;

@@ -17,7 +17,7 @@ export interface DatabaseOptions {
 
 export const DATABASE_DEFAULTS: DatabaseOptions = { timeout: 5_000, startTimeout: 30_000 };
 
-/** What an engine does with one database. Its functions throw an OperatorError, whose message is one line for the operator. */
+/** The functions of an engine for one database. They throw an OperatorError, whose message is one line for the operator. */
 export interface Engine {
   /** Opens a store, creates what does not exist yet, and brings its schema up to date. */
   open(options: DatabaseOptions): Promise<PlantRepository>;

@@ -1,6 +1,6 @@
 import { UnusableDatabaseError } from './engine-errors.js';
 
-/** What a database has of the service's tables. */
+/** The state of the service's tables in a database. */
 export interface SchemaState {
   readonly hasPlants: boolean;
   /** Number of steps of the schema that the service has made. */

@@ -18,7 +18,7 @@ type State =
   | { readonly name: 'waiting' | 'closing'; readonly response?: undefined }
   | { readonly name: 'running' | 'answering'; readonly response: PublicResponse };
 
-/** What follows an answer. */
+/** The next step of a connection after an answer. */
 type NextStep = 'go on' | 'refusal follows' | 'close';
 
 /**

@@ -17,8 +17,7 @@ export async function retryInTime<Result>(
   timeout: number,
   patience = timeout,
 ): Promise<Result> {
-  // Node's code for a timeout, which is transient.
-  let lastError: unknown = Object.assign(new Error(`it did not answer within ${timeout} ms`), { code: 'ETIMEDOUT' });
+  let lastError: unknown;
   const repeated = retry(work, {
     patience,
     isTransient,
@@ -29,7 +28,12 @@ export async function retryInTime<Result>(
   });
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(lastError as Error), timeout);
+    timer = setTimeout(() => reject((lastError ?? noAnswerWithin(timeout)) as Error), timeout);
   });
   return Promise.race([repeated, late]).finally(() => clearTimeout(timer));
+}
+
+/** Makes an error with Node's code for a timeout, which is transient. */
+function noAnswerWithin(timeout: number): Error {
+  return Object.assign(new Error(`it did not answer within ${timeout} ms`), { code: 'ETIMEDOUT' });
 }
