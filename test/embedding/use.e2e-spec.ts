@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable, Module } from '@nestjs/common';
 import { HttpAdapterHost, NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
 import {
   ContractExceptionFilter,
@@ -12,7 +16,8 @@ import {
   PlantsService,
   TokenVerifier,
 } from '../../src/index.js';
-import { type Application, newAdapter, PLATFORMS, send } from '../support/hosts/application.js';
+import { create, CREATED, refusal } from '../support/client.js';
+import { type Application, newAdapter, newApplication, PLATFORMS, send } from '../support/hosts/application.js';
 
 const OPTIONS = { repository: 'sqlite::memory:', authentication: false } as const;
 
@@ -43,6 +48,23 @@ describe('PlantsService in a host without a server', () => {
     await expect(plants.create({ ...PLANT, tag: '\0' })).rejects.toThrow('tag must be a string');
     await app.close();
     await expect(plants.create(PLANT)).rejects.toMatchObject({ name: 'ContractException', error: 503 });
+  });
+});
+
+describe('A second server for the instance of Express, as in the guide of Nest', () => {
+  it('answers creates with error 503 when the application has closed', async () => {
+    const adapter = new ExpressAdapter();
+    const app = await newApplication(PlantsModule.forRoot(OPTIONS), { adapter });
+    await app.init();
+    const second = createServer(adapter.getInstance<RequestListener>()).listen(0, '127.0.0.1');
+    await once(second, 'listening');
+    const url = `http://127.0.0.1:${(second.address() as AddressInfo).port}`;
+
+    expect(await create(url)).toEqual(CREATED);
+    await app.close();
+
+    expect(await create(url)).toEqual(refusal(503));
+    second.close();
   });
 });
 
