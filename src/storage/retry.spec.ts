@@ -1,4 +1,5 @@
-import { until } from '../../test/support/until.js';
+import { jest } from '@jest/globals';
+import { skip } from '../../test/support/clocks.js';
 import { Outage, retry } from './retry.js';
 
 class LockedError extends Error {}
@@ -70,65 +71,39 @@ describe('retry', () => {
   });
 });
 
-const TIMEOUT = 100;
+const TIMEOUT = 60_000;
 
 describe('Outage', () => {
   let outage: Outage;
-  /** The patience that each run was told. */
-  let patiences: number[];
-
-  function fail(error: Error = new LockedError()): Promise<unknown> {
-    return outage
-      .run((patience) => {
-        patiences.push(patience);
-        return Promise.reject(error);
-      })
-      .catch((reason: unknown) => expect(reason).toBe(error));
-  }
-
-  async function succeed(): Promise<void> {
-    const run = (patience: number): Promise<string> => {
-      patiences.push(patience);
-      return Promise.resolve('stored');
-    };
-    expect(await outage.run(run)).toBe('stored');
-  }
 
   beforeEach(() => {
-    outage = new Outage(TIMEOUT, (error) => error instanceof LockedError);
-    patiences = [];
+    outage = new Outage(TIMEOUT);
   });
 
-  it('makes further runs brief after one has failed with a transient error', async () => {
-    await fail();
-    await fail();
-    await fail();
+  afterEach(() => jest.restoreAllMocks());
 
-    expect(patiences).toEqual([TIMEOUT, TIMEOUT / 50, TIMEOUT / 50]);
+  it('makes a store less patient after a failure', () => {
+    expect(outage.patience).toBe(TIMEOUT);
+    outage.failed();
+
+    expect(outage.patience).toBe(TIMEOUT / 50);
   });
 
-  it('does not begin with an error that is not transient', async () => {
-    await fail(new TypeError('a defect'));
-    await succeed();
+  it('is over after a success', () => {
+    outage.failed();
+    outage.succeeded();
 
-    expect(patiences).toEqual([TIMEOUT, TIMEOUT]);
+    expect(outage.patience).toBe(TIMEOUT);
   });
 
-  it('is over when a run succeeds', async () => {
-    await fail();
-    await succeed();
-    await succeed();
+  it('is over when nothing has failed for as long as the timeout', () => {
+    outage.failed();
+    skip(TIMEOUT / 2);
+    outage.failed();
+    skip(TIMEOUT / 2);
+    expect(outage.patience).toBe(TIMEOUT / 50);
+    skip(TIMEOUT);
 
-    expect(patiences).toEqual([TIMEOUT, TIMEOUT / 50, TIMEOUT]);
-  });
-
-  it('is over when nothing has failed for as long as the timeout', async () => {
-    await fail();
-    await fail();
-    const ended = performance.now();
-    await until('the timeout has passed', () => performance.now() - ended > TIMEOUT);
-    await succeed();
-
-    expect(patiences).toEqual([TIMEOUT, TIMEOUT / 50, TIMEOUT]);
+    expect(outage.patience).toBe(TIMEOUT);
   });
 });

@@ -36,7 +36,7 @@ export async function retry<Result>(
   }
 }
 
-/** Share of the timeout that a run gets during an outage: 100 ms by default. */
+/** Share of the timeout that is the patience during an outage: 100 ms by default. */
 const OUTAGE_SHARE = 1 / 50;
 
 /**
@@ -44,40 +44,34 @@ const OUTAGE_SHARE = 1 / 50;
  *
  * | the outage | when                                                               |
  * |------------|--------------------------------------------------------------------|
- * | begins     | a run fails with a transient error                                 |
- * | is over    | a run succeeds, or nothing has failed for as long as the timeout   |
+ * | begins     | a batch fails with a transient error                               |
+ * | is over    | a batch succeeds, or none has failed for as long as the timeout    |
  *
- * Only the end of a run begins or ends an outage. An attempt that succeeds after its run was given up does not.
+ * Only the end of a batch begins or ends an outage. An attempt that succeeds after its batch was given up does not.
  */
 export class Outage {
-  /** When the last run of this outage failed; -Infinity without an outage. */
+  /** When the last batch of this outage failed; -Infinity without an outage. */
   #lastFailure = -Infinity;
 
-  /**
-   * @param timeout milliseconds
-   * @param isTransient returns whether another attempt may succeed after an error
-   */
-  constructor(
-    private readonly timeout: number,
-    private readonly isTransient: (error: unknown) => boolean,
-  ) {}
+  /** @param timeout milliseconds */
+  constructor(private readonly timeout: number) {}
 
   /**
-   * Runs work that repeats its attempts.
-   *
-   * @param work gets the milliseconds after which no further attempt begins: the timeout, or a fiftieth of it during an
-   *   outage. The fiftieth is not zero, because another worker's lock lasts a millisecond and must not fail a batch.
-   * @throws what the work throws
+   * Milliseconds after which no further attempt of a batch begins: the timeout, or a fiftieth of it during an outage. The
+   * fiftieth is not zero, because another worker's lock lasts a millisecond and must not fail a batch.
    */
-  async run<Result>(work: (patience: number) => Promise<Result>): Promise<Result> {
+  get patience(): number {
     const isOver = performance.now() - this.#lastFailure > this.timeout;
-    try {
-      const result = await work(isOver ? this.timeout : this.timeout * OUTAGE_SHARE);
-      this.#lastFailure = -Infinity;
-      return result;
-    } catch (error) {
-      if (this.isTransient(error)) this.#lastFailure = performance.now();
-      throw error;
-    }
+    return isOver ? this.timeout : this.timeout * OUTAGE_SHARE;
+  }
+
+  /** Ends the outage: a batch has succeeded. */
+  succeeded(): void {
+    this.#lastFailure = -Infinity;
+  }
+
+  /** Begins or prolongs the outage: a batch has failed with a transient error. */
+  failed(): void {
+    this.#lastFailure = performance.now();
   }
 }

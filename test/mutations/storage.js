@@ -468,7 +468,8 @@ export default [
     reason: 'A check that succeeds does not end the outage of a batch.',
     file: POSTGRES,
     find: 'await retryInTime(() => addTrialPlants(this.pool, { timeout }), timeout);',
-    replace: 'await this.#outage.run(() => retryInTime(() => addTrialPlants(this.pool, { timeout }), timeout));',
+    replace:
+      'await retryInTime(() => addTrialPlants(this.pool, { timeout }), timeout);\n      this.#outage.succeeded();',
     spec: 'test/storage/database-repository',
     test: 'remembers the outage of a batch',
     project: 'postgres',
@@ -596,11 +597,11 @@ export default [
   {
     name: 'storage: outage that a defect begins',
     reason: 'A defect says nothing about the next batch.',
-    file: 'src/storage/retry.ts',
-    find: 'if (this.isTransient(error)) this',
+    file: SQLITE,
+    find: 'if (isTransient(error)) this',
     replace: 'this',
-    spec: 'src/storage/retry',
-    test: 'not transient',
+    spec: 'src/storage/sqlite/repository',
+    test: 'which is no outage',
   },
   {
     name: 'storage: start that complains of the lock of a worker',

@@ -45,16 +45,18 @@ export class PostgresRepository extends PlantRepository {
   ) {
     super();
     this.#checkTimeout = Math.min(options.timeout, CHECK_TIMEOUT);
-    this.#outage = new Outage(options.timeout, isTransient);
+    this.#outage = new Outage(options.timeout);
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
     const additions = batch.map((plant): Addition => ({ plant, outcome: undefined }));
-    const addWithin = (patience: number): Promise<readonly Outcome[]> =>
-      retryInTime(() => this.#attempt(additions), this.options.timeout, patience);
+    const { patience } = this.#outage;
     try {
-      return await this.#outage.run(addWithin);
+      const outcomes = await retryInTime(() => this.#attempt(additions), this.options.timeout, patience);
+      this.#outage.succeeded();
+      return outcomes;
     } catch (error) {
+      if (isTransient(error)) this.#outage.failed();
       throw postgresFailure(error) === undefined ? error : unavailable('add', error, describePostgresError(error));
     }
   }

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
-import { skipSecond } from '../../../test/support/clocks.js';
+import { skip, skipSecond } from '../../../test/support/clocks.js';
 import { readPlants } from '../../../test/support/sqlite-file.js';
 import { until } from '../../../test/support/until.js';
 import { DATABASE_DEFAULTS, engineOf, openRepository } from '../engines.js';
@@ -223,6 +223,19 @@ describe('the SQLite database', () => {
     await expect(patient.add(batch)).rejects.toThrow('database is locked');
     const added = patient.add(batch);
     other.exec('ROLLBACK');
+
+    expect(await added).toEqual(['created']);
+    await patient.close();
+  });
+
+  it('waits for a lock after a defect, which is no outage', async () => {
+    const patient = await openRepository(`sqlite:${file}`, { timeout: 60_000 });
+    await expect(patient.add([{ id: 2n ** 63n, name: 'an id beyond int64' }])).rejects.toThrow('too large to bind');
+    other.exec('BEGIN IMMEDIATE');
+    const added = patient.add([{ id: 1n, name: 'Monstera' }]);
+    // More than a fiftieth of the timeout. The lock lasts for some more attempts.
+    skip(2_000);
+    setTimeout(() => other.exec('ROLLBACK'), 50);
 
     expect(await added).toEqual(['created']);
     await patient.close();

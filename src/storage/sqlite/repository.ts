@@ -15,8 +15,8 @@ import { addTrialPlants, COMPARE, INSERT } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
 import { firstRow, inTransaction, prepare, type SqliteDatabase } from './statements.js';
 
-/** Milliseconds between two attempts: another process holds the lock for about as long. */
-const PAUSE = 1;
+/** Options of `retry` while another process has a lock: it holds the lock for about a millisecond. */
+const WHILE_LOCKED = { isTransient, pause: () => 1 };
 
 /** Plants in a SQLite database. Its batches wait for the locks of other processes. */
 export class SqliteRepository extends PlantRepository {
@@ -36,17 +36,20 @@ export class SqliteRepository extends PlantRepository {
     timeout: number,
   ) {
     super();
-    this.#outage = new Outage(timeout, isTransient);
+    this.#outage = new Outage(timeout);
     this.#checkTimeout = Math.min(timeout, CHECK_TIMEOUT);
     this.#insert = prepare(database, INSERT);
     this.#compare = prepare(database, COMPARE);
   }
 
   override async add(batch: readonly StoredPlant[]): Promise<readonly Outcome[]> {
-    const addWithin = (patience: number): Promise<Outcome[]> => retryWithin(patience, () => this.#attempt(batch));
+    const { patience } = this.#outage;
     try {
-      return await this.#outage.run(addWithin);
+      const outcomes = await retry(() => this.#attempt(batch), { ...WHILE_LOCKED, patience });
+      this.#outage.succeeded();
+      return outcomes;
     } catch (error) {
+      if (isTransient(error)) this.#outage.failed();
       throw sqliteFailure(error) === undefined ? error : unavailable('add', error, describeSqliteError(error));
     }
   }
@@ -57,7 +60,7 @@ export class SqliteRepository extends PlantRepository {
       addTrialPlants(this.database);
     };
     try {
-      await retryWithin(this.#checkTimeout, attempt);
+      await retry(attempt, { ...WHILE_LOCKED, patience: this.#checkTimeout });
     } catch (error) {
       throw unavailable('check', error, describeSqliteError(error));
     }
@@ -134,9 +137,4 @@ export class SqliteRepository extends PlantRepository {
  */
 function endWithoutClosingDatabases(): void {
   process.exit();
-}
-
-/** Repeats work while another process has a lock. */
-function retryWithin<Result>(patience: number, work: () => Result): Promise<Result> {
-  return retry(work, { patience, isTransient, pause: () => PAUSE });
 }
