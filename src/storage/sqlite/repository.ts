@@ -11,6 +11,7 @@ import { Outage, retry } from '../retry.js';
 import { requireSnapshot } from '../require-snapshot.js';
 import { describeSqliteError, isTransient, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
+import { leaveOpen } from './leave-open.js';
 import { addTrialPlants, COMPARE, INSERT } from './schema.js';
 import { openSqliteSnapshot } from './snapshot.js';
 import { firstRow, inTransaction, prepare, type SqliteDatabase } from './statements.js';
@@ -20,9 +21,6 @@ const WHILE_LOCKED = { isTransient, pause: () => 1 };
 
 /** Plants in a SQLite database. Its batches wait for the locks of other processes. */
 export class SqliteRepository extends PlantRepository {
-  /** Databases that stay open: the garbage collection would close one that nothing refers to. */
-  static readonly #leftOpen = new Set<SqliteDatabase>();
-
   /** The outage that batches have met. Checks do not use it: one that succeeds must not end it. */
   readonly #outage: Outage;
   readonly #checkTimeout: number;
@@ -80,16 +78,10 @@ export class SqliteRepository extends PlantRepository {
     try {
       this.files?.assertInPlace({ isClosing: true });
     } catch (error) {
-      this.#leaveOpen();
+      leaveOpen(this.database);
       throw error;
     }
     this.database.close();
-  }
-
-  /** Keeps the database open: closing it would write its log over files that another process has made since. */
-  #leaveOpen(): void {
-    if (SqliteRepository.#leftOpen.size === 0) process.once('exit', endWithoutClosingDatabases);
-    SqliteRepository.#leftOpen.add(this.database);
   }
 
   /**
@@ -128,13 +120,4 @@ export class SqliteRepository extends PlantRepository {
     }
     return path;
   }
-}
-
-/**
- * Ends a process that is ending by itself, before Node closes all databases: it does not close them after `process.exit`
- * (https://github.com/nodejs/node/blob/v24.0.0/lib/internal/process/per_thread.js, function exit). Only hosts need this, and
- * lose their later `exit` listeners: the service and the commands call `process.exit` anyway.
- */
-function endWithoutClosingDatabases(): void {
-  process.exit();
 }
