@@ -8,16 +8,19 @@ export const USE_ANOTHER_SCHEMA =
 
 const CHECK_PASSWORD = 'check user and password in its URL, both percent-encoded';
 
+/** The state in which an error leaves its connection; see PostgresPool. */
+type ConnectionState = 'idle' | 'unanswered' | 'closed';
+
 /** Errors of the server, the connection or the driver. */
 interface KnownError {
   /** Matches codes: SQLSTATEs (https://www.postgresql.org/docs/current/errcodes-appendix.html), and those of Node. */
-  readonly code?: RegExp;
-  /** Matches messages of errors without a code. */
-  readonly message?: RegExp;
+  readonly codes?: RegExp;
+  /** Matches the messages of errors without a code. An entry with both members matches either. */
+  readonly messageWithoutCode?: RegExp;
   /** How the repository handles the error; undefined for a defect. */
   readonly failure?: Failure;
-  /** The state of the connection afterwards, as in PostgresPool; undefined if it is closed. */
-  readonly connection?: 'idle' | 'unanswered';
+  /** Defaults to `closed`. */
+  readonly connection?: ConnectionState;
   /** The next step of an operator, if the message does not show it. */
   readonly advice?: string;
 }
@@ -26,71 +29,71 @@ interface KnownError {
 const SINGLE_ERRORS: readonly KnownError[] = [
   {
     // A privilege is missing.
-    code: /^42501/,
+    codes: /^42501/,
     failure: 'unavailable',
     advice:
       'this user needs CREATE on the schema, or, once the tables are there, SELECT and INSERT on plants and SELECT on ' +
       'plant_store_schema',
   },
   // The encoding of the database lacks a character.
-  { code: /^22P05/, failure: 'unavailable', advice: "create the database with ENCODING 'UTF8'" },
+  { codes: /^22P05/, failure: 'unavailable', advice: "create the database with ENCODING 'UTF8'" },
   // A column or the primary key is missing.
-  { code: /^(?:42703|42P10)/, failure: 'unavailable', advice: USE_ANOTHER_SCHEMA },
+  { codes: /^(?:42703|42P10)/, failure: 'unavailable', advice: USE_ANOTHER_SCHEMA },
   // A plant does not fit a column.
-  { code: /^42804/, connection: 'idle', advice: USE_ANOTHER_SCHEMA },
+  { codes: /^42804/, connection: 'idle', advice: USE_ANOTHER_SCHEMA },
   // A trigger has refused a plant with RAISE.
-  { code: /^P0001/, connection: 'idle' },
+  { codes: /^P0001/, connection: 'idle' },
   // A table is missing, the database allows no connections, the disk is full, or data is damaged.
-  { code: /^(?:42P01|55000|53100|XX001|XX002)/, failure: 'unavailable' },
+  { codes: /^(?:42P01|55000|53100|XX001|XX002)/, failure: 'unavailable' },
   // A statement was canceled, or has waited too long for a lock.
   {
-    code: /^(?:57014|55P03)/,
+    codes: /^(?:57014|55P03)/,
     failure: 'transient',
     connection: 'idle',
     advice: 'look at pg_locks for what locks plants or plant_store_schema',
   },
   // The server is a standby. After a failover, a new connection may reach the primary.
-  { code: /^25006/, failure: 'transient', advice: 'name the primary server' },
+  { codes: /^25006/, failure: 'transient', advice: 'name the primary server' },
   // The server has ended a transaction that took too long; a distributed engine cannot reach one of its nodes.
-  { code: /^(?:25P03|25P04|XX000)/, failure: 'transient' },
+  { codes: /^(?:25P03|25P04|XX000)/, failure: 'transient' },
 ];
 
 /** Classes of errors, which are the first two characters of a SQLSTATE. */
 const CLASSES: readonly KnownError[] = [
   // The user or the password is wrong.
-  { code: /^28/, failure: 'unavailable', advice: CHECK_PASSWORD },
+  { codes: /^28/, failure: 'unavailable', advice: CHECK_PASSWORD },
   // No schema of search_path exists.
-  { code: /^3F/, failure: 'unavailable', advice: 'create a schema of search_path with CREATE SCHEMA' },
+  { codes: /^3F/, failure: 'unavailable', advice: 'create a schema of search_path with CREATE SCHEMA' },
   // A plant does not fit the table.
-  { code: /^2[23]/, connection: 'idle', advice: USE_ANOTHER_SCHEMA },
+  { codes: /^2[23]/, connection: 'idle', advice: USE_ANOTHER_SCHEMA },
   // The database is missing, or the disk fails.
-  { code: /^(?:3D|58)/, failure: 'unavailable' },
+  { codes: /^(?:3D|58)/, failure: 'unavailable' },
   // A conflict with another transaction.
-  { code: /^40/, failure: 'transient', connection: 'idle' },
+  { codes: /^40/, failure: 'transient', connection: 'idle' },
   // The connection failed, or the server lacks resources, starts or stops. PgBouncer reports all its errors as 08P01.
-  { code: /^(?:08|53|57)/, failure: 'transient' },
+  { codes: /^(?:08|53|57)/, failure: 'transient' },
 ];
 
 /** Errors without a SQLSTATE: of the driver, the connection or Node. */
 const CLIENT_ERRORS: readonly KnownError[] = [
-  { message: /^SASL/, failure: 'unavailable', advice: CHECK_PASSWORD },
+  { messageWithoutCode: /^SASL/, failure: 'unavailable', advice: CHECK_PASSWORD },
   {
-    code: /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO/,
-    message: /SSL connection/,
+    codes: /CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO/,
+    messageWithoutCode: /SSL connection/,
     failure: 'unavailable',
     advice: 'check sslmode and sslrootcert in its URL, and the certificate of the server',
   },
   {
     // The driver has given up a statement.
-    message: /^Query read timeout/,
+    messageWithoutCode: /^Query read timeout/,
     failure: 'transient',
     connection: 'unanswered',
     advice: 'check its server, the network, and the synchronous standbys',
   },
   {
     // The connection fails: with ECONNREFUSED, EAI_AGAIN or ERR_STREAM_DESTROYED, for example, or an error of the driver.
-    code: /^(?:E(?!RR_)[A-Z_]+$|ERR_SOCKET|ERR_STREAM)/,
-    message: /^(?:Client (?:has|was)|Connection terminated|Received unexpected|timeout )/,
+    codes: /^(?:E(?!RR_)[A-Z_]+$|ERR_SOCKET|ERR_STREAM)/,
+    messageWithoutCode: /^(?:Client (?:has|was)|Connection terminated|Received unexpected|timeout )/,
     failure: 'transient',
     advice: 'check its server and its URL',
   },
@@ -122,8 +125,8 @@ export function violatesUniqueness(error: unknown): boolean {
   return codeOf(error) === '23505';
 }
 
-/** Returns the state in which an error leaves its connection; see PostgresPool. */
-export function connectionAfter(error: unknown): 'idle' | 'unanswered' | 'closed' {
+/** Returns the state in which an error leaves its connection. */
+export function connectionAfter(error: unknown): ConnectionState {
   return knownError(error)?.connection ?? 'closed';
 }
 
@@ -140,7 +143,7 @@ export function postgresStartError(database: string, error: unknown): OperatorEr
 function knownError(error: unknown): KnownError | undefined {
   const code = codeOf(error);
   return KNOWN_ERRORS.find((known) =>
-    code === undefined ? known.message?.test(errorMessage(error)) : known.code?.test(code),
+    code === undefined ? known.messageWithoutCode?.test(errorMessage(error)) : known.codes?.test(code),
   );
 }
 
