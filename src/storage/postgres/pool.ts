@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg, { type PoolConfig } from 'pg';
+import { connectionSettings } from './connection-settings.js';
 import { connectionAfter, isTransient } from './errors.js';
 import { literal } from './literal.js';
-
-/** Reads int64 as bigint, which a number cannot hold. Only our connections do so: a host may use the driver, too. */
-const types = new pg.TypeOverrides();
-types.setTypeParser(pg.types.builtins.INT8, BigInt);
 
 /** Maximum connections: one for the batch in flight, and one for a check or for an attempt that was given up. */
 const POOL_SIZE = 2;
@@ -27,7 +24,9 @@ const SERVER_SHARE = 0.8;
 type Results = readonly pg.QueryArrayResult<unknown[]>[];
 
 interface ExecuteOptions {
-  readonly beginsExplicitly: boolean;
+  /** Whether the transaction has a BEGIN, so that an error leaves it open. */
+  readonly hasBegin: boolean;
+  /** Milliseconds that the caller waits, if it waits for less than the pool. */
   readonly timeout?: number | undefined;
 }
 
@@ -79,7 +78,7 @@ export class PostgresPool {
    * message, which takes one round trip, and which a pooler sends to one connection. It has no parameters; see `literal`.
    */
   async transact(statements: string): Promise<unknown[][]> {
-    const results = await this.#execute(statements, { beginsExplicitly: false });
+    const results = await this.#execute(statements, { hasBegin: false });
     return results.at(-1)?.rows ?? [];
   }
 
@@ -90,7 +89,7 @@ export class PostgresPool {
    */
   async transactAndRollBack(statements: readonly string[], timeout?: number): Promise<unknown[][]> {
     const transaction = `BEGIN; ${statements.join('; ')}; ROLLBACK`;
-    const results = await this.#execute(transaction, { beginsExplicitly: true, timeout });
+    const results = await this.#execute(transaction, { hasBegin: true, timeout });
     // The last result is that of ROLLBACK.
     return results.at(-2)?.rows ?? [];
   }
@@ -99,13 +98,8 @@ export class PostgresPool {
     await Promise.all([this.#pool.end(), this.#watch.end()]);
   }
 
-  /**
-   * Sends the statements of a transaction in one message, and returns the result of each.
-   *
-   * @param options.beginsExplicitly whether the transaction has a BEGIN, so that an error leaves it open
-   * @param options.timeout milliseconds that the caller waits
-   */
-  async #execute(transaction: string, { beginsExplicitly, timeout = Infinity }: ExecuteOptions): Promise<Results> {
+  /** Sends the statements of a transaction in one message, and returns the result of each. */
+  async #execute(transaction: string, { hasBegin, timeout = Infinity }: ExecuteOptions): Promise<Results> {
     const client = await this.#pool.connect();
     // pg_stat_activity shows the beginning of the message, even behind a pooler.
     const mark = `/* plant-store ${randomUUID()} */`;
@@ -116,9 +110,13 @@ export class PostgresPool {
       return ofEachStatement(results);
     } catch (error) {
       const after = connectionAfter(error);
-      if (after === 'unanswered') void this.#closeOnceEnded(client, mark);
-      // An open transaction must not go back into the pool.
-      else client.release(after === 'closed' || beginsExplicitly);
+      if (after === 'unanswered') {
+        void this.#closeOnceEnded(client, mark);
+      } else {
+        // An open transaction must not go back into the pool.
+        const mustClose = after === 'closed' || hasBegin;
+        client.release(mustClose);
+      }
       throw error;
     }
   }
@@ -152,26 +150,6 @@ export class PostgresPool {
 /** Returns the results of a message, one for each statement. The types of the driver lack this array. */
 function ofEachStatement(results: unknown): Results {
   return results as Results;
-}
-
-/**
- * Returns the settings of a connection.
- *
- * @param connectTimeout milliseconds that the client waits for a connection
- * @param queryTimeout milliseconds that it waits for an answer
- */
-export function connectionSettings(url: string, connectTimeout: number, queryTimeout = connectTimeout): PoolConfig {
-  const parsed = new URL(url);
-  // Without this parameter, the driver takes each sslmode for verify-full, and warns that this will change.
-  parsed.searchParams.set('uselibpqcompat', 'true');
-  return {
-    connectionString: parsed.href,
-    fallback_application_name: 'plant-store',
-    types,
-    keepAlive: true,
-    connectionTimeoutMillis: connectTimeout,
-    query_timeout: queryTimeout,
-  };
 }
 
 function createPool(settings: PoolConfig, max: number): pg.Pool {

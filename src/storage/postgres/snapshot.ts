@@ -4,9 +4,9 @@ import type { DatabaseOptions } from '../engines.js';
 import { unavailable } from '../engine-errors.js';
 import { plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
+import { connectionSettings } from './connection-settings.js';
 import { describePostgresError, postgresStartError } from './errors.js';
 import { literal } from './literal.js';
-import { connectionSettings } from './pool.js';
 import { readSchemaState } from './schema.js';
 
 /** Milliseconds that a query may take: to count 100 million plants takes a minute. */
