@@ -26,7 +26,10 @@ export function noDatabase(file: string): OperatorError {
   return new OperatorError(`there is no database ${file}: DATABASE_URL must name one that exists`);
 }
 
-/** The verbs in the messages of `unavailable`, whose subject is the database. */
+/**
+ * The verbs in the messages of `unavailable`, whose subject is the database. GroupCommit prefixes
+ * `Plants refused with 503: 3;`, so `them` are the plants.
+ */
 const FAULTS = {
   open: 'cannot be used',
   read: 'cannot be read',
@@ -34,21 +37,25 @@ const FAULTS = {
   check: 'cannot store plants',
 } as const;
 
+interface UnavailableOptions {
+  /** The database as the operator names it, without a password, if the message names it. */
+  readonly database?: string;
+  readonly cause?: unknown;
+}
+
 /**
  * Makes the error of a repository or a snapshot.
  *
  * @param doing what has failed
  * @param reason the message of the error, perhaps with advice
- * @param database as the operator names it, without a password, if the message names it
  */
 export function unavailable(
   doing: keyof typeof FAULTS,
-  error: unknown,
   reason: string,
-  database?: string,
+  { database, cause }: UnavailableOptions = {},
 ): RepositoryUnavailableError {
   const subject = database === undefined ? 'the database' : `the database ${database}`;
-  return new RepositoryUnavailableError(`${subject} ${FAULTS[doing]}: ${reason}`, { cause: error });
+  return new RepositoryUnavailableError(`${subject} ${FAULTS[doing]}: ${reason}`, { cause });
 }
 
 /** Makes the error of a plant that was neither inserted nor found: a trigger of an operator has dropped its row. */

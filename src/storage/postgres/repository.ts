@@ -9,7 +9,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Outage } from '../retry.js';
-import { requireSnapshot } from '../require-snapshot.js';
+import { requireSnapshot } from '../schema-state.js';
 import { describePostgresError, isTransient, postgresFailure } from './errors.js';
 import type { PostgresPool } from './pool.js';
 import { retryInTime } from './retry-in-time.js';
@@ -57,7 +57,8 @@ export class PostgresRepository extends PlantRepository {
       return outcomes;
     } catch (error) {
       if (isTransient(error)) this.#outage.failed();
-      throw postgresFailure(error) === undefined ? error : unavailable('add', error, describePostgresError(error));
+      if (postgresFailure(error) === undefined) throw error;
+      throw unavailable('add', describePostgresError(error), { cause: error });
     }
   }
 
@@ -66,7 +67,7 @@ export class PostgresRepository extends PlantRepository {
     try {
       await retryInTime(() => addTrialPlants(this.pool, { timeout }), timeout);
     } catch (error) {
-      throw unavailable('check', error, describePostgresError(error));
+      throw unavailable('check', describePostgresError(error), { cause: error });
     }
   }
 

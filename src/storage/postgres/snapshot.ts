@@ -106,7 +106,7 @@ class PostgresSnapshot implements PlantSnapshot {
     try {
       return await query(this.client, statement);
     } catch (error) {
-      throw unavailable('read', error, describePostgresError(error), this.database);
+      throw unavailable('read', describePostgresError(error), { database: this.database, cause: error });
     }
   }
 }

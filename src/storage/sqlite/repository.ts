@@ -8,7 +8,7 @@ import {
   type StoredPlant,
 } from '../plant-repository.js';
 import { Outage, retry } from '../retry.js';
-import { requireSnapshot } from '../require-snapshot.js';
+import { requireSnapshot } from '../schema-state.js';
 import { describeSqliteError, isTransient, sqliteFailure } from './errors.js';
 import type { FilesInPlace } from './files-in-place.js';
 import { leaveOpen } from './leave-open.js';
@@ -48,7 +48,8 @@ export class SqliteRepository extends PlantRepository {
       return outcomes;
     } catch (error) {
       if (isTransient(error)) this.#outage.failed();
-      throw sqliteFailure(error) === undefined ? error : unavailable('add', error, describeSqliteError(error));
+      if (sqliteFailure(error) === undefined) throw error;
+      throw unavailable('add', describeSqliteError(error), { cause: error });
     }
   }
 
@@ -60,7 +61,7 @@ export class SqliteRepository extends PlantRepository {
     try {
       await retry(attempt, { ...WHILE_LOCKED, patience: this.#checkTimeout });
     } catch (error) {
-      throw unavailable('check', error, describeSqliteError(error));
+      throw unavailable('check', describeSqliteError(error), { cause: error });
     }
   }
 
@@ -110,13 +111,13 @@ export class SqliteRepository extends PlantRepository {
    */
   #fileInPlace(): string {
     if (this.files === undefined) {
-      throw unavailable('open', undefined, 'no other connection can open it', 'in memory');
+      throw unavailable('open', 'no other connection can open it', { database: 'in memory' });
     }
     const { path } = this.files;
     try {
       this.files.assertInPlace();
     } catch (error) {
-      throw unavailable('open', error, describeSqliteError(error), path);
+      throw unavailable('open', describeSqliteError(error), { database: path, cause: error });
     }
     return path;
   }

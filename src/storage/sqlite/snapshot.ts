@@ -65,7 +65,7 @@ class SqliteSnapshot implements PlantSnapshot {
         if (rows % ROWS_IN_A_TURN === 0) await setImmediate();
       }
     } catch (error) {
-      throw unavailable('read', error, describeSqliteError(error), this.file);
+      throw unavailable('read', describeSqliteError(error), { database: this.file, cause: error });
     } finally {
       this.#reading.delete(all);
     }
@@ -81,7 +81,7 @@ class SqliteSnapshot implements PlantSnapshot {
     try {
       return query();
     } catch (error) {
-      throw unavailable('read', error, describeSqliteError(error), this.file);
+      throw unavailable('read', describeSqliteError(error), { database: this.file, cause: error });
     }
   }
 }
