@@ -756,7 +756,7 @@ export default [
     name: 'storage: log made anew',
     reason: 'A command makes a new log for one that was removed: the service would write into the removed one.',
     file: FILES,
-    find: 'this.#logDueAt = -Infinity;',
+    find: 'this.#logSeenAt = -Infinity;',
     replace: '',
     spec: 'src/storage/sqlite/repository',
     test: 'made anew',

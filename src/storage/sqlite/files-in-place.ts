@@ -17,8 +17,8 @@ export class FilesInPlace {
   readonly #log: string;
   /** Device and inode of each file, by its path. */
   readonly #identities: ReadonlyMap<string, string>;
-  /** When the log's inode must be checked again. */
-  #logDueAt = performance.now() + LOG_INTERVAL;
+  /** When the log was last seen in place; -Infinity after a failure, so that each later check looks again. */
+  #logSeenAt = performance.now();
 
   /**
    * @param path of the database, absolute, as the operator named it
@@ -49,16 +49,20 @@ export class FilesInPlace {
    * @throws {FilesNotInPlaceError} when a file was removed or replaced, or the database or the index was emptied
    */
   assertInPlace({ isClosing = false } = {}): void {
-    if (isClosing || performance.now() >= this.#logDueAt || !existsSync(this.#log)) this.#assertSameLog();
+    const isLogDue = performance.now() - this.#logSeenAt >= LOG_INTERVAL;
+    if (isClosing || isLogDue || !existsSync(this.#log)) this.#assertSameLog();
     this.#assertSame(this.path);
     this.#assertSame(this.#index);
   }
 
   #assertSameLog(): void {
-    // If the check fails, each call of `assertInPlace` repeats it, until the log is the right one.
-    this.#logDueAt = -Infinity;
-    this.#assertSame(this.#log);
-    this.#logDueAt = performance.now() + LOG_INTERVAL;
+    try {
+      this.#assertSame(this.#log);
+      this.#logSeenAt = performance.now();
+    } catch (error) {
+      this.#logSeenAt = -Infinity;
+      throw error;
+    }
   }
 
   /** @throws {FilesNotInPlaceError} when the path leads to another file than the one that SQLite has opened, or to none */
