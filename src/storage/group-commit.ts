@@ -38,8 +38,8 @@ export class GroupCommit {
   /** Plants that were answered with 503 since the store last took some. */
   #unavailable = 0;
 
-  /** Runs in the context of the constructor: a batch must not run in the AsyncLocalStorage context of one request. */
-  readonly #start = AsyncResource.bind(() => void this.#run());
+  /** Calls `#run` in the context of the constructor: a batch must not run in the AsyncLocalStorage context of one request. */
+  readonly #runOutsideOfRequests = AsyncResource.bind(() => void this.#run());
 
   constructor(private readonly repository: PlantRepository) {}
 
@@ -52,7 +52,7 @@ export class GroupCommit {
   add(plant: StoredPlant): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ plant, resolve, reject });
-      if (!this.#isRunning) this.#start();
+      if (!this.#isRunning) this.#runOutsideOfRequests();
     });
   }
 
@@ -61,15 +61,15 @@ export class GroupCommit {
     return this.#queue.length;
   }
 
-  /** Stores one batch after another until the queue is empty. */
+  /** Stores one batch after another until the queue is empty. Never rejects: `#commit` catches what a repository throws. */
   async #run(): Promise<void> {
     this.#isRunning = true;
-    await waitForArrivals(1);
-    await this.#commit(this.#takeBatch());
-    while (this.#queue.length > 0) {
-      await waitForArrivals(2);
+    let turns: 1 | 2 = 1;
+    do {
+      await waitForArrivals(turns);
       await this.#commit(this.#takeBatch());
-    }
+      turns = 2;
+    } while (this.#queue.length > 0);
     // In the same turn, because a plant that arrives later must start the next run.
     this.#isRunning = false;
   }
