@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractException } from '../contract/contract.exception.js';
@@ -87,7 +87,7 @@ export class PlantsService {
 
   /** Calls the listener in a later turn, so that it can neither change nor delay the answer. Never rejects. */
   async #notify(listener: PlantCreatedListener, ...created: Parameters<PlantCreatedListener>): Promise<void> {
-    await setImmediate();
+    await nextTurn();
     try {
       await listener(...created);
     } catch (error) {
