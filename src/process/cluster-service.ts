@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { EXIT_STATUS } from '../operator-error.js';
 import { WorkerMetrics } from '../management/worker-metrics.js';
@@ -133,7 +133,7 @@ export class ClusterService extends Service {
     let obstacle: string | undefined;
     do {
       const before = obstacle;
-      await sleep(RESTART_DELAY);
+      await wait(RESTART_DELAY);
       obstacle = await this.#obstacleToStart();
       if (this.isStopping) return;
       if (obstacle !== undefined && obstacle !== before) this.#logger.error(`No worker starts for now: ${obstacle}`);

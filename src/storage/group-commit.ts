@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { publishBatch } from './batch-event.js';
 import {
@@ -113,7 +113,7 @@ export class GroupCommit {
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
       await this.#commit(half);
       // Other requests run in between: a SQLite repository blocks the process during each commit.
-      await setImmediate();
+      await nextTurn();
     }
   }
 
@@ -146,7 +146,7 @@ function tryToLog(log: () => void): void {
  * the next requests of the clients that the last batch has answered.
  */
 async function waitForArrivals(turns: 1 | 2): Promise<void> {
-  for (let turn = 0; turn < turns; turn += 1) await setImmediate();
+  for (let turn = 0; turn < turns; turn += 1) await nextTurn();
 }
 
 /** Returns whether each plant has an outcome. A repository of a host may return anything, which must not count as stored. */

@@ -504,7 +504,7 @@ export default [
     name: 'storage: snapshot that blocks its process',
     reason: 'A process serves other requests while it reads a snapshot.',
     file: 'src/storage/sqlite/snapshot.ts',
-    find: 'if (rows % ROWS_IN_A_TURN === 0) await setImmediate();',
+    find: 'if (rows % ROWS_IN_A_TURN === 0) await nextTurn();',
     replace: '',
     spec: 'src/storage/plant-repository',
     test: 'do other work',

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { unavailable } from '../engine-errors.js';
 import { plantOf } from '../plant-rows.js';
 import type { PlantSnapshot, StoredPlant } from '../plant-repository.js';
@@ -62,7 +62,7 @@ class SqliteSnapshot implements PlantSnapshot {
       for (const row of all.iterate(...values) as Iterable<unknown[]>) {
         yield plantOf(row);
         rows += 1;
-        if (rows % ROWS_IN_A_TURN === 0) await setImmediate();
+        if (rows % ROWS_IN_A_TURN === 0) await nextTurn();
       }
     } catch (error) {
       throw unavailable('read', describeSqliteError(error), { database: this.file, cause: error });
@@ -77,7 +77,7 @@ class SqliteSnapshot implements PlantSnapshot {
 
   async #read<Result>(query: () => Result): Promise<Result> {
     // Lets a signal arrive before the query blocks the process.
-    await setImmediate();
+    await nextTurn();
     try {
       return query();
     } catch (error) {
