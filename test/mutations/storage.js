@@ -49,6 +49,15 @@ export default [
     test: 'error of a trigger',
   },
   {
+    name: 'storage: transaction that stays open',
+    reason: 'A store that cannot begin a transaction is unavailable: no plant is at fault.',
+    file: 'src/storage/sqlite/errors.ts',
+    find: "{ codes: [1], message: /within a transaction/, failure: 'unavailable' },",
+    replace: '',
+    spec: 'src/storage/sqlite/repository',
+    test: 'cannot roll back',
+  },
+  {
     name: 'storage: plant that a trigger of PostgreSQL keeps out',
     reason: 'Error 409 says that the id belongs to another plant.',
     file: POSTGRES,

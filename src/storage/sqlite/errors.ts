@@ -26,6 +26,8 @@ const KNOWN_ERRORS: readonly KnownError[] = [
   { codes: [7, 10, 13], failure: 'unavailable' },
   // SQLITE_ERROR: a table or a column is missing.
   { codes: [1], message: /no such|has no column/, failure: 'unavailable', advice: NAME_ANOTHER_FILE },
+  // SQLITE_ERROR: a transaction that could not be rolled back is still open.
+  { codes: [1], message: /within a transaction/, failure: 'unavailable' },
   // SQLITE_ERROR of a function in an index or a trigger, SQLITE_CONSTRAINT, SQLITE_MISMATCH: a plant does not fit the table.
   { codes: [1, 19, 20], advice: NAME_ANOTHER_FILE },
 ];

@@ -320,7 +320,7 @@ describe('the SQLite database', () => {
     expect(await repository.add([{ id: 1n, name: 'Ficus' }])).toEqual(['created']);
   });
 
-  it('fails with the error of a batch that it cannot roll back, and stores the next one', async () => {
+  it('fails with the error of a batch that it cannot roll back, and is unavailable until it can', async () => {
     ownDatabase().setAuthorizer((_action, operation) => (operation === 'ROLLBACK' ? SQLITE_DENY : SQLITE_OK));
     const batch = [
       { id: 1n, name: 'Monstera' },
@@ -329,6 +329,7 @@ describe('the SQLite database', () => {
 
     await expect(repository.add(batch)).rejects.toThrow('BigInt value is too large to bind');
     expect(ownDatabase().isTransaction).toBe(true);
+    await expect(repository.add([{ id: 2n, name: 'Ficus' }])).rejects.toThrow(RepositoryUnavailableError);
     ownDatabase().setAuthorizer(null);
 
     expect(await repository.add([{ id: 2n, name: 'Ficus' }])).toEqual(['created']);
