@@ -62,14 +62,14 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   try {
     const store = await createRowStore(repository, counts, (row, reason) => rejected.add(row, reason));
     for await (const rows of withProgress(reader.rows(input), 'rows')) await store.add(rows);
+    await repository.close();
   } catch (error) {
     if (Object.values(counts).some((count) => count > 0)) process.stderr.write(`${describe(counts)}\n`);
-    // An error of closing the store would hide the error of the import, which says how to go on.
+    // Another error of closing the store would hide this one, which says how to go on.
     await repository.close().catch(() => undefined);
     if (!(error instanceof RepositoryUnavailableError)) throw error;
     throw new OperatorError(`${error.message}; ${goOn}`, { cause: error });
   }
-  await repository.close();
   printSummary(counts, describe(counts), { json });
   if (counts.rejected + counts.conflict > 0) process.exitCode = EXIT_STATUS.findings;
 }

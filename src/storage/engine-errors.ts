@@ -35,6 +35,7 @@ const FAULTS = {
   read: 'cannot be read',
   add: 'did not confirm them',
   check: 'cannot store plants',
+  close: 'cannot be closed',
 } as const;
 
 interface UnavailableOptions {

@@ -90,6 +90,10 @@ export abstract class PlantRepository {
    */
   snapshot?(): Promise<PlantSnapshot>;
 
-  /** Releases the store, which is not used afterwards. */
+  /**
+   * Releases the store, which is not used afterwards.
+   *
+   * @throws {RepositoryUnavailableError} when the store cannot be closed
+   */
   abstract close(): Promise<void>;
 }

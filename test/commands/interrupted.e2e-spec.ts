@@ -126,6 +126,20 @@ describe('plant-store import', () => {
     );
   });
 
+  it('says how to go on when its store is removed after its last row', async () => {
+    const running = directory.command('import', [], OTHER);
+    running.child.stdin.write('{"id":1,"name":"Monstera"}\n{"id":"2"}\n');
+    await running.printed(/^(line 2): /m);
+    rmSync(directory.file('other.db'));
+    running.child.stdin.end();
+
+    expect(await running.ended).toBe(1);
+    expect(running.stdout).toBe('');
+    expect(running.stderr).toMatch(
+      /^line 2: .+\n1 created, .+, 1 rejected\nplant-store: the database cannot be closed: the files .+; run the same command again: it goes on .+\n$/,
+    );
+  });
+
   it('asks for another file of rejected rows when it was interrupted', async () => {
     const lines = `{"id":"x"}\n${'{"id":1,"name":"Monstera"}\n'.repeat(30_000)}`;
 

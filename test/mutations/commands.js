@@ -173,6 +173,16 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'commands: store that an import cannot close',
+    reason: 'The operator learns what is stored, and how to go on.',
+    file: IMPORT,
+    find: "'rows')) await store.add(rows);\n    await repository.close();",
+    replace: "'rows')) await store.add(rows);",
+    spec: 'test/commands/interrupted',
+    test: 'after its last row',
+    isBuilt: true,
+  },
+  {
     name: 'commands: row before a blank line that CR ends',
     reason: 'Only the last row can have been cut off.',
     file: 'src/commands/data/csv.ts',

@@ -80,9 +80,11 @@ describe('A file of the database that is removed', () => {
 
     expect(await create(url, monstera(2))).toEqual(refusal(503));
     expect(await service.stop()).toBe(1);
-    expect(service.lines.join()).toContain('The service could not close in order: FilesNotInPlaceError');
+    expect(service.lines.join()).toContain(
+      'The service could not close in order: RepositoryUnavailableError: the database cannot be',
+    );
     // Nest logs the error, too, without a context.
-    expect(service.lines.join()).toContain('"stack":"FilesNotInPlaceError: ');
+    expect(service.lines.join()).toContain('"stack":"RepositoryUnavailableError: ');
     expect(service.lines.join()).not.toMatch(/"context":"[^"]*\\n/);
     expect(ids()).toHaveLength(201);
   });
@@ -103,7 +105,7 @@ describe('A program that ends by itself', () => {
 
     // To read the emptied index is a signal.
     expect(await program.ended).toBe(0);
-    expect(program.stdout).toBe('FilesNotInPlaceError\n');
+    expect(program.stdout).toBe('RepositoryUnavailableError\n');
     expect(existsSync(`${file}-wal`)).toBe(true);
   });
 });

@@ -73,14 +73,14 @@ export class SqliteRepository extends PlantRepository {
   /**
    * Closes the database, or leaves it open if its files are not in place.
    *
-   * @throws {FilesNotInPlaceError} if the database stays open until the process ends
+   * @throws {RepositoryUnavailableError} if the database stays open until the process ends
    */
   override async close(): Promise<void> {
     try {
       this.files?.assertInPlace({ isClosing: true });
     } catch (error) {
       leaveOpen(this.database);
-      throw error;
+      throw unavailable('close', describeSqliteError(error), { cause: error });
     }
     this.database.close();
   }
