@@ -41,9 +41,9 @@ export class InProcessService extends Service {
     shareMetrics(this.#metrics.registry);
   }
 
-  override async listen(managementPort: number | 'off'): Promise<Address> {
+  override async listen(docsPort: number | 'off'): Promise<Address> {
     const { host, port, logRequests } = this.configuration;
-    const app = await this.#createApplication(managementPort);
+    const app = await this.#createApplication(docsPort);
     this.#app = app;
     this.log.logRequests(logRequests);
     await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
@@ -51,10 +51,6 @@ export class InProcessService extends Service {
     });
     this.files.certificate?.watch((certificate) => (app.getHttpServer() as Server).setSecureContext(certificate));
     return app.getHttpServer().address() as AddressInfo;
-  }
-
-  override async startOthers(): Promise<void> {
-    // This process is the only one, or its primary starts the others.
   }
 
   override reload(): void {
@@ -69,7 +65,7 @@ export class InProcessService extends Service {
     if (this.#app !== undefined) await closeApplication(this.#app);
   }
 
-  async #createApplication(managementPort: number | 'off'): Promise<PublicApplication> {
+  async #createApplication(docsPort: number | 'off'): Promise<PublicApplication> {
     const { configuration } = this;
     return createApplication({
       basePath: configuration.basePath,
@@ -86,7 +82,7 @@ export class InProcessService extends Service {
           connections: configuration.maxConnections,
         },
         trustProxy: configuration.trustProxy,
-        origins: new Set([...configuration.corsOrigins, ...docsOrigins(configuration.managementHost, managementPort)]),
+        origins: new Set([...configuration.corsOrigins, ...docsOrigins(configuration.managementHost, docsPort)]),
         certificate: this.files.certificate?.current,
       },
       logger: this.log,

@@ -9,10 +9,6 @@ class TestedService extends Service {
     return Promise.resolve({ address: '127.0.0.1', port: 3_000 });
   }
 
-  override startOthers(): Promise<void> {
-    return Promise.resolve();
-  }
-
   override reload(): void {
     return;
   }

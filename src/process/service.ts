@@ -54,13 +54,15 @@ export abstract class Service implements ManagedService {
   /**
    * Opens the public port.
    *
-   * @param managementPort of the docs page, which may send plants to the public port
+   * @param docsPort the port whose docs page may send plants to the public port, or `off`
    * @throws {OperatorError} with a message for the operator
    */
-  abstract listen(managementPort: number | 'off'): Promise<Address>;
+  abstract listen(docsPort: number | 'off'): Promise<Address>;
 
   /** Starts the other processes that serve the port, if there are any. Resolves when they listen, or after five seconds. */
-  abstract startOthers(): Promise<void>;
+  async startOthers(): Promise<void> {
+    // A single process starts no others.
+  }
 
   /** Reads the token file and the certificate now, even if the file system has not reported a change. */
   abstract reload(): void;
