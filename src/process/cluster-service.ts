@@ -130,14 +130,15 @@ export class ClusterService extends Service {
 
   /** Starts another worker, a second from now or as soon as it can start after that. */
   async #replace(): Promise<void> {
-    let obstacle: string | undefined;
-    do {
-      const before = obstacle;
+    let logged: string | undefined;
+    for (;;) {
       await wait(RESTART_DELAY);
-      obstacle = await this.#obstacleToStart();
+      const obstacle = await this.#obstacleToStart();
       if (this.isStopping) return;
-      if (obstacle !== undefined && obstacle !== before) this.#logger.error(`No worker starts for now: ${obstacle}`);
-    } while (obstacle !== undefined);
+      if (obstacle === undefined) break;
+      if (obstacle !== logged) this.#logger.error(`No worker starts for now: ${obstacle}`);
+      logged = obstacle;
+    }
     this.#metrics.restarts.inc();
     this.#fork();
   }
