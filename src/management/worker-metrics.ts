@@ -1,7 +1,7 @@
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client';
 
 /** The metrics of the primary: its own, and those of its workers, which prom-client requests and adds up. */
-export class WorkerMetrics {
+export class PrimaryMetrics {
   readonly #workers = new AggregatorRegistry();
   readonly #own = new Registry();
   readonly restarts = new Counter({

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { EXIT_STATUS } from '../operator-error.js';
-import { WorkerMetrics } from '../management/worker-metrics.js';
+import { PrimaryMetrics } from '../management/worker-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { Address } from './addresses.js';
 import type { OperatorFiles } from './operator-files.js';
@@ -21,7 +21,7 @@ const OTHERS_TIMEOUT = 5_000;
  */
 export class ClusterService extends Service {
   readonly #logger = new Logger('PlantStore');
-  readonly #metrics = new WorkerMetrics();
+  readonly #metrics = new PrimaryMetrics();
   readonly #listening = new Set<Worker>();
 
   constructor(
