@@ -6,7 +6,7 @@ import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
 import { withoutCredentials } from './operator-text.js';
 
-/** A command, whose file is loaded when it is used, and then adds its options, help and action. */
+/** A command, whose file is loaded only when it is used. */
 interface CommandEntry {
   readonly summary: string;
   load(): Promise<{ configure(command: Command): void }>;
@@ -51,15 +51,20 @@ async function run(): Promise<void> {
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(withoutValue(text.replace(/^error: /, 'plant-store: '))) })
     .addHelpText('after', '\nExample:\n  plant-store export plants.ndjson')
-    .hook('preSubcommand', async (_, command) => {
-      const file = await COMMANDS[command.name()]?.load();
-      file?.configure(command);
-    });
+    // Commander knows only names and summaries at first, so `--help` loads no command. Before it parses the arguments of a
+    // command, this hook adds the options of that command.
+    .hook('preSubcommand', (_, command) => configureCommand(command));
   for (const [name, { summary }] of Object.entries(COMMANDS)) {
     program.command(name).summary(summary);
   }
 
   await program.parseAsync(parameters, { from: 'user' }).catch(fail);
+}
+
+/** Loads the file of a command, which adds its options, help and action. */
+async function configureCommand(command: Command): Promise<void> {
+  const file = await COMMANDS[command.name()]?.load();
+  file?.configure(command);
 }
 
 /** Removes the value of an unknown option such as `--tokn=secret`, and credentials in a URL that is no command. */
