@@ -77,7 +77,8 @@ export class CsvReader implements RowReader {
     }
     await this.#end();
     const records = this.#parsed();
-    yield records.flatMap((record, index) => this.#read(record, !isLineEnded && index === records.length - 1));
+    const cutOff = isLineEnded ? undefined : records.at(-1);
+    yield records.flatMap((record) => (record === cutOff ? this.#rejectCutOff(record) : this.#read(record)));
     if (this.#header === undefined) throw new OperatorError(`The file is empty. ${WRONG_HEADER}`);
   }
 
@@ -108,24 +109,27 @@ export class CsvReader implements RowReader {
     }
   }
 
-  /**
-   * Returns the row of a record, or nothing if the record is the header or a blank line.
-   *
-   * @param isCutOff whether the last field may have been cut off, because the last line has no end
-   */
-  #read({ record, raw }: CsvRecord, isCutOff = false): Row[] {
+  /** Returns the row of a record, or nothing if the record is the header or a blank line. */
+  #read({ record, raw }: CsvRecord): Row[] {
     const line = this.#line;
     const source = /[\r\n]$/.test(raw) ? raw.slice(0, -1) : raw;
     this.#line += source.split('\n').length;
     if (this.#header === undefined) {
       this.#header = { names: readHeader(record, source), source };
-      if (isCutOff) throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
       return [];
     }
     if (source === '') return [];
     const { names } = this.#header;
-    const row = source.length > this.maxLength ? tooLong(line, this.maxLength) : readRow(line, source, names, record);
-    return [isCutOff ? { kind: 'rejected', line, source: row.source, reason: CUT_OFF } : row];
+    return [source.length > this.maxLength ? tooLong(line, this.maxLength) : readRow(line, source, names, record)];
+  }
+
+  /** Reads the last record, whose line has no end, and rejects its row. */
+  #rejectCutOff(record: CsvRecord): Row[] {
+    const isHeader = this.#header === undefined;
+    // Throws if the header is wrong, which says more.
+    const rows = this.#read(record);
+    if (isHeader) throw new OperatorError(`The first line has no end, so the file may be cut off. ${WRONG_HEADER}`);
+    return rows.map(({ line, source }) => ({ kind: 'rejected', line, source, reason: CUT_OFF }));
   }
 
   #describe(cause: CsvError): OperatorError {
