@@ -139,7 +139,7 @@ export const SETTINGS = {
   corsOrigins: listOf(isOrigin, 'origins without a path, separated by commas, for example https://plants.example'),
 } as const satisfies Record<string, Setting>;
 
-/** The values of all settings. */
+/** The values of all settings, such as `port: number` and `managementPort: number | 'off'`. */
 export type Settings = {
   readonly [Name in keyof typeof SETTINGS]:
     (typeof SETTINGS)[Name]['default'] | Exclude<ReturnType<(typeof SETTINGS)[Name]['read']>, undefined>;

@@ -38,7 +38,7 @@ export default [
   {
     name: 'config: comment that systemd reads',
     reason: 'The commands of root and the service that systemd starts have the same configuration.',
-    file: 'src/config/env-file.ts',
+    file: 'src/config/env-line.ts',
     find: '=[^#\\\\`]*$',
     replace: '=[^\\\\`]*$',
     spec: 'src/config/env-file',
@@ -137,7 +137,7 @@ export default [
   {
     name: 'config: line of .env without a variable',
     reason: 'A line that is no variable is refused, not skipped.',
-    file: 'src/config/env-file.ts',
+    file: 'src/config/env-line.ts',
     find: 'if (!isVariable(line)) {',
     replace: 'if (!isVariable(line) && line.length < 0) {',
     spec: 'src/config/env-file',
@@ -146,7 +146,7 @@ export default [
   {
     name: 'config: quotation mark that takes other lines',
     reason: 'A wrong line is refused, and takes no other variable away.',
-    file: 'src/config/env-file.ts',
+    file: 'src/config/env-line.ts',
     find: 'if (end < 0)',
     replace: 'if (end < -1)',
     spec: 'src/config/env-file',
