@@ -32,3 +32,13 @@ export class OperatorError extends Error {
 export function badUsage(message: string, cause?: unknown): OperatorError {
   return new OperatorError(message, { status: EXIT_STATUS.badUsage, cause });
 }
+
+/** Reads a file. If it cannot be used, the message begins with the variable that names it. */
+export function forVariable<Result>(variable: string, read: () => Result): Result {
+  try {
+    return read();
+  } catch (cause) {
+    if (!(cause instanceof OperatorError)) throw cause;
+    throw badUsage(`${variable}: ${cause.message}`, cause);
+  }
+}

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { badUsage, OperatorError } from '../operator-error.js';
+import { badUsage, forVariable } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { type DatabaseUrl, isInMemory, SSL_MODE_RULE } from '../storage/database-url.js';
 import type { DatabaseOptions } from '../storage/engines.js';
@@ -121,16 +121,6 @@ function assertConsistent(settings: Settings): void {
 function overlap(...hosts: readonly [string, string]): boolean {
   if (hosts[0] === hosts[1] || hosts.includes('::')) return true;
   return hosts.includes('0.0.0.0') && !hosts.some((host) => host.includes(':'));
-}
-
-/** Reads a file. If it cannot be used, the message begins with the variable that names it. */
-export function forVariable<Result>(variable: string, read: () => Result): Result {
-  try {
-    return read();
-  } catch (cause) {
-    if (!(cause instanceof OperatorError)) throw cause;
-    throw badUsage(`${variable}: ${cause.message}`, cause);
-  }
 }
 
 function tokenFileBeside(url: DatabaseUrl): string {

@@ -1,8 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { Logger } from '@nestjs/common';
-import { forVariable } from '../config/configuration.js';
-import { OperatorError } from '../operator-error.js';
+import { forVariable, OperatorError } from '../operator-error.js';
 import { readRegularFile } from '../files/regular-file.js';
 import { watchFiles } from '../files/watch-files.js';
 

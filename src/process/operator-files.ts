@@ -1,7 +1,7 @@
 import { TokenFileVerifier } from '../auth/token-file-verifier.js';
 import { numberTokens, StaticTokens } from '../auth/static-tokens.js';
-import { type Configuration, forVariable } from '../config/configuration.js';
-import { OperatorError } from '../operator-error.js';
+import type { Configuration } from '../config/configuration.js';
+import { forVariable, OperatorError } from '../operator-error.js';
 import { CertificateFiles } from './certificate-files.js';
 
 /**
