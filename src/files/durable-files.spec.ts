@@ -3,13 +3,11 @@ import {
   appendFileSync,
   chmodSync,
   chownSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -25,8 +23,7 @@ jest.unstable_mockModule('node:fs', () => ({
   writeFileSync: (descriptor: number, text: string) => write(descriptor, text),
 }));
 
-const { appendToFile, createFileAndDirectory, makeDirectory, replaceFile, takeOwnerOf } =
-  await import('./durable-files.js');
+const { appendToFile, createFileAndDirectory, replaceFile } = await import('./durable-files.js');
 
 /** Returns the permissions of a file. */
 function modeOf(path: string): number {
@@ -52,21 +49,6 @@ describe('createFileAndDirectory', () => {
     writeFileSync(join(directory, 'file'), '');
 
     expect(() => createFileAndDirectory(join(directory, 'file', 'a', 'b'))).toThrow('ENOTDIR');
-    rmSync(directory, { recursive: true });
-  });
-});
-
-describe('makeDirectory', () => {
-  it('gives what root has created the owner of the directory above', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    if (process.getuid?.() === 0) chownSync(directory, 12_345, 12_346);
-    const { uid, gid } = statSync(directory);
-
-    makeDirectory(join(directory, 'a', 'b'));
-    makeDirectory(join(directory, 'a', 'b'));
-    createFileAndDirectory(join(directory, 'a', 'file'));
-
-    for (const path of ['a', 'a/b', 'a/file']) expect(statSync(join(directory, path))).toMatchObject({ uid, gid });
     rmSync(directory, { recursive: true });
   });
 });
@@ -136,22 +118,6 @@ describe('replaceFile', () => {
     expect(() => replaceFile(join(directory, 'missing'), 'text')).toThrow('ENOENT');
 
     expect(readdirSync(directory)).toEqual([]);
-    rmSync(directory, { recursive: true });
-  });
-});
-
-describe('takeOwnerOf', () => {
-  it('gives no file away through a link, which the owner of the directory may have put there', () => {
-    const directory = mkdtempSync(join(tmpdir(), 'plant-store-'));
-    const [model, target, link] = [join(directory, 'model'), join(directory, 'target'), join(directory, 'link')];
-    for (const path of [model, target]) mkdirSync(path);
-    symlinkSync(target, link);
-    const { uid } = statSync(target);
-    if (process.getuid?.() === 0) chownSync(model, 12_345, 12_345);
-
-    takeOwnerOf(model, link);
-
-    expect(statSync(target).uid).toBe(uid);
     rmSync(directory, { recursive: true });
   });
 });

@@ -49,3 +49,14 @@ function systemCodeOf(error: unknown): string | undefined {
   const { code, syscall } = Object(error) as NodeJS.ErrnoException;
   return syscall === undefined ? undefined : code;
 }
+
+/** Returns false if the call fails with this code. */
+export function succeeds(code: 'EEXIST' | 'EPERM', call: () => void): boolean {
+  try {
+    call();
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== code) throw error;
+    return false;
+  }
+}

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, linkSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { syncDirectory } from './durable-files.js';
+import { syncDirectory } from './directories.js';
 
 interface PublishOptions {
   /** The directory of the draft, on the file system of the target. Defaults to the target's directory. */

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { existingDirectory } from '../../files/durable-files.js';
+import { existingDirectory } from '../../files/directories.js';
 import type { SqliteUrl } from '../database-url.js';
 import type { DatabaseOptions, Engine } from '../engines.js';
 import type { PlantRepository } from '../plant-repository.js';

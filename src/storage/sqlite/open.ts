@@ -1,7 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type * as Sqlite from '@photostructure/sqlite';
-import { createFileAndDirectory, makeDirectory } from '../../files/durable-files.js';
+import { makeDirectory } from '../../files/directories.js';
+import { createFileAndDirectory } from '../../files/durable-files.js';
 import type { OperatorError } from '../../operator-error.js';
 import { UnusableDatabaseError } from '../engine-errors.js';
 import { retry } from '../retry.js';
