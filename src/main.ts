@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT_STATUS, type ExitStatus, OperatorError } from './operator-error.js';
-import { unwritable } from './files/file-errors.js';
+import { explainWriteError } from './files/file-errors.js';
 import { describeError } from './process/describe-error.js';
 import { onSignals } from './process/signals.js';
 import { readVersion } from './process/version.js';
@@ -82,7 +82,7 @@ function handleEnds(isService: boolean): void {
     if (isService) return;
     // A reader such as head has read enough, so the command ends.
     if ('code' in error && error.code === 'EPIPE') process.exit(EXIT_STATUS.done);
-    fail(unwritable('stdout', error));
+    fail(explainWriteError('stdout', error));
   });
   process.stderr.on('error', () => undefined);
   process.on('exit', () => {

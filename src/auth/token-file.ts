@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { OperatorError } from '../operator-error.js';
 import { appendToFile, createFileAndDirectory, replaceFile } from '../files/durable-files.js';
-import { unwritable } from '../files/file-errors.js';
+import { explainWriteError } from '../files/file-errors.js';
 import { readRegularFile } from '../files/regular-file.js';
 import type { StaticToken } from './static-tokens.js';
 
@@ -127,6 +127,6 @@ function write<Result>(file: string, work: () => Result): Result {
   try {
     return work();
   } catch (error) {
-    throw unwritable(file, error);
+    throw explainWriteError(file, error);
   }
 }

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { OperatorError } from '../operator-error.js';
 import { FIELD_NAMES } from '../contract/plant-fields.js';
-import { unwritable } from '../files/file-errors.js';
+import { explainWriteError } from '../files/file-errors.js';
 import { publishFile } from '../files/publish-file.js';
 import type { PlantSnapshot } from '../storage/plant-repository.js';
 import {
@@ -96,7 +96,7 @@ async function writeExport(file: string, chunks: AsyncIterable<Chunk>): Promise<
     return await publishFile(file, write);
   } catch (error) {
     const { code } = Object(error) as NodeJS.ErrnoException;
-    throw code === 'EEXIST' ? new OperatorError(alreadyExists, { cause: error }) : unwritable(file, error);
+    throw code === 'EEXIST' ? new OperatorError(alreadyExists, { cause: error }) : explainWriteError(file, error);
   }
 }
 
@@ -113,7 +113,7 @@ async function writeToStdout(chunks: AsyncIterable<Chunk>): Promise<number> {
   try {
     return await writeAll(chunks, write);
   } catch (error) {
-    throw unwritable('stdout', error);
+    throw explainWriteError('stdout', error);
   }
 }
 

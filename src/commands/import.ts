@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { loadConfiguration } from '../config/configuration.js';
 import { FIELD_NAMES } from '../contract/plant-fields.js';
-import { unreadable } from '../files/file-errors.js';
+import { explainReadError } from '../files/file-errors.js';
 import { inShell, listed } from '../operator-text.js';
 import { badUsage, EXIT_STATUS, OperatorError } from '../operator-error.js';
 import { RepositoryUnavailableError } from '../storage/plant-repository.js';
@@ -107,7 +107,7 @@ async function openFile(file: string): Promise<Readable> {
   try {
     if ((await stat(file)).isFile()) return (await open(file)).createReadStream();
   } catch (error) {
-    throw unreadable(file, error);
+    throw explainReadError(file, error);
   }
   throw badUsage(
     `${file} is not a regular file: name one, or pass its plants to stdin, as in plant-store import - < ${inShell(file)}`,

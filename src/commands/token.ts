@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { digestToken, generateToken } from '../auth/static-tokens.js';
 import { addToken, parseInstant, parseTokens, readTokenFile, removeTokens } from '../auth/token-file.js';
 import { loadConfiguration } from '../config/configuration.js';
-import { unwritable } from '../files/file-errors.js';
+import { explainWriteError } from '../files/file-errors.js';
 import { badUsage } from '../operator-error.js';
 import { JSON_OPTION, printSummary, type ReportOptions } from './command-line.js';
 
@@ -55,7 +55,7 @@ function create(file: string, { name, expires: when, json }: CreateOptions): voi
     writeFileSync(process.stdout.fd, `${shown}\n`);
   } catch (error) {
     removeTokens(file, name);
-    throw unwritable('stdout', error);
+    throw explainWriteError('stdout', error);
   }
   if (json === true) return;
   const until = expires === undefined ? 'never expires' : `expires at ${expires.toISOString()}`;

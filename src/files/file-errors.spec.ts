@@ -1,5 +1,5 @@
 import { OperatorError } from '../operator-error.js';
-import { unreadable, unwritable } from './file-errors.js';
+import { explainReadError, explainWriteError } from './file-errors.js';
 
 /** Returns an error of the system. */
 function systemError(code: string, syscall = 'open'): Error {
@@ -17,17 +17,17 @@ describe('A file that cannot be written', () => {
     { code: 'ENOENT', words: 'there is no directory /a: create it first' },
     { code: 'ENOTDIR', words: '/a is not a directory: name a file elsewhere' },
   ])('because of $code is named with the next step, with status 1', ({ code, words }) => {
-    expect(unwritable('/a/b', systemError(code))).toMatchObject({
+    expect(explainWriteError('/a/b', systemError(code))).toMatchObject({
       status: 1,
       message: expect.stringContaining(words) as unknown,
     });
   });
 
   it('is blamed on hard links only where a link failed for no other reason', () => {
-    expect(unwritable('/a/b', systemError('EPERM', 'link'))).toMatchObject({
+    expect(explainWriteError('/a/b', systemError('EPERM', 'link'))).toMatchObject({
       message: expect.stringContaining('must support hard links') as unknown,
     });
-    expect(unwritable('/a/b', systemError('ENOSPC', 'link'))).toMatchObject({
+    expect(explainWriteError('/a/b', systemError('ENOSPC', 'link'))).toMatchObject({
       message: expect.stringContaining('its disk is full') as unknown,
     });
   });
@@ -39,13 +39,13 @@ describe('A file that cannot be read', () => {
     { code: 'ENOTDIR', message: 'there is no file /a/b: create it' },
     { code: 'EACCES', message: '/a/b cannot be read (EACCES): this user must be able to read it' },
   ])('because of $code is named with the next step, with status 2', ({ code, message }) => {
-    expect(unreadable('/a/b', systemError(code), 'create it')).toMatchObject({ status: 2, message });
+    expect(explainReadError('/a/b', systemError(code), 'create it')).toMatchObject({ status: 2, message });
   });
 });
 
 describe('Any other error', () => {
   it.each([new TypeError('a defect'), new OperatorError('no'), undefined])('stays as it is: %s', (error) => {
-    expect(unreadable('/a/b', error)).toBe(error);
-    expect(unwritable('/a/b', error)).toBe(error);
+    expect(explainReadError('/a/b', error)).toBe(error);
+    expect(explainWriteError('/a/b', error)).toBe(error);
   });
 });

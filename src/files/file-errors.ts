@@ -6,7 +6,7 @@ import { badUsage, OperatorError } from '../operator-error.js';
  *
  * @param ifMissing advice if there is no such file
  */
-export function unreadable(file: string, cause: unknown, ifMissing = 'name one that exists'): unknown {
+export function explainReadError(file: string, cause: unknown, ifMissing = 'name one that exists'): unknown {
   const code = systemCodeOf(cause);
   if (code === undefined) return cause;
   if (code === 'ENOENT' || code === 'ENOTDIR') return badUsage(`there is no file ${file}: ${ifMissing}`, cause);
@@ -30,7 +30,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /** Turns an error of the system, after writing a file failed, into one for the operator. Returns others as they are. */
-export function unwritable(file: string, cause: unknown): unknown {
+export function explainWriteError(file: string, cause: unknown): unknown {
   const code = systemCodeOf(cause);
   if (code === undefined) return cause;
   const directory = dirname(resolve(file));

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { inShell } from '../operator-text.js';
 import { badUsage } from '../operator-error.js';
-import { unreadable } from './file-errors.js';
+import { explainReadError } from './file-errors.js';
 
 /**
  * The rights of other users to a file:
@@ -29,7 +29,7 @@ export function readRegularFile(file: string, privacy: Privacy, ifMissing?: stri
     assertUsable(file, fstatSync(descriptor), privacy);
     return readFileSync(descriptor);
   } catch (error) {
-    throw unreadable(file, error, ifMissing);
+    throw explainReadError(file, error, ifMissing);
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }

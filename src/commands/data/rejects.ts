@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, statSync, writeFileSync } from 'node:fs';
 import { badUsage, OperatorError } from '../../operator-error.js';
-import { unwritable } from '../../files/file-errors.js';
+import { explainWriteError } from '../../files/file-errors.js';
 import { assertFileName } from '../command-line.js';
 import { printAboveProgress } from './progress.js';
 import type { Row, RowReader } from './rows.js';
@@ -47,7 +47,7 @@ export class Rejects {
       // If a full disk takes a part of the row, writeFileSync tries to write the rest, and fails. writeSync would not.
       writeFileSync(this.target.descriptor, text, 'latin1');
     } catch (error) {
-      throw unwritable(this.target.file, error);
+      throw explainWriteError(this.target.file, error);
     }
   }
 }
@@ -60,6 +60,6 @@ function openForAppending(file: string): number {
     }
     return openSync(file, 'a', 0o600);
   } catch (error) {
-    throw unwritable(file, error);
+    throw explainWriteError(file, error);
   }
 }

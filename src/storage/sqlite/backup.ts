@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { OperatorError } from '../../operator-error.js';
 import { existingDirectory, makeDirectory } from '../../files/directories.js';
 import { createFileAndDirectory } from '../../files/durable-files.js';
-import { unreadable, unwritable } from '../../files/file-errors.js';
+import { explainReadError, explainWriteError } from '../../files/file-errors.js';
 import { publishFile } from '../../files/publish-file.js';
 import { errorMessage, noDatabase, UnusableDatabaseError } from '../engine-errors.js';
 import { NO_TABLE } from '../schema-state.js';
@@ -53,7 +53,7 @@ async function assertBackup(file: string): Promise<void> {
       );
     }
   } catch (error) {
-    throw unreadable(file, error);
+    throw explainReadError(file, error);
   }
 }
 
@@ -97,7 +97,7 @@ async function copy(
     assertFree(target, advice);
     return await publishFile(target, write, { directory: existingDirectory(directory), companions: COMPANIONS });
   } catch (error) {
-    throw unwritable(target, error);
+    throw explainWriteError(target, error);
   }
 }
 
