@@ -14,7 +14,7 @@ import { withProgress } from './data/progress.js';
 import { Rejects } from './data/rejects.js';
 import type { Counts, RowStore } from './data/row-store.js';
 import type { RowReader } from './data/rows.js';
-import { openStore } from './open-store.js';
+import { openOrCreateStore } from './open-store.js';
 
 /** Bytes by which an exported row may be longer than the body that was sent: the id 1e18 is exported as nineteen digits. */
 const LONGER_ID = 32;
@@ -55,7 +55,7 @@ async function run(file = '-', { format = formatOf(file), rejects, json }: Impor
   const input = file === '-' ? openStdin() : await openFile(file);
   const reader = await createReader(format, configuration.bodyLimit + LONGER_ID);
   const rejected = Rejects.open(rejects, reader);
-  const repository = await openStore(configuration);
+  const repository = await openOrCreateStore(configuration);
   const counts: Counts = { created: 0, repeated: 0, conflict: 0, rejected: 0 };
   const goOn = rejects === undefined ? GO_ON : GO_ON_WITH_REJECTS;
   onInterruption(() => `${describe(counts)}; ${goOn}`);

@@ -6,7 +6,7 @@ import { engineOf, openRepository } from '../storage/engines.js';
 import { noDatabase } from '../storage/engine-errors.js';
 import type { PlantRepository, PlantSnapshot } from '../storage/plant-repository.js';
 
-export async function openStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {
+export async function openOrCreateStore({ databaseUrl, store }: Configuration): Promise<PlantRepository> {
   assertNotInMemory(databaseUrl);
   return openRepository(databaseUrl, {
     ...store,

@@ -11,7 +11,7 @@ import { shareMetrics } from '../management/worker-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { type Address, docsOrigins } from './addresses.js';
-import { listenError } from './listen-error.js';
+import { explainListenError } from './listen-error.js';
 import type { OperatorFiles } from './operator-files.js';
 import { Service } from './service.js';
 import { readVersion } from './version.js';
@@ -47,7 +47,7 @@ export class InProcessService extends Service {
     this.#app = app;
     this.log.logRequests(logRequests);
     await app.listen({ port, host, backlog: BACKLOG }).catch((error: unknown) => {
-      throw listenError('HOST and PORT', host, port, error);
+      throw explainListenError('HOST and PORT', host, port, error);
     });
     this.files.certificate?.watch((certificate) => (app.getHttpServer() as Server).setSecureContext(certificate));
     return app.getHttpServer().address() as AddressInfo;

@@ -11,7 +11,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /** Explains an error of the system that refuses an address, and names its variables. Returns other errors as they are. */
-export function listenError(variables: string, host: string, port: number, error: unknown): unknown {
+export function explainListenError(variables: string, host: string, port: number, error: unknown): unknown {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
   const code = String(error.code);
   const advice = ADVICE[code] ?? 'set an address of this machine, and a port that is free';

@@ -13,7 +13,7 @@ import { baseUrlOf, managementUrlOf } from './addresses.js';
 import { ClusterService } from './cluster-service.js';
 import { createFirstToken } from './first-token.js';
 import { InProcessService } from './in-process-service.js';
-import { listenError } from './listen-error.js';
+import { explainListenError } from './listen-error.js';
 import { OperatorFiles } from './operator-files.js';
 import type { Service } from './service.js';
 import { onSignals } from './signals.js';
@@ -113,7 +113,7 @@ async function listenForOperators(service: Service, configuration: Configuration
   if (port === 'off') return undefined;
   const { startManagement } = await import('../management/management-listener.js');
   return startManagement(service, { host, port, allowedHosts }).catch((error: unknown) => {
-    throw listenError('MANAGEMENT_HOST and MANAGEMENT_PORT', host, port, error);
+    throw explainListenError('MANAGEMENT_HOST and MANAGEMENT_PORT', host, port, error);
   });
 }
 
