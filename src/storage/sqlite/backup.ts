@@ -79,7 +79,7 @@ async function copy(
 ): Promise<number> {
   const directory = dirname(resolve(target));
   const write = async (draft: string): Promise<number> => {
-    const database = await openSound(source);
+    const database = await openComplete(source);
     try {
       createFileAndDirectory(draft);
       writeCopy(database, draft, target);
@@ -125,8 +125,10 @@ async function inspect(
   source: string,
   assertUsable?: (copied: SqliteDatabase) => unknown,
 ): Promise<number> {
-  const copied = await openSound(draft);
+  // Checked after it is opened, because the message of an error names the source: there is no draft any more.
+  const copied = await openSqliteDatabase(draft, (database) => database);
   try {
+    assertComplete(copied);
     assertUsable?.(copied);
     return Number(firstValue(copied, 'SELECT count(*) FROM plants'));
   } catch (error) {
@@ -145,10 +147,15 @@ function assertFree(target: string, advice: string): void {
 }
 
 /** Opens a database, and checks all of it. */
-function openSound(file: string): Promise<SqliteDatabase> {
+function openComplete(file: string): Promise<SqliteDatabase> {
   return openSqliteDatabase(file, (database) => {
-    assertSound(database);
-    if (!readSchemaState(database).hasPlants) throw new UnusableDatabaseError(NO_TABLE);
+    assertComplete(database);
     return database;
   });
+}
+
+/** @throws {UnusableDatabaseError} if any page of the database is damaged, or there is no table of plants */
+function assertComplete(database: SqliteDatabase): void {
+  assertSound(database);
+  if (!readSchemaState(database).hasPlants) throw new UnusableDatabaseError(NO_TABLE);
 }
