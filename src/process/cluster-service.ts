@@ -58,8 +58,9 @@ export class ClusterService extends Service {
   }
 
   override reload(): void {
-    // A worker that does not listen yet reads its files later, or sees the change when it begins to watch them.
-    signal(this.#listening, 'SIGHUP');
+    // A worker that does not listen yet reads its files later, or sees the change when it begins to watch them. Windows
+    // cannot send SIGHUP: there, each worker sees the change within a second.
+    if (process.platform !== 'win32') signal(this.#listening, 'SIGHUP');
   }
 
   override get obstacle(): string | undefined {
