@@ -137,6 +137,7 @@ export class PostgresPool {
     }
   }
 
+  /** Asks the server, which needs `track_activities` for the answer: docs/scaling.md says so. */
   async #isExecuting(mark: string): Promise<boolean> {
     const question = `SELECT FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, ${literal(mark)})`;
     const results = await this.#watch.query<unknown[]>({
