@@ -31,7 +31,7 @@ export type ChargeBody = (bytes: number) => boolean;
  * | what counts             | from                         | until                                                |
  * |-------------------------|------------------------------|------------------------------------------------------|
  * | a request, and its body | NewPlantPipe: `admitRequest` | the client has taken the answer or disconnected      |
- * | a plant                 | PlantsService: `admitPlant`  | its outcome is known, and `onPlantCreated` has ended |
+ * | a plant                 | PlantCreation: `admitPlant`  | its outcome is known, and `onPlantCreated` has ended |
  */
 export class Admission {
   readonly #maxBytes: number;

@@ -5,8 +5,8 @@ import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import type { NewPlantDto, PlantDto } from './dto/plant.dto.js';
 import { PlantFromBody } from './pipes/new-plant.pipe.js';
+import { PlantCreation } from './plant-creation.js';
 import { PLANTS_PATH } from './plants.module-definition.js';
-import { PlantsService } from './plants.service.js';
 
 /**
  * The operations of the contract. A host may version its routes; this path has no version. The guard and the filter are
@@ -16,7 +16,7 @@ import { PlantsService } from './plants.service.js';
 @UseGuards(BearerAuthGuard)
 @UseFilters(ContractExceptionFilter)
 export class PlantsController {
-  constructor(private readonly plants: PlantsService) {}
+  constructor(private readonly creation: PlantCreation) {}
 
   // Readonly keeps the type of `plant` from being a class. A host's global ValidationPipe with `validateCustomDecorators`,
   // which runs before our pipe, would validate the request as that class.
@@ -27,6 +27,6 @@ export class PlantsController {
     @PlantFromBody() plant: Readonly<NewPlantDto>,
     @CurrentPrincipal() principal: Principal | undefined,
   ): Promise<PlantDto> {
-    return this.plants.createChecked(plant, principal);
+    return this.creation.create(plant, principal);
   }
 }

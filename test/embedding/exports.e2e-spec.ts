@@ -61,4 +61,8 @@ describe('src/index.ts', () => {
     expect(Object.keys(index).sort()).toEqual(VALUES);
     expect(exportedTypes()).toEqual(TYPES);
   });
+
+  it('exports a service without a method that expects a plant to be checked', () => {
+    expect(Object.getOwnPropertyNames(index.PlantsService.prototype)).toEqual(['constructor', 'create', 'snapshot']);
+  });
 });

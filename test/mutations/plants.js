@@ -1,4 +1,5 @@
 const ADMISSION = 'src/plants/admission.ts';
+const CREATION = 'src/plants/plant-creation.ts';
 const DTO = 'src/plants/dto/plant.dto.ts';
 const FIELD_RULES = 'src/plants/dto/field-rules.ts';
 const INTEGER = 'src/plants/exact-json.ts';
@@ -14,7 +15,7 @@ export default [
   {
     name: 'plants: 422 instead of 409',
     reason: 'An id of another plant is error 409.',
-    file: SERVICE,
+    file: CREATION,
     find: 'throw new ContractException(409);',
     replace: 'throw new ContractException(422);',
     spec: 'test/plants/plants',
@@ -23,7 +24,7 @@ export default [
   {
     name: 'plants: 500 instead of 503',
     reason: 'A store that cannot be reached in time is error 503.',
-    file: SERVICE,
+    file: CREATION,
     find: 'throw error instanceof RepositoryUnavailableError ? new ContractException(503) : error;',
     replace: 'throw error;',
     spec: 'test/storage/store-faults',
@@ -382,7 +383,7 @@ export default [
   {
     name: 'plants: plant that the listener still has',
     reason: 'Until a call of onPlantCreated ends, its plant counts, and the store stays open.',
-    file: SERVICE,
+    file: CREATION,
     find: 'if (listening) void listening.finally(release);\n      else release();',
     replace: 'release();',
     spec: 'test/embedding/created-plants',
@@ -391,7 +392,7 @@ export default [
   {
     name: 'plants: plant that is not stored',
     reason: 'A plant counts no longer, also if the store cannot take it.',
-    file: SERVICE,
+    file: CREATION,
     find: 'let listening: Promise<void> | undefined;',
     replace: 'let listening: Promise<void> | undefined = new Promise<void>(() => undefined);',
     spec: 'test/embedding/plants-module',
@@ -427,7 +428,7 @@ export default [
   {
     name: 'plants: onPlantCreated for a repeated plant',
     reason: 'It is not called for a plant that was stored already.',
-    file: SERVICE,
+    file: CREATION,
     find: "if (outcome === 'created' && onPlantCreated)",
     replace: 'if (onPlantCreated)',
     spec: 'test/embedding/created-plants',
@@ -436,7 +437,7 @@ export default [
   {
     name: 'plants: onPlantCreated before the answer',
     reason: 'The listener of the host cannot delay an answer.',
-    file: SERVICE,
+    file: CREATION,
     find: 'listening = this.#notify(onPlantCreated',
     replace: 'await this.#notify(onPlantCreated',
     spec: 'test/embedding/created-plants',
@@ -445,7 +446,7 @@ export default [
   {
     name: 'plants: onPlantCreated that throws',
     reason: 'An error of the listener is logged, and changes no answer.',
-    file: SERVICE,
+    file: CREATION,
     find: 'try {\n      await listener(...created);',
     replace: 'await listener(...created);\n    try {',
     spec: 'test/embedding/created-plants',

@@ -1,0 +1,65 @@
+import { setImmediate } from 'node:timers/promises';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import type { Principal } from '../auth/token-verifier.js';
+import { ContractException } from '../contract/contract.exception.js';
+import { GroupCommit } from '../storage/group-commit.js';
+import { type Outcome, RepositoryUnavailableError } from '../storage/plant-repository.js';
+import { Admission } from './admission.js';
+import { type NewPlantDto, type PlantDto, toPlant } from './dto/plant.dto.js';
+import type { PlantCreatedListener } from './plants.module-definition.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
+
+/** Creates plants of the route and of the host's calls. It is not exported, because its callers have checked the plant. */
+@Injectable()
+export class PlantCreation {
+  readonly #logger = new Logger('PlantStore');
+
+  constructor(
+    private readonly groupCommit: GroupCommit,
+    private readonly admission: Admission,
+    @Inject(RESOLVED_OPTIONS) private readonly options: Pick<ResolvedOptions, 'onPlantCreated'>,
+  ) {}
+
+  /**
+   * Creates a valid plant, and resolves when the plant is durable. Admission counts the plant until its outcome is known and
+   * the listener has ended.
+   *
+   * @param principal the creator, for `onPlantCreated`; undefined if the host authenticates
+   * @throws {ContractException} 409 if the id belongs to another plant, 503 if the store is overloaded, unavailable or closed
+   */
+  async create(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
+    const release = this.admission.admitPlant(plant);
+    let listening: Promise<void> | undefined;
+    try {
+      const outcome = await this.#add(plant);
+      if (outcome === 'conflict') throw new ContractException(409);
+      const { onPlantCreated } = this.options;
+      if (outcome === 'created' && onPlantCreated) listening = this.#notify(onPlantCreated, plant, principal);
+      return toPlant(plant);
+    } finally {
+      // The listener still has the plant.
+      if (listening) void listening.finally(release);
+      else release();
+    }
+  }
+
+  /** @throws {ContractException} 503 if it is unknown whether the plant is stored */
+  async #add(plant: Readonly<NewPlantDto>): Promise<Outcome> {
+    try {
+      return await this.groupCommit.add(plant);
+    } catch (error) {
+      throw error instanceof RepositoryUnavailableError ? new ContractException(503) : error;
+    }
+  }
+
+  /** Calls the listener in a later turn, so that it can neither change nor delay the answer. Never rejects. */
+  async #notify(listener: PlantCreatedListener, ...created: Parameters<PlantCreatedListener>): Promise<void> {
+    await setImmediate();
+    try {
+      await listener(...created);
+    } catch (error) {
+      const [{ id }] = created;
+      this.#logger.error(`onPlantCreated failed for the plant ${id}`, error instanceof Error ? error.stack : error);
+    }
+  }
+}
