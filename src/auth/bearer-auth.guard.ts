@@ -63,14 +63,9 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
    */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.authOptions.hostDecides) return true;
-    const request = requestOf(context);
     // In the service, the guard is bound globally and again by PlantsController: the second run finds the principal of the
     // first. A host may also pass the request on to another route, which requires another scope.
-    if (principalOf(request) === undefined) await super.canActivate(context);
-    const principal = principalOf(request);
-    // A request without a principal is refused even if AuthGuard has passed it.
-    if (principal === undefined) this.#refuse(context);
-    this.#authorize(context, principal);
+    this.#authorize(context, principalOf(requestOf(context)) ?? (await this.#authenticate(context)));
     return true;
   }
 
@@ -97,6 +92,12 @@ export class BearerAuthGuard extends AuthGuard(STRATEGY) {
     request.user = verdict;
     setPrincipal(request, verdict);
     return verdict;
+  }
+
+  /** Returns the principal that `handleRequest` has kept. Refuses a request that AuthGuard passes without one. */
+  async #authenticate(context: ExecutionContext): Promise<Principal> {
+    await super.canActivate(context);
+    return principalOf(requestOf(context)) ?? this.#refuse(context);
   }
 
   #authorize(context: ExecutionContext, { scopes }: Principal): void {
