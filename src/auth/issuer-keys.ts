@@ -36,18 +36,19 @@ interface Reload {
 
 /**
  * The signing keys of an issuer: jose's remote key set, which keeps its keys if a reload fails. `refresh` needs a reload if
- * the keys are too old or the last reload has failed, and `find` if a token has an unknown key. Both get the current reload
- * (`#currentReload`):
+ * the keys are too old or the last reload has failed, and `find` if a token has an unknown key. Both join a reload
+ * (`#joinReload`):
  *
- * | the last reload is | until                             | the current reload |
- * |--------------------|-----------------------------------|--------------------|
- * | running            | it has fetched the keys, or fails | is this one        |
- * | recent             | a second after it began           | is this one        |
- * | past               | the next one begins               | is the next one    |
+ * | the last reload is | until                             | they join    |
+ * |--------------------|-----------------------------------|--------------|
+ * | running            | it has fetched the keys, or fails | this one     |
+ * | recent             | a second after it began           | this one     |
+ * | past               | the next one begins               | the next one |
  */
 export class IssuerKeys {
   readonly #logger = new Logger('Authentication');
   readonly #keySet: RemoteJWKSet;
+  /** Before the first reload, `begun` makes it due. */
   #lastReload: Reload = { begun: -Infinity, succeeded: Promise.resolve(true), admitted: 0 };
   /** True if the reload that ended last has failed. */
   #isFailing = false;
@@ -66,7 +67,7 @@ export class IssuerKeys {
     const source = jwksUrl ?? new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
     this.#keySet = createRemoteJWKSet(source, {
       timeoutDuration: TIMEOUT,
-      // #currentReload decides when to fetch: jose would repeat a failed fetch for each token, and its clock may step back.
+      // #joinReload decides when to fetch: jose would repeat a failed fetch for each token, and its clock may step back.
       cooldownDuration: Infinity,
       cacheMaxAge: Infinity,
       [customFetch]: (url, options) => this.#fetchKeySet(url, options),
@@ -100,16 +101,16 @@ export class IssuerKeys {
   /** Reloads the keys if they are too old: the issuer may have withdrawn one. */
   async refresh(): Promise<void> {
     const isDue = this.#isFailing || performance.now() - this.#lastReload.begun >= MAX_AGE;
-    if (isDue) await this.#currentReload().succeeded;
+    if (isDue) await this.#joinReload().succeeded;
   }
 
   /**
-   * Waits for the current reload, and counts the request towards those that may wait while it runs.
+   * Joins a reload, and waits for it. Counts the request towards those that may wait while the reload runs.
    *
    * @throws {ContractException} 503 if too many requests have waited, or if the reload fails
    */
   async #waitForReload(): Promise<void> {
-    const reload = this.#currentReload();
+    const reload = this.#joinReload();
     if (this.#keySet.reloading) {
       reload.admitted += 1;
       if (reload.admitted > MAX_ADMITTED) throw new ContractException(503);
@@ -117,8 +118,8 @@ export class IssuerKeys {
     if (!(await reload.succeeded)) throw new ContractException(503);
   }
 
-  /** Returns the last reload while it is running or recent, and begins the next one afterwards. */
-  #currentReload(): Reload {
+  /** Joins the last reload while it is running or recent. Otherwise, begins the next one. */
+  #joinReload(): Reload {
     const begun = performance.now();
     const isPast = !this.#keySet.reloading && begun - this.#lastReload.begun >= COOLDOWN;
     if (isPast) this.#lastReload = { begun, succeeded: this.#load(), admitted: 0 };
