@@ -28,8 +28,8 @@ type State =
   | { readonly name: 'in use'; readonly content: Content }
   | { readonly name: 'failing'; readonly content: Content | undefined };
 
-/** The log message about a file that was read, by the state before. */
-const NEWS: Readonly<Record<State['name'], string>> = {
+/** What the log says when the file has been read, by the state before that. */
+const NEWS_AFTER: Readonly<Record<State['name'], string>> = {
   unread: 'is in use',
   'in use': 'has changed',
   failing: 'can be used again',
@@ -108,7 +108,7 @@ export class TokenFileVerifier extends TokenVerifier {
       return;
     }
     if (before.name === 'in use' && before.content.text === this.#state.content?.text) return;
-    this.#logger.log(`${this.file} ${NEWS[before.name]}; number of tokens now: ${this.count}`);
+    this.#logger.log(`${this.file} ${NEWS_AFTER[before.name]}; number of tokens now: ${this.count}`);
   }
 
   override onModuleInit(): void {
