@@ -23,10 +23,10 @@ export function exactInteger(text: string): bigint | undefined {
   while (end > start && digits.startsWith('0', end - 1)) end -= 1;
   if (start === end) return 0n;
   const removedZeros = digits.length - end;
-  // The number of zeros after the remaining digits. Number() turns an exponent that is too long into Infinity.
-  const zeros = Number(exponent) - fraction.length + removedZeros;
-  if (zeros < 0 || end - start + zeros > MAX_DIGITS) return undefined;
-  return BigInt(sign + digits.slice(start, end) + '0'.repeat(zeros));
+  // The power of ten of the last remaining digit. Number() turns an exponent that is too long into Infinity.
+  const lastPower = Number(exponent) - fraction.length + removedZeros;
+  if (lastPower < 0 || end - start + lastPower > MAX_DIGITS) return undefined;
+  return BigInt(sign + digits.slice(start, end) + '0'.repeat(lastPower));
 }
 
 /**

@@ -181,8 +181,8 @@ export default [
     name: 'plants: fraction of an id',
     reason: '1.5 is no integer.',
     file: INTEGER,
-    find: 'if (zeros < 0 || end',
-    replace: 'if (zeros < -1 || end',
+    find: 'if (lastPower < 0 || end',
+    replace: 'if (lastPower < -1 || end',
     spec: 'src/plants/exact-json',
   },
   {
