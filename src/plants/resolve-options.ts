@@ -18,6 +18,9 @@ export const RESOLVED_OPTIONS = Symbol('RESOLVED_OPTIONS');
 const BODY_RULE = `body must be { limit }, a number of bytes or ${BODY_LIMIT_RULE}`;
 const DATABASE_RULE = 'database must be { timeout, startTimeout }, each a number from 1 to 3600000';
 
+/** The verifier if the host decides. It refuses every token: if the guard ever asked it, the route would be closed. */
+const NO_TOKENS = new StaticTokens([]);
+
 /**
  * Fills in the defaults, and checks what the types do not check: the syntax and the range of values, and values that are
  * undefined because an environment variable is missing.
@@ -77,13 +80,13 @@ function assert(isValid: boolean, rule: string): asserts isValid {
   if (!isValid) throw new TypeError(`PlantsModule: the option ${rule}`);
 }
 
-/** Returns the verifier that the option describes; undefined if the option is not valid. */
+/** Returns the verifier that the option describes, or NO_TOKENS if the host decides; undefined for an invalid option. */
 function verifierOf(authentication: PlantsModuleOptions['authentication'] | undefined): TokenVerifier | undefined {
-  // Only `false` itself opens the route: a missing environment variable must not. Nothing asks this verifier.
-  if (authentication === false) return new StaticTokens([]);
+  // Only `false` itself opens the route: a missing environment variable must not.
+  if (authentication === false) return NO_TOKENS;
   if (Object.keys(authentication ?? {}).length !== 1) return undefined;
   const { tokens, verifier }: GivenAuthentication = authentication ?? {};
-  if (verifier !== undefined) return typeof verifier.verify === 'function' ? verifier : undefined;
+  if (typeof verifier?.verify === 'function') return verifier;
   // Array.from turns holes of the list into undefined, which `every` would skip.
   const list = Array.isArray(tokens) ? Array.from<unknown>(tokens) : [];
   return list.length > 0 && list.every(isToken) ? new StaticTokens(numberTokens(list)) : undefined;
@@ -91,7 +94,7 @@ function verifierOf(authentication: PlantsModuleOptions['authentication'] | unde
 
 interface GivenAuthentication {
   readonly tokens?: unknown;
-  readonly verifier?: TokenVerifier;
+  readonly verifier?: TokenVerifier | null;
 }
 
 function isObject(value: unknown): boolean {

@@ -48,11 +48,11 @@ describe('PlantsModule', () => {
     },
     { what: 'two words as a token', options: { authentication: { tokens: ['a b'] } }, words: 'authentication must be' },
     { what: 'true as authentication', options: { authentication: true }, words: 'authentication must be' },
-    {
-      what: 'an undefined verifier',
-      options: { authentication: { verifier: undefined } },
+    ...[undefined, null, 7, {}].map((verifier) => ({
+      what: `${JSON.stringify(verifier)} as verifier`,
+      options: { authentication: { verifier } },
       words: 'authentication must be',
-    },
+    })),
     { what: 'no repository', options: { repository: undefined }, words: 'repository must be' },
     ...[NaN, 0, '256mb', '1 kb'].map((limit) => ({
       what: `${JSON.stringify(limit)} as limit of the body`,
