@@ -1,4 +1,4 @@
-import { ValidateBy, ValidateIf, type ValidationArguments } from 'class-validator';
+import { ValidateBy, type ValidationArguments } from 'class-validator';
 import { type FieldName, type FieldType, PLANT_FIELDS } from '../../contract/plant-fields.js';
 
 const MIN_INT64 = -(2n ** 63n);
@@ -44,31 +44,14 @@ function describeFault(name: FieldName, value: unknown): string {
   return `${name} must be ${words}`;
 }
 
-/** A decorator that compiles only at fields whose row of PLANT_FIELDS has these members. */
-type FieldDecorator<Row> = (
-  dto: object,
-  name: { [Name in FieldName]: (typeof PLANT_FIELDS)[Name] extends Row ? Name : never }[FieldName],
-) => void;
-
-/** Lets a field be missing. class-validator's IsOptional would let it be null, too. */
-export function MayBeMissing(): FieldDecorator<{ isRequired: false }> {
-  return ValidateIf((_plant, value) => value !== undefined);
-}
-
-/** Requires a bigint within the range of int64. class-validator's IsInt and Min refuse bigints. */
-export function IsInt64(): FieldDecorator<{ type: 'int64' }> {
-  return IsOfType('int64');
-}
-
-/** Requires a string that every store can hold. */
-export function IsText(): FieldDecorator<{ type: 'text' }> {
-  return IsOfType('text');
-}
-
-function IsOfType<Type extends FieldType>(type: Type): FieldDecorator<{ type: Type }> {
+/**
+ * Requires a value that PLANT_FIELDS allows for the field. class-validator's own rules would not: IsInt and Min refuse
+ * bigints, and IsOptional accepts null.
+ */
+export function IsPlantField(): (dto: object, name: FieldName) => void {
   return (dto, name) => {
-    const validate = (value: unknown): boolean => TYPE_RULES[type].accepts(value);
+    const validate = (value: unknown): boolean => isFieldValue(name, value);
     const defaultMessage = (invalid?: ValidationArguments): string => describeFault(name, invalid?.value);
-    ValidateBy({ name: type, validator: { validate, defaultMessage } })(dto, name);
+    ValidateBy({ name: 'isPlantField', validator: { validate, defaultMessage } })(dto, name);
   };
 }

@@ -2,27 +2,26 @@ import { Expose } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import { ContractException } from '../../contract/contract.exception.js';
 import { FIELD_NAMES, type FieldName } from '../../contract/plant-fields.js';
-import { isFieldValue, IsInt64, IsText, MayBeMissing } from './field-rules.js';
+import { isFieldValue, IsPlantField } from './field-rules.js';
 
 /**
- * The Plant of the contract. `isNewPlant` decides by PLANT_FIELDS, and the decorators say what is wrong. One that contradicts
- * PLANT_FIELDS does not compile. Any other one would have no effect: a test refuses it. Expose is for hosts whose
+ * The Plant of the contract. PLANT_FIELDS decides which plants are valid (`isNewPlant`). class-validator only phrases the
+ * refusals, so another of its decorators would have no effect: a test refuses it. Expose is for hosts whose
  * ClassSerializerInterceptor uses excludeAll.
  */
 export class PlantDto {
   @Expose()
-  @IsText()
+  @IsPlantField()
   name!: string;
 
   @Expose()
-  @MayBeMissing()
-  @IsText()
+  @IsPlantField()
   tag?: string | undefined;
 }
 
 /** The NewPlant of the contract: a Plant and its id. */
 export class NewPlantDto extends PlantDto {
-  @IsInt64()
+  @IsPlantField()
   id!: bigint;
 }
 
@@ -41,7 +40,8 @@ export function assertFields(value: unknown): NewPlantFields {
  * @throws {ContractException} 422 if the fields are not a NewPlant
  */
 export function toNewPlant(fields: NewPlantFields): NewPlantDto {
-  const plant = copyFields(new NewPlantDto(), FIELD_NAMES, fields);
+  const plant = new NewPlantDto();
+  copyFields(FIELD_NAMES, fields, plant);
   if (!isNewPlant(plant)) throw new ContractException(422, describeFaults(plant));
   return plant;
 }
@@ -51,17 +51,17 @@ const ANSWERED_FIELDS = FIELD_NAMES.filter((name) => name !== 'id');
 
 /** Returns the Plant of a NewPlant: its fields without the id. */
 export function toPlant(newPlant: Readonly<PlantDto>): PlantDto {
-  return copyFields(new PlantDto(), ANSWERED_FIELDS, newPlant);
+  const plant = new PlantDto();
+  copyFields(ANSWERED_FIELDS, newPlant, plant);
+  return plant;
 }
 
-/** Copies the named fields that an object has into a DTO. */
-function copyFields<Dto extends NewPlantFields>(dto: Dto, names: readonly FieldName[], from: NewPlantFields): Dto {
-  const target: NewPlantFields = dto;
-  for (const name of names) if (from[name] !== undefined) target[name] = from[name];
-  return dto;
+/** Copies those of the named fields that are not undefined. */
+function copyFields(names: readonly FieldName[], from: Readonly<NewPlantFields>, to: NewPlantFields): void {
+  for (const name of names) if (from[name] !== undefined) to[name] = from[name];
 }
 
-/** Returns what validateSync would decide. To call that for each plant would take a tenth of a create. */
+/** Decides as validateSync would. That would take 5 % of each create, and half of an import. */
 export function isNewPlant(fields: NewPlantFields): boolean {
   return FIELD_NAMES.every((name) => isFieldValue(name, fields[name]));
 }
