@@ -5,7 +5,7 @@ import { ContractException } from '../contract/contract.exception.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import { type Outcome, RepositoryUnavailableError } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
-import { type NewPlantDto, type PlantDto, toPlant } from './dto/plant.dto.js';
+import { type NewPlant, type PlantDto, toPlant } from './dto/plant.dto.js';
 import type { PlantCreatedListener } from './plants.module-definition.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
 
@@ -27,7 +27,7 @@ export class PlantCreation {
    * @param principal the creator, for `onPlantCreated`; undefined if the host authenticates
    * @throws {ContractException} 409 if the id belongs to another plant, 503 if the store is overloaded, unavailable or closed
    */
-  async create(plant: Readonly<NewPlantDto>, principal: Principal | undefined): Promise<PlantDto> {
+  async create(plant: NewPlant, principal: Principal | undefined): Promise<PlantDto> {
     const release = this.admission.admitPlant(plant);
     let listening: Promise<void> | undefined;
     try {
@@ -44,7 +44,7 @@ export class PlantCreation {
   }
 
   /** @throws {ContractException} 503 if it is unknown whether the plant is stored */
-  async #add(plant: Readonly<NewPlantDto>): Promise<Outcome> {
+  async #add(plant: NewPlant): Promise<Outcome> {
     try {
       return await this.groupCommit.add(plant);
     } catch (error) {

@@ -3,7 +3,7 @@ import { BearerAuthGuard, RequiresScope } from '../auth/bearer-auth.guard.js';
 import { CurrentPrincipal } from '../auth/authenticated-request.js';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
-import type { NewPlantDto, PlantDto } from './dto/plant.dto.js';
+import type { NewPlant, PlantDto } from './dto/plant.dto.js';
 import { PlantFromBody } from './pipes/new-plant.pipe.js';
 import { PlantCreation } from './plant-creation.js';
 import { PLANTS_PATH } from './plants.module-definition.js';
@@ -18,15 +18,10 @@ import { PLANTS_PATH } from './plants.module-definition.js';
 export class PlantsController {
   constructor(private readonly creation: PlantCreation) {}
 
-  // Readonly keeps the type of `plant` from being a class. A host's global ValidationPipe with `validateCustomDecorators`,
-  // which runs before our pipe, would validate the request as that class.
   @Post()
   @HttpCode(HttpStatus.OK)
   @RequiresScope()
-  create(
-    @PlantFromBody() plant: Readonly<NewPlantDto>,
-    @CurrentPrincipal() principal: Principal | undefined,
-  ): Promise<PlantDto> {
+  create(@PlantFromBody() plant: NewPlant, @CurrentPrincipal() principal: Principal | undefined): Promise<PlantDto> {
     return this.creation.create(plant, principal);
   }
 }

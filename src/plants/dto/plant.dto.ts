@@ -25,6 +25,12 @@ export class NewPlantDto extends PlantDto {
   id!: bigint;
 }
 
+/**
+ * A valid NewPlant. It is a type, because a host's global ValidationPipe with `validateCustomDecorators` runs before our pipe,
+ * and would validate the request as the class of our parameter.
+ */
+export type NewPlant = Readonly<NewPlantDto>;
+
 /** The fields of a NewPlant, whose values may have any type. */
 export type NewPlantFields = Partial<Record<keyof NewPlantDto, unknown>>;
 
