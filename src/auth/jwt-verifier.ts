@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey, type JWTVerifyOptions } from 'jose';
 import { ContractException } from '../contract/contract.exception.js';
 import { IssuerKeys } from './issuer-keys.js';
@@ -38,6 +39,9 @@ const MAX_VERIFIED = 10_000;
 /** Milliseconds between two checks whether the keys are too old. After a failed fetch, the next check repeats it. */
 const REFRESH_INTERVAL = 10_000;
 
+/** Milliseconds that the start waits for the keys: many times what an issuer takes, and no long outage of static tokens. */
+const START_WAIT = 1_000;
+
 /** Reasons by the code of jose's error. Any other code means that no key of the issuer fits the token. */
 const REASONS: Readonly<Record<string, RefusalReason>> = {
   ERR_JWS_INVALID: 'malformed',
@@ -69,9 +73,10 @@ export class JwtVerifier extends TokenVerifier {
     this.#timer = setInterval(() => void this.#keys.refresh(), REFRESH_INTERVAL).unref();
   }
 
-  override onModuleInit(): void {
-    // The keys are fetched early so that no token waits for them. The start does not wait for the issuer.
-    void this.#keys.refresh();
+  /** Fetches the keys, and waits for them for at most a second. */
+  override async onModuleInit(): Promise<void> {
+    // Without keys, most requests of many clients that connect again after a restart would be refused with error 503.
+    await Promise.race([this.#keys.refresh(), wait(START_WAIT, undefined, { ref: false })]);
   }
 
   override onApplicationShutdown(): void {

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { JwtVerifier } from '../../src/auth/jwt-verifier.js';
 import { TOKEN } from '../support/client.js';
@@ -112,7 +113,19 @@ describe('An identity provider', () => {
     expect(await service.stop()).toBe(0);
   });
 
-  it('that hangs delays neither the start nor a token that does not need its keys', async () => {
+  it('that takes a moment is waited for at the start, so that the keys are known to any number of first tokens', async () => {
+    jwt.provider.reply = () => wait(50, {});
+    const service = await startService({
+      verifier: new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE }),
+    });
+    const token = await jwt.sign(jwt.claims());
+    const answers = await Promise.all(Array.from({ length: 40 }, () => jwt.create(token, service)));
+
+    expect(new Set(answers)).toEqual(new Set([200]));
+    await service.close();
+  });
+
+  it('that hangs neither prevents the start nor delays a token that does not need its keys', async () => {
     // A fetch that has no time limit cannot end before the start.
     jest.spyOn(AbortSignal, 'timeout').mockReturnValue(new AbortController().signal);
     const release = letProviderHang();

@@ -104,7 +104,7 @@ describe('Keys', () => {
   });
 
   it('that were withdrawn are refused after the next fetch, within five minutes, although no token has a new one', async () => {
-    jwt.verifier.onModuleInit();
+    await jwt.verifier.onModuleInit();
     const old = await jwt.provider.token('plants:write');
     expect(await jwt.create(old)).toBe(200);
     jwt.provider.rotate([SECOND]);
@@ -115,7 +115,7 @@ describe('Keys', () => {
   });
 
   it('that were withdrawn are refused ten seconds after a fetch that has failed', async () => {
-    jwt.verifier.onModuleInit();
+    await jwt.verifier.onModuleInit();
     const old = await jwt.provider.token('plants:write');
     expect(await jwt.create(old)).toBe(200);
     jwt.provider.rotate([SECOND]);
@@ -141,7 +141,7 @@ describe('Keys', () => {
   });
 
   it('that were withdrawn are refused after the next fetch, also in a token that was being verified meanwhile', async () => {
-    jwt.verifier.onModuleInit();
+    await jwt.verifier.onModuleInit();
     const token = await jwt.sign(jwt.claims());
     const remembered = await jwt.sign(jwt.claims({ sub: 'another' }));
     expect(await jwt.verifier.verify(remembered)).toMatchObject({ name: 'another' });
@@ -164,7 +164,7 @@ describe('Keys', () => {
   });
 
   it('are fetched after an outage, and tokens of known keys are accepted all the time', async () => {
-    jwt.verifier.onModuleInit();
+    await jwt.verifier.onModuleInit();
     // Each has to be verified, because the other one is not remembered.
     const tokens = await Promise.all(['one', 'two'].map((sub) => jwt.sign(jwt.claims({ sub }))));
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
@@ -185,9 +185,8 @@ describe('Keys', () => {
     const times = (): number => fetched.mock.calls.filter(([url]) => url === jwksUrl.href).length;
     const verifier = new JwtVerifier({ issuer: jwt.provider.issuer, audience: AUDIENCE, jwksUrl });
     const other = await startService({ verifier });
-    verifier.onModuleInit();
+    await verifier.onModuleInit();
     expect(times()).toBe(1);
-    // Waits for the end of this fetch.
     expect(await jwt.create(await jwt.sign(jwt.claims()), other)).toBe(200);
     skipReloadInterval();
     expect(times()).toBe(2);
@@ -200,7 +199,7 @@ describe('Keys', () => {
   });
 
   it('are accepted although the provider has been away for an hour', async () => {
-    jwt.verifier.onModuleInit();
+    await jwt.verifier.onModuleInit();
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
     await jwt.provider.stop();
     skipHour();
@@ -252,7 +251,7 @@ describe('Keys', () => {
   });
 
   it('that are new are tried for a token that names none of them after the next fetch, within five minutes', async () => {
-    jwt.verifier.onModuleInit();
+    await jwt.verifier.onModuleInit();
     expect(await jwt.create(await jwt.sign(jwt.claims()))).toBe(200);
     jwt.provider.rotate([SECOND]);
     skipSecond();
