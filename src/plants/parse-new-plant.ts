@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { ContractException } from '../contract/contract.exception.js';
-import { FIELD_NAMES } from '../contract/plant-fields.js';
+import { PLANT_FIELDS } from '../contract/plant-fields.js';
 import { assertFields, type NewPlantDto, toNewPlant } from './dto/plant.dto.js';
 import { exactInteger, topLevelMembers } from './exact-json.js';
 
@@ -15,17 +15,13 @@ export function parseNewPlant(json: string | Uint8Array): NewPlantDto {
   const parsed = assertFields(parseJson(text));
   const seen: string[] = [];
   for (const [name, source] of topLevelMembers(text)) {
-    if (!isField(name)) continue;
+    if (!Object.hasOwn(PLANT_FIELDS, name)) continue;
     if (seen.includes(name)) throw new ContractException(400, `The field ${name} is given twice: give it once.`);
     seen.push(name);
     // Any other id stays as JSON.parse has read it, because the message of 422 depends on it.
     if (name === 'id') parsed.id = exactInteger(source) ?? parsed.id;
   }
   return toNewPlant(parsed);
-}
-
-function isField(name: string): boolean {
-  return FIELD_NAMES.some((field) => field === name);
 }
 
 function decodeUtf8(body: Uint8Array): string {
