@@ -71,7 +71,7 @@ export class Admission {
   }
 
   /** @throws {ContractException} 503 if there is no room for the bytes of a call of the host */
-  assertRoomForCall(): void {
+  assertRoomForHostCall(): void {
     if (!this.#makeRoom()) throw new ContractException(503);
   }
 

@@ -27,7 +27,7 @@ export class PlantsService {
     options?: { readonly principal?: Principal | undefined },
   ): Promise<PlantDto> {
     const plant = toNewPlant(assertFields(newPlant));
-    this.admission.assertRoomForCall();
+    this.admission.assertRoomForHostCall();
     return this.creation.create(plant, options?.principal);
   }
 

@@ -375,7 +375,7 @@ export default [
     name: 'plants: bytes of calls of the host',
     reason: 'Calls of the host are refused while plants occupy too many bytes.',
     file: SERVICE,
-    find: 'this.admission.assertRoomForCall();',
+    find: 'this.admission.assertRoomForHostCall();',
     replace: '',
     spec: 'test/embedding/use',
     test: 'whose plants occupy too much memory',
