@@ -273,9 +273,9 @@ export default [
     name: 'http: refusal after a last answer',
     reason: 'What follows a last answer gets none.',
     file: CONNECTION,
-    find: "if (next === 'close') {",
+    find: "if (next === 'nothing') {",
     replace:
-      "if (next === 'close') {\n      if (this.#queue[0] instanceof ContractException) writeRefusal(this.socket, this.#queue[0]);",
+      "if (next === 'nothing') {\n      if (this.#queue[0] instanceof ContractException) writeRefusal(this.socket, this.#queue[0]);",
     spec: 'test/http/pipelining',
     test: 'Connection: close, and another one gets one last answer after a slow first one, in one packet',
   },

@@ -9,7 +9,7 @@ import { type ParserError, refusalFor } from './parser-error.js';
 import type { Occupant } from './places.js';
 import type { PublicRequest } from '../message/public-request.js';
 import { type Answer, type PublicHandler, PublicResponse } from '../message/public-response.js';
-import { type ConnectionOption, writeAnswer, writeRefusal } from './write-answer.js';
+import { type Next, writeAnswer, writeRefusal } from './write-answer.js';
 
 /** Milliseconds for which input is read and discarded after the system has taken the last answer. */
 const LINGER = 2_000;
@@ -17,9 +17,6 @@ const LINGER = 2_000;
 type State =
   | { readonly name: 'waiting' | 'closing'; readonly response?: undefined }
   | { readonly name: 'running' | 'answering'; readonly response: PublicResponse };
-
-/** The next step of a connection after an answer. */
-type NextStep = 'go on' | 'refusal follows' | 'close';
 
 /**
  * One connection of a client. Requests, and refusals of other input, wait in one queue. `#proceed` decides what comes next.
@@ -42,10 +39,6 @@ type NextStep = 'go on' | 'refusal follows' | 'close';
  *
  * A refusal in the queue is the last entry: later input is ignored. It is written at once behind the answer before it, even
  * while the client still reads that answer.
- *
- * The response to a request ends only if the connection goes on. Otherwise, it stays open until the socket closes: when a
- * response ends, Node closes the socket of a client that has half-closed, so that no refusal can follow. After
- * `Connection: close`, Node closes any socket, with a reset if the client still sends.
  *
  * Node reports a late head. A body is late if it is not complete `timeout` after the service began to read it: no timer runs
  * while a request waits for its turn or for its guard.
@@ -170,10 +163,10 @@ export class ClientConnection implements Occupant {
 
   /** Sends the answer to the request that runs. */
   send(response: PublicResponse, answer: Answer): void {
-    const next = this.#nextStep(response.req, answer);
-    writeAnswer(response, answer, { connection: connectionOption(response.req, next), isEnded: next === 'go on' });
+    const next = this.#nextAfter(response.req, answer);
+    writeAnswer(response, answer, next);
     this.hasSucceeded ||= answer.status === 200;
-    if (next === 'close') {
+    if (next === 'nothing') {
       this.#close();
     } else {
       this.#enter({ name: 'answering', response });
@@ -181,10 +174,10 @@ export class ClientConnection implements Occupant {
     }
   }
 
-  /** Decides whether the answer to a request is the last one, or is followed by a refusal. */
-  #nextStep(request: PublicRequest, answer: Answer): NextStep {
-    if (this.server.isDraining || endsConnection(request, answer)) return 'close';
-    return this.#queue[0] instanceof ContractException ? 'refusal follows' : 'go on';
+  /** Decides what follows the answer to a request. */
+  #nextAfter(request: PublicRequest, answer: Answer): Next {
+    if (this.server.isDraining || endsConnection(request, answer)) return 'nothing';
+    return this.#queue[0] instanceof ContractException ? 'refusal' : 'request';
   }
 
   /** Closes the connection when its last answer is written. Requests that wait get no answer. */
@@ -261,12 +254,4 @@ function endsConnection(request: PublicRequest, { status }: Answer): boolean {
   // After Upgrade, Node's parser drops input.
   const isUpgrade = request.headers.upgrade !== undefined;
   return isUnknown || isUpgrade || request.hasUnreadBody || request.asksToClose;
-}
-
-/** Returns the header Connection of the answer to a request. */
-function connectionOption({ headers }: PublicRequest, next: NextStep): ConnectionOption {
-  // Before a refusal, the answer has no `close`, after which a client would read nothing. The refusal has it.
-  if (next === 'close') return 'close';
-  // Node would close the connection of a client that has sent its body without waiting for 100 Continue.
-  return headers.expect === undefined ? undefined : 'keep-alive';
 }

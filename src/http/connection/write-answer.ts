@@ -3,30 +3,42 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ContractException } from '../../contract/contract.exception.js';
 import { describeAnswer, publishAnswer, reasonOf } from '../message/answer-event.js';
+import type { PublicRequest } from '../message/public-request.js';
 import type { Answer, PublicResponse } from '../message/public-response.js';
 
 /** In characters. Longer answers become bytes: a string takes up to three times as much memory while the client reads. */
 const LONG_ANSWER = 16_384;
 
-/** The value of the header Connection. */
-export type ConnectionOption = 'close' | 'keep-alive' | undefined;
-
-/** How an answer is written, which depends on what follows it. */
-interface Ending {
-  readonly connection: ConnectionOption;
-  /** If false, the response stays open. */
-  readonly isEnded: boolean;
-}
+/**
+ * What follows an answer on its connection:
+ *
+ * | next    | header Connection                                    | the response                       |
+ * |---------|------------------------------------------------------|------------------------------------|
+ * | request | keep-alive if the request has Expect, or else Node's | ends                               |
+ * | refusal | the same, so that the client reads the refusal       | stays open until the socket closes |
+ * | nothing | close                                                | stays open until the socket closes |
+ *
+ * Node closes the socket when a response ends after `Connection: close`, with a reset if the client still sends. It also
+ * closes the socket of a client that has half-closed, before a refusal could be written.
+ */
+export type Next = 'request' | 'refusal' | 'nothing';
 
 /** Writes the answer to a request with the headers that all answers have, and reports it to the log and the metrics. */
-export function writeAnswer(response: PublicResponse, answer: Answer, { connection, isEnded }: Ending): void {
+export function writeAnswer(response: PublicResponse, answer: Answer, next: Next): void {
   const { req } = response;
   const { status, body, headers } = answer;
   // The headers are written after this: an object that is no JSON must still become error 500.
   const json = body === undefined ? undefined : JSON.stringify(body);
-  response.writeHead(status, headersOf(req.id, connection, headers, json));
+  response.writeHead(status, headersOf(req.id, connectionOption(req, next), headers, json));
   publishAnswer(describeAnswer(response, answer));
-  writeContent(response, req.method === 'HEAD' ? undefined : json, isEnded);
+  writeContent(response, req.method === 'HEAD' ? undefined : json, next === 'request');
+}
+
+/** Returns the header Connection of the answer to a request; undefined leaves it to Node. */
+function connectionOption({ headers }: PublicRequest, next: Next): string | undefined {
+  if (next === 'nothing') return 'close';
+  // Node would close the connection of a client that has sent its body without waiting for 100 Continue.
+  return headers.expect === undefined ? undefined : 'keep-alive';
 }
 
 function writeContent(response: PublicResponse, json: string | undefined, isEnded: boolean): void {
@@ -51,7 +63,7 @@ export function writeRefusal(socket: Socket, refusal: ContractException): void {
 /** Returns the headers of an answer: those that all have, those that are given, and those of its content. */
 function headersOf(
   requestId: string,
-  connection: ConnectionOption,
+  connection: string | undefined,
   given: Answer['headers'],
   json: string | undefined,
 ): OutgoingHttpHeaders {
