@@ -21,15 +21,22 @@ type State =
 /**
  * One connection of a client. Requests, and refusals of other input, wait in one queue. `#proceed` decides what comes next.
  *
- * | state     | the connection              | next state                             | the timer limits                |
- * |-----------|-----------------------------|----------------------------------------|---------------------------------|
- * | waiting   | has nothing to answer       | running; closing with a refusal        | nothing                         |
- * | running   | runs a request              | answering; closing after a last answer | the rest of the body            |
- * | answering | has written an answer       | waiting; closing with a refusal        | reading the answer              |
- * | closing   | has written its last answer | none: input is discarded               | reading the answer, then LINGER |
+ * | state     | the connection              | next state                             |
+ * |-----------|-----------------------------|----------------------------------------|
+ * | waiting   | has nothing to answer       | running; closing with a refusal        |
+ * | running   | runs a request              | answering; closing after a last answer |
+ * | answering | has written an answer       | waiting; closing with a refusal        |
+ * | closing   | has written its last answer | none: input is discarded               |
  *
- * `#run` enters `waiting` once the client has taken the answer. When the time is over, a body is refused, and otherwise the
- * socket is destroyed. In each state, the connection may break.
+ * `#run` enters `waiting` once the client has taken the answer. In each state, the connection may break.
+ *
+ * | in state  | the timer limits                | and then            |
+ * |-----------|---------------------------------|---------------------|
+ * | running   | the body, from its first read   | refuses it with 408 |
+ * | answering | reading the answer              | destroys the socket |
+ * | closing   | reading the answer, then LINGER | destroys the socket |
+ *
+ * No timer runs while a request waits for its turn or for its guard. Node and HeadClock time the head.
  *
  * | the refusal of | is sent                                                                        |
  * |----------------|--------------------------------------------------------------------------------|
@@ -39,9 +46,6 @@ type State =
  *
  * A refusal in the queue is the last entry: later input is ignored. It is written at once behind the answer before it, even
  * while the client still reads that answer.
- *
- * Node reports a late head. A body is late if it is not complete `timeout` after the service began to read it: no timer runs
- * while a request waits for its turn or for its guard.
  */
 export class ClientConnection implements Occupant {
   #state: State = { name: 'waiting' };
@@ -96,7 +100,6 @@ export class ClientConnection implements Occupant {
    */
   acceptRequest(response: PublicResponse): void {
     response.client = this;
-    response.req.once('resume', () => this.#beginBody(response));
     this.#headClock.stop();
     if (this.#isEnding()) discardBody(response);
     else this.#enqueue(response);
@@ -128,19 +131,29 @@ export class ClientConnection implements Occupant {
     const { name } = this.#state;
     const [next] = this.#queue;
     if (next instanceof ContractException && name !== 'running') {
-      // Also while `answering`: see above.
-      writeRefusal(this.socket, next);
-      this.#close();
-    } else {
-      if (next instanceof PublicResponse && name === 'waiting') void this.#run(next);
-      this.#input.readOrPause();
+      // Nothing else follows, so it need not wait until the client has read the answer before it.
+      this.#refuse(next);
+      return;
     }
+    if (next instanceof PublicResponse && name === 'waiting') void this.#run(next);
+    // After `#run`, which takes the request from the queue, and may have answered it.
+    this.#input.readOrPause();
+  }
+
+  /** Writes a refusal as the last answer. */
+  #refuse(refusal: ContractException): void {
+    writeRefusal(this.socket, refusal);
+    this.#close();
   }
 
   /** Runs the next request until the client has taken its answer. */
   async #run(response: PublicResponse): Promise<void> {
     this.#queue.shift();
     this.#enter({ name: 'running', response });
+    // `readBody` resumes the request. `#close` does, too, to discard the body.
+    response.req.once('resume', () => {
+      if (response === this.#state.response) this.#beginBody(response);
+    });
     const closed = closeOf(response);
     this.#callHandler(response);
     await closed;
@@ -193,11 +206,10 @@ export class ClientConnection implements Occupant {
     this.#input.discard();
   }
 
-  /** Sends 100 Continue to a client that awaits it, and starts the timer, when something begins to read a body. */
+  /** Starts the timer of a body, and asks for it with 100 Continue if the client waits for that. */
   #beginBody(response: PublicResponse): void {
     const { req } = response;
-    // The body of a request that does not run is only discarded.
-    if (response !== this.#state.response || req.complete) return;
+    if (req.complete) return;
     if (response.awaitsContinue) response.writeContinue();
     this.#startTimer(this.timeout, () => {
       if (!req.complete) this.refuseInput(new ContractException(408));
