@@ -38,11 +38,11 @@ type State =
  *
  * No timer runs while a request waits for its turn or for its guard. Node and HeadClock time the head.
  *
- * | the refusal of | is sent                                                                        |
- * |----------------|--------------------------------------------------------------------------------|
- * | a request      | by `send`, like any answer                                                     |
- * | a body         | by `send`, too: `endBody` passes it as an error to `readBody`, which throws it |
- * | other input    | by `#proceed`, in the turn of the input, as the last answer                    |
+ * | the refusal of | is sent                                                    |
+ * |----------------|------------------------------------------------------------|
+ * | a request      | by `send`, like any answer                                 |
+ * | a body         | by `send`, too: `failBody` lets `readBody` reject with it  |
+ * | other input    | by `#refuse`, in the turn of the input, as the last answer |
  *
  * A refusal in the queue is the last entry: later input is ignored. It is written at once behind the answer before it, even
  * while the client still reads that answer.
@@ -118,7 +118,7 @@ export class ClientConnection implements Occupant {
     if (this.#isEnding()) return;
     const request = this.#incompleteRequest();
     if (request === undefined) this.#enqueue(refusal);
-    else request.endBody(refusal);
+    else request.failBody(refusal);
   }
 
   #enqueue(arrival: PublicResponse | ContractException): void {

@@ -1,5 +1,9 @@
+import { errorMonitor } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Socket } from 'node:net';
+import { finished } from 'node:stream/promises';
+import { setImmediate } from 'node:timers/promises';
+import { ContractException } from '../../contract/contract.exception.js';
 import { PublicRequest } from './public-request.js';
 
 function requestWith(headers: IncomingHttpHeaders): PublicRequest {
@@ -25,5 +29,18 @@ describe('A request', () => {
     const spaces = ' '.repeat(1_000_000);
 
     expect(requestWith({ connection: `a${spaces}b` }).asksToClose).toBe(false);
+  });
+
+  it('whose body fails before something reads it emits no error, and keeps its refusal for the reader', async () => {
+    const request = requestWith({ 'content-length': '1' });
+    const refusal = new ContractException(400);
+    const errors: unknown[] = [];
+    request.on(errorMonitor, (error) => errors.push(error));
+
+    request.failBody(refusal);
+    await setImmediate();
+
+    expect(errors).toEqual([]);
+    await expect(finished(request)).rejects.toBe(refusal);
   });
 });

@@ -57,15 +57,19 @@ export class PublicRequest extends IncomingMessage {
     return this.headers['transfer-encoding'] !== undefined;
   }
 
-  /** Ends a body that is not complete. Its reader, `readBody`, gets the refusal as an error. */
-  endBody(refusal: ContractException): void {
+  /**
+   * Fails a body that is not complete. `readBody` rejects with the refusal, which then takes the usual way of an answer. The
+   * socket stays open for it.
+   */
+  failBody(refusal: ContractException): void {
     this.destroy(refusal);
   }
 
-  /** Leaves the socket open for the refusal of `endBody`. Node's own function would close it. */
+  /** Leaves the socket open after `failBody`, which alone passes a ContractException. Node's own function would close it. */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     if (error instanceof ContractException) {
-      // As in Node's own function, an event `error` without a listener would end the process.
+      // While the guard runs, nothing listens for `error`, and the event would end the process. `readBody` still gets the
+      // refusal afterwards: `finished` reports the error that `destroy` has kept.
       callback(this.listenerCount('error') > 0 ? error : null);
       return;
     }
