@@ -100,7 +100,7 @@ export class ClientConnection implements Occupant {
    */
   acceptRequest(response: PublicResponse): void {
     response.client = this;
-    this.#headClock.stop();
+    this.#headClock.headArrived();
     if (this.#isEnding()) discardBody(response);
     else this.#enqueue(response);
   }
@@ -108,7 +108,7 @@ export class ClientConnection implements Occupant {
   /** Takes an error of Node's parser, or its report of a head that does not arrive in time. */
   acceptError(error: ParserError): void {
     const refusal = refusalFor(error);
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#headClock.late();
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#headClock.reportLate();
     else if (refusal === undefined) this.socket.destroy();
     else this.refuseInput(refusal);
   }

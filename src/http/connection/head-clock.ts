@@ -6,8 +6,8 @@ import type { Socket } from 'node:net';
  * timeout when Node reports it, and again as long as the socket was paused meanwhile.
  */
 export class HeadClock {
-  /** True if the socket was paused since the headers of the last request, or since the timeout began. */
-  #hasWaited = false;
+  /** True if the socket was paused at any time since the last head, or in the extra timeout. */
+  #wasPaused = false;
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -20,25 +20,26 @@ export class HeadClock {
     private readonly refuse: () => void,
   ) {
     // Node also pauses the socket: while nothing reads a body, and while the client does not take what Node has written.
-    socket.on('pause', () => (this.#hasWaited = true));
+    socket.on('pause', () => (this.#wasPaused = true));
     socket.on('close', () => clearTimeout(this.#timer));
   }
 
   /** Stops the clock: the headers are complete. */
-  stop(): void {
-    this.#hasWaited = false;
+  headArrived(): void {
+    this.#wasPaused = false;
     clearTimeout(this.#timer);
   }
 
   /** Refuses a head that Node reports as late, unless it may have waited unread. */
-  late(): void {
+  reportLate(): void {
     // A timer would keep the process alive.
     if (this.socket.destroyed) return;
-    if (!this.#hasWaited) {
+    if (!this.#wasPaused) {
       this.refuse();
       return;
     }
-    this.#hasWaited = this.socket.isPaused();
-    this.#timer = setTimeout(() => this.late(), this.timeout);
+    // If the socket is still paused, the next timeout does not count either.
+    this.#wasPaused = this.socket.isPaused();
+    this.#timer = setTimeout(() => this.reportLate(), this.timeout);
   }
 }
