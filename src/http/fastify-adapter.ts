@@ -55,13 +55,7 @@ export function createFastifyAdapter({
   const isTrusted = proxyAddress.compile([...trustProxy]);
   const handler: PublicHandler = (request, response) => {
     request.clientAddress = proxyAddress(request, isTrusted);
-    const { origin } = request.headers;
-    const isAllowed = origin !== undefined && origins.has(origin);
-    if (isAllowed) allowOrigin(response, origin);
-    const refusal = findRefusal(request);
-    if (refusal !== undefined) response.refuse(refusal);
-    else if (isAllowed && isPreflight(request)) answerPreflight(response);
-    else adapter.getInstance().routing(request, response);
+    if (!answerBeforeRouting(request, response, origins)) adapter.getInstance().routing(request, response);
   };
   const server = new PublicServer(handler, { ...DEFAULT_LIMITS, ...limits }, certificate);
   const adapter = new PublicFastifyAdapter({
@@ -88,4 +82,19 @@ export function createFastifyAdapter({
   }
   fastify.addHook('preClose', () => server.drain());
   return adapter;
+}
+
+/**
+ * Answers a request that no route may see: an invalid one, or a preflight. Returns false for all others, whose answers get
+ * their CORS headers here, too.
+ */
+function answerBeforeRouting(request: PublicRequest, response: PublicResponse, origins: ReadonlySet<string>): boolean {
+  const { origin } = request.headers;
+  const isAllowed = origin !== undefined && origins.has(origin);
+  if (isAllowed) allowOrigin(response, origin);
+  const refusal = findRefusal(request);
+  if (refusal !== undefined) response.refuse(refusal);
+  else if (isAllowed && isPreflight(request)) answerPreflight(response);
+  else return false;
+  return true;
 }
