@@ -2,8 +2,9 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 /**
- * The input of a connection. Beside `httpAllowHalfOpen`, this is the one place that depends on how Node's HTTP server reads
- * a socket. If Node changes that, test/http/memory, pipelining, slow-store or tls fail.
+ * The input of a connection. With HeadClock and `_destroy` of PublicRequest, this is the code that depends on how Node's HTTP
+ * server reads a socket, which its documentation does not say. If Node changes that, test/http/memory, pipelining, slow-store
+ * or tls fail.
  *
  * Node's parser gets the input, except while input must wait: it then stays in the operating system, and the client cannot
  * send more than its buffers hold.
@@ -38,11 +39,12 @@ export class ClientInput {
    */
   discard(): void {
     const { socket } = this;
-    // 1. Only a paused socket emits `resume`.
-    // 2. Node's listener (`onSocketResume`) runs before ours, and makes the socket read again.
-    // 3. Our listener adds one for `data`, which takes the socket from the parser (`socketListenerWrap`), as in an upgrade.
+    // Node's own listener for `resume` (`onSocketResume`) runs before ours, and makes the socket read again. Ours adds a
+    // listener for `data`, for which Node takes the socket from its parser (`socketListenerWrap`), as in an upgrade.
+    const takeFromParser = (): void => void socket.removeAllListeners('data').on('data', () => undefined);
+    socket.once('resume', takeFromParser);
+    // Only a paused socket emits `resume`.
     socket.pause();
-    socket.once('resume', () => socket.removeAllListeners('data').on('data', () => undefined));
     socket.resume();
   }
 }

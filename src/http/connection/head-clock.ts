@@ -3,7 +3,8 @@ import type { Socket } from 'node:net';
 /**
  * The clock of the heads of a connection: from the first byte of a request to the end of its headers. Node's clock goes on
  * while the socket is paused, and reports a late head only once. A head that may have waited unread therefore gets another
- * timeout when Node reports it, and again as long as the socket was paused meanwhile.
+ * timeout when Node reports it, and again as long as the socket was paused meanwhile. If Node changes when it pauses or
+ * reports, test/http/timeouts or slow-store fail.
  */
 export class HeadClock {
   /** True if the socket was paused at any time since the last head, or in the extra timeout. */

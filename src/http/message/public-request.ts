@@ -65,7 +65,10 @@ export class PublicRequest extends IncomingMessage {
     this.destroy(refusal);
   }
 
-  /** Leaves the socket open after `failBody`, which alone passes a ContractException. Node's own function would close it. */
+  /**
+   * Leaves the socket open after `failBody`, which alone passes a ContractException. Node's own function would close it. If
+   * Node changes how it destroys a request, test/http/message-rules or timeouts fail.
+   */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     if (error instanceof ContractException) {
       // While the guard runs, nothing listens for `error`, and the event would end the process. `readBody` still gets the
