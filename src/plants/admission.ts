@@ -28,10 +28,10 @@ export type ChargeBody = (bytes: number) => boolean;
  * Limits the requests of clients, the plants (including those of the host's calls), and the bytes of both, and so the memory
  * that they occupy. Beyond a limit, it refuses with error 503. A request and its plant count independently:
  *
- * | what counts             | from                         | until                                                |
- * |-------------------------|------------------------------|------------------------------------------------------|
- * | a request, and its body | NewPlantPipe: `admitRequest` | the client has taken the answer or disconnected      |
- * | a plant                 | PlantCreation: `admitPlant`  | its outcome is known, and `onPlantCreated` has ended |
+ * | what counts             | from                               | until                                                |
+ * |-------------------------|------------------------------------|------------------------------------------------------|
+ * | a request, and its body | NewPlantPipe: `admitRequest`       | the client has taken the answer or disconnected      |
+ * | a plant                 | PlantCreationService: `admitPlant` | its outcome is known, and `onPlantCreated` has ended |
  */
 export class Admission {
   readonly #maxBytes: number;

@@ -5,7 +5,7 @@ import type { Principal } from '../auth/token-verifier.js';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
 import type { NewPlant, PlantDto } from './dto/plant.dto.js';
 import { PlantFromBody } from './pipes/new-plant.pipe.js';
-import { PlantCreation } from './plant-creation.js';
+import { PlantCreationService } from './plant-creation.service.js';
 import { PLANTS_PATH } from './plants.module-definition.js';
 
 /**
@@ -16,7 +16,7 @@ import { PLANTS_PATH } from './plants.module-definition.js';
 @UseGuards(BearerAuthGuard)
 @UseFilters(ContractExceptionFilter)
 export class PlantsController {
-  constructor(private readonly creation: PlantCreation) {}
+  constructor(private readonly creation: PlantCreationService) {}
 
   @Post()
   @HttpCode(HttpStatus.OK)

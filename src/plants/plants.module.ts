@@ -10,7 +10,7 @@ import { openRepository } from '../storage/engines.js';
 import { PlantRepository } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { UnparsedBodyRegistration } from './host/unparsed-body.js';
-import { PlantCreation } from './plant-creation.js';
+import { PlantCreationService } from './plant-creation.service.js';
 import { PlantsController } from './plants.controller.js';
 import { ConfigurableModuleClass, PLANTS_OPTIONS, type PlantsModuleOptions } from './plants.module-definition.js';
 import { PlantsService } from './plants.service.js';
@@ -62,7 +62,7 @@ const optionProviders: FactoryProvider[] = [
   controllers: [PlantsController],
   providers: [
     PlantsService,
-    PlantCreation,
+    PlantCreationService,
     GroupCommit,
     BearerAuthGuard,
     BearerStrategy,

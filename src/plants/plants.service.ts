@@ -3,7 +3,7 @@ import type { Principal } from '../auth/token-verifier.js';
 import { PlantRepository, type PlantSnapshot } from '../storage/plant-repository.js';
 import { Admission } from './admission.js';
 import { assertFields, type NewPlantDto, type PlantDto, toNewPlant } from './dto/plant.dto.js';
-import { PlantCreation } from './plant-creation.js';
+import { PlantCreationService } from './plant-creation.service.js';
 
 /** Creates and reads plants in the code of a host. */
 @Injectable()
@@ -11,7 +11,7 @@ export class PlantsService {
   constructor(
     private readonly repository: PlantRepository,
     private readonly admission: Admission,
-    private readonly creation: PlantCreation,
+    private readonly creation: PlantCreationService,
   ) {}
 
   /**

@@ -1,5 +1,5 @@
 const ADMISSION = 'src/plants/admission.ts';
-const CREATION = 'src/plants/plant-creation.ts';
+const CREATION = 'src/plants/plant-creation.service.ts';
 const DTO = 'src/plants/dto/plant.dto.ts';
 const FIELD_RULES = 'src/plants/dto/field-rules.ts';
 const INTEGER = 'src/plants/exact-json.ts';

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { Principal } from '../auth/token-verifier.js';
 import { ContractException } from '../contract/contract.exception.js';
@@ -11,7 +11,7 @@ import { RESOLVED_OPTIONS, type ResolvedOptions } from './resolve-options.js';
 
 /** Creates plants of the route and of the host's calls. It is not exported, because its callers have checked the plant. */
 @Injectable()
-export class PlantCreation {
+export class PlantCreationService {
   readonly #logger = new Logger('PlantStore');
 
   constructor(
@@ -54,7 +54,7 @@ export class PlantCreation {
 
   /** Calls the listener in a later turn, so that it can neither change nor delay the answer. Never rejects. */
   async #notify(listener: PlantCreatedListener, ...created: Parameters<PlantCreatedListener>): Promise<void> {
-    await setImmediate();
+    await nextTurn();
     try {
       await listener(...created);
     } catch (error) {
