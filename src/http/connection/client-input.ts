@@ -2,9 +2,9 @@ import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 /**
- * The input of a connection. With HeadClock and `_destroy` of PublicRequest, this is the code that depends on how Node's HTTP
- * server reads a socket, which its documentation does not say. If Node changes that, test/http/memory, pipelining, slow-store
- * or tls fail.
+ * The input of a connection. With HeadClock and `_destroy` of PublicRequest, this is the code that depends on how Node's
+ * HTTP server reads a socket, which its documentation does not say. If Node changes that, test/http/memory, pipelining,
+ * slow-store or tls fail.
  *
  * Node's parser gets the input, except while input must wait: it then stays in the operating system, and the client cannot
  * send more than its buffers hold.
