@@ -640,7 +640,7 @@ export default [
     name: 'http: room for a connection during the stop',
     reason: 'A stop cuts no answer.',
     file: 'src/http/connection/public-server.ts',
-    find: "this.#state = 'closed';",
+    find: "this.#state = 'finishing';",
     replace: '',
     spec: 'src/http/connection/public-server',
     test: 'while it drains',

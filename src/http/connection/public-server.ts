@@ -18,19 +18,19 @@ const MAX_HEAD = 16_384;
 
 type NodeServer = Server<typeof PublicRequest, typeof PublicResponse>;
 
-type State = 'open' | 'draining' | 'closed';
+type State = 'open' | 'draining' | 'finishing';
 
 /**
  * Passes the input of Node's HTTP or HTTPS server to the connections of the clients.
  *
- * | state    | new connections | after an answer, a connection | next state                                                |
- * |----------|-----------------|-------------------------------|-----------------------------------------------------------|
- * | open     | get a place     | may go on                     | draining: `drain`, when the service stops                 |
- * | draining | get a place     | closes                        | closed, when Node has read what the system has received   |
- * | closed   | are closed      | closes                        | none                                                      |
+ * | state     | new connections | after an answer, a connection | next state                                     |
+ * |-----------|-----------------|-------------------------------|------------------------------------------------|
+ * | open      | get a place     | may go on                     | draining: `drain`, when the service stops      |
+ * | draining  | get a place     | closes                        | finishing, when Node has read what has arrived |
+ * | finishing | are closed      | closes                        | none                                           |
  *
- * A closed server closes new connections, which would otherwise take the places of clients that read their last answers.
- * Fastify closes Node's server only after `drain`.
+ * While the server finishes, new connections would take the places of clients that read their last answers. Node's server
+ * still listens then: Fastify closes it after `drain`.
  */
 export class PublicServer {
   readonly node: NodeServer;
@@ -77,7 +77,7 @@ export class PublicServer {
   async drain(): Promise<void> {
     this.#state = 'draining';
     await inputIsRead();
-    this.#state = 'closed';
+    this.#state = 'finishing';
     await Promise.all([...this.#clients.values()].map((client) => client.answerTaken()));
     // After this wait, the clients of waiting connections have read their answers and sent nothing else. Busy connections
     // close after their answers.
@@ -113,12 +113,12 @@ export class PublicServer {
   }
 
   #beginHandshake(socket: Socket): void {
-    if (this.#state === 'closed') socket.destroy();
+    if (this.#state === 'finishing') socket.destroy();
     else this.#handshakes.begin(socket);
   }
 
   #open(socket: Socket): void {
-    if (this.#state === 'closed') return void socket.destroy();
+    if (this.#state === 'finishing') return void socket.destroy();
     const client = new ClientConnection(socket, this.handler, this.limits.request, this);
     const hasRoom = this.#places.makeRoom();
     this.#places.take(client);
