@@ -173,6 +173,19 @@ describe('A connection', () => {
     });
   });
 
+  it.each([
+    ['invalid JSON', message({ body: '{' })],
+    ['invalid JSON in chunks', chunkedMessage(chunks('{'))],
+    ['no chunk but the last one', chunkedMessage(chunks())],
+  ])('goes on after the refusal of a body that was read: %s', async (_what, bytes) => {
+    const client = await RawClient.connect(service.port);
+    await client.send(bytes + message());
+
+    expectRefusal(await client.answer(), 400, KEEP_ALIVE);
+    expectPlant(await client.answer(), 1, KEEP_ALIVE);
+    await client.hangUp();
+  });
+
   it('is closed although the client does not close its side after the last answer', async () => {
     const client = await RawClient.connect(service.port);
     await client.send(BAD);

@@ -20,7 +20,9 @@ export class PublicRequest extends IncomingMessage {
   /** True if there is a body that was not read to its end. */
   get hasUnreadBody(): boolean {
     const { 'content-length': length = '0' } = this.headers;
-    return (this.#isChunked || Number(length) > 0) && !(this.complete && this.readableDidRead);
+    // An empty body ends without any data.
+    const isRead = this.complete && (this.readableDidRead || this.readableEnded);
+    return (this.#isChunked || Number(length) > 0) && !isRead;
   }
 
   /** True if chunks of the body pile up because nothing listens for `data`. Each chunk occupies hundreds of bytes. */
