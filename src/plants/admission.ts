@@ -108,6 +108,7 @@ export class Admission {
   #chargeBody(request: AdmittedRequest, bytes: number): boolean {
     // A host may answer before the body has arrived, which releases the request.
     if (!this.#requests.includes(request)) return false;
+    // Counted first: `#makeRoom` may forget this request, if the host has answered it, and then subtracts these bytes.
     request.bytes += bytes;
     this.#bytes += bytes;
     if (this.#makeRoom()) return true;
@@ -123,20 +124,24 @@ export class Admission {
     this.#bytes -= request.bytes;
   }
 
-  /** Makes room by closing connections whose clients do not take their answers. Returns false if that is not enough. */
+  /** Forgets answered requests until the totals are within the limits. Returns false if that is not enough. */
   #makeRoom(): boolean {
     while (this.#requests.length > MAX_REQUESTS || this.#bytes > this.#maxBytes) {
-      if (!this.#closeOldestAnswered()) return false;
+      if (!this.#forgetOldestAnswered()) return false;
     }
     return true;
   }
 
-  /** Closes the oldest connection whose client does not take its answer. Returns false if there is none. */
-  #closeOldestAnswered(): boolean {
+  /**
+   * Stops counting the oldest answered request. Closes its connection only if bytes of the answer are left to write.
+   * Otherwise the operating system has them, and only `close` is still to come: for a last answer, it comes when the client
+   * closes its side.
+   *
+   * @returns false if no request is answered
+   */
+  #forgetOldestAnswered(): boolean {
     const request = this.#requests.find(({ answer }) => isAnswered(answer));
     if (request === undefined) return false;
-    // A last answer emits `close` only when the client closes its side. With no bytes left to write, the client has it: its
-    // connection is kept.
     if (request.answer.writableLength > 0) request.answer.destroy();
     this.#releaseRequest(request);
     return true;
