@@ -1,4 +1,4 @@
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, type MiddlewareConsumer, Module, type ModuleMetadata, type NestModule } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { ContractExceptionFilter } from '../contract/contract-exception.filter.js';
@@ -12,10 +12,21 @@ class IdsController {
   }
 }
 
+@Module({})
+class ModuleWithMiddleware implements NestModule {
+  configure(consumer: MiddlewareConsumer): void {
+    consumer.apply((_request: unknown, _response: unknown, next: () => void) => next()).forRoutes(IdsController);
+  }
+}
+
+async function createApplication(metadata: ModuleMetadata): Promise<PublicApplication> {
+  const module = await Test.createTestingModule(metadata).compile();
+  return module.createNestApplication<PublicApplication>(createFastifyAdapter({}), { logger: false });
+}
+
 describe('The adapter of the public port', () => {
   it('answers error 500 instead of an object that is no JSON', async () => {
-    const module = await Test.createTestingModule({ controllers: [IdsController] }).compile();
-    const app = module.createNestApplication<PublicApplication>(createFastifyAdapter({}), { logger: false });
+    const app = await createApplication({ controllers: [IdsController] });
     app.useGlobalFilters(new ContractExceptionFilter(app.get(HttpAdapterHost)));
     await app.listen(0, '127.0.0.1');
 
@@ -23,6 +34,16 @@ describe('The adapter of the public port', () => {
 
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error: 500 });
+    await app.close();
+  });
+
+  it('refuses middleware, which the server would not run', async () => {
+    const app = await createApplication({ controllers: [IdsController] });
+    const consumer = await createApplication({ controllers: [IdsController], imports: [ModuleWithMiddleware] });
+
+    const advice = 'The service runs no middleware: add a hook of Fastify in createFastifyAdapter';
+    expect(() => app.use(() => undefined)).toThrow(advice);
+    await expect(consumer.init()).rejects.toThrow(advice);
     await app.close();
   });
 });

@@ -13,6 +13,9 @@ import { DEFAULT_LIMITS, type ServerLimits } from './server-limits.js';
 import { WITHOUT_SCHEMAS } from './without-schemas.js';
 
 class PublicFastifyAdapter extends FastifyAdapter {
+  /** Tells PlantsModule that it needs no middleware that keeps parsers away from the body. */
+  readonly hasBodyParsers = false;
+
   /** Sends answers of routes and filters through {@link PublicResponse.answer}, like all other answers. */
   override reply(...[reply, body, status]: Parameters<FastifyAdapter['reply']>): ReturnType<FastifyAdapter['reply']> {
     // Nest's type also allows Node's response, which no part of this application passes.
@@ -24,13 +27,20 @@ class PublicFastifyAdapter extends FastifyAdapter {
     return reply;
   }
 
-  /**
-   * Ignores middleware. PlantsModule has the only one: it keeps parsers away from the body, and this server has none. If you
-   * need middleware, add a hook of Fastify in `createFastifyAdapter`.
-   */
-  override use(): this {
-    return this;
+  /** @throws {TypeError} for `app.use` */
+  override use(): never {
+    return refuseMiddleware();
   }
+
+  /** @throws {TypeError} for a MiddlewareConsumer */
+  override createMiddlewareFactory(): never {
+    return refuseMiddleware();
+  }
+}
+
+/** Refuses middleware: without middie (see `skipMiddie`), Fastify runs none. */
+function refuseMiddleware(): never {
+  throw new TypeError('The service runs no middleware: add a hook of Fastify in createFastifyAdapter');
 }
 
 /** An application with this adapter. Rooms outside of http/ do not import Nest's platform. */
@@ -72,7 +82,6 @@ export function createFastifyAdapter({
     return503OnClosing: false,
     exposeHeadRoutes: false,
     ...WITHOUT_SCHEMAS,
-    // No part of this application uses Nest's middleware.
     skipMiddie: true,
   });
   const fastify = adapter.getInstance();

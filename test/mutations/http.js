@@ -478,6 +478,14 @@ export default [
     test: 'is refused with error 405 for GET',
   },
   {
+    name: 'http: middleware that never runs',
+    reason: 'A maintainer who adds middleware learns that it would not run.',
+    file: ADAPTER,
+    find: 'override use(): never {\n    return refuseMiddleware();',
+    replace: 'override use(): this {\n    return this;',
+    spec: 'src/http/fastify-adapter',
+  },
+  {
     name: 'http: body before the token',
     reason: 'Without a valid token every request gets 401, before its body is read.',
     file: ADAPTER,

@@ -13,6 +13,9 @@ type Request = IncomingMessage & { [HIDDEN]?: IncomingHttpHeaders };
 
 type Middleware = (request: IncomingMessage, response: unknown, next: () => void) => void;
 
+/** The adapter of an application. That of the service has no body parsers, and says so. */
+type Adapter = AbstractHttpAdapter & { readonly hasBodyParsers?: boolean };
+
 /**
  * Returns middleware that keeps the application's body parsers away from `POST /plants`. PlantsModule then reads the body
  * itself: after the token was checked, with exact ids, and with the contract's answer to invalid JSON. The module registers
@@ -34,8 +37,9 @@ export class UnparsedBodyRegistration {
     // https://github.com/nestjs/nest/blob/master/packages/core/nest-application.ts
     adapterHost.init$.subscribe(() => {
       // An application context without a server has no adapter.
-      const adapter = adapterHost.httpAdapter as AbstractHttpAdapter | null;
-      adapter?.use(hideBodyWhere((path) => path === plantsPath(config)));
+      const adapter = adapterHost.httpAdapter as Adapter | null;
+      if (adapter === null || adapter.hasBodyParsers === false) return;
+      adapter.use(hideBodyWhere((path) => path === plantsPath(config)));
     });
   }
 }
