@@ -8,11 +8,14 @@ import { HeadClock } from './head-clock.js';
 import { type ParserError, refusalFor } from './parser-error.js';
 import type { Occupant } from './places.js';
 import type { PublicRequest } from '../message/public-request.js';
-import { type Answer, type PublicHandler, PublicResponse } from '../message/public-response.js';
+import { type Answer, PublicResponse } from '../message/public-response.js';
 import { type Next, writeAnswer, writeRefusal } from './write-answer.js';
 
 /** Milliseconds for which input is read and discarded after the system has taken the last answer. */
 const LINGER = 2_000;
+
+/** Answers a request. */
+export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
 
 type State =
   | { readonly name: 'waiting' | 'closing'; readonly response?: undefined }

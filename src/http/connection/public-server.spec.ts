@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { connect as connectTls, type SecureContextOptions } from 'node:tls';
 import { Logger } from '@nestjs/common';
 import { readPem } from '../../../test/support/certificates.js';
-import type { PublicHandler } from '../message/public-response.js';
+import type { PublicHandler } from './client-connection.js';
 import { PublicServer } from './public-server.js';
 import { DEFAULT_LIMITS, type ServerLimits } from '../server-limits.js';
 

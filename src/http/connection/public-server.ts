@@ -4,12 +4,12 @@ import type { Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ContractException } from '../../contract/contract.exception.js';
-import { ClientConnection } from './client-connection.js';
+import { ClientConnection, type PublicHandler } from './client-connection.js';
 import { MAX_HEADERS } from '../message/message-rules.js';
 import type { ParserError } from './parser-error.js';
 import { Places } from './places.js';
 import { PublicRequest } from '../message/public-request.js';
-import { type PublicHandler, PublicResponse } from '../message/public-response.js';
+import { PublicResponse } from '../message/public-response.js';
 import type { ServerLimits } from '../server-limits.js';
 import { TlsHandshakes } from './tls-handshakes.js';
 

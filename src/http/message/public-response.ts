@@ -34,6 +34,3 @@ export class PublicResponse extends ServerResponse<PublicRequest> {
     this.answer({ status: 400, body: refusal.getResponse(), headers: refusal.headers });
   }
 }
-
-/** Answers a request. */
-export type PublicHandler = (request: PublicRequest, response: PublicResponse) => void;
