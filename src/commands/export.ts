@@ -66,13 +66,16 @@ async function run(file = '-', { format = formatOf(file), json }: ExportOptions)
  * server may not answer, and a signal that ends the wait must leave no file.
  */
 async function* encoded(snapshot: PlantSnapshot, format: Format, showsProgress: boolean): AsyncGenerator<Chunk> {
-  yield { text: HEADERS[format], plants: 0 };
-  const batches = inBatches(snapshot.plants());
-  const shown = showsProgress ? withProgress(batches, 'plants', () => snapshot.count()) : batches;
-  for await (const batch of shown) {
-    yield { text: encodePlants(batch, format), plants: batch.length };
+  try {
+    yield { text: HEADERS[format], plants: 0 };
+    const batches = inBatches(snapshot.plants());
+    const shown = showsProgress ? withProgress(batches, 'plants', () => snapshot.count()) : batches;
+    for await (const batch of shown) {
+      yield { text: encodePlants(batch, format), plants: batch.length };
+    }
+  } finally {
+    await snapshot.close();
   }
-  await snapshot.close();
 }
 
 /**

@@ -24,11 +24,14 @@ async function run(options: ReportOptions): Promise<void> {
   onInterruption(() => RUN_AGAIN);
   const hash = createHash('sha256');
   let plants = 0;
-  for await (const batch of withProgress(inBatches(snapshot.plants()), 'plants', () => snapshot.count())) {
-    hash.update(encodePlants(batch, 'ndjson'));
-    plants += batch.length;
+  try {
+    for await (const batch of withProgress(inBatches(snapshot.plants()), 'plants', () => snapshot.count())) {
+      hash.update(encodePlants(batch, 'ndjson'));
+      plants += batch.length;
+    }
+  } finally {
+    await snapshot.close();
   }
-  await snapshot.close();
   const sha256 = hash.digest('hex');
   printSummary({ plants, sha256 }, `${counted(plants, 'plant')}, SHA-256 ${sha256}`, options);
 }

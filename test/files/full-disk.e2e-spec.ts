@@ -45,6 +45,8 @@ describe('On a full disk', () => {
     expect(await runOnFullDisk(room, 'export', '-', '> stdout')).toEqual(
       failure(/^plant-store: stdout cannot be written \(EFBIG\): it would be longer.+\n$/),
     );
+    // Nor does SQLite leave its log and the index of the log.
+    expect(readdirSync(directory.file('data'))).toEqual(['plants.db']);
 
     expect(await run('export', 'copy.ndjson')).toMatchObject({ status: 0 });
     expect(readFileSync(directory.file('copy.ndjson'), 'utf8')).toBe(NDJSON);

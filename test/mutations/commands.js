@@ -173,6 +173,16 @@ export default [
     isBuilt: true,
   },
   {
+    name: 'commands: snapshot of an export that fails',
+    reason: 'It leaves nothing beside the database, where a restore would refuse to work.',
+    file: EXPORT,
+    find: '} finally {\n    await snapshot.close();\n  }',
+    replace: '} catch (error) {\n    throw error;\n  }\n  await snapshot.close();',
+    spec: 'test/files/full-disk',
+    test: 'an export leaves no file',
+    isBuilt: true,
+  },
+  {
     name: 'commands: store that an import cannot close',
     reason: 'The operator learns what is stored, and how to go on.',
     file: IMPORT,
