@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { EXIT_STATUS } from '../operator-error.js';
-import { PrimaryMetrics } from '../management/worker-metrics.js';
+import { PrimaryMetrics } from '../management/primary-metrics.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import type { Address } from './addresses.js';
 import type { OperatorFiles } from './operator-files.js';

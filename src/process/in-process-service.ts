@@ -7,7 +7,7 @@ import type { Configuration } from '../config/configuration.js';
 import type { PublicApplication } from '../http/fastify-adapter.js';
 import type { StructuredLogger } from '../logging/structured-logger.js';
 import { Metrics } from '../management/metrics.js';
-import { shareMetrics } from '../management/worker-metrics.js';
+import { shareMetrics } from '../management/primary-metrics.js';
 import { GroupCommit } from '../storage/group-commit.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { type Address, docsOrigins } from './addresses.js';

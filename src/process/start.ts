@@ -6,7 +6,7 @@ import { isLoopbackHost } from '../loopback-host.js';
 import { EXIT_STATUS } from '../operator-error.js';
 import { StructuredLogger } from '../logging/structured-logger.js';
 import type { Management } from '../management/management-listener.js';
-import { answerPrimary } from '../management/worker-metrics.js';
+import { answerPrimary } from '../management/primary-metrics.js';
 import { openRepository } from '../storage/engines.js';
 import type { PlantRepository } from '../storage/plant-repository.js';
 import { baseUrlOf, managementUrlOf } from './addresses.js';
