@@ -138,8 +138,11 @@ export class ClientConnection implements Occupant {
       this.#refuse(next);
       return;
     }
-    if (next instanceof PublicResponse && name === 'waiting') void this.#run(next);
-    // After `#run`, which takes the request from the queue, and may have answered it.
+    if (next instanceof PublicResponse && name === 'waiting') {
+      this.#queue.shift();
+      // May answer at once: `send` then calls `#proceed` itself, and this call only pauses or resumes again.
+      void this.#run(next);
+    }
     this.#input.readOrPause();
   }
 
@@ -149,11 +152,11 @@ export class ClientConnection implements Occupant {
     this.#close();
   }
 
-  /** Runs the next request until the client has taken its answer. */
+  /** Runs a request until the client has taken its answer. */
   async #run(response: PublicResponse): Promise<void> {
-    this.#queue.shift();
     this.#enter({ name: 'running', response });
-    // `readBody` resumes the request. `#close` does, too, to discard the body.
+    // The time of the body begins when `readBody` resumes the request. `#close` also resumes it, but has left this state by
+    // then, so a discarded body is not timed.
     response.req.once('resume', () => {
       if (response === this.#state.response) this.#beginBody(response);
     });
