@@ -76,7 +76,7 @@ export class ClientConnection implements Occupant {
     socket.on('error', () => undefined);
     socket.on('close', () => clearTimeout(this.#timer));
     this.#headClock = new HeadClock(socket, timeout, () => this.refuseInput(new ContractException(408)));
-    this.#input = new ClientInput(socket, () => this.#mustPause());
+    this.#input = new ClientInput(socket, () => this.#inputMustWait());
   }
 
   /** True while nothing has arrived that needs an answer. */
@@ -245,7 +245,7 @@ export class ClientConnection implements Occupant {
   }
 
   /** Returns whether input must wait: the queue has entries, or the current request has unread chunks. */
-  #mustPause(): boolean {
+  #inputMustWait(): boolean {
     return this.#queue.length > 0 || this.#state.response?.req.hasUnreadChunks === true;
   }
 

@@ -13,22 +13,22 @@ import { TLSSocket } from 'node:tls';
  * https://github.com/nodejs/node/blob/main/lib/_http_incoming.js.
  */
 export class ClientInput {
-  /** @param mustPause returns true while input must wait */
+  /** @param mustWait returns true while input must wait */
   constructor(
     private readonly socket: Socket,
-    private readonly mustPause: () => boolean,
+    private readonly mustWait: () => boolean,
   ) {
     if (socket instanceof TLSSocket) readAsStream(socket);
     // Node also resumes the socket: at the end of a message, when something reads a body (`readStart`), and when the client
     // has taken what Node waited for (`socketOnDrain`).
     socket.on('resume', () => {
-      if (mustPause()) socket.pause();
+      if (mustWait()) socket.pause();
     });
   }
 
-  /** Reads or pauses, after something has changed that `mustPause` depends on. */
+  /** Reads or pauses, after something has changed that `mustWait` depends on. */
   readOrPause(): void {
-    if (this.mustPause()) this.socket.pause();
+    if (this.mustWait()) this.socket.pause();
     else this.socket.resume();
   }
 
@@ -38,15 +38,24 @@ export class ClientInput {
    * byte would make the creates of others 20 times slower.
    */
   discard(): void {
-    const { socket } = this;
-    // Node's own listener for `resume` (`onSocketResume`) runs before ours, and makes the socket read again. Ours adds a
-    // listener for `data`, for which Node takes the socket from its parser (`socketListenerWrap`), as in an upgrade.
-    const takeFromParser = (): void => void socket.removeAllListeners('data').on('data', () => undefined);
-    socket.once('resume', takeFromParser);
-    // Only a paused socket emits `resume`.
-    socket.pause();
-    socket.resume();
+    // Node's own listener for `resume` (`onSocketResume`) runs before ours, and makes the socket read again.
+    this.socket.once('resume', () => takeFromParser(this.socket));
+    emitResume(this.socket);
   }
+}
+
+/**
+ * Takes a socket from Node's parser, and discards its input. Node ends its parsing when a listener for `data` is added
+ * (`socketListenerWrap`), as in an upgrade.
+ */
+function takeFromParser(socket: Socket): void {
+  socket.removeAllListeners('data').on('data', () => undefined);
+}
+
+/** Makes a socket emit `resume`, which only a paused one does. */
+function emitResume(socket: Socket): void {
+  socket.pause();
+  socket.resume();
 }
 
 /**
