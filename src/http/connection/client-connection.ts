@@ -111,7 +111,7 @@ export class ClientConnection implements Occupant {
   /** Takes an error of Node's parser, or its report of a head that does not arrive in time. */
   acceptError(error: ParserError): void {
     const refusal = refusalFor(error);
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#headClock.reportLate();
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#headClock.headIsLate();
     else if (refusal === undefined) this.socket.destroy();
     else this.refuseInput(refusal);
   }

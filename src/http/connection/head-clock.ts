@@ -7,8 +7,8 @@ import type { Socket } from 'node:net';
  * reports, test/http/timeouts or slow-store fail.
  */
 export class HeadClock {
-  /** True if the socket was paused at any time since the last head, or in the extra timeout. */
-  #wasPaused = false;
+  /** True if the socket was paused at any time since the last head or, in another timeout, since that began. */
+  #mayHaveWaited = false;
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -21,26 +21,28 @@ export class HeadClock {
     private readonly refuse: () => void,
   ) {
     // Node also pauses the socket: while nothing reads a body, and while the client does not take what Node has written.
-    socket.on('pause', () => (this.#wasPaused = true));
+    socket.on('pause', () => (this.#mayHaveWaited = true));
     socket.on('close', () => clearTimeout(this.#timer));
   }
 
   /** Stops the clock: the headers are complete. */
   headArrived(): void {
-    this.#wasPaused = false;
     clearTimeout(this.#timer);
+    // A socket that is paused now may keep the next head unread.
+    this.#mayHaveWaited = this.socket.isPaused();
   }
 
-  /** Refuses a head that Node reports as late, unless it may have waited unread. */
-  reportLate(): void {
+  /** Refuses a head whose time is over, unless it may have waited unread. */
+  headIsLate(): void {
     // A timer would keep the process alive.
     if (this.socket.destroyed) return;
-    if (!this.#wasPaused) {
-      this.refuse();
-      return;
-    }
-    // If the socket is still paused, the next timeout does not count either.
-    this.#wasPaused = this.socket.isPaused();
-    this.#timer = setTimeout(() => this.reportLate(), this.timeout);
+    if (this.#mayHaveWaited) this.#waitAgain();
+    else this.refuse();
+  }
+
+  #waitAgain(): void {
+    // If the socket is still paused, this timeout does not count either.
+    this.#mayHaveWaited = this.socket.isPaused();
+    this.#timer = setTimeout(() => this.headIsLate(), this.timeout);
   }
 }
