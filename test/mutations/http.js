@@ -301,8 +301,8 @@ export default [
     name: 'http: body that fails while the guard runs',
     reason: 'Each request gets exactly one answer, an invalid chunk behind its head included.',
     file: REQUEST,
-    find: "callback(this.listenerCount('error') > 0 ? error : null);",
-    replace: 'callback(error);',
+    find: "callback(this.listenerCount('error') > 0 ? this.#refusal : null);",
+    replace: 'callback(this.#refusal);',
     spec: 'src/http/message/public-request',
   },
   {

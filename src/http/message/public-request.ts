@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { IncomingMessage } from 'node:http';
-import { ContractException } from '../../contract/contract.exception.js';
+import type { ContractException } from '../../contract/contract.exception.js';
 
 /** X-Request-Id values that can be logged as they are. */
 const REQUEST_ID = /^[\w.~-]{1,128}$/;
@@ -16,6 +16,8 @@ export class PublicRequest extends IncomingMessage {
   /** The address that a trusted proxy names, otherwise the peer's. Set when the request runs. */
   clientAddress: string | undefined;
   #id: string | undefined;
+  /** Why the body fails; set by `failBody`. */
+  #refusal: ContractException | undefined;
 
   /** True if there is a body that was not read to its end. */
   get hasUnreadBody(): boolean {
@@ -64,20 +66,21 @@ export class PublicRequest extends IncomingMessage {
    * socket stays open for it.
    */
   failBody(refusal: ContractException): void {
+    this.#refusal = refusal;
     this.destroy(refusal);
   }
 
   /**
-   * Leaves the socket open after `failBody`, which alone passes a ContractException. Node's own function would close it. If
-   * Node changes how it destroys a request, test/http/message-rules or timeouts fail.
+   * Leaves the socket open after `failBody`. Node's own function would close it. If Node changes how it destroys a request,
+   * test/http/message-rules or timeouts fail.
    */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    if (error instanceof ContractException) {
-      // While the guard runs, nothing listens for `error`, and the event would end the process. `readBody` still gets the
-      // refusal afterwards: `finished` reports the error that `destroy` has kept.
-      callback(this.listenerCount('error') > 0 ? error : null);
+    if (this.#refusal === undefined) {
+      super._destroy(error, callback);
       return;
     }
-    super._destroy(error, callback);
+    // While the guard runs, nothing listens for `error`, and the event would end the process. `readBody` still gets the
+    // refusal afterwards: `finished` reports the error that `destroy` has kept.
+    callback(this.listenerCount('error') > 0 ? this.#refusal : null);
   }
 }
