@@ -110,9 +110,13 @@ export class ClientConnection implements Occupant {
 
   /** Takes an error of Node's parser, or its report of a head that does not arrive in time. */
   acceptError(error: ParserError): void {
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+      this.#headClock.headIsLate();
+      return;
+    }
     const refusal = refusalFor(error);
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#headClock.headIsLate();
-    else if (refusal === undefined) this.socket.destroy();
+    // Not an error of the parser: the connection has failed.
+    if (refusal === undefined) this.socket.destroy();
     else this.refuseInput(refusal);
   }
 
