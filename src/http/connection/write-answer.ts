@@ -12,14 +12,17 @@ const LONG_ANSWER = 16_384;
 /**
  * What follows an answer on its connection:
  *
- * | next    | header Connection                                    | the response                       |
- * |---------|------------------------------------------------------|------------------------------------|
- * | request | keep-alive if the request has Expect, or else Node's | ends                               |
- * | refusal | the same, so that the client reads the refusal       | stays open until the socket closes |
- * | nothing | close                                                | stays open until the socket closes |
+ * | next    | header Connection                                    | `end` is called |
+ * |---------|------------------------------------------------------|-----------------|
+ * | request | keep-alive if the request has Expect, or else Node's | yes             |
+ * | refusal | the same, so that the client reads the refusal       | never           |
+ * | nothing | close                                                | never           |
  *
  * Node closes the socket when a response ends after `Connection: close`, with a reset if the client still sends. It also
  * closes the socket of a client that has half-closed, before a refusal could be written.
+ *
+ * A response emits `close` when it has ended and the client has taken it, or when its socket closes. ClientConnection and
+ * Admission wait for this event.
  */
 export type Next = 'request' | 'refusal' | 'nothing';
 
@@ -41,9 +44,9 @@ function connectionOption({ headers }: PublicRequest, next: Next): string | unde
   return headers.expect === undefined ? undefined : 'keep-alive';
 }
 
-function writeContent(response: PublicResponse, json: string | undefined, isEnded: boolean): void {
+function writeContent(response: PublicResponse, json: string | undefined, endsResponse: boolean): void {
   const content = json !== undefined && json.length > LONG_ANSWER ? Buffer.from(json) : json;
-  if (isEnded) response.end(content);
+  if (endsResponse) response.end(content);
   else if (content === undefined) response.flushHeaders();
   else response.write(content);
 }
